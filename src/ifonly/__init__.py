@@ -1,0 +1,33 @@
+"""ifonly: the nearest counterfactual, proven.
+
+A model says no to a person: what is the smallest change that would have made it yes?
+"""
+
+from ifonly.errors import IfonlyError
+from ifonly.explain import Explainer, explain
+from ifonly.model import Model, Network, load_network, save_network
+from ifonly.model.importers import import_model, load_model
+from ifonly.problem import (
+    Allowed,
+    ClassTarget,
+    Distance,
+    Fixed,
+    OnlyDown,
+    OnlyUp,
+    Range,
+    ScoreTarget,
+    scales_from_data,
+)
+from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Unknown, Within
+from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
+from ifonly.search import Enumerate
+from ifonly.tolerances import Tolerances
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Allowed", "Answer", "Answers", "Binary", "Categorical", "ClassTarget", "Distance", "Enumerate", "Explainer", "Failed",
+    "Fixed", "IfonlyError", "Integer", "Limits", "Model", "Nearest", "Network", "NoneExists", "OnlyDown", "OnlyUp",
+    "Ordinal", "Range", "Real", "Schema", "ScoreTarget", "Tolerances", "Unknown", "Within", "explain", "import_model",
+    "load_model", "load_network", "save_network", "scales_from_data",
+]  # fmt: skip

@@ -1,0 +1,6 @@
+"""The command line: thin; it parses, calls, prints."""
+
+
+def main() -> None:
+    """Entry point."""
+    raise SystemExit("not there yet")

@@ -1,0 +1,67 @@
+"""Every error a user can meet, in one tree.
+
+Each says what is wrong, where, and how to fix it; each also inherits the builtin that people would catch.
+That no counterfactual exists is an answer, not an error.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class IfonlyError(Exception):
+    """The root of the tree: catch this to catch everything that ifonly raises on purpose."""
+
+
+class SchemaError(IfonlyError, ValueError):
+    """The description of what a row is contradicts itself."""
+
+
+class RowError(IfonlyError, ValueError):
+    """A row does not fit its schema. Carries the feature, the row number (or None) and the value."""
+
+    def __init__(self, message: str, *, feature: str | None = None, row: int | None = None, value: Any = None) -> None:
+        super().__init__(message)
+        self.feature = feature
+        self.row = row
+        self.value = value
+
+
+class ModelError(IfonlyError, ValueError):
+    """A model cannot be read, or does not do what its imported network does."""
+
+
+class UnsupportedModel(ModelError, NotImplementedError):
+    """An operation of the model has no exact piecewise-linear form here. Carries its name."""
+
+    def __init__(self, message: str, *, operation: str) -> None:
+        super().__init__(message)
+        self.operation = operation
+
+
+class QuestionError(IfonlyError, ValueError):
+    """The question (distance, target, constraints, limits) is not well posed."""
+
+
+class UnsupportedQuestion(QuestionError, NotImplementedError):
+    """The question is well posed, but the chosen method cannot take it."""
+
+
+class FileError(IfonlyError, ValueError):
+    """A file is missing, damaged, too large, or not of the kind that was asked for."""
+
+
+class MissingExtra(IfonlyError, ImportError):
+    """A package that only some features need is not installed. Names the extra that brings it."""
+
+    def __init__(self, package: str, *, extra: str, needed_for: str) -> None:
+        super().__init__(
+            f"{needed_for} needs the package '{package}', which is not installed; "
+            f"install it with: pip install 'ifonly[{extra}]'"
+        )
+        self.package = package
+        self.extra = extra
+
+
+class Contradiction(IfonlyError, RuntimeError):
+    """Two things that must agree do not: a bug in ifonly, or a model that is not what it was. Names both numbers."""

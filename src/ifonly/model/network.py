@@ -1,0 +1,111 @@
+"""The piecewise-linear network: what every method reasons about.
+
+    h_0 = x,   h_i = relu(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
+
+Weights are float64, finite and read-only; the fingerprint names the function, whatever file it came from. A linear
+model is a network of one layer. Scaling and encoding in front of a model are folded into W_1 or stand as a first
+affine layer of their own; two affine layers in a row are kept apart only by the importer's choice (see `activations`).
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import ModelError
+
+MAX_LAYERS = 1000
+MAX_WEIGHTS = 200_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Affine:
+    """One layer: z = weight @ h + bias, with weight of shape (outputs, inputs)."""
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+
+    def __post_init__(self) -> None:
+        for name, ndim in (("weight", 2), ("bias", 1)):
+            array = np.array(getattr(self, name), dtype=np.float64, order="C")
+            if array.ndim != ndim or array.size == 0:
+                raise ModelError(f"A layer's {name} must be a non-empty array of {ndim} dimension(s).")
+            if not np.isfinite(array).all():
+                raise ModelError(f"A layer's {name} has NaN or infinite entries; the model is damaged.")
+            array.flags.writeable = False
+            object.__setattr__(self, name, array)
+        if self.weight.shape[0] != self.bias.shape[0]:
+            raise ModelError(f"A layer has {self.weight.shape[0]} outputs but {self.bias.shape[0]} biases.")
+
+
+@dataclass(frozen=True)
+class Network:
+    """Layers in order; ReLU after every layer but the last."""
+
+    layers: Sequence[Affine]
+
+    def __post_init__(self) -> None:
+        layers = tuple(self.layers)
+        if not 1 <= len(layers) <= MAX_LAYERS:
+            raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; got {len(layers)}.")
+        if sum(layer.weight.size for layer in layers) > MAX_WEIGHTS:
+            raise ModelError(f"A network has at most {MAX_WEIGHTS} weights.")
+        for i, (a, b) in enumerate(zip(layers, layers[1:], strict=False)):
+            if a.weight.shape[0] != b.weight.shape[1]:
+                raise ModelError(
+                    f"Layer {i} gives {a.weight.shape[0]} values, but layer {i + 1} takes {b.weight.shape[1]}."
+                )
+        object.__setattr__(self, "layers", layers)
+
+    @classmethod
+    def of(cls, layers: Sequence[tuple[Any, Any]]) -> Network:
+        """A network from (weight, bias) pairs, weight of shape (outputs, inputs)."""
+        return cls(tuple(Affine(w, b) for w, b in layers))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Network) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    @property
+    def inputs(self) -> int:
+        return int(self.layers[0].weight.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        return int(self.layers[-1].weight.shape[0])
+
+    @property
+    def hidden(self) -> tuple[int, ...]:
+        """Neurons with a ReLU, layer by layer."""
+        return tuple(layer.weight.shape[0] for layer in self.layers[:-1])
+
+    def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The forward pass in float64, for one encoded row or many."""
+        h = np.asarray(x, dtype=np.float64)
+        for layer in self.layers[:-1]:
+            h = np.maximum(h @ layer.weight.T + layer.bias, 0.0)
+        return h @ self.layers[-1].weight.T + self.layers[-1].bias
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over shapes and little-endian weights: the identity of the function."""
+        digest = hashlib.sha256(b"ifonly-network-1")
+        for layer in self.layers:
+            digest.update(np.array(layer.weight.shape, dtype="<i8").tobytes())
+            digest.update(layer.weight.astype("<f8").tobytes())
+            digest.update(layer.bias.astype("<f8").tobytes())
+        return digest.hexdigest()
+
+    def after(self, weight: NDArray[np.float64], shift: NDArray[np.float64]) -> Network:
+        """The network that first maps its input x to weight @ x + shift: folded into the first layer."""
+        first = self.layers[0]
+        folded = Affine(first.weight @ weight, first.weight @ shift + first.bias)
+        return Network((folded, *self.layers[1:]))

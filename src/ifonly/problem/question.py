@@ -1,0 +1,85 @@
+"""The question, without the person: model, distance, target, constraints. Validated once; every method reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import QuestionError
+from ifonly.model import Model, rounding_error
+from ifonly.problem.constraints import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Range
+from ifonly.problem.distance import Distance
+from ifonly.problem.target import ClassTarget, ScoreTarget, Target
+from ifonly.schema import Schema
+
+_CONSTRAINTS = (Fixed, OnlyUp, OnlyDown, Range, Allowed)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Question:
+    """Which row nearest to the factual does the model decide as asked, among those that the constraints allow?
+
+    `caution` multiplies the bound on the deployed model's rounding error; 1 is rigorous for models that compute in the
+    precision they claim.
+    """
+
+    model: Model
+    target: Target
+    distance: Distance = Distance()
+    constraints: Sequence[Constraint] = ()
+    caution: float = 1.0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.target, ClassTarget | ScoreTarget):
+            raise QuestionError(f"The target must be a ClassTarget or a ScoreTarget; got {self.target!r}.")
+        if not isinstance(self.distance, Distance):
+            raise QuestionError(f"The distance must be a Distance; got {self.distance!r}.")
+        object.__setattr__(self, "constraints", tuple(self.constraints))
+        self.target.check(self.model)
+        self.distance.check(self.schema)
+        for constraint in self.constraints:
+            if not isinstance(constraint, _CONSTRAINTS):
+                raise QuestionError(
+                    f"{constraint!r} is not a constraint; use {', '.join(c.__name__ for c in _CONSTRAINTS)}."
+                )
+            constraint.check(self.schema)
+
+    @property
+    def schema(self) -> Schema:
+        return self.model.schema
+
+    @cached_property
+    def conditions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """C and d of the target: C s - d >= margin."""
+        return self.target.conditions(self.model)
+
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """E: how far the deployed model's C s - d can be from real arithmetic, one number a condition."""
+        c, _ = self.conditions
+        return np.asarray(self.caution * (np.abs(c) @ rounding_error(self.model)))
+
+    def more_careful(self, factor: float) -> Question:
+        return replace(self, caution=self.caution * factor)
+
+    def allows(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> Constraint | None:
+        """The first constraint that the change breaks, or None."""
+        for constraint in self.constraints:
+            i = self.schema.index(constraint.feature)
+            if not constraint.allows(self.schema.features[i], float(before[i]), float(after[i])):
+                return constraint
+        return None
+
+    def describe(self) -> dict[str, Any]:
+        """The question as plain data."""
+        return {
+            "distance": self.distance.to_dict(),
+            "target": self.target.to_dict(),
+            "constraints": [c.describe() for c in self.constraints],
+            "network": self.model.network.fingerprint,
+        }

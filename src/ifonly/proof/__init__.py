@@ -1,0 +1,10 @@
+"""The claim, the check, the answer."""
+
+from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists, Unknown, Within, sentence, show
+from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
+from ifonly.proof.witness import Witness, check_witnesses
+
+__all__ = [
+    "Answer", "Answers", "Change", "Claim", "Failed", "Limits", "Listener", "Method", "Nearest", "NoneExists",
+    "Progress", "Solver", "Unknown", "Within", "Witness", "check_witnesses", "sentence", "show",
+]  # fmt: skip

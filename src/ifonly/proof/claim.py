@@ -1,0 +1,84 @@
+"""What a method says, before anyone has checked it; and what it is allowed to spend."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import QuestionError
+from ifonly.problem import Question
+from ifonly.tolerances import DEFAULT, Tolerances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Limits:
+    """What one person's search may spend. None means no limit."""
+
+    seconds: float | None = None
+    nodes: int | None = None
+    memory_bytes: int | None = 2**30
+
+    def __post_init__(self) -> None:
+        for name in ("seconds", "nodes", "memory_bytes"):
+            value = getattr(self, name)
+            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > 0):
+                raise QuestionError(f"The limit '{name}' must be a positive number; it is {value!r}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Progress:
+    """How far a search has come: every favourable row is at least `lower` away, one at `upper` is known."""
+
+    finished: int
+    """People answered so far; the other fields speak of one who is not."""
+    people: int
+    radius: float = 0.0
+    nodes: int = 0
+    lower: float = 0.0
+    upper: float = math.inf
+    seconds: float = 0.0
+
+
+Listener = Callable[[Progress], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Claim:
+    """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `limit` names what stopped the method.
+
+    `lower` = infinity claims that none exists. The distance of `point` is not claimed: it is recomputed.
+    """
+
+    point: NDArray[np.float64] | None
+    lower: float
+    method: str
+    limit: str = ""
+    nodes: int = 0
+    seconds: float = 0.0
+    record: Any = None
+
+    def __post_init__(self) -> None:
+        if math.isnan(self.lower) or self.lower < 0.0:
+            raise ValueError(f"A lower bound of {self.lower} on a distance is a bug.")
+
+
+class Solver(Protocol):
+    """A method prepared for one question: answers any number of people."""
+
+    def solve(
+        self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Listener | None = None
+    ) -> list[Claim]: ...
+
+
+class Method(Protocol):
+    """A way of answering: a small frozen object that prepares itself for a question."""
+
+    @property
+    def name(self) -> str: ...
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver: ...

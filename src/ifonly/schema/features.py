@@ -1,0 +1,360 @@
+"""The five kinds of feature.
+
+A *point* holds one float64 per feature: the number itself for numeric features (real, integer), the index of the
+chosen option for the others (binary, ordinal, categorical). Every room of the house works on points; the user's own
+values appear only here, at the door.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import RowError, SchemaError
+from ifonly.tolerances import GRID
+
+Value: TypeAlias = str | bool | int | float | None
+Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and the missing markers of pandas and polars."""
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(np.isnan(value))
+    return type(value).__name__ in ("NAType", "NaTType")
+
+
+def plain(value: Any) -> Any:
+    """A numpy scalar as the Python value it stands for; anything else unchanged."""
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Equality of option values: True is not 1 unless types agree loosely, missing equals missing."""
+    if is_missing(a) or is_missing(b):
+        return is_missing(a) and is_missing(b)
+    if isinstance(a, str) or isinstance(b, str):
+        return isinstance(a, str) and isinstance(b, str) and a == b
+    return bool(a == b)
+
+
+@dataclass(frozen=True)
+class Numeric:
+    """What real and integer features share: an interval of numbers, encoded as one column."""
+
+    name: str
+    lower: float
+    upper: float
+    kind: ClassVar[str]
+
+    def __post_init__(self) -> None:
+        _check_name(self.name)
+        for end in ("lower", "upper"):
+            value = plain(getattr(self, end))
+            if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
+                raise SchemaError(f"Feature '{self.name}': '{end}' must be a finite number; it is {value!r}.")
+            object.__setattr__(self, end, float(value))
+        if self.lower > self.upper:
+            raise SchemaError(
+                f"Feature '{self.name}': lower bound {self.lower:g} is above upper bound {self.upper:g}; swap them."
+            )
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        return (self.name,)
+
+    @property
+    def width(self) -> float:
+        return self.upper - self.lower
+
+    def describe(self) -> str:
+        raise NotImplementedError
+
+    def read(self, value: Any, *, row: int | None = None) -> float:
+        """The user's value as a number of this feature, or a RowError."""
+        value = plain(value)
+        if is_missing(value):
+            raise RowError(
+                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking "
+                f"(only features with options can declare 'missing' as one of them).",
+                feature=self.name, row=row, value=value,
+            )  # fmt: skip
+        if isinstance(value, str):
+            try:
+                number = float(value)
+            except ValueError:
+                raise self._wrong(value, row) from None
+        elif isinstance(value, int | float):
+            number = float(value)
+        else:
+            try:
+                number = float(value)
+            except (TypeError, ValueError):
+                raise self._wrong(value, row) from None
+        snapped = self.snap(number)
+        if not math.isfinite(number) or snapped is None:
+            raise self._wrong(value, row)
+        return snapped
+
+    def snap(self, number: float) -> float | None:
+        """The number if it belongs to the feature (integers: the grid value it stands for), else None."""
+        return number if self.lower <= number <= self.upper else None
+
+    def _wrong(self, value: Any, row: int | None) -> RowError:
+        return RowError(
+            f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}.",
+            feature=self.name, row=row, value=value,
+        )  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Real(Numeric):
+    """A real number in [lower, upper]."""
+
+    kind: ClassVar[str] = "real"
+
+    def describe(self) -> str:
+        return f"a number in [{self.lower:.17g}, {self.upper:.17g}]"
+
+    def value(self, number: float) -> float:
+        return float(number)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, "lower": self.lower, "upper": self.upper}
+
+
+@dataclass(frozen=True)
+class Integer(Numeric):
+    """A whole number of steps above lower: lower, lower + step, ..., up to upper."""
+
+    step: int = 1
+    kind: ClassVar[str] = "integer"
+
+    def __post_init__(self) -> None:
+        Numeric.__post_init__(self)
+        step = plain(self.step)
+        if isinstance(step, bool) or not isinstance(step, int | float) or step != int(step) or step < 1:
+            raise SchemaError(f"Feature '{self.name}': step must be a whole number >= 1; it is {self.step!r}.")
+        object.__setattr__(self, "step", int(step))
+        for end in ("lower", "upper"):
+            if getattr(self, end) != int(getattr(self, end)):
+                raise SchemaError(
+                    f"Feature '{self.name}': '{end}' of an integer feature must be whole; it is {getattr(self, end):g}."
+                )
+        if abs(self.lower) > 2**52 or abs(self.upper) > 2**52:
+            raise SchemaError(f"Feature '{self.name}': integer bounds beyond 2^52 cannot be told apart in float64.")
+        object.__setattr__(self, "upper", self.lower + self.step * math.floor(self.width / self.step))
+
+    @property
+    def steps(self) -> int:
+        return round(self.width / self.step)
+
+    def describe(self) -> str:
+        by = "" if self.step == 1 else f" in steps of {self.step}"
+        return f"an integer in [{self.lower:.17g}, {self.upper:.17g}]{by}"
+
+    def snap(self, number: float) -> float | None:
+        if not math.isfinite(number):
+            return None
+        k = round((number - self.lower) / self.step)
+        if abs(self.lower + k * self.step - number) > GRID * self.step or not 0 <= k <= self.steps:
+            return None
+        return self.lower + k * self.step
+
+    def value(self, number: float) -> int:
+        return round(number)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, "lower": int(self.lower), "upper": int(self.upper),
+                "step": self.step}  # fmt: skip
+
+
+class Choice:
+    """What binary, ordinal and categorical features share: a short list of options, each with encoded columns."""
+
+    name: str
+    options: tuple[Value, ...]
+    encoding: Encoding
+    kind: ClassVar[str]
+    ordered: ClassVar[bool] = False
+
+    def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
+        _check_name(self.name)
+        if isinstance(options, str) or not isinstance(options, Sequence | np.ndarray):
+            raise SchemaError(f"Feature '{self.name}': its options must be a list; got {options!r}.")
+        cleaned = tuple(None if is_missing(plain(o)) else plain(o) for o in options)
+        for i, option in enumerate(cleaned):
+            if option is not None and not isinstance(option, str | bool | int | float):
+                raise SchemaError(
+                    f"Feature '{self.name}': option {option!r} must be a string, a number or a boolean."
+                )
+            if any(same_value(option, other) for other in cleaned[:i]):
+                raise SchemaError(f"Feature '{self.name}': option {option!r} is listed twice.")
+        if len(cleaned) < least:
+            raise SchemaError(f"Feature '{self.name}' needs at least {least} option(s); it has {len(cleaned)}.")
+        object.__setattr__(self, "options", cleaned)
+
+    @cached_property
+    def _index(self) -> dict[Any, int]:
+        return {option: i for i, option in enumerate(self.options)}
+
+    @cached_property
+    def codes(self) -> NDArray[np.float64]:
+        """Row i holds the encoded columns of option i."""
+        k = len(self.options)
+        match self.encoding:
+            case "onehot":
+                codes = np.eye(k)
+            case "thermometer":
+                codes = np.tril(np.ones((k, k)))
+            case "code":
+                codes = np.arange(k, dtype=np.float64).reshape(k, 1)
+        codes.flags.writeable = False
+        return codes
+
+    @property
+    def column_names(self) -> tuple[str, ...]:
+        match self.encoding:
+            case "onehot":
+                return tuple(f"{self.name}={_label(o)}" for o in self.options)
+            case "thermometer":
+                return tuple(f"{self.name}>={_label(o)}" for o in self.options)
+            case "code":
+                return (self.name,)
+
+    def describe(self) -> str:
+        shown = ", ".join(_label(o) for o in self.options[:12])
+        return f"one of: {shown}" + (", ..." if len(self.options) > 12 else "")
+
+    def read(self, value: Any, *, row: int | None = None) -> float:
+        """The index of the option that the user's value names, or a RowError."""
+        value = plain(value)
+        missing = is_missing(value)
+        key = None if missing else value
+        try:
+            index = self._index.get(key)
+        except TypeError:
+            index = None
+        if index is not None and same_value(self.options[index], key):
+            return float(index)
+        if isinstance(value, str):  # text files know only strings: "0" may mean 0, "True" may mean True
+            for i, option in enumerate(self.options):
+                if option is not None and not isinstance(option, str) and _text_means(value, option):
+                    return float(i)
+        if missing:
+            raise RowError(
+                f"Feature '{self.name}' has no value{_at(row)}; fill it in, or declare missing as one of its options "
+                f"by adding None to them.",
+                feature=self.name, row=row, value=value,
+            )  # fmt: skip
+        raise RowError(
+            f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}.",
+            feature=self.name, row=row, value=value,
+        )  # fmt: skip
+
+    def value(self, number: float) -> Value:
+        return self.options[int(number)]
+
+
+@dataclass(frozen=True)
+class Binary(Choice):
+    """Two values, encoded as one column: 0 for the first, 1 for the second."""
+
+    name: str
+    values: Sequence[Any] = (False, True)
+    kind: ClassVar[str] = "binary"
+    ordered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._set_options(self.values)
+        if len(self.options) != 2:
+            raise SchemaError(f"Feature '{self.name}': a binary feature has two values; got {len(self.options)}.")
+        object.__setattr__(self, "values", self.options)
+        object.__setattr__(self, "encoding", "code")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, "values": list(self.options)}
+
+
+@dataclass(frozen=True)
+class Ordinal(Choice):
+    """Named levels in order. Thermometer (k bits, the first always 1), one-hot, or the level's number."""
+
+    name: str
+    levels: Sequence[Any] = ()
+    encoding: Encoding = "thermometer"
+    kind: ClassVar[str] = "ordinal"
+    ordered: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        self._set_options(self.levels)
+        object.__setattr__(self, "levels", self.options)
+        _check_encoding(self.name, self.encoding, ("thermometer", "onehot", "code"))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, "levels": list(self.options), "encoding": self.encoding}
+
+
+@dataclass(frozen=True)
+class Categorical(Choice):
+    """Named categories without order. One-hot, or the category's number."""
+
+    name: str
+    categories: Sequence[Any] = ()
+    encoding: Encoding = "onehot"
+    kind: ClassVar[str] = "categorical"
+
+    def __post_init__(self) -> None:
+        self._set_options(self.categories)
+        object.__setattr__(self, "categories", self.options)
+        _check_encoding(self.name, self.encoding, ("onehot", "code"))
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, "categories": list(self.options), "encoding": self.encoding}
+
+
+Feature: TypeAlias = Real | Integer | Binary | Ordinal | Categorical
+
+
+def _check_name(name: Any) -> None:
+    if not isinstance(name, str) or not name:
+        raise SchemaError(f"A feature's name must be a non-empty string; got {name!r}.")
+
+
+def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
+    if encoding not in known:
+        raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {encoding!r}.")
+
+
+def _label(option: Value) -> str:
+    return "missing" if option is None else str(option)
+
+
+def _text_means(text: str, option: Any) -> bool:
+    if isinstance(option, bool):
+        return text.strip().lower() in (("true", "1") if option else ("false", "0"))
+    try:
+        return float(text) == float(option)
+    except ValueError:
+        return False
+
+
+def _at(row: int | None) -> str:
+    return "" if row is None else f" in row {row}"
+
+
+def _who(row: int | None) -> str:
+    return "the row has" if row is None else f"row {row} has"
+
+
+def _show(value: Any) -> str:
+    text = repr(value)
+    return text if len(text) <= 60 else text[:57] + "..."

@@ -1,0 +1,68 @@
+"""Propose a schema for a table, and say what was guessed and why: a proposal to read, not a fact to trust."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ifonly.errors import SchemaError
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Real, is_missing, plain
+from ifonly.schema.schema import Schema
+from ifonly.schema.tables import frame_columns
+
+MOST_CATEGORIES = 1000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Guess:
+    """What was assumed of one feature."""
+
+    feature: str
+    guess: str
+    why: str
+
+
+def infer(table: Any) -> tuple[Schema, tuple[Guess, ...]]:
+    """A schema for the table, with one guess a feature. Ordinals cannot be guessed: edit the result."""
+    columns = frame_columns(table)
+    if not columns:
+        raise SchemaError("The table has no columns to infer a schema from.")
+    features: list[Feature] = []
+    guesses: list[Guess] = []
+    for name, column in columns.items():
+        raw = column.tolist() if hasattr(column, "tolist") else list(column)
+        feature, guess, why = _infer_feature(name, [plain(v) for v in raw])
+        features.append(feature)
+        guesses.append(Guess(feature=name, guess=guess, why=why))
+    return Schema(tuple(features)), tuple(guesses)
+
+
+def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
+    present = [v for v in values if not is_missing(v)]
+    missing = len(values) - len(present)
+    if not present:
+        raise SchemaError(f"Column '{name}' has no values; leave it out.")
+    distinct = list(dict.fromkeys(present))
+    numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
+    note = f"; {missing} rows have no value and will be refused" if missing else ""
+    if len(distinct) == 2 and not missing:
+        ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
+        return Binary(name, tuple(ordered)), "binary", f"two values: {ordered[0]!r} (0) and {ordered[1]!r} (1)"
+    if numeric:
+        if not np.isfinite([float(v) for v in distinct]).all():
+            raise SchemaError(f"Column '{name}' has infinite values; remove them.")
+        low, high = float(min(distinct)), float(max(distinct))
+        if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
+            return Integer(name, low, high), "integer", f"whole numbers; bounds {low:g} and {high:g} are the data's{note}"
+        return Real(name, low, high), "real", f"numbers; bounds {low:g} and {high:g} are the data's{note}"
+    if len(distinct) > MOST_CATEGORIES:
+        raise SchemaError(
+            f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."
+        )
+    options: list[Any] = sorted(distinct, key=lambda v: (str(type(v)), v))
+    if missing:
+        options.append(None)
+    why = f"{len(distinct)} different values" + (f"; missing ({missing} rows) is a category too" if missing else "")
+    return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"

@@ -1,0 +1,89 @@
+"""Schemas as JSON: versioned, readable, safe to load."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from ifonly.errors import FileError, SchemaError
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
+from ifonly.schema.schema import Schema
+
+FORMAT = "ifonly-schema"
+VERSION = 1
+MAX_BYTES = 64 * 2**20
+
+_KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
+    "real": (Real, ("lower", "upper"), ()),
+    "integer": (Integer, ("lower", "upper"), ("step",)),
+    "binary": (Binary, (), ("values",)),
+    "ordinal": (Ordinal, ("levels",), ("encoding",)),
+    "categorical": (Categorical, ("categories",), ("encoding",)),
+}
+
+
+def schema_to_json(schema: Schema) -> dict[str, Any]:
+    """The schema as plain data; `columns` only where the order is not the natural one."""
+    data: dict[str, Any] = {
+        "format": FORMAT,
+        "version": VERSION,
+        "features": [feature.to_dict() for feature in schema.features],
+    }
+    if tuple(schema.columns) != Schema(schema.features).columns:
+        data["columns"] = list(schema.columns)
+    return data
+
+
+def schema_from_json(data: Any) -> Schema:
+    """The inverse of `schema_to_json`; says what is wrong with anything else."""
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise SchemaError(f'A schema is a JSON object with "format": "{FORMAT}"; this is not one.')
+    if data.get("version") != VERSION:
+        raise SchemaError(f"This schema has version {data.get('version')!r}; this ifonly reads version {VERSION}.")
+    listed = data.get("features")
+    if not isinstance(listed, list):
+        raise SchemaError('A schema needs a list "features".')
+    columns = data.get("columns", [])
+    if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
+        raise SchemaError('"columns" of a schema must be a list of column names.')
+    return Schema(tuple(_feature(i, item) for i, item in enumerate(listed)), tuple(columns))
+
+
+def _feature(position: int, item: Any) -> Feature:
+    where = f"Feature number {position}"
+    if not isinstance(item, dict) or item.get("kind") not in _KINDS:
+        kind = item.get("kind") if isinstance(item, dict) else item
+        raise SchemaError(f"{where}: \"kind\" must be one of {', '.join(_KINDS)}; it is {kind!r}.")
+    cls, required, optional = _KINDS[item["kind"]]
+    where = f"Feature '{item.get('name', position)}'"
+    for key in ("name", *required):
+        if key not in item:
+            raise SchemaError(f'{where}: a feature of kind "{item["kind"]}" needs "{key}".')
+    unknown = set(item) - {"kind", "name", *required, *optional}
+    if unknown:
+        raise SchemaError(f"{where}: unknown entries {sorted(map(str, unknown))}.")
+    feature: Feature = cls(**{key: value for key, value in item.items() if key != "kind"})
+    return feature
+
+
+def load_schema(path: str | Path) -> Schema:
+    """Read a schema file."""
+    path = Path(path)
+    try:
+        if path.stat().st_size > MAX_BYTES:
+            raise FileError(f"'{path}' is larger than {MAX_BYTES // 2**20} MiB; that is no schema.")
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"Cannot read the schema '{path}': {error.strerror or error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"'{path}' is not a JSON file: {error}.") from None
+    try:
+        return schema_from_json(data)
+    except SchemaError as error:
+        raise SchemaError(f"In '{path}': {error}") from None
+
+
+def save_schema(schema: Schema, path: str | Path) -> None:
+    """Write a schema file."""
+    Path(path).write_text(json.dumps(schema_to_json(schema), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")

@@ -1,0 +1,215 @@
+"""A schema: the features of a row, in order, and the columns that a model reads.
+
+Three views of the same thing: the user's *row* (names to values), the *point* (one float64 a feature, see
+`features`), and the *encoded* columns in whatever order the model was trained with.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from difflib import get_close_matches
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import RowError, SchemaError
+from ifonly.schema.features import Choice, Feature, Numeric, Value
+
+MAX_COLUMNS = 100_000
+
+
+@dataclass(frozen=True)
+class Schema:
+    """Features in the user's order; `columns` gives the model's column order when it is not the natural one.
+
+    Natural order: feature after feature. Column names are the feature's own name for numbers, binaries and codes,
+    `feature=category` for one-hot and `feature>=level` for thermometer columns.
+    """
+
+    features: Sequence[Feature]
+    columns: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        features = tuple(self.features)
+        if not features:
+            raise SchemaError("A schema needs at least one feature.")
+        seen: set[str] = set()
+        for feature in features:
+            if not isinstance(feature, Numeric | Choice):
+                raise SchemaError(f"A schema is made of features such as Real or Categorical; got {feature!r}.")
+            if feature.name in seen:
+                raise SchemaError(f"Feature '{feature.name}' is listed twice.")
+            seen.add(feature.name)
+        object.__setattr__(self, "features", features)
+        natural = tuple(name for feature in features for name in feature.column_names)
+        if len(natural) > MAX_COLUMNS:
+            raise SchemaError(f"The schema has {len(natural)} encoded columns; at most {MAX_COLUMNS} are supported.")
+        if len(set(natural)) != len(natural):
+            twice = next(name for name in natural if natural.count(name) > 1)
+            raise SchemaError(f"Two encoded columns would both be called '{twice}'; rename a feature or an option.")
+        columns = tuple(self.columns) or natural
+        if sorted(columns) != sorted(natural):
+            extra = [c for c in columns if c not in natural] or [c for c in columns if columns.count(c) > 1]
+            lacking = [c for c in natural if c not in columns]
+            raise SchemaError(
+                "The column order must list each encoded column once; "
+                + (f"unknown or repeated: {extra[:3]}; " if extra else "")
+                + (f"missing: {lacking[:3]}." if lacking else "none is missing.")
+            )
+        object.__setattr__(self, "columns", columns)
+
+    def __len__(self) -> int:
+        return len(self.features)
+
+    def __iter__(self) -> Iterator[Feature]:
+        return iter(self.features)
+
+    def __getitem__(self, name: str) -> Feature:
+        return self.features[self.index(name)]
+
+    def __hash__(self) -> int:
+        return hash((self.features, self.columns))
+
+    # ------------------------------------------------------------------ making, loading, saving
+
+    @classmethod
+    def infer(cls, table: Any) -> Schema:
+        """A schema proposed from a table; `ifonly.schema.infer` gives the list of guesses with it."""
+        from ifonly.schema.infer import infer
+
+        return infer(table)[0]
+
+    @classmethod
+    def load(cls, path: str | Path) -> Schema:
+        """Read a schema file."""
+        from ifonly.schema.io import load_schema
+
+        return load_schema(path)
+
+    def save(self, path: str | Path) -> None:
+        """Write a schema file."""
+        from ifonly.schema.io import save_schema
+
+        save_schema(self, path)
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        return tuple(feature.name for feature in self.features)
+
+    @cached_property
+    def _positions(self) -> dict[str, int]:
+        return {name: i for i, name in enumerate(self.names)}
+
+    def index(self, name: str) -> int:
+        """The position of a feature, or a SchemaError that suggests the name that was meant."""
+        try:
+            return self._positions[name]
+        except KeyError:
+            raise SchemaError(f"There is no feature '{name}'{self._suggest(name)}.") from None
+
+    def _suggest(self, name: str) -> str:
+        close = get_close_matches(str(name), self.names, n=1)
+        return f"; did you mean '{close[0]}'" if close else f"; the features are {', '.join(self.names[:8])}" + (
+            ", ..." if len(self.names) > 8 else ""
+        )
+
+    @cached_property
+    def feature_columns(self) -> tuple[NDArray[np.intp], ...]:
+        """For each feature, where its encoded columns stand in the model's order."""
+        place = {name: i for i, name in enumerate(self.columns)}
+        return tuple(np.array([place[c] for c in feature.column_names], dtype=np.intp) for feature in self.features)
+
+    # ------------------------------------------------------------------ rows and points
+
+    def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
+        """The point of one row: a mapping, a pandas Series, or a sequence in feature order."""
+        if hasattr(row, "to_dict") and not isinstance(row, Mapping):
+            row = row.to_dict()
+        if isinstance(row, Mapping):
+            for name in self.names:
+                if name not in row:
+                    raise RowError(
+                        f"Feature '{name}' is not in the row{'' if number is None else f' {number}'}; "
+                        f"it has {', '.join(map(str, list(row)[:8]))}{', ...' if len(row) > 8 else ''}.",
+                        feature=name, row=number,
+                    )  # fmt: skip
+            values = [row[name] for name in self.names]
+        else:
+            if isinstance(row, str) or not hasattr(row, "__len__") or not hasattr(row, "__getitem__"):
+                raise RowError(f"A row must be a mapping or a sequence of {len(self)} values; got {row!r}.", row=number)
+            values = list(np.ravel(row) if isinstance(row, np.ndarray) else row)
+            if len(values) != len(self):
+                raise RowError(
+                    f"A row must have {len(self)} values, one a feature ({', '.join(self.names[:4])}, ...); "
+                    f"got {len(values)}.",
+                    row=number,
+                )
+        return np.array([f.read(v, row=number) for f, v in zip(self.features, values, strict=True)], dtype=np.float64)
+
+    def row(self, point: NDArray[np.float64]) -> dict[str, Value]:
+        """A point in the user's own values."""
+        return {f.name: f.value(v) for f, v in zip(self.features, point.tolist(), strict=True)}
+
+    def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which points are rows of this schema, exactly? (No tolerance: this is what a returned row must pass.)"""
+        good = np.isfinite(points).all(axis=1)
+        for i, feature in enumerate(self.features):
+            column = points[:, i]
+            if isinstance(feature, Choice):
+                good &= (column == np.floor(column)) & (column >= 0) & (column < len(feature.options))
+            else:
+                good &= (column >= feature.lower) & (column <= feature.upper)
+                if feature.kind == "integer":
+                    good &= feature.lower + feature.step * np.round((column - feature.lower) / feature.step) == column
+        return good
+
+    # ------------------------------------------------------------------ encoded columns
+
+    def encode(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Points (one or many) as the model's columns."""
+        many = np.atleast_2d(points)
+        encoded = np.empty((len(many), len(self.columns)))
+        for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
+            if isinstance(feature, Numeric):
+                encoded[:, columns[0]] = many[:, i]
+            else:
+                encoded[:, columns] = feature.codes[many[:, i].astype(np.intp)]
+        return encoded if np.ndim(points) == 2 else encoded[0]
+
+    def decode(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The points of encoded rows; a RowError when a row is not the encoding of any point."""
+        many = np.atleast_2d(np.asarray(encoded, dtype=np.float64))
+        if many.shape[1] != len(self.columns):
+            raise RowError(f"Encoded rows must have {len(self.columns)} columns; got {many.shape[1]}.")
+        points = np.empty((len(many), len(self)))
+        for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
+            block = many[:, columns]
+            if isinstance(feature, Numeric):
+                points[:, i] = [feature.read(v, row=r) for r, v in enumerate(block[:, 0].tolist())]
+            else:
+                distance = np.abs(block[:, None, :] - feature.codes[None]).sum(axis=2)
+                points[:, i] = distance.argmin(axis=1)
+                bad = np.flatnonzero(distance.min(axis=1) != 0.0)
+                if len(bad):
+                    raise RowError(
+                        f"Feature '{feature.name}': the encoded columns of row {bad[0]} are no option's code: "
+                        f"{block[bad[0]].tolist()}.",
+                        feature=feature.name, row=int(bad[0]),
+                    )  # fmt: skip
+        return points if np.ndim(encoded) == 2 else points[0]
+
+    def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
+        """Points drawn uniformly and independently, feature by feature."""
+        points = np.empty((count, len(self)))
+        for i, feature in enumerate(self.features):
+            if isinstance(feature, Choice):
+                points[:, i] = rng.integers(0, len(feature.options), count)
+            elif feature.kind == "integer":
+                points[:, i] = feature.lower + feature.step * rng.integers(0, feature.steps + 1, count)
+            else:
+                points[:, i] = rng.uniform(feature.lower, feature.upper, count)
+        return points

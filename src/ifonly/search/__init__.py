@@ -1,0 +1,5 @@
+"""How we answer."""
+
+from ifonly.search.enumerate import Enumerate
+
+__all__ = ["Enumerate"]

@@ -1,0 +1,119 @@
+"""The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
+
+It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve as the
+oracle of everything else. A row counts as favourable when real arithmetic could call it so (score >= margin - E); it may be
+returned when it surely is (score >= margin + E). The two differ only on rows that sit on the margin to the last bit.
+"""
+
+from __future__ import annotations
+
+import itertools
+import math
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import UnsupportedQuestion
+from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range
+from ifonly.proof import Claim, Limits, Listener
+from ifonly.schema import Choice, Feature, Numeric
+from ifonly.tolerances import DEFAULT, Tolerances
+
+CHUNK = 1 << 14
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Enumerate:
+    """Look at every row. Refuses spaces with more than `most_rows` rows, and free real features."""
+
+    most_rows: int = 20_000_000
+    name: str = "enumerate"
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Enumeration:
+        return Enumeration(question, self.most_rows)
+
+
+@dataclass(frozen=True)
+class Enumeration:
+    """The enumerator, ready for one question."""
+
+    question: Question
+    most_rows: int
+
+    def solve(
+        self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Listener | None = None
+    ) -> list[Claim]:
+        return [self._solve(point, limits) for point in points]
+
+    def _values(self, feature: Feature, before: float) -> list[float]:
+        """Every value that the feature may take for this person."""
+        mine = [c for c in self.question.constraints if c.feature == feature.name]
+        if isinstance(feature, Choice):
+            values = [float(i) for i in range(len(feature.options))]
+        elif feature.kind == "integer":
+            values = [feature.lower + feature.step * k for k in range(feature.steps + 1)]
+        else:
+            values = self._real_values(feature, before, mine)
+            if not values:
+                raise UnsupportedQuestion(
+                    f"The enumerator needs a finite space, but '{feature.name}' is a real number that may change; "
+                    f"fix it, or use another method."
+                )
+        return [v for v in values if all(c.allows(feature, before, v) for c in mine)]
+
+    @staticmethod
+    def _real_values(feature: Numeric, before: float, constraints: list[Constraint]) -> list[float]:
+        """The one value that the constraints leave a real feature; none when they leave an interval."""
+        lower, upper = feature.lower, feature.upper
+        for constraint in constraints:
+            match constraint:
+                case Fixed():
+                    lower, upper = max(lower, before), min(upper, before)
+                case OnlyUp():
+                    lower = max(lower, before)
+                case OnlyDown():
+                    upper = min(upper, before)
+                case Range():
+                    lower, upper = max(lower, constraint.lower), min(upper, constraint.upper)
+                case Allowed():
+                    raise AssertionError("Allowed is for features with options")
+        return [lower] if lower == upper else []
+
+    def _chunks(self, factual: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
+        values = [self._values(f, b) for f, b in zip(self.question.schema.features, factual.tolist(), strict=True)]
+        rows = math.prod(len(v) for v in values)
+        if rows > self.most_rows:
+            raise UnsupportedQuestion(
+                f"The space has {rows:,} rows, more than the {self.most_rows:,} that the enumerator may look at; "
+                f"fix some features, or use another method."
+            )
+        product = itertools.product(*values)
+        while chunk := list(itertools.islice(product, CHUNK)):
+            yield np.array(chunk, dtype=np.float64)
+
+    def _solve(self, factual: NDArray[np.float64], limits: Limits) -> Claim:
+        question, begun = self.question, time.perf_counter()
+        c, d = question.conditions
+        best, best_distance, nearest, looked = None, math.inf, math.inf, 0
+        for rows in self._chunks(factual):
+            if limits.seconds is not None and time.perf_counter() - begun > limits.seconds:
+                return Claim(point=best, lower=0.0, method="enumerate", limit="time limit", nodes=looked, seconds=limits.seconds)
+            looked += len(rows)
+            distance = question.distance.between(question.schema, factual, rows)
+            close = np.flatnonzero(distance < best_distance)
+            if not len(close):
+                continue
+            scores = question.model.network.scores(question.schema.encode(rows[close])) @ c.T - d
+            could = (scores >= question.target.margin - question.error).all(axis=1)
+            nearest = min(nearest, distance[close][could].min(initial=math.inf))
+            surely = close[(scores >= question.target.margin + question.error).all(axis=1)]
+            if len(surely):
+                first = surely[distance[surely].argmin()]
+                best, best_distance = rows[first], float(distance[first])
+        return Claim(
+            point=best, lower=min(nearest, best_distance), method="enumerate", nodes=looked,
+            seconds=time.perf_counter() - begun,
+        )  # fmt: skip

@@ -1,0 +1,40 @@
+"""Every tolerance, named, with its unit and its meaning. The margin is not here: it belongs to the target."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ifonly.errors import QuestionError
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Tolerances:
+    """How close is close enough. All fields are absolute unless their name says otherwise."""
+
+    gap: float = 1e-6
+    """Distance: an answer is `Nearest` when upper - lower <= gap ..."""
+
+    relative_gap: float = 1e-6
+    """... AND upper - lower <= relative_gap * upper, because nearest distances may be far below `gap`."""
+
+    agreement_relative: float = 1e-9
+    """Score: how far an imported float64 model may be from the original, relative to 1 + |score|."""
+
+    agreement_relative_float32: float = 1e-4
+    """Score: the same for models that compute in float32."""
+
+    def __post_init__(self) -> None:
+        for name in ("gap", "relative_gap"):
+            value = getattr(self, name)
+            if not 0.0 < value < 1.0:
+                raise QuestionError(f"Tolerance '{name}' must lie strictly between 0 and 1; it is {value!r}.")
+
+    def allowed(self, upper: float) -> float:
+        """The largest upper - lower that still counts as proven nearest."""
+        return min(self.gap, self.relative_gap * upper)
+
+
+DEFAULT = Tolerances()
+
+GRID = 1e-9
+"""Relative to the step: how far an integer feature's value may be from its grid and still be read as on it."""
