@@ -20,14 +20,45 @@ from ifonly.problem import (
 )
 from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Unknown, Within
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
-from ifonly.search import Enumerate
+from ifonly.search import Enumerate, Search
 from ifonly.tolerances import Tolerances
 
 __version__ = "0.1.0"
 
 __all__ = [
-    "Allowed", "Answer", "Answers", "Binary", "Categorical", "ClassTarget", "Distance", "Enumerate", "Explainer", "Failed",
-    "Fixed", "IfonlyError", "Integer", "Limits", "Model", "Nearest", "Network", "NoneExists", "OnlyDown", "OnlyUp",
-    "Ordinal", "Range", "Real", "Schema", "ScoreTarget", "Tolerances", "Unknown", "Within", "explain", "import_model",
-    "load_model", "load_network", "save_network", "scales_from_data",
-]  # fmt: skip
+    "Allowed",
+    "Answer",
+    "Answers",
+    "Binary",
+    "Categorical",
+    "ClassTarget",
+    "Distance",
+    "Enumerate",
+    "Explainer",
+    "Failed",
+    "Fixed",
+    "IfonlyError",
+    "Integer",
+    "Limits",
+    "Model",
+    "Nearest",
+    "Network",
+    "NoneExists",
+    "OnlyDown",
+    "OnlyUp",
+    "Ordinal",
+    "Range",
+    "Real",
+    "Schema",
+    "ScoreTarget",
+    "Search",
+    "Tolerances",
+    "Unknown",
+    "Within",
+    "explain",
+    "import_model",
+    "load_model",
+    "load_network",
+    "save_network",
+    "scales_from_data",
+]

@@ -38,6 +38,9 @@ class UnsupportedModel(ModelError, NotImplementedError):
         super().__init__(message)
         self.operation = operation
 
+    def __reduce__(self) -> Any:  # so that it survives the way back from a worker process
+        return _remade, (type(self), self.args, self.__dict__)
+
 
 class QuestionError(IfonlyError, ValueError):
     """The question (distance, target, constraints, limits) is not well posed."""
@@ -62,6 +65,15 @@ class MissingExtra(IfonlyError, ImportError):
         self.package = package
         self.extra = extra
 
+    def __reduce__(self) -> Any:
+        return _remade, (type(self), self.args, self.__dict__)
+
 
 class Contradiction(IfonlyError, RuntimeError):
     """Two things that must agree do not: a bug in ifonly, or a model that is not what it was. Names both numbers."""
+
+
+def _remade(kind: type[IfonlyError], args: tuple[Any, ...], fields: dict[str, Any]) -> IfonlyError:
+    error = kind.__new__(kind, *args)
+    error.__dict__.update(fields)
+    return error

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError
 from ifonly.model import Model, Network, network_model
-from ifonly.problem import ClassTarget, Constraint, Distance, Question, Target
+from ifonly.problem import ClassTarget, Constraint, Distance, Question, ScoreTarget, Target
 from ifonly.proof import (
     Answer,
     Answers,
@@ -38,20 +38,23 @@ from ifonly.proof import (
     check_witnesses,
 )
 from ifonly.schema import Schema, read_points
+from ifonly.schema.features import plain
 from ifonly.schema.tables import user_columns
-from ifonly.search import Enumerate
-from ifonly.tolerances import DEFAULT, Tolerances
+from ifonly.search import Search
+from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, DEFAULT, Tolerances
 
 CAUTION = 16.0
+"""By how much more a refused row's rounding error is taken for, attempt after attempt."""
 TRIES = 3
+MOST_SOLVERS = 64
 NO_LIMITS = Limits()
 
 
 class Explainer:
     """Prepares a model once and answers any number of people.
 
-    `model` is an ifonly Model or Network, a path to a network or ONNX file, or a fitted scikit-learn or torch model; all but
-    the first need `schema`. `classes` names the classes where the model does not.
+    `model` is an ifonly Model or Network, a path to a network or ONNX file, or a fitted scikit-learn or torch model;
+    all but the first need `schema`. `classes` names the classes where the model does not.
     """
 
     def __init__(
@@ -63,7 +66,9 @@ class Explainer:
         threads: int = 1,
         tolerances: Tolerances = DEFAULT,
     ) -> None:
-        self.model = _as_model(model, schema, tuple(classes))
+        if isinstance(classes, str) or not isinstance(classes, Iterable):
+            raise ModelError(f"Give the class names as a list, such as ['denied', 'approved']; got {classes!r}.")
+        self.model = _as_model(model, schema, tuple(plain(name) for name in classes))
         self.schema = self.model.schema
         self.tolerances = tolerances
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
@@ -100,156 +105,163 @@ class Explainer:
         limits: Limits = NO_LIMITS,
         listen: Listener | None = None,
     ) -> Answers:
-        """One answer a row, in order; a row that does not fit the schema gives a `Failed` answer. Limits are per row."""
+        """One answer a row, in order; a row that does not fit the schema gives a `Failed` one. Limits are a row's."""
         begun = time.perf_counter()
+        asked = _Asked(target, distance, constraints, method, limits, listen)
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        asked = _Asked(target, distance, constraints, method, limits, listen)
-        answers: list[Answer] = [
-            Failed(row=i, factual={}, target="", distance_name="", lower=0.0, note=str(error))
-            for i, error in enumerate(errors)
-        ]
-        for i, answer in zip(good, self._answer(points[good], good, asked), strict=True):
-            answers[i] = answer
+        answered = iter(self._answer(points[good], good, asked))
+        answers = [next(answered) if error is None else _failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
     # ------------------------------------------------------------------ from points to answers
 
     def _answer(self, points: NDArray[np.float64], rows: list[int], asked: _Asked) -> list[Answer]:
+        """One answer a point, in order; `rows` are the numbers that the answers carry."""
         if not len(points):
             return []
         before = self.model.scores(points)
         decided = self.model.decide(before) if self.model.is_classifier else np.zeros(len(points), dtype=np.intp)
-        answers: list[Answer | None] = [None] * len(points)
-        for target, members in self._targets(asked.target, decided):
-            question = Question(
-                model=self.model,
-                target=target,
-                distance=asked.distance if isinstance(asked.distance, Distance) else Distance(asked.distance),
-                constraints=asked.constraints,
+        answers: dict[int, Answer] = {}
+        groups = [(target, members, *_distinct(points[members])) for target, members in self._targets(asked, decided)]
+        finished, people = 0, sum(len(unique) for _, _, unique, _ in groups)
+        for target, members, unique, inverse in groups:
+            question = Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
+            heard = _shifted(asked.listen, finished, people)
+            checked = self._checked(question, unique, asked, heard)
+            finished += len(unique)
+            batch = _Batch(
+                rows=[rows[i] for i in members],
+                points=points[members],
+                before=before[members],
+                decided=decided[members],
+                checked=[checked[k] for k in inverse],
             )
-            unique, first, inverse = _distinct(points[members])
-            checked = self._checked(question, unique, asked)
-            made = self._made(question, points[members], before[members], decided[members], [checked[i] for i in inverse])
-            for k, i in enumerate(members):
-                answers[i] = replace(made[k], row=rows[i]) if made[k].row != rows[i] else made[k]
-        return [answer for answer in answers if answer is not None]
+            answers.update(zip(members, self._made(question, batch), strict=True))
+        return [answers[i] for i in range(len(points))]
 
-    def _targets(self, target: Any, decided: NDArray[np.intp]) -> list[tuple[Target, list[int]]]:
+    def _targets(self, asked: _Asked, decided: NDArray[np.intp]) -> list[tuple[Target, list[int]]]:
         """The target of each person: what was asked for, or, for two classes, the other class."""
-        everyone = list(range(len(decided)))
-        if target is not None:
-            return [(target if hasattr(target, "conditions") else ClassTarget(target), everyone)]
-        if len(self.model.classes) != 2:
-            raise QuestionError(
-                "Say which decision is wanted with target=...: " + (
-                    f"one of {', '.join(map(repr, self.model.classes))}." if self.model.classes
-                    else "a ScoreTarget, since this model is a regression."
-                )
-            )  # fmt: skip
-        groups = [(ClassTarget(self.model.classes[1 - k]), np.flatnonzero(decided == k).tolist()) for k in (0, 1)]
-        return [(t, members) for t, members in groups if members]
+        if asked.target is not None:
+            return [(asked.target, list(range(len(decided))))]
+        classes = self.model.classes
+        if len(classes) != 2:
+            listed = (
+                f"one of {', '.join(map(repr, classes))}" if classes else "a ScoreTarget, since this is a regression"
+            )
+            raise QuestionError(f"Say which decision is wanted with target=...: {listed}.")
+        groups = [(ClassTarget(classes[1 - k]), np.flatnonzero(decided == k).tolist()) for k in (0, 1)]
+        return [(target, members) for target, members in groups if members]
 
     def _solver(self, question: Question, method: Method) -> Solver:
-        key = (id(question.model), question.target, question.distance, question.constraints, question.caution, method)
+        key = (question.target, question.distance, question.constraints, question.caution, method)
         try:
-            if key not in self._solvers:
-                if len(self._solvers) >= 64:
-                    self._solvers.clear()
-                self._solvers[key] = method.prepare(question, self.tolerances)
-            return self._solvers[key]
-        except TypeError:  # something unhashable in the question: prepare it anew
+            known = self._solvers.get(key)
+        except TypeError:  # something unhashable in the question or the method: prepare it anew
             return method.prepare(question, self.tolerances)
+        if known is None:
+            if len(self._solvers) >= MOST_SOLVERS:
+                self._solvers.clear()
+            known = self._solvers[key] = method.prepare(question, self.tolerances)
+        return known
 
     def _checked(
-        self, question: Question, points: NDArray[np.float64], asked: _Asked
+        self, question: Question, points: NDArray[np.float64], asked: _Asked, heard: Listener | None
     ) -> list[tuple[Claim, Witness | None]]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method = asked.method or Enumerate()
+        method = asked.method or Search()
         result: list[tuple[Claim, Witness | None]] = [(_NOTHING, None)] * len(points)
         waiting = list(range(len(points)))
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
             claims = self._solver(careful, method).solve(
-                points[waiting], asked.limits, threads=self.threads, listen=asked.listen
+                points[waiting], asked.limits, threads=self.threads, listen=heard
             )
-            found = [k for k, claim in enumerate(claims) if claim.point is not None]
-            witnesses: dict[int, Witness] = {}
-            if found:
-                rows = np.array([claims[k].point for k in found])
-                checks = check_witnesses(question, points[[waiting[k] for k in found]], rows)
-                witnesses = dict(zip(found, checks, strict=True))
+            if len(claims) != len(waiting):
+                raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
+            witnesses = _witnesses(question, points[waiting], claims)
             refused = []
-            for k, claim in enumerate(claims):
-                witness = witnesses.get(k)
-                if witness is not None and witness.refusal:
-                    if not witness.deciding:
-                        raise Contradiction(f"Method '{method.name}' returned a row that does not pass: {witness.refusal}.")
-                    refused.append(waiting[k])
-                    result[waiting[k]] = (replace(claim, point=None, limit=_REFUSED), None)
+            for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
+                if witness is None or not witness.refusal:
+                    result[i] = (claim, witness)
+                elif witness.deciding:
+                    refused.append(i)
+                    result[i] = (_refused(claim), None)
                 else:
-                    result[waiting[k]] = (claim, witness)
-            waiting = refused
-            if not waiting:
+                    raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
+            if not refused:
                 break
+            waiting, heard = refused, None
         return result
 
-    def _made(
-        self,
-        question: Question,
-        points: NDArray[np.float64],
-        before: NDArray[np.float64],
-        decided: NDArray[np.intp],
-        checked: list[tuple[Claim, Witness | None]],
-    ) -> list[Answer]:
+    def _made(self, question: Question, batch: _Batch) -> Iterator[Answer]:
         """Answers in the user's own values."""
-        names, classes = self.schema.names, self.model.classes
-        after = np.array([p if c.point is None else c.point for p, (c, _) in zip(points, checked, strict=True)])
-        old = list(zip(*user_columns(self.schema, points).values(), strict=True))
-        new = list(zip(*user_columns(self.schema, after).values(), strict=True))
-        target, distance = question.target.describe(), question.distance.name
-        answers: list[Answer] = []
-        for i, (claim, witness) in enumerate(checked):
-            common: dict[str, Any] = {
-                "row": i, "factual": dict(zip(names, old[i], strict=True)), "target": target, "distance_name": distance,
-                "decision_before": classes[decided[i]] if classes else None, "score_before": _score(before[i]),
-                "method": claim.method, "seconds": claim.seconds, "nodes": claim.nodes, "note": claim.limit,
+        names, n = self.schema.names, len(batch.rows)
+        target, distance_name = question.target.describe(), question.distance.name
+        after = np.array(
+            [p if c.point is None else c.point for p, (c, _) in zip(batch.points, batch.checked, strict=True)]
+        )
+        blank = np.full(self.model.network.outputs, np.nan)
+        scores = np.array([blank if w is None else w.scores for _, w in batch.checked])
+        old, new = self._values(batch.points), self._values(after)
+        moved = _where(batch.points != after)
+        score_before, score_after = _scores(batch.before), _scores(scores)
+        decision_before, decision_after = self._decisions(batch.decided), [None] * n
+        if self.model.is_classifier:
+            decision_after = self._decisions(self.model.decide(scores))
+        for i, (claim, witness) in enumerate(batch.checked):
+            common = {
+                "row": batch.rows[i],
+                "factual": dict(zip(names, old[i], strict=True)),
+                "target": target,
+                "distance_name": distance_name,
+                "decision_before": decision_before[i],
+                "score_before": score_before[i],
+                "method": claim.method,
+                "seconds": claim.seconds,
+                "nodes": claim.nodes,
                 "record": claim.record,
-            }  # fmt: skip
+            }
             if witness is None:
-                kind = NoneExists if claim.lower == math.inf and not claim.limit else Unknown
-                if kind is Unknown and not claim.limit:
-                    common["note"] = "the only candidates sit on the margin to the last bit"
-                answers.append(kind(lower=claim.lower, **common))
+                yield _without_row(claim, common)
                 continue
             upper = witness.distance
-            if claim.lower > upper * (1 + 1e-9) + 1e-12:
-                raise Contradiction(
-                    f"Method '{claim.method}' claims that nothing is nearer than {claim.lower!r}, "
-                    f"but its own row is at {upper!r}."
-                )
-            lower = min(claim.lower, upper)
+            lower = _agreed_lower(claim, upper)
             proven = upper - lower <= self.tolerances.allowed(upper)
-            if not proven and not claim.limit:
-                common["note"] = "the deployed model's rounding leaves this gap"
-            moved = np.flatnonzero(points[i] != after[i])
-            answers.append(
-                (Nearest if proven else Within)(
-                    lower=lower,
-                    upper=upper,
-                    counterfactual=dict(zip(names, new[i], strict=True)),
-                    changes=tuple(Change(names[g], old[i][g], new[i][g]) for g in moved.tolist()),
-                    decision_after=classes[int(self.model.decide(witness.scores[None, :])[0])] if classes else None,
-                    score_after=_score(witness.scores),
-                    **common,
-                )
+            yield (Nearest if proven else Within)(
+                lower=lower,
+                upper=upper,
+                counterfactual=dict(zip(names, new[i], strict=True)),
+                changes=tuple([Change(names[g], old[i][g], new[i][g]) for g in moved[i]]),
+                decision_after=decision_after[i],
+                score_after=score_after[i],
+                note=claim.limit or ("" if proven else _ROUNDING),
+                **common,
             )
-        return answers
+
+    def _values(self, points: NDArray[np.float64]) -> list[tuple[Any, ...]]:
+        """Points in the user's own values, row by row."""
+        return list(zip(*user_columns(self.schema, points).values(), strict=True))
+
+    def _decisions(self, decided: NDArray[np.intp]) -> list[Any]:
+        labels = [plain(name) for name in self.model.classes]
+        return [labels[k] for k in decided.tolist()] if labels else [None] * len(decided)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Batch:
+    """People who ask the same question: their numbers, points, scores and classes before, and the checked claims."""
+
+    rows: list[int]
+    points: NDArray[np.float64]
+    before: NDArray[np.float64]
+    decided: NDArray[np.intp]
+    checked: list[tuple[Claim, Witness | None]]
 
 
 class _Asked:
-    """The arguments of a call, together."""
+    """The arguments of a call, together and checked."""
 
     __slots__ = ("constraints", "distance", "limits", "listen", "method", "target")
 
@@ -262,30 +274,87 @@ class _Asked:
         limits: Limits,
         listen: Listener | None,
     ) -> None:
-        self.target, self.distance, self.constraints = target, distance, tuple(constraints)
-        self.method, self.limits, self.listen = method, limits, listen
+        if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {constraints!r}.")
+        if method is not None and not hasattr(method, "prepare"):
+            raise QuestionError(f"A method is an object such as Search(); got {method!r}.")
+        if not isinstance(limits, Limits):
+            raise QuestionError(f"Give limits as Limits(seconds=...); got {limits!r}.")
+        named = target is None or isinstance(target, ClassTarget | ScoreTarget)
+        self.target: Target | None = target if named else ClassTarget(target)
+        self.distance = distance if isinstance(distance, Distance) else Distance(distance)
+        self.constraints, self.method, self.limits, self.listen = tuple(constraints), method, limits, listen
 
 
 _REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
+_ROUNDING = "the deployed model's rounding leaves this gap"
+_ON_MARGIN = "the only candidates sit on the margin to the last bit"
 _NOTHING = Claim(point=None, lower=0.0, method="")
 
 
-def _score(scores: NDArray[np.float64]) -> float | tuple[float, ...]:
-    return float(scores[0]) if len(scores) == 1 else tuple(scores.tolist())
+def _refused(claim: Claim) -> Claim:
+    """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
+    return replace(claim, point=None, lower=0.0, limit=_REFUSED)
 
 
-def _distinct(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int], list[int]]:
+def _failed(row: int, error: RowError) -> Failed:
+    return Failed(row=row, factual={}, target="", distance_name="", lower=0.0, note=str(error))
+
+
+def _without_row(claim: Claim, common: dict[str, Any]) -> NoneExists | Unknown:
+    if claim.lower == math.inf and not claim.limit:
+        return NoneExists(lower=claim.lower, **common)
+    return Unknown(lower=claim.lower, note=claim.limit or _ON_MARGIN, **common)
+
+
+def _agreed_lower(claim: Claim, upper: float) -> float:
+    """The claimed lower bound, which cannot be above the distance of the claimed row."""
+    if claim.lower > upper * (1.0 + BOUND_RELATIVE) + BOUND_ABSOLUTE:
+        raise Contradiction(
+            f"Method '{claim.method}' claims that nothing is nearer than {claim.lower!r}, "
+            f"but its own row is at {upper!r}."
+        )
+    return min(claim.lower, upper)
+
+
+def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Claim]) -> list[Witness | None]:
+    """The check of each claimed row; None for claims without one."""
+    found = [k for k, claim in enumerate(claims) if claim.point is not None]
+    result: list[Witness | None] = [None] * len(claims)
+    if found:
+        rows = np.array([claims[k].point for k in found])
+        for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
+            result[k] = witness
+    return result
+
+
+def _scores(scores: NDArray[np.float64]) -> list[Any]:
+    """A float a row, or a tuple where the model has several outputs."""
+    return scores[:, 0].tolist() if scores.shape[1] == 1 else list(map(tuple, scores.tolist()))
+
+
+def _where(moved: NDArray[np.bool_]) -> list[list[int]]:
+    """For each row, the features that moved."""
+    result: list[list[int]] = [[] for _ in moved]
+    for i, g in zip(*(index.tolist() for index in np.nonzero(moved)), strict=True):
+        result[i].append(g)
+    return result
+
+
+def _shifted(listen: Listener | None, finished: int, people: int) -> Listener | None:
+    """A listener that counts over all groups of people, not one."""
+    if listen is None:
+        return None
+    hear = listen
+    return lambda event: hear(replace(event, finished=finished + event.finished, people=people))
+
+
+def _distinct(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:
     """Distinct rows in order of first appearance, and for each row which of them it is."""
     seen: dict[bytes, int] = {}
-    first: list[int] = []
-    inverse: list[int] = []
-    for i, point in enumerate(points):
-        key = point.tobytes()
-        if key not in seen:
-            seen[key] = len(first)
-            first.append(i)
-        inverse.append(seen[key])
-    return points[first], first, inverse
+    inverse = [seen.setdefault(point.tobytes(), len(seen)) for point in points]
+    first = {k: i for i, k in reversed(list(enumerate(inverse)))}
+    return points[[first[k] for k in range(len(seen))]], inverse
 
 
 def _as_model(model: Any, schema: Schema | None, classes: tuple[Any, ...]) -> Model:

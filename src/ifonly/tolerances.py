@@ -24,9 +24,9 @@ class Tolerances:
     """Score: the same for models that compute in float32."""
 
     def __post_init__(self) -> None:
-        for name in ("gap", "relative_gap"):
+        for name in ("gap", "relative_gap", "agreement_relative", "agreement_relative_float32"):
             value = getattr(self, name)
-            if not 0.0 < value < 1.0:
+            if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
                 raise QuestionError(f"Tolerance '{name}' must lie strictly between 0 and 1; it is {value!r}.")
 
     def allowed(self, upper: float) -> float:
@@ -38,3 +38,8 @@ DEFAULT = Tolerances()
 
 GRID = 1e-9
 """Relative to the step: how far an integer feature's value may be from its grid and still be read as on it."""
+
+BOUND_RELATIVE = 1e-9
+BOUND_ABSOLUTE = 1e-12
+"""Distance: how far a claimed lower bound may be above the recomputed distance of the claimed row (the two round
+differently) before it is a contradiction. Within this, the bound is lowered to the distance."""

@@ -1,40 +1,57 @@
-"""Is the imported network the model? Compared on random rows, every time a model is imported."""
+"""Is the imported network the model? Compared on random rows, every time a model is imported.
+
+The rows are drawn over the whole schema: every option of every feature occurs, and so do the ends of every interval,
+because that is where a clipped scaler or an unknown category would show.
+"""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.model import Model
+from ifonly.schema import Choice, Numeric, Schema
 from ifonly.tolerances import DEFAULT, Tolerances
 
 ROWS = 1000
-SATURATED = 25.0
-"""Log-odds beyond this are lost to rounding in a model that answers with probabilities."""
 
 
 def check_agreement(model: Model, *, rows: int = ROWS, seed: int = 0, tolerances: Tolerances = DEFAULT) -> Model:
     """The model with its largest deviation filled in; a ModelError when that is more than rounding."""
-    points = model.schema.sample(rows, np.random.default_rng(seed))
-    ours = model.network.scores(model.schema.encode(points))
-    theirs = model.scores(points)
-    if not np.isfinite(ours).all() or np.isnan(theirs).any():
-        raise ModelError("The model gives NaN or infinite scores on rows of the schema.")
-    clipped_ours, clipped_theirs = np.clip(ours, -SATURATED, SATURATED), np.clip(theirs, -SATURATED, SATURATED)
-    exact = np.isfinite(theirs) & (np.abs(theirs) < SATURATED)
-    difference = np.where(exact, np.abs(ours - np.where(exact, theirs, 0.0)), np.abs(clipped_ours - clipped_theirs))
-    if model.network.outputs == 1 and not model.is_classifier:
-        difference = np.abs(ours - theirs)
-    allowed = tolerances.agreement_relative if model.precision == "float64" else tolerances.agreement_relative_float32
-    scale = allowed * (1.0 + np.abs(ours).max())
+    points = comparison_rows(model.schema, rows, seed)
+    ours, theirs = model.network.scores(model.schema.encode(points)), model.scores(points)
+    for who, scores in (("network", ours), ("model", theirs)):
+        wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(wrong):
+            raise ModelError(
+                f"The {who} gives NaN or infinite scores on rows of the schema, e.g. on "
+                f"{model.schema.row(points[wrong[0]])}; narrow the schema's bounds, or repair the model."
+            )
+    difference = np.abs(ours - theirs)
+    relative = tolerances.agreement_relative if model.precision == "float64" else tolerances.agreement_relative_float32
+    allowed = relative * (1.0 + np.abs(ours).max())
     worst = float(difference.max())
-    if worst > scale:
+    if worst > allowed:
         row = int(difference.max(axis=1).argmax())
         raise ModelError(
-            f"The imported network and the model disagree by {worst:.3g} (allowed: {scale:.3g}), e.g. on the row "
+            f"The imported network and the model disagree by {worst:.3g} (allowed: {allowed:.3g}), e.g. on the row "
             f"{model.schema.row(points[row])}: {ours[row].tolist()} against {theirs[row].tolist()}. "
             f"Is the schema's column order the one that the model was trained with?"
         )
     return replace(model, deviation=worst)
+
+
+def comparison_rows(schema: Schema, rows: int, seed: int) -> NDArray[np.float64]:
+    """Random points, at least `rows`, with every option of every feature and both ends of every interval."""
+    rng = np.random.default_rng(seed)
+    count = max([rows, 2] + [len(f.options) for f in schema.features if isinstance(f, Choice)])
+    points = schema.sample(count, rng)
+    for i, feature in enumerate(schema.features):
+        if isinstance(feature, Numeric):
+            points[rng.choice(count, 2, replace=False), i] = feature.lower, feature.upper
+        else:
+            points[:, i] = rng.permutation(np.arange(count) % len(feature.options))
+    return points

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
-from ifonly.model.network import Network
+from ifonly.model.network import Majorant, Network
 from ifonly.schema import Schema
+from ifonly.schema.features import plain, same_value
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Precision: TypeAlias = Literal["float64", "float32"]
@@ -24,7 +25,12 @@ Precision: TypeAlias = Literal["float64", "float32"]
 
 @dataclass(frozen=True, kw_only=True)
 class Model:
-    """`original` maps points (n, features) to scores (n, outputs), by the user's own code."""
+    """`original` maps points (n, features) to scores (n, outputs), by the user's own code.
+
+    A model without class names is a regression. `deviation` is the largest difference between the original and the
+    network on the rows that were compared when the model was imported. `majorants` are for layers that stand for
+    several steps of the original (empty: none does).
+    """
 
     network: Network
     schema: Schema
@@ -33,17 +39,16 @@ class Model:
     kind: str = "network"
     precision: Precision = "float64"
     deviation: float = 0.0
+    majorants: tuple[Majorant | None, ...] = ()
 
     def __post_init__(self) -> None:
         if self.network.inputs != len(self.schema.columns):
-            raise ModelError(
-                f"The model takes {self.network.inputs} columns, but the schema encodes to {len(self.schema.columns)}: "
-                f"{', '.join(self.schema.columns[:6])}, ..."
-            )
-        if self.classes and len(self.classes) != max(2, self.network.outputs):
-            raise ModelError(
-                f"The model has {self.network.outputs} output(s), but {len(self.classes)} class names were given."
-            )
+            raise ModelError(f"The model takes {self.network.inputs} columns, but {describe_columns(self.schema)}.")
+        object.__setattr__(self, "classes", _checked_classes(self.classes, self.network.outputs))
+        if self.precision not in ("float64", "float32"):
+            raise ModelError(f"A model computes in float64 or in float32; got {self.precision!r}.")
+        if self.majorants and len(self.majorants) != len(self.network.layers):
+            raise ModelError(f"The network has {len(self.network.layers)} layers, but {len(self.majorants)} majorants.")
 
     @property
     def is_classifier(self) -> bool:
@@ -55,21 +60,65 @@ class Model:
         return scores.reshape(len(np.atleast_2d(points)), self.network.outputs)
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The class index of each row of scores: second class iff the one score is > 0, else the largest, first on ties."""
+        """The class of each row: the second iff the one score is > 0; of several the largest, the first on ties."""
         if self.network.outputs == 1:
             return (scores[:, 0] > 0.0).astype(np.intp)
         return scores.argmax(axis=1)
 
 
 def network_model(
-    network: Network, schema: Schema, *, classes: tuple[Any, ...] = (), precision: Precision = "float64"
+    network: Network,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    precision: Precision = "float64",
+    regression: bool = False,
 ) -> Model:
     """A model whose original is the network's own forward pass. Without class names, classes 0, 1, ... are assumed."""
-    names = classes or tuple(range(max(2, network.outputs)))
     return Model(
         network=network,
         schema=schema,
-        original=lambda points: network.scores(schema.encode(points)),
-        classes=names,
+        original=ForwardPass(network, schema),
+        classes=class_names(classes, network.outputs, regression=regression),
         precision=precision,
     )
+
+
+@dataclass(frozen=True)
+class ForwardPass:
+    """The network as its own original."""
+
+    network: Network
+    schema: Schema
+
+    def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        return self.network.scores(self.schema.encode(points))
+
+
+def class_names(classes: tuple[Any, ...], outputs: int, *, regression: bool = False) -> tuple[Any, ...]:
+    """The names given, else 0, 1, ...; none for a regression."""
+    if regression:
+        if len(classes):
+            raise ModelError(f"A regression has no classes, but the class names {list(classes)!r} were given.")
+        return ()
+    return tuple(classes) or tuple(range(max(2, outputs)))
+
+
+def describe_columns(schema: Schema) -> str:
+    """How many columns rows have, with the names of the first few, for messages."""
+    names = ", ".join(f"'{name}'" for name in schema.columns[:6])
+    return f"the schema encodes to {len(schema.columns)}: {names}{', ...' if len(schema.columns) > 6 else ''}"
+
+
+def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:
+    if isinstance(classes, str | bytes) or not hasattr(classes, "__iter__"):
+        raise ModelError(f"The class names must be a list of names; got {classes!r}.")
+    names = tuple(plain(name) for name in classes)
+    if names and len(names) != max(2, outputs):
+        raise ModelError(
+            f"The model has {outputs} output(s), but {len(names)} class names were given: {list(names)}."
+        )
+    for i, name in enumerate(names):
+        if any(same_value(name, other) for other in names[:i]):
+            raise ModelError(f"The class {name!r} is named twice.")
+    return names

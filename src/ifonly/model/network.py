@@ -4,12 +4,13 @@
 
 Weights are float64, finite and read-only; the fingerprint names the function, whatever file it came from. A linear
 model is a network of one layer. Scaling and encoding in front of a model are folded into W_1 or stand as a first
-affine layer of their own; two affine layers in a row are kept apart only by the importer's choice (see `activations`).
+affine layer of their own; importers multiply affine layers in a row and say so with a `Majorant`.
 """
 
 from __future__ import annotations
 
 import hashlib
+import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -44,6 +45,20 @@ class Affine:
             raise ModelError(f"A layer has {self.weight.shape[0]} outputs but {self.bias.shape[0]} biases.")
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Majorant:
+    """What one layer of the network could at most add up to inside the model that it stands for.
+
+    A layer may be the product of several steps of the model (scaling, encoding, batch normalisation, two linear layers
+    in a row). The model computes the steps one by one, and its rounding follows their absolute values multiplied step
+    by step, |A_k| ... |A_1|, which is more than |A_k ... A_1| when entries cancel. `terms` counts the roundings.
+    """
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    terms: int
+
+
 @dataclass(frozen=True)
 class Network:
     """Layers in order; ReLU after every layer but the last."""
@@ -56,7 +71,7 @@ class Network:
             raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; got {len(layers)}.")
         if sum(layer.weight.size for layer in layers) > MAX_WEIGHTS:
             raise ModelError(f"A network has at most {MAX_WEIGHTS} weights.")
-        for i, (a, b) in enumerate(zip(layers, layers[1:], strict=False)):
+        for i, (a, b) in enumerate(itertools.pairwise(layers)):
             if a.weight.shape[0] != b.weight.shape[1]:
                 raise ModelError(
                     f"Layer {i} gives {a.weight.shape[0]} values, but layer {i + 1} takes {b.weight.shape[1]}."

@@ -6,8 +6,10 @@ gamma_n * sum |w_j||h_j| with gamma_n = n u / (1 - n u). Layer by layer, with ma
     e_0 = u |x|                                         (the row itself, rounded to the model's precision)
     e_i = |W_i| e_{i-1} + gamma_{n+2} (|W_i| (m_{i-1} + e_{i-1}) + |b_i|)
 
-ReLU does not enlarge an error. The result bounds |deployed - real| for every row of the schema. The imported network
-may itself have been folded from several layers (scaling, encoding): `folds` extra roundings are allowed for.
+ReLU does not enlarge an error. The result bounds |deployed - real| for every row of the schema. Where a layer of the
+network stands for several steps of the model (scaling, encoding, two linear layers in a row), |W_i| and |b_i| in the
+second term are those of its `Majorant`, and n counts the roundings of all its steps twice: the deployed model computes
+them one by one, and so did the importer when it multiplied them. `FOLDS` roundings more are allowed for everywhere.
 """
 
 from __future__ import annotations
@@ -38,11 +40,16 @@ def rounding_error(model: Model) -> NDArray[np.float64]:
     unit = UNIT[model.precision]
     magnitude = column_magnitudes(model.schema)
     error = unit * magnitude
-    for layer in model.network.layers:
-        weight = np.abs(layer.weight)
-        terms = weight.shape[1] + 2 + FOLDS
+    layers = model.network.layers
+    for layer, majorant in zip(layers, model.majorants or [None] * len(layers), strict=True):
+        weight, bias, terms = np.abs(layer.weight), np.abs(layer.bias), layer.weight.shape[1]
+        size = weight @ (magnitude + error) + bias
+        work = size
+        if majorant is not None:
+            terms = 2 * max(terms, majorant.terms)
+            work = np.maximum(size, majorant.weight @ (magnitude + error) + majorant.bias)
+        terms += 2 + FOLDS
         gamma = terms * unit / (1.0 - terms * unit)
-        size = weight @ (magnitude + error) + np.abs(layer.bias)
-        error = weight @ error + gamma * size
+        error = weight @ error + gamma * work
         magnitude = size
     return error * (1.0 + 1e-9)

@@ -7,6 +7,20 @@ from ifonly.problem.question import Question
 from ifonly.problem.target import ClassTarget, ScoreTarget, Target
 
 __all__ = [
-    "Allowed", "ClassTarget", "Constraint", "Distance", "Fixed", "Lowered", "Norm", "OnlyDown", "OnlyUp", "People",
-    "Question", "Range", "ScoreTarget", "Target", "lower", "scales_from_data",
-]  # fmt: skip
+    "Allowed",
+    "ClassTarget",
+    "Constraint",
+    "Distance",
+    "Fixed",
+    "Lowered",
+    "Norm",
+    "OnlyDown",
+    "OnlyUp",
+    "People",
+    "Question",
+    "Range",
+    "ScoreTarget",
+    "Target",
+    "lower",
+    "scales_from_data",
+]

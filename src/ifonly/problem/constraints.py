@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
 from ifonly.schema import Choice, Feature, Numeric, Schema
+from ifonly.schema.features import plain, show_number
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -104,17 +106,21 @@ class Range:
     lower: float = -math.inf
     upper: float = math.inf
 
-    def check(self, schema: Schema) -> None:
-        feature = schema[self.feature]
-        if not isinstance(feature, Numeric):
-            raise QuestionError(f"Feature '{self.feature}' has options, not numbers: use Allowed instead of Range.")
-        for end in (self.lower, self.upper):
+    def __post_init__(self) -> None:
+        for name in ("lower", "upper"):
+            end = plain(getattr(self, name))
             if isinstance(end, bool) or not isinstance(end, int | float) or math.isnan(end):
                 raise QuestionError(f"The range of '{self.feature}' must be given by numbers; got {end!r}.")
+            object.__setattr__(self, name, float(end))
         if self.lower > self.upper:
-            raise QuestionError(
-                f"The range [{self.lower:g}, {self.upper:g}] of '{self.feature}' is empty; swap its ends."
-            )
+            raise QuestionError(f"The range {self._ends()} of '{self.feature}' is empty; swap its ends.")
+
+    def _ends(self) -> str:
+        return f"[{show_number(self.lower)}, {show_number(self.upper)}]"
+
+    def check(self, schema: Schema) -> None:
+        if not isinstance(schema[self.feature], Numeric):
+            raise QuestionError(f"Feature '{self.feature}' has options, not numbers: use Allowed instead of Range.")
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
         return self.lower <= after <= self.upper
@@ -124,45 +130,50 @@ class Range:
         domains.upper = np.minimum(domains.upper, self.upper)
 
     def describe(self) -> str:
-        return f"{self.feature} in [{self.lower:g}, {self.upper:g}]"
+        return f"{self.feature} in {self._ends()}"
 
 
 @dataclass(frozen=True)
 class Allowed:
-    """The feature must end at one of these values (numbers: only features with options can take this)."""
+    """The feature, one with options, must end at one of these values."""
 
     feature: str
     values: Sequence[Any]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str) or not isinstance(self.values, Sequence):
+        if isinstance(self.values, str) or not isinstance(self.values, Sequence | np.ndarray):
             raise QuestionError(f"The allowed values of '{self.feature}' must be a list; got {self.values!r}.")
-        object.__setattr__(self, "values", tuple(self.values))
+        object.__setattr__(self, "values", tuple(plain(value) for value in self.values))
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]
         if not isinstance(feature, Choice):
             raise QuestionError(f"Feature '{self.feature}' is a number: use Range instead of Allowed.")
         if not self.values:
-            raise QuestionError(f"The list of allowed values of '{self.feature}' is empty.")
-        self._indices(feature)
-
-    def _indices(self, feature: Feature) -> frozenset[int]:
-        try:
-            return frozenset(int(feature.read(value)) for value in self.values)
-        except RowError as error:
-            raise QuestionError(f"Allowed values: {error}") from None
+            raise QuestionError(f"The list of allowed values of '{self.feature}' is empty; name at least one.")
+        for value in self.values:
+            try:
+                feature.read(value)
+            except RowError:
+                raise QuestionError(
+                    f"The allowed values of '{self.feature}' must be {feature.describe()}; got {value!r}."
+                ) from None
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
-        return int(after) in self._indices(feature)
+        return after in _option_indices(feature, tuple(self.values))
 
     def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
         keep = np.zeros(domains.allowed.shape[1], dtype=bool)
-        keep[sorted(self._indices(feature))] = True
+        keep[sorted(_option_indices(feature, tuple(self.values)))] = True
         domains.allowed &= keep
 
     def describe(self) -> str:
         return f"{self.feature} is one of {', '.join(map(str, self.values))}"
+
+
+@lru_cache(maxsize=256)
+def _option_indices(feature: Feature, values: tuple[Any, ...]) -> frozenset[int]:
+    return frozenset(int(feature.read(value)) for value in values)
 
 
 Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed

@@ -4,7 +4,7 @@ Per feature, the change is  delta = |after - before| / scale  for numbers (scale
 levels moved / k  for ordinals with k levels, and 0 or 1 for binaries and categories; each is multiplied by the
 feature's weight. Over n features:
 
-    l0 = share of features changed      l1 = mean of delta      l2 = root of the mean of delta^2      linf = max delta / n
+    l0 = share of features changed    l1 = mean of delta    l2 = root of the mean of delta^2    linf = max delta / n
 
 (l0 counts the weight of each changed feature.) A mixture a*l0 + b*l1 is allowed.
 """
@@ -21,6 +21,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.schema import Numeric, Schema, read_points
+from ifonly.schema.features import plain
 
 
 class Norm(Enum):
@@ -41,25 +42,26 @@ class Distance:
     scales: Mapping[str, float] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        mixture = {self.norm: 1.0} if isinstance(self.norm, str) else dict(self.norm)
         known = [norm.value for norm in Norm]
-        for name, share in mixture.items():
+        norm = self.norm.value if isinstance(self.norm, Norm) else self.norm
+        if not isinstance(norm, str | Mapping):
+            raise QuestionError(f"A distance is one of {', '.join(known)}, or a mixture of l0 and l1; got {norm!r}.")
+        mixture = {norm: 1.0} if isinstance(norm, str) else dict(norm)
+        for name in mixture:
             if name not in known:
                 raise QuestionError(f"There is no distance '{name}'; choose one of {', '.join(known)}.")
-            if not _positive(share):
-                raise QuestionError(f"The share of '{name}' in a mixture must be a positive number; it is {share!r}.")
-        if not mixture or len(mixture) > 1 and set(mixture) != {"l0", "l1"}:
-            raise QuestionError(f"Only l0 and l1 can be mixed; got {', '.join(map(str, mixture)) or 'nothing'}.")
-        for what, table in (("weight", self.weights), ("scale", self.scales)):
-            for name, value in table.items():
-                if not _positive(value):
-                    raise QuestionError(f"The {what} of '{name}' must be a positive number; it is {value!r}.")
-        object.__setattr__(self, "norm", mixture if len(mixture) > 1 else next(iter(mixture)))
-        object.__setattr__(self, "weights", dict(self.weights))
-        object.__setattr__(self, "scales", dict(self.scales))
+        shares = _positives("share", mixture)
+        if not shares or (len(shares) > 1 and set(shares) != {"l0", "l1"}):
+            raise QuestionError(f"Only l0 and l1 can be mixed; got {', '.join(shares) or 'nothing'}.")
+        if len(shares) == 1 and set(shares.values()) != {1.0}:
+            raise QuestionError(f"A mixture needs both l0 and l1; for {next(iter(shares))} alone give its name.")
+        object.__setattr__(self, "norm", shares if len(shares) > 1 else next(iter(shares)))
+        object.__setattr__(self, "weights", _positives("weight", self.weights))
+        object.__setattr__(self, "scales", _positives("scale", self.scales))
 
     def __hash__(self) -> int:
-        return hash((str(self.norm), tuple(sorted(self.weights.items())), tuple(sorted(self.scales.items()))))
+        shares = tuple(sorted(self.norm.items())) if isinstance(self.norm, Mapping) else self.norm
+        return hash((shares, tuple(sorted(self.weights.items())), tuple(sorted(self.scales.items()))))
 
     @property
     def kind(self) -> Norm:
@@ -111,9 +113,9 @@ class Distance:
 
     def between(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> Any:
         """The distance of one point (a float) or many (an array) from `before`."""
-        delta = self.changes(schema, before, after)
-        weighted, n = delta * self.weight_vector(schema), len(schema)
-        changed = (delta > 0) * self.weight_vector(schema)
+        delta, weight, n = self.changes(schema, before, after), self.weight_vector(schema), len(schema)
+        weighted = delta * weight
+        changed = (np.asarray(after) != before) * weight
         match self.kind:
             case Norm.L2:
                 result = np.sqrt((weighted**2).sum(axis=-1) / n)
@@ -131,10 +133,12 @@ class Distance:
 def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str, float]:
     """Scales for the numeric features from data: "mad" (median absolute deviation), "std" or "iqr".
 
-    A feature whose MAD or IQR is 0 (more than half of its values are the same) falls back to its standard deviation, and
-    one that is constant to its range; look at the result.
+    A feature whose MAD or IQR is 0 (more than half of its values are the same) falls back to its standard deviation,
+    and one that is constant to its range; look at the result.
     """
     points = read_points(schema, table)
+    if not len(points):
+        raise QuestionError("Scales cannot be taken from a table without rows.")
     scales: dict[str, float] = {}
     for i, feature in enumerate(schema.features):
         if not isinstance(feature, Numeric):
@@ -153,5 +157,12 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
     return scales
 
 
-def _positive(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and 0.0 < value < float("inf")
+def _positives(what: str, table: Any) -> dict[str, float]:
+    """A mapping of names to positive numbers, or a sentence about the entry that is not one."""
+    if not isinstance(table, Mapping):
+        raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {table!r}.")
+    for name, value in table.items():
+        number = plain(value)
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < float("inf"):
+            raise QuestionError(f"The {what} of '{name}' must be a positive number; it is {value!r}.")
+    return {str(name): float(value) for name, value in table.items()}

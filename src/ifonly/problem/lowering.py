@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Norm
 from ifonly.problem.question import Question
-from ifonly.schema import Choice, Numeric
+from ifonly.schema import Choice, Integer, Numeric
 
 Floats = NDArray[np.float64]
 
@@ -86,10 +86,8 @@ class Lowered:
             for constraint in mine:
                 constraint.restrict(feature, points[:, g], domain)
             if isinstance(feature, Numeric):
-                if feature.kind == "integer":
-                    base, step = feature.lower, self.step[g]
-                    domain.lower = base + step * np.ceil((domain.lower - base) / step)
-                    domain.upper = base + step * np.floor((domain.upper - base) / step)
+                if isinstance(feature, Integer):
+                    _to_grid(domain, feature)
                 lower[:, g], upper[:, g] = domain.lower, domain.upper
                 allowed[:, here] = (domain.lower <= domain.upper)[:, None]
             else:
@@ -110,6 +108,15 @@ class People:
 
     def __len__(self) -> int:
         return len(self.factual)
+
+
+def _to_grid(domain: Domains, feature: Integer) -> None:
+    """Move the ends inward to the integer feature's grid; the last step undoes a rounding in the division."""
+    base, step = feature.lower, feature.step
+    low = base + step * np.ceil((domain.lower - base) / step)
+    high = base + step * np.floor((domain.upper - base) / step)
+    domain.lower = np.where(low < domain.lower, low + step, low)
+    domain.upper = np.where(high > domain.upper, high - step, high)
 
 
 def lower(question: Question) -> Lowered:
@@ -145,7 +152,7 @@ def lower(question: Question) -> Lowered:
     return Lowered(
         question=question,
         numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
-        step=np.array([float(f.step) if f.kind == "integer" else 0.0 for f in schema.features]),
+        step=np.array([float(f.step) if isinstance(f, Integer) else 0.0 for f in schema.features]),
         start=start,
         unroll=unroll,
         layers=tuple((np.ascontiguousarray(w), np.ascontiguousarray(b)) for w, b in stack),

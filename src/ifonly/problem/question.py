@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any
 
@@ -30,7 +30,7 @@ class Question:
 
     model: Model
     target: Target
-    distance: Distance = Distance()
+    distance: Distance = field(default_factory=Distance)
     constraints: Sequence[Constraint] = ()
     caution: float = 1.0
 

@@ -15,14 +15,17 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.model import Model
+from ifonly.schema.features import plain, show_number
 
 MARGIN = 1e-6
 """The default margin: tiny on the scale of log-odds, far above float64 rounding."""
 
 
-def _check_margin(margin: Any) -> None:
-    if isinstance(margin, bool) or not isinstance(margin, int | float) or not 0.0 <= margin < math.inf:
+def _checked_margin(margin: Any) -> float:
+    number = plain(margin)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number < math.inf:
         raise QuestionError(f"The margin must be a number >= 0; it is {margin!r}.")
+    return float(number)
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +36,8 @@ class ClassTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        _check_margin(self.margin)
+        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
 
     def check(self, model: Model) -> None:
         self._index(model)
@@ -81,18 +85,33 @@ class ScoreTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        _check_margin(self.margin)
-        for end in (self.at_least, self.at_most):
-            if end is not None and (isinstance(end, bool) or not isinstance(end, int | float) or math.isnan(end)):
-                raise QuestionError(f"A score threshold must be a number; got {end!r}.")
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        object.__setattr__(self, "output", plain(self.output))
+        for name in ("at_least", "at_most"):
+            end = plain(getattr(self, name))
+            if end is None:
+                continue
+            if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
+                raise QuestionError(f"A score threshold must be a finite number; '{name}' is {end!r}.")
+            object.__setattr__(self, name, float(end))
         if self.at_least is None and self.at_most is None:
             raise QuestionError("A score target needs at_least, at_most, or both.")
-        if self.at_least is not None and self.at_most is not None and self.at_least > self.at_most:
-            raise QuestionError(f"The score range [{self.at_least:g}, {self.at_most:g}] is empty; swap its ends.")
+        if self.at_least is not None and self.at_most is not None:
+            if self.at_least > self.at_most:
+                raise QuestionError(f"The score range {self._range()} is empty; swap its ends.")
+            if self.at_least + self.margin > self.at_most - self.margin:
+                raise QuestionError(
+                    f"The score range {self._range()} is narrower than twice the margin of "
+                    f"{show_number(self.margin)}; widen it, or ask for a smaller margin."
+                )
+
+    def _range(self) -> str:
+        return f"[{show_number(self.at_least or 0.0)}, {show_number(self.at_most or 0.0)}]"
 
     def check(self, model: Model) -> None:
-        if not 0 <= self.output < model.network.outputs:
-            raise QuestionError(f"The model has {model.network.outputs} output(s); there is no output {self.output}.")
+        whole = isinstance(self.output, int) and not isinstance(self.output, bool)
+        if not whole or not 0 <= self.output < model.network.outputs:
+            raise QuestionError(f"The model has {model.network.outputs} output(s); there is no output {self.output!r}.")
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         unit = np.eye(model.network.outputs)[self.output]
@@ -106,10 +125,10 @@ class ScoreTarget:
 
     def describe(self) -> str:
         if self.at_least is not None and self.at_most is not None:
-            return f"a score in [{self.at_least:g}, {self.at_most:g}]"
-        return f"a score of at least {self.at_least:g}" if self.at_least is not None else (
-            f"a score of at most {self.at_most:g}"
-        )
+            return f"a score in {self._range()}"
+        if self.at_least is not None:
+            return f"a score of at least {show_number(self.at_least)}"
+        return f"a score of at most {show_number(self.at_most or 0.0)}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"at_least": self.at_least, "at_most": self.at_most, "output": self.output, "margin": self.margin}

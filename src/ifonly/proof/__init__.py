@@ -5,6 +5,22 @@ from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.proof.witness import Witness, check_witnesses
 
 __all__ = [
-    "Answer", "Answers", "Change", "Claim", "Failed", "Limits", "Listener", "Method", "Nearest", "NoneExists",
-    "Progress", "Solver", "Unknown", "Within", "Witness", "check_witnesses", "sentence", "show",
-]  # fmt: skip
+    "Answer",
+    "Answers",
+    "Change",
+    "Claim",
+    "Failed",
+    "Limits",
+    "Listener",
+    "Method",
+    "Nearest",
+    "NoneExists",
+    "Progress",
+    "Solver",
+    "Unknown",
+    "Within",
+    "Witness",
+    "check_witnesses",
+    "sentence",
+    "show",
+]

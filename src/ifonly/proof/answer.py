@@ -1,6 +1,6 @@
 """The kinds of answer. A verdict is never a bool.
 
-    Nearest      a row that the user's own model decides as asked, and a proof that nothing nearer exists (within the gap)
+    Nearest      a row that the user's own model decides as asked; proven: nothing nearer exists (up to the gap)
     NoneExists   proven: no allowed row is decided as asked
     Within       a valid row, and a proven lower bound, but a limit was hit before they met
     Unknown      a limit was hit before any row was found; the lower bound is still proven
@@ -127,8 +127,18 @@ class Failed(_Answer):
 
 Answer: TypeAlias = Nearest | NoneExists | Within | Unknown | Failed
 
-COLUMNS = ("row", "status", "distance", "lower_bound", "changes", "counterfactual", "score_before", "score_after",
-           "method", "seconds")  # fmt: skip
+COLUMNS = (
+    "row",
+    "status",
+    "distance",
+    "lower_bound",
+    "changes",
+    "counterfactual",
+    "score_before",
+    "score_after",
+    "method",
+    "seconds",
+)
 
 
 class Answers(Sequence[Answer]):

@@ -26,7 +26,8 @@ class Limits:
     def __post_init__(self) -> None:
         for name in ("seconds", "nodes", "memory_bytes"):
             value = getattr(self, name)
-            if value is not None and (isinstance(value, bool) or not isinstance(value, int | float) or not value > 0):
+            number = not isinstance(value, bool) and isinstance(value, int | float | np.number)
+            if value is not None and not (number and value > 0):
                 raise QuestionError(f"The limit '{name}' must be a positive number; it is {value!r}.")
 
 

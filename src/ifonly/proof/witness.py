@@ -25,22 +25,34 @@ class Witness:
     scores: NDArray[np.float64]
 
 
-def check_witnesses(
-    question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]
-) -> list[Witness]:
-    """Check many rows with one call of the user's model."""
-    scores = question.model.scores(points)
-    met = question.target.met(question.model, scores)
-    admitted = question.schema.admits(points)
-    distances = question.distance.between(question.schema, factuals, points)
+def check_witnesses(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[Witness]:
+    """Check many rows with one call of the user's model, which sees only rows of the schema."""
+    wrong = _not_allowed(question, factuals, points)
+    fine = [i for i, refusal in enumerate(wrong) if not refusal]
+    scores = np.full((len(points), question.model.network.outputs), np.nan)
+    met = np.zeros(len(points), dtype=bool)
+    if fine:
+        scores[fine] = question.model.scores(points[fine])
+        met[fine] = question.target.met(question.model, scores[fine])
+    distances = question.distance.between(question.schema, factuals, points).tolist()
     result = []
-    for i, (factual, point) in enumerate(zip(factuals, points, strict=True)):
-        refusal, deciding = "", False
-        if not admitted[i]:
-            refusal = f"the row {point.tolist()} is not a row of the schema"
-        elif (broken := question.allows(factual, point)) is not None:
-            refusal = f"the row breaks the constraint: {broken.describe()}"
-        elif not met[i]:
-            refusal, deciding = f"the model does not decide as asked (scores {scores[i].tolist()})", True
-        result.append(Witness(refusal=refusal, deciding=deciding, distance=float(distances[i]), scores=scores[i]))
+    for i, (refusal, good, distance) in enumerate(zip(wrong, met.tolist(), distances, strict=True)):
+        deciding = not refusal and not good
+        if deciding:
+            refusal = f"the model does not decide as asked (scores {scores[i].tolist()})"
+        result.append(Witness(refusal=refusal, deciding=deciding, distance=distance, scores=scores[i]))
     return result
+
+
+def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[str]:
+    """For each row why it cannot be an answer, whatever the model says of it; empty when it can."""
+    refusals = [""] * len(points)
+    for i in np.flatnonzero(~question.schema.admits(points)).tolist():
+        refusals[i] = f"the row {points[i].tolist()} is not a row of the schema"
+    for constraint in question.constraints:
+        g = question.schema.index(constraint.feature)
+        feature = question.schema.features[g]
+        for i, (before, after) in enumerate(zip(factuals[:, g].tolist(), points[:, g].tolist(), strict=True)):
+            if not refusals[i] and not constraint.allows(feature, before, after):
+                refusals[i] = f"the row breaks the constraint: {constraint.describe()}"
+    return refusals

@@ -2,12 +2,29 @@
 
 from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer, Numeric, Ordinal, Real, Value
 from ifonly.schema.infer import Guess, infer
-from ifonly.schema.io import load_schema, save_schema, schema_from_json, schema_to_json
+from ifonly.schema.io import load_schema, save_schema, schema_from_json, schema_to_json, write_whole
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns, read_points, to_frame
 
 __all__ = [
-    "Binary", "Categorical", "Choice", "Feature", "Guess", "Integer", "Numeric", "Ordinal", "Real", "Schema", "Value",
-    "frame_columns", "infer", "load_schema", "read_points", "save_schema", "schema_from_json", "schema_to_json",
+    "Binary",
+    "Categorical",
+    "Choice",
+    "Feature",
+    "Guess",
+    "Integer",
+    "Numeric",
+    "Ordinal",
+    "Real",
+    "Schema",
+    "Value",
+    "frame_columns",
+    "infer",
+    "load_schema",
+    "read_points",
+    "save_schema",
+    "schema_from_json",
+    "schema_to_json",
     "to_frame",
-]  # fmt: skip
+    "write_whole",
+]

@@ -8,6 +8,7 @@ values appear only here, at the door.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -28,8 +29,9 @@ def is_missing(value: Any) -> bool:
     if value is None:
         return True
     if isinstance(value, float | np.floating):
-        return bool(np.isnan(value))
-    return type(value).__name__ in ("NAType", "NaTType")
+        return bool(value != value)
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
 
 
 def plain(value: Any) -> Any:
@@ -38,12 +40,10 @@ def plain(value: Any) -> Any:
 
 
 def same_value(a: Any, b: Any) -> bool:
-    """Equality of option values: True is not 1 unless types agree loosely, missing equals missing."""
+    """Equality of option values: True is 1, but "1" is not; missing equals missing."""
     if is_missing(a) or is_missing(b):
         return is_missing(a) and is_missing(b)
-    if isinstance(a, str) or isinstance(b, str):
-        return isinstance(a, str) and isinstance(b, str) and a == b
-    return bool(a == b)
+    return isinstance(a, str) == isinstance(b, str) and bool(a == b)
 
 
 @dataclass(frozen=True)
@@ -61,11 +61,14 @@ class Numeric:
             value = plain(getattr(self, end))
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
                 raise SchemaError(f"Feature '{self.name}': '{end}' must be a finite number; it is {value!r}.")
-            object.__setattr__(self, end, float(value))
+            object.__setattr__(self, end, float(value) + 0.0)  # + 0.0 turns -0.0 into 0.0
         if self.lower > self.upper:
             raise SchemaError(
-                f"Feature '{self.name}': lower bound {self.lower:g} is above upper bound {self.upper:g}; swap them."
+                f"Feature '{self.name}': lower bound {show_number(self.lower)} is above upper bound "
+                f"{show_number(self.upper)}; swap them."
             )
+        if not math.isfinite(self.width):
+            raise SchemaError(f"Feature '{self.name}': its range is too wide for float64; give it narrower bounds.")
 
     @property
     def column_names(self) -> tuple[str, ...]:
@@ -82,25 +85,17 @@ class Numeric:
         """The user's value as a number of this feature, or a RowError."""
         value = plain(value)
         if is_missing(value):
-            raise RowError(
+            message = (
                 f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking "
-                f"(only features with options can declare 'missing' as one of them).",
-                feature=self.name, row=row, value=value,
-            )  # fmt: skip
-        if isinstance(value, str):
-            try:
-                number = float(value)
-            except ValueError:
-                raise self._wrong(value, row) from None
-        elif isinstance(value, int | float):
+                f"(only features with options can declare 'missing' as one of them)."
+            )
+            raise RowError(message, feature=self.name, row=row, value=value)
+        try:
             number = float(value)
-        else:
-            try:
-                number = float(value)
-            except (TypeError, ValueError):
-                raise self._wrong(value, row) from None
+        except (TypeError, ValueError, OverflowError):
+            raise self._wrong(value, row) from None
         snapped = self.snap(number)
-        if not math.isfinite(number) or snapped is None:
+        if snapped is None or (isinstance(value, str) and "_" in value):  # float("1_0") is 10: not what people mean
             raise self._wrong(value, row)
         return snapped
 
@@ -108,11 +103,13 @@ class Numeric:
         """The number if it belongs to the feature (integers: the grid value it stands for), else None."""
         return number if self.lower <= number <= self.upper else None
 
+    def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which numbers belong to the feature, exactly as they are?"""
+        return (numbers >= self.lower) & (numbers <= self.upper)
+
     def _wrong(self, value: Any, row: int | None) -> RowError:
-        return RowError(
-            f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}.",
-            feature=self.name, row=row, value=value,
-        )  # fmt: skip
+        message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}."
+        return RowError(message, feature=self.name, row=row, value=value)
 
 
 @dataclass(frozen=True)
@@ -122,7 +119,7 @@ class Real(Numeric):
     kind: ClassVar[str] = "real"
 
     def describe(self) -> str:
-        return f"a number in [{self.lower:.17g}, {self.upper:.17g}]"
+        return f"a number in [{show_number(self.lower)}, {show_number(self.upper)}]"
 
     def value(self, number: float) -> float:
         return float(number)
@@ -141,13 +138,15 @@ class Integer(Numeric):
     def __post_init__(self) -> None:
         Numeric.__post_init__(self)
         step = plain(self.step)
-        if isinstance(step, bool) or not isinstance(step, int | float) or step != int(step) or step < 1:
+        whole = isinstance(step, int | float) and not isinstance(step, bool) and step % 1 == 0
+        if not whole or not 1 <= step <= 2**52:
             raise SchemaError(f"Feature '{self.name}': step must be a whole number >= 1; it is {self.step!r}.")
         object.__setattr__(self, "step", int(step))
         for end in ("lower", "upper"):
-            if getattr(self, end) != int(getattr(self, end)):
+            if getattr(self, end) % 1 != 0:
                 raise SchemaError(
-                    f"Feature '{self.name}': '{end}' of an integer feature must be whole; it is {getattr(self, end):g}."
+                    f"Feature '{self.name}': '{end}' of an integer feature must be whole; it is "
+                    f"{show_number(getattr(self, end))}."
                 )
         if abs(self.lower) > 2**52 or abs(self.upper) > 2**52:
             raise SchemaError(f"Feature '{self.name}': integer bounds beyond 2^52 cannot be told apart in float64.")
@@ -159,7 +158,7 @@ class Integer(Numeric):
 
     def describe(self) -> str:
         by = "" if self.step == 1 else f" in steps of {self.step}"
-        return f"an integer in [{self.lower:.17g}, {self.upper:.17g}]{by}"
+        return f"an integer in [{show_number(self.lower)}, {show_number(self.upper)}]{by}"
 
     def snap(self, number: float) -> float | None:
         if not math.isfinite(number):
@@ -169,12 +168,16 @@ class Integer(Numeric):
             return None
         return self.lower + k * self.step
 
+    def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        steps = np.round((numbers - self.lower) / self.step)
+        return super().fits(numbers) & (self.lower + steps * self.step == numbers)
+
     def value(self, number: float) -> int:
         return round(number)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "lower": int(self.lower), "upper": int(self.upper),
-                "step": self.step}  # fmt: skip
+        low, high = int(self.lower), int(self.upper)
+        return {"kind": self.kind, "name": self.name, "lower": low, "upper": high, "step": self.step}
 
 
 class Choice:
@@ -191,13 +194,15 @@ class Choice:
         if isinstance(options, str) or not isinstance(options, Sequence | np.ndarray):
             raise SchemaError(f"Feature '{self.name}': its options must be a list; got {options!r}.")
         cleaned = tuple(None if is_missing(plain(o)) else plain(o) for o in options)
-        for i, option in enumerate(cleaned):
+        seen: set[Value] = set()
+        for option in cleaned:
             if option is not None and not isinstance(option, str | bool | int | float):
-                raise SchemaError(
-                    f"Feature '{self.name}': option {option!r} must be a string, a number or a boolean."
-                )
-            if any(same_value(option, other) for other in cleaned[:i]):
+                raise SchemaError(f"Feature '{self.name}': option {option!r} must be a string, a number or a boolean.")
+            if isinstance(option, float) and math.isinf(option):
+                raise SchemaError(f"Feature '{self.name}': option {option!r} must be finite.")
+            if option in seen:  # True and 1 count as the same, "1" and 1 do not
                 raise SchemaError(f"Feature '{self.name}': option {option!r} is listed twice.")
+            seen.add(option)
         if len(cleaned) < least:
             raise SchemaError(f"Feature '{self.name}' needs at least {least} option(s); it has {len(cleaned)}.")
         object.__setattr__(self, "options", cleaned)
@@ -243,22 +248,20 @@ class Choice:
             index = self._index.get(key)
         except TypeError:
             index = None
-        if index is not None and same_value(self.options[index], key):
+        if index is not None:
             return float(index)
         if isinstance(value, str):  # text files know only strings: "0" may mean 0, "True" may mean True
             for i, option in enumerate(self.options):
                 if option is not None and not isinstance(option, str) and _text_means(value, option):
                     return float(i)
         if missing:
-            raise RowError(
+            message = (
                 f"Feature '{self.name}' has no value{_at(row)}; fill it in, or declare missing as one of its options "
-                f"by adding None to them.",
-                feature=self.name, row=row, value=value,
-            )  # fmt: skip
-        raise RowError(
-            f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}.",
-            feature=self.name, row=row, value=value,
-        )  # fmt: skip
+                f"by adding None to them."
+            )
+        else:
+            message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}."
+        raise RowError(message, feature=self.name, row=row, value=value)
 
     def value(self, number: float) -> Value:
         return self.options[int(number)]
@@ -332,6 +335,11 @@ def _check_name(name: Any) -> None:
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
     if encoding not in known:
         raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {encoding!r}.")
+
+
+def show_number(number: float) -> str:
+    """The shortest text that reads back as the same number, without a useless '.0'."""
+    return repr(number).removesuffix(".0")
 
 
 def _label(option: Value) -> str:

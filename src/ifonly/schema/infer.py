@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from ifonly.errors import SchemaError
-from ifonly.schema.features import Binary, Categorical, Feature, Integer, Real, is_missing, plain
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, is_missing, plain, show_number
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
 
@@ -25,18 +24,28 @@ class Guess:
 
 
 def infer(table: Any) -> tuple[Schema, tuple[Guess, ...]]:
-    """A schema for the table, with one guess a feature. Ordinals cannot be guessed: edit the result."""
+    """A schema for the table, with one guess a feature.
+
+    Ordinals cannot be guessed (except from an ordered pandas column): edit the result.
+    """
     columns = frame_columns(table)
     if not columns:
         raise SchemaError("The table has no columns to infer a schema from.")
     features: list[Feature] = []
     guesses: list[Guess] = []
     for name, column in columns.items():
-        raw = column.tolist() if hasattr(column, "tolist") else list(column)
-        feature, guess, why = _infer_feature(name, [plain(v) for v in raw])
+        values = [plain(v) for v in (column.tolist() if hasattr(column, "tolist") else column)]
+        feature, guess, why = _declared_order(name, column, values) or _infer_feature(name, values)
         features.append(feature)
         guesses.append(Guess(feature=name, guess=guess, why=why))
     return Schema(tuple(features)), tuple(guesses)
+
+
+def _declared_order(name: str, column: Any, values: list[Any]) -> tuple[Feature, str, str] | None:
+    if not getattr(getattr(column, "dtype", None), "ordered", False) or any(is_missing(v) for v in values):
+        return None
+    levels = column.dtype.categories.tolist()
+    return Ordinal(name, levels), "ordinal", f"the column declares an order of {len(levels)} levels"
 
 
 def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
@@ -44,19 +53,22 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     missing = len(values) - len(present)
     if not present:
         raise SchemaError(f"Column '{name}' has no values; leave it out.")
-    distinct = list(dict.fromkeys(present))
+    try:
+        distinct = list(dict.fromkeys(present))
+    except TypeError:
+        raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.") from None
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
     note = f"; {missing} rows have no value and will be refused" if missing else ""
     if len(distinct) == 2 and not missing:
         ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
         return Binary(name, tuple(ordered)), "binary", f"two values: {ordered[0]!r} (0) and {ordered[1]!r} (1)"
     if numeric:
-        if not np.isfinite([float(v) for v in distinct]).all():
+        if any(abs(v) > sys.float_info.max for v in distinct):
             raise SchemaError(f"Column '{name}' has infinite values; remove them.")
         low, high = float(min(distinct)), float(max(distinct))
         if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
-            return Integer(name, low, high), "integer", f"whole numbers; bounds {low:g} and {high:g} are the data's{note}"
-        return Real(name, low, high), "real", f"numbers; bounds {low:g} and {high:g} are the data's{note}"
+            return Integer(name, low, high), "integer", f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
+        return Real(name, low, high), "real", f"numbers; bounds {_ends(low, high)} are the data's{note}"
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."
@@ -66,3 +78,7 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         options.append(None)
     why = f"{len(distinct)} different values" + (f"; missing ({missing} rows) is a category too" if missing else "")
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
+
+
+def _ends(low: float, high: float) -> str:
+    return f"{show_number(low)} and {show_number(high)}"

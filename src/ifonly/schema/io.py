@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import uuid
 from pathlib import Path
 from typing import Any
 
@@ -52,14 +53,14 @@ def schema_from_json(data: Any) -> Schema:
 
 def _feature(position: int, item: Any) -> Feature:
     where = f"Feature number {position}"
-    if not isinstance(item, dict) or item.get("kind") not in _KINDS:
-        kind = item.get("kind") if isinstance(item, dict) else item
-        raise SchemaError(f"{where}: \"kind\" must be one of {', '.join(_KINDS)}; it is {kind!r}.")
-    cls, required, optional = _KINDS[item["kind"]]
+    kind = item.get("kind") if isinstance(item, dict) else item
+    if not isinstance(item, dict) or not isinstance(kind, str) or kind not in _KINDS:
+        raise SchemaError(f'{where}: "kind" must be one of {", ".join(_KINDS)}; it is {kind!r}.')
+    cls, required, optional = _KINDS[kind]
     where = f"Feature '{item.get('name', position)}'"
     for key in ("name", *required):
         if key not in item:
-            raise SchemaError(f'{where}: a feature of kind "{item["kind"]}" needs "{key}".')
+            raise SchemaError(f'{where}: a feature of kind "{kind}" needs "{key}".')
     unknown = set(item) - {"kind", "name", *required, *optional}
     if unknown:
         raise SchemaError(f"{where}: unknown entries {sorted(map(str, unknown))}.")
@@ -85,5 +86,20 @@ def load_schema(path: str | Path) -> Schema:
 
 
 def save_schema(schema: Schema, path: str | Path) -> None:
-    """Write a schema file."""
-    Path(path).write_text(json.dumps(schema_to_json(schema), indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+    """Write a schema file, all of it or nothing."""
+    text = json.dumps(schema_to_json(schema), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    write_whole(path, text.encode("utf-8"))
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file so that nobody ever sees half of it: to a neighbour first, then renamed into place."""
+    path = Path(path)
+    neighbour = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    try:
+        try:
+            neighbour.write_bytes(content)
+            neighbour.replace(path)
+        finally:
+            neighbour.unlink(missing_ok=True)
+    except OSError as error:
+        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None

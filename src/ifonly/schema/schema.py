@@ -6,7 +6,8 @@ Three views of the same thing: the user's *row* (names to values), the *point* (
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from functools import cached_property
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import RowError, SchemaError
-from ifonly.schema.features import Choice, Feature, Numeric, Value
+from ifonly.schema.features import Choice, Feature, Integer, Numeric, Value
 
 MAX_COLUMNS = 100_000
 
@@ -34,6 +35,10 @@ class Schema:
     columns: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        if isinstance(self.features, str) or not isinstance(self.features, Iterable):
+            raise SchemaError(f"A schema is made from a list of features; got {self.features!r}.")
+        if isinstance(self.columns, str) or not all(isinstance(column, str) for column in self.columns):
+            raise SchemaError(f"The column order must be a list of column names; got {self.columns!r}.")
         features = tuple(self.features)
         if not features:
             raise SchemaError("A schema needs at least one feature.")
@@ -48,17 +53,18 @@ class Schema:
         natural = tuple(name for feature in features for name in feature.column_names)
         if len(natural) > MAX_COLUMNS:
             raise SchemaError(f"The schema has {len(natural)} encoded columns; at most {MAX_COLUMNS} are supported.")
-        if len(set(natural)) != len(natural):
-            twice = next(name for name in natural if natural.count(name) > 1)
-            raise SchemaError(f"Two encoded columns would both be called '{twice}'; rename a feature or an option.")
+        twice = [name for name, times in Counter(natural).items() if times > 1]
+        if twice:
+            raise SchemaError(f"Two encoded columns would both be called '{twice[0]}'; rename a feature or an option.")
         columns = tuple(self.columns) or natural
-        if sorted(columns) != sorted(natural):
-            extra = [c for c in columns if c not in natural] or [c for c in columns if columns.count(c) > 1]
-            lacking = [c for c in natural if c not in columns]
+        extra, lacking = list(Counter(columns) - Counter(natural)), list(Counter(natural) - Counter(columns))
+        if extra or lacking:
             raise SchemaError(
                 "The column order must list each encoded column once; "
-                + (f"unknown or repeated: {extra[:3]}; " if extra else "")
-                + (f"missing: {lacking[:3]}." if lacking else "none is missing.")
+                + (f"unknown or repeated: {extra[:3]}" if extra else "")
+                + ("; " if extra and lacking else "")
+                + (f"missing: {lacking[:3]}" if lacking else "")
+                + "."
             )
         object.__setattr__(self, "columns", columns)
 
@@ -109,13 +115,9 @@ class Schema:
         try:
             return self._positions[name]
         except KeyError:
-            raise SchemaError(f"There is no feature '{name}'{self._suggest(name)}.") from None
-
-    def _suggest(self, name: str) -> str:
-        close = get_close_matches(str(name), self.names, n=1)
-        return f"; did you mean '{close[0]}'" if close else f"; the features are {', '.join(self.names[:8])}" + (
-            ", ..." if len(self.names) > 8 else ""
-        )
+            close = get_close_matches(str(name), self.names, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"the features are {_listed(self.names)}."
+            raise SchemaError(f"There is no feature '{name}'; {hint}") from None
 
     @cached_property
     def feature_columns(self) -> tuple[NDArray[np.intp], ...]:
@@ -127,28 +129,36 @@ class Schema:
 
     def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
         """The point of one row: a mapping, a pandas Series, or a sequence in feature order."""
+        if hasattr(row, "columns") and not isinstance(row, Mapping):
+            raise RowError("This is a table, not a row: use explain_many, or take one row out of it.", row=number)
         if hasattr(row, "to_dict") and not isinstance(row, Mapping):
             row = row.to_dict()
-        if isinstance(row, Mapping):
-            for name in self.names:
-                if name not in row:
-                    raise RowError(
-                        f"Feature '{name}' is not in the row{'' if number is None else f' {number}'}; "
-                        f"it has {', '.join(map(str, list(row)[:8]))}{', ...' if len(row) > 8 else ''}.",
-                        feature=name, row=number,
-                    )  # fmt: skip
-            values = [row[name] for name in self.names]
-        else:
-            if isinstance(row, str) or not hasattr(row, "__len__") or not hasattr(row, "__getitem__"):
-                raise RowError(f"A row must be a mapping or a sequence of {len(self)} values; got {row!r}.", row=number)
-            values = list(np.ravel(row) if isinstance(row, np.ndarray) else row)
-            if len(values) != len(self):
-                raise RowError(
-                    f"A row must have {len(self)} values, one a feature ({', '.join(self.names[:4])}, ...); "
-                    f"got {len(values)}.",
-                    row=number,
-                )
+        values = self._named(row, number) if isinstance(row, Mapping) else self._ordered(row, number)
         return np.array([f.read(v, row=number) for f, v in zip(self.features, values, strict=True)], dtype=np.float64)
+
+    def _named(self, row: Mapping[Any, Any], number: int | None) -> list[Any]:
+        try:
+            return [row[name] for name in self.names]
+        except KeyError:
+            name = next(name for name in self.names if name not in row)
+            where = "the row" if number is None else f"row {number}"
+            message = f"Feature '{name}' is not in {where}; it has {_listed(list(row)) or 'nothing'}."
+            raise RowError(message, feature=name, row=number) from None
+
+    def _ordered(self, row: Any, number: int | None) -> list[Any]:
+        flat = row[0] if isinstance(row, np.ndarray) and row.ndim == 2 and len(row) == 1 else row
+        listed = hasattr(flat, "__len__") and hasattr(flat, "__getitem__") and not isinstance(flat, str | bytes)
+        if not listed or getattr(flat, "ndim", 1) != 1:
+            shown = f"an array of shape {row.shape}" if isinstance(row, np.ndarray) else repr(row)
+            raise RowError(f"A row must be a mapping or a sequence of {len(self)} values; got {shown}.", row=number)
+        values = list(flat)
+        if len(values) != len(self):
+            raise RowError(
+                f"A row must have {len(self)} values, one a feature ({_listed(self.names)}); "
+                f"{'this one' if number is None else f'row {number}'} has {len(values)}.",
+                row=number,
+            )
+        return values
 
     def row(self, point: NDArray[np.float64]) -> dict[str, Value]:
         """A point in the user's own values."""
@@ -156,15 +166,13 @@ class Schema:
 
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points are rows of this schema, exactly? (No tolerance: this is what a returned row must pass.)"""
-        good = np.isfinite(points).all(axis=1)
+        good = np.ones(len(points), dtype=bool)
         for i, feature in enumerate(self.features):
             column = points[:, i]
             if isinstance(feature, Choice):
-                good &= (column == np.floor(column)) & (column >= 0) & (column < len(feature.options))
+                good &= (column >= 0) & (column < len(feature.options)) & (column == np.floor(column))
             else:
-                good &= (column >= feature.lower) & (column <= feature.upper)
-                if feature.kind == "integer":
-                    good &= feature.lower + feature.step * np.round((column - feature.lower) / feature.step) == column
+                good &= feature.fits(column)
         return good
 
     # ------------------------------------------------------------------ encoded columns
@@ -189,17 +197,20 @@ class Schema:
         for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
             block = many[:, columns]
             if isinstance(feature, Numeric):
-                points[:, i] = [feature.read(v, row=r) for r, v in enumerate(block[:, 0].tolist())]
+                points[:, i] = block[:, 0]
+                for r in np.flatnonzero(~feature.fits(block[:, 0])).tolist():
+                    points[r, i] = feature.read(block[r, 0], row=r)
             else:
-                distance = np.abs(block[:, None, :] - feature.codes[None]).sum(axis=2)
-                points[:, i] = distance.argmin(axis=1)
-                bad = np.flatnonzero(distance.min(axis=1) != 0.0)
+                option = _nearest_option(feature, block)
+                points[:, i] = option
+                bad = np.flatnonzero((feature.codes[option] != block).any(axis=1))
                 if len(bad):
-                    raise RowError(
-                        f"Feature '{feature.name}': the encoded columns of row {bad[0]} are no option's code: "
-                        f"{block[bad[0]].tolist()}.",
-                        feature=feature.name, row=int(bad[0]),
-                    )  # fmt: skip
+                    r = int(bad[0])
+                    message = (
+                        f"Feature '{feature.name}': the encoded columns of row {r} are no option's code: "
+                        f"{block[r].tolist()}."
+                    )
+                    raise RowError(message, feature=feature.name, row=r)
         return points if np.ndim(encoded) == 2 else points[0]
 
     def sample(self, count: int, rng: np.random.Generator) -> NDArray[np.float64]:
@@ -208,8 +219,25 @@ class Schema:
         for i, feature in enumerate(self.features):
             if isinstance(feature, Choice):
                 points[:, i] = rng.integers(0, len(feature.options), count)
-            elif feature.kind == "integer":
+            elif isinstance(feature, Integer):
                 points[:, i] = feature.lower + feature.step * rng.integers(0, feature.steps + 1, count)
             else:
                 points[:, i] = rng.uniform(feature.lower, feature.upper, count)
         return points
+
+
+def _nearest_option(feature: Choice, block: NDArray[np.float64]) -> NDArray[np.intp]:
+    """The option that encoded columns can stand for, if they stand for any."""
+    match feature.encoding:
+        case "onehot":
+            return block.argmax(axis=1)
+        case "thermometer":
+            guess = block.sum(axis=1) - 1
+        case "code":
+            guess = block[:, 0]
+    most = len(feature.options) - 1
+    return np.clip(np.nan_to_num(guess, nan=0.0, posinf=most, neginf=0.0), 0, most).astype(np.intp)
+
+
+def _listed(names: Sequence[Any]) -> str:
+    return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "")

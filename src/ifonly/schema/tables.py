@@ -13,49 +13,82 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
-from ifonly.schema.features import Choice, Feature, Numeric
+from ifonly.schema.features import Feature, Integer, Numeric, Real
 from ifonly.schema.schema import Schema
 
 
 def frame_columns(table: Any) -> dict[str, Any]:
     """A table as a dict of columns (name to sequence), without copying where that is possible."""
     if isinstance(table, Mapping):
-        return {str(name): column for name, column in table.items()}
-    if hasattr(table, "columns") and hasattr(table, "__getitem__"):  # pandas and polars
-        return {str(name): table[name] for name in table.columns}
-    raise RowError(f"A table must be a data frame, a dict of columns or a list of rows; got {type(table).__name__}.")
+        columns = {str(name): column for name, column in table.items()}
+    elif hasattr(table, "columns") and hasattr(table, "__getitem__"):  # pandas and polars
+        columns = {str(name): table[name] for name in table.columns}
+    elif isinstance(table, Sequence) and len(table) and all(isinstance(row, Mapping) for row in table):
+        return {str(name): [row.get(name) for row in table] for name in table[0]}
+    else:
+        raise RowError(
+            f"A table must be a data frame, a dict of columns or a list of rows; got {type(table).__name__}."
+        )
+    for name, column in columns.items():
+        if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
+            raise RowError(
+                f"Column '{name}' of the table must be a list of values; it is {column!r} (for one row, use explain).",
+                feature=name,
+            )
+        if getattr(column, "ndim", 1) != 1:
+            raise RowError(f"The table has more than one column '{name}'; rename or drop one.", feature=name)
+    return columns
 
 
-def read_points(
-    schema: Schema, table: Any, *, errors: list[RowError | None] | None = None
-) -> NDArray[np.float64]:
+def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | None = None) -> NDArray[np.float64]:
     """The points of all rows of a table, in order.
 
     Without `errors` the first bad row raises. With an (empty) list `errors`, one entry a row is appended: None, or the
     error of that row, whose point is then NaN.
     """
-    if isinstance(table, np.ndarray) and table.ndim == 2 or isinstance(table, Sequence) and not isinstance(table, str):
+    if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(schema):
+        table = dict(zip(schema.names, table.T, strict=True))
+    elif isinstance(table, np.ndarray) or (isinstance(table, Sequence) and not isinstance(table, str | bytes)):
         return _read_rows(schema, table, errors)
-    columns = frame_columns(table)
-    for name in schema.names:
-        if name not in columns:
-            raise RowError(
-                f"Feature '{name}' is not a column of the table; it has {', '.join(list(columns)[:8])}"
-                f"{', ...' if len(columns) > 8 else ''}.",
-                feature=name,
-            )
-    count = len(columns[schema.names[0]])
+    columns = _wanted_columns(schema, table)
+    count = len(columns[0])
     points = np.empty((count, len(schema)))
     found: list[RowError | None] = [None] * count
-    for i, feature in enumerate(schema.features):
-        points[:, i] = _read_column(feature, columns[feature.name], found if errors is not None else None)
+    for i, (feature, column) in enumerate(zip(schema.features, columns, strict=True)):
+        points[:, i] = _read_column(feature, column, found if errors is not None else None)
     if errors is not None:
         errors.extend(found)
-        points[[e is not None for e in found]] = np.nan
+        points[np.array([error is not None for error in found], dtype=bool)] = np.nan
     return points
 
 
+def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
+    """The columns of the schema's features, all of one length."""
+    columns = frame_columns(table)
+    for name in schema.names:
+        if name not in columns:
+            message = (
+                f"Feature '{name}' is not a column of the table; it has {', '.join(list(columns)[:8])}"
+                f"{', ...' if len(columns) > 8 else ''}."
+            )
+            raise RowError(message, feature=name)
+        if len(columns[name]) != len(columns[schema.names[0]]):
+            message = (
+                f"Column '{name}' has {len(columns[name])} values, but column '{schema.names[0]}' has "
+                f"{len(columns[schema.names[0]])}; all columns of a table must have the same length."
+            )
+            raise RowError(message, feature=name)
+    return [columns[name] for name in schema.names]
+
+
 def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None) -> NDArray[np.float64]:
+    names = set(schema.names)
+    if len(rows) and all(isinstance(row, dict) and row.keys() >= names for row in rows):
+        return read_points(schema, {name: [row[name] for row in rows] for name in schema.names}, errors=errors)
+    if isinstance(rows, np.ndarray) and rows.ndim != 2:
+        raise RowError(
+            f"An array of rows must have two dimensions; this one has {rows.ndim} (for one row, use explain)."
+        )
     points = np.full((len(rows), len(schema)), np.nan)
     for r, row in enumerate(rows):
         try:
@@ -71,25 +104,33 @@ def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None) 
 
 
 def _read_column(feature: Feature, column: Any, found: list[RowError | None] | None) -> NDArray[np.float64]:
-    array = column.to_numpy() if hasattr(column, "to_numpy") else np.asarray(column)
-    if isinstance(feature, Numeric) and array.dtype.kind in "iuf":
-        numbers = array.astype(np.float64)
-        good = np.isfinite(numbers) & (numbers >= feature.lower) & (numbers <= feature.upper)
-        if feature.kind == "integer":
-            steps = np.round((numbers - feature.lower) / feature.step)
-            good &= feature.lower + steps * feature.step == numbers
-        if good.all():
-            return numbers
-    elif isinstance(feature, Choice) and array.dtype.kind in "iubOUT":
-        known: dict[Any, float] = {}
-        try:
-            for value in dict.fromkeys(array.tolist()):
-                known[value] = feature.read(value)
-            return np.array([known[value] for value in array.tolist()], dtype=np.float64)
-        except (RowError, TypeError, KeyError):
-            pass  # the slow path below finds the row to name
-    numbers = np.full(len(array), np.nan)
-    for r, value in enumerate(array.tolist()):
+    if hasattr(column, "to_numpy"):
+        column = column.to_numpy()
+    if isinstance(feature, Numeric):
+        array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else None
+        if array is not None and array.dtype.kind in "iuf":
+            numbers = array.astype(np.float64)
+            if feature.fits(numbers).all():
+                return numbers
+    if isinstance(column, np.ndarray) and column.dtype.kind in "mMcV":  # tolist would turn dates into plain integers
+        values = [str(value) for value in column]
+    else:
+        values = column.tolist() if isinstance(column, np.ndarray) else list(column)
+    return _read_values(feature, values, found)
+
+
+def _all_numbers(column: Sequence[Any]) -> bool:
+    return all(type(value) is float or type(value) is int for value in column)
+
+
+def _read_values(feature: Feature, values: list[Any], found: list[RowError | None] | None) -> NDArray[np.float64]:
+    try:  # one look-up per distinct value, unless one of them is wrong or cannot be looked up
+        known = {value: feature.read(value) for value in dict.fromkeys(values)}
+        return np.array([known[value] for value in values], dtype=np.float64)
+    except (RowError, TypeError):
+        pass
+    numbers = np.full(len(values), np.nan)
+    for r, value in enumerate(values):
         try:
             numbers[r] = feature.read(value, row=r)
         except RowError as error:
@@ -105,12 +146,18 @@ def to_frame(schema: Schema, points: NDArray[np.float64]) -> Any:
         import pandas as pd
     except ImportError:
         raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
-    return pd.DataFrame({name: column for name, column in user_columns(schema, points).items()})
+    return pd.DataFrame(user_columns(schema, np.atleast_2d(points)))
 
 
 def user_columns(schema: Schema, points: NDArray[np.float64]) -> dict[str, list[Any]]:
     """Points as columns of the user's own values."""
-    return {
-        feature.name: [feature.value(v) for v in np.atleast_2d(points)[:, i].tolist()]
-        for i, feature in enumerate(schema.features)
-    }
+    return {f.name: _user_column(f, points[:, i]) for i, f in enumerate(schema.features)}
+
+
+def _user_column(feature: Feature, column: NDArray[np.float64]) -> list[Any]:
+    if isinstance(feature, Real):
+        return column.tolist()
+    whole = np.rint(column).astype(np.int64).tolist()
+    if isinstance(feature, Integer):
+        return whole
+    return list(map(feature.options.__getitem__, whole))

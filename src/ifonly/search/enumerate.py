@@ -1,8 +1,9 @@
 """The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
 
-It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve as the
-oracle of everything else. A row counts as favourable when real arithmetic could call it so (score >= margin - E); it may be
-returned when it surely is (score >= margin + E). The two differ only on rows that sit on the margin to the last bit.
+It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve as
+the oracle of everything else. With E for the rounding of the deployed model and e for that of the scores computed here,
+a row counts as favourable when the deployed model could call it so (score >= margin - E - e), and may be returned when
+score >= margin + E. The two differ only on rows that sit on the margin to the last bits.
 """
 
 from __future__ import annotations
@@ -11,15 +12,17 @@ import itertools
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedQuestion
+from ifonly.model import rounding_error
 from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range
-from ifonly.proof import Claim, Limits, Listener
-from ifonly.schema import Choice, Feature, Numeric
+from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.schema import Choice, Feature, Integer, Numeric
 from ifonly.tolerances import DEFAULT, Tolerances
 
 CHUNK = 1 << 14
@@ -43,30 +46,42 @@ class Enumeration:
     question: Question
     most_rows: int
 
+    @cached_property
+    def slack(self) -> NDArray[np.float64]:
+        """E + e, one number a condition."""
+        ours = rounding_error(replace(self.question.model, precision="float64"))
+        return self.question.error + np.abs(self.question.conditions[0]) @ ours
+
     def solve(
         self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Listener | None = None
     ) -> list[Claim]:
-        return [self._solve(point, limits) for point in points]
+        claims: list[Claim] = []
+        begun = time.perf_counter()
+        for point in points:
+            claims.append(self._solve(point, limits))
+            if listen is not None:
+                listen(Progress(finished=len(claims), people=len(points), seconds=time.perf_counter() - begun))
+        return claims
 
     def _values(self, feature: Feature, before: float) -> list[float]:
         """Every value that the feature may take for this person."""
         mine = [c for c in self.question.constraints if c.feature == feature.name]
         if isinstance(feature, Choice):
             values = [float(i) for i in range(len(feature.options))]
-        elif feature.kind == "integer":
+        elif isinstance(feature, Integer):
+            if feature.steps > self.most_rows:
+                raise UnsupportedQuestion(
+                    f"The enumerator may look at {self.most_rows:,} rows, but '{feature.name}' alone has "
+                    f"{feature.steps + 1:,} values; use another method."
+                )
             values = [feature.lower + feature.step * k for k in range(feature.steps + 1)]
         else:
             values = self._real_values(feature, before, mine)
-            if not values:
-                raise UnsupportedQuestion(
-                    f"The enumerator needs a finite space, but '{feature.name}' is a real number that may change; "
-                    f"fix it, or use another method."
-                )
         return [v for v in values if all(c.allows(feature, before, v) for c in mine)]
 
     @staticmethod
     def _real_values(feature: Numeric, before: float, constraints: list[Constraint]) -> list[float]:
-        """The one value that the constraints leave a real feature; none when they leave an interval."""
+        """The one value (or none) that the constraints leave a real feature; an interval is refused."""
         lower, upper = feature.lower, feature.upper
         for constraint in constraints:
             match constraint:
@@ -80,6 +95,11 @@ class Enumeration:
                     lower, upper = max(lower, constraint.lower), min(upper, constraint.upper)
                 case Allowed():
                     raise AssertionError("Allowed is for features with options")
+        if lower < upper:
+            raise UnsupportedQuestion(
+                f"The enumerator needs a finite space, but '{feature.name}' is a real number that may change; "
+                f"fix it, or use another method."
+            )
         return [lower] if lower == upper else []
 
     def _chunks(self, factual: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
@@ -97,23 +117,35 @@ class Enumeration:
     def _solve(self, factual: NDArray[np.float64], limits: Limits) -> Claim:
         question, begun = self.question, time.perf_counter()
         c, d = question.conditions
-        best, best_distance, nearest, looked = None, math.inf, math.inf, 0
+        margin = question.target.margin
+        best, best_distance, nearest, looked, stopped = None, math.inf, math.inf, 0, ""
         for rows in self._chunks(factual):
-            if limits.seconds is not None and time.perf_counter() - begun > limits.seconds:
-                return Claim(point=best, lower=0.0, method="enumerate", limit="time limit", nodes=looked, seconds=limits.seconds)
+            stopped = self._stopped(limits, looked, time.perf_counter() - begun)
+            if stopped:
+                break
             looked += len(rows)
             distance = question.distance.between(question.schema, factual, rows)
             close = np.flatnonzero(distance < best_distance)
             if not len(close):
                 continue
             scores = question.model.network.scores(question.schema.encode(rows[close])) @ c.T - d
-            could = (scores >= question.target.margin - question.error).all(axis=1)
-            nearest = min(nearest, distance[close][could].min(initial=math.inf))
-            surely = close[(scores >= question.target.margin + question.error).all(axis=1)]
+            could = (scores >= margin - self.slack).all(axis=1)
+            nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
+            surely = close[(scores >= margin + question.error).all(axis=1)]
             if len(surely):
                 first = surely[distance[surely].argmin()]
                 best, best_distance = rows[first], float(distance[first])
         return Claim(
-            point=best, lower=min(nearest, best_distance), method="enumerate", nodes=looked,
+            point=best,
+            lower=0.0 if stopped else min(nearest, best_distance),
+            method="enumerate",
+            limit=stopped,
+            nodes=looked,
             seconds=time.perf_counter() - begun,
-        )  # fmt: skip
+        )
+
+    @staticmethod
+    def _stopped(limits: Limits, looked: int, seconds: float) -> str:
+        if limits.seconds is not None and seconds > limits.seconds:
+            return "time limit"
+        return "node limit" if limits.nodes is not None and looked >= limits.nodes else ""

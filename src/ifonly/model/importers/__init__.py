@@ -1,24 +1,92 @@
-"""Importers: a framework's model as an ifonly Model. Frameworks are recognised without importing them."""
+"""Importers: a framework's model as an ifonly Model. Frameworks are recognised without importing them.
+
+Each importer builds the network that stands for the model, keeps the user's own object as the original, and ends by
+comparing the two on random rows (`check_agreement`): a Model that comes from here has been compared.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 from typing import Any
 
-from ifonly.errors import ModelError
+from ifonly.errors import FileError, ModelError, UnsupportedModel
+from ifonly.model.agreement import check_agreement
 from ifonly.model.files import load_network
+from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.model import Model, network_model
+from ifonly.model.network import Network
 from ifonly.schema import Schema
 
+__all__ = ["import_model", "load_model", "load_pickle"]
 
-def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = ()) -> Model:
-    """The model as an ifonly Model, checked against the original on random rows."""
+
+def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+    """The model as an ifonly Model, checked against the original on random rows.
+
+    `model` is a fitted scikit-learn estimator or pipeline, a torch module, an ONNX model, a Network, or a path (see
+    `load_model`). `classes` names the classes where the model does not, or renames them. One output means two classes
+    and several outputs one class each, unless `regression` says that outputs are predictions.
+    """
+    classes = _listed(classes)
     if isinstance(model, str | Path):
-        return load_model(model, schema, classes=classes)
-    raise ModelError(f"A model of type {type(model).__module__}.{type(model).__name__} cannot be imported.")
+        return load_model(model, schema, classes=classes, regression=regression)
+    if isinstance(model, Network):
+        return check_agreement(network_model(model, schema, classes=classes, regression=regression))
+    if isinstance(model, type):
+        raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
+    match _framework(model):
+        case "torch":
+            from ifonly.model.importers.torch import import_torch
+
+            return import_torch(model, schema, classes=classes, regression=regression)
+        case "onnx":
+            from ifonly.model.importers.onnx import import_onnx
+
+            return import_onnx(model, schema, classes=classes, regression=regression)
+        case "sklearn":
+            from ifonly.model.importers.sklearn import import_sklearn
+
+            return import_sklearn(model, schema, classes=classes, regression=regression)
+    name = f"{type(model).__module__}.{type(model).__qualname__}"
+    raise UnsupportedModel(
+        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, torch "
+        f"modules, ONNX models, and the files .npz, .json and .onnx.",
+        operation=name,
+    )
 
 
-def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = ()) -> Model:
-    """A model file (ifonly .npz or .json, ONNX) as an ifonly Model."""
+def load_model(
+    path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False
+) -> Model:
+    """A model file (ifonly's own .npz or .json, or .onnx) as an ifonly Model. Nothing in such a file is ever run."""
+    path, classes = Path(path), _listed(classes)
+    ending = path.suffix.lower()
+    if ending == ".onnx":
+        from ifonly.model.importers.onnx import load_onnx
+
+        return load_onnx(path, schema, classes=classes, regression=regression)
+    if ending in ENDINGS:
+        raise FileError(
+            f"'{path.name}' is a pickle: loading such a file runs code in it, so load_model does not; if you trust where "
+            f"it comes from, use ifonly.model.importers.load_pickle(path, schema)."
+        )
+    if ending not in (".npz", ".json"):
+        raise FileError(f"A model file ends in .npz, .json or .onnx; '{path.name}' does not.")
     network, names = load_network(path)
-    return network_model(network, schema, classes=classes or names)
+    names = () if regression else names
+    return check_agreement(network_model(network, schema, classes=classes or names, regression=regression))
+
+
+def _framework(model: Any) -> str | None:
+    """Where the model's class, or the nearest of its bases that is from a framework, comes from."""
+    for cls in type(model).__mro__:
+        package = cls.__module__.partition(".")[0]
+        if package in ("torch", "onnx", "sklearn"):
+            return package
+    return None
+
+
+def _listed(classes: Any) -> tuple[Any, ...]:
+    if isinstance(classes, str | bytes) or not hasattr(classes, "__iter__"):
+        raise ModelError(f"The class names must be a list of names; got {classes!r}.")
+    return tuple(classes)

@@ -1,0 +1,118 @@
+"""The box that a known row allows: the second, tougher yardstick.
+
+A favourable row at distance d is found by sampling, taken back to the factual feature by feature and then by bisection.
+No feature of the nearest row can then cost more than d, which narrows every domain and with it every big-M.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from benchmarks.mip.inputs import Floats, Person
+from benchmarks.mip.repair import conditions
+from ifonly.problem import Lowered, Norm
+
+SAMPLES = 2000
+STARTS = 4
+HALVINGS = 30
+
+
+def known_row(lowered: Lowered, person: Person, need: Floats) -> Floats | None:
+    """A favourable row that is not far, or None. Deterministic."""
+    points = _samples(lowered, person)
+    good = points[(conditions(lowered, points) >= need).all(axis=1)]
+    if not len(good):
+        return None
+    between, schema = lowered.question.distance.between, lowered.question.schema
+    nearest = good[np.argsort(between(schema, person.factual, good), kind="stable")[:STARTS]]
+    better = np.array([_taken_back(lowered, person, point, need) for point in nearest])
+    return np.asarray(better[between(schema, person.factual, better).argmin()])
+
+
+def _samples(lowered: Lowered, person: Person) -> Floats:
+    """Rows that keep most of the factual's values (where those are allowed) and draw the others uniformly."""
+    rng = np.random.default_rng(0)
+    points = np.empty((SAMPLES, lowered.features))
+    for g in range(lowered.features):
+        at, end = int(lowered.start[g]), int(lowered.start[g + 1])
+        stays = rng.random(SAMPLES) < np.linspace(0.1, 0.9, SAMPLES)
+        if lowered.numeric[g]:
+            low, high, step = person.lower[g], person.upper[g], lowered.step[g]
+            drawn = rng.uniform(low, high, SAMPLES)
+            if step:
+                drawn = low + step * np.round((drawn - low) / step)
+            inside = low <= person.factual[g] <= high
+        else:
+            options = np.flatnonzero(person.allowed[at:end])
+            drawn = rng.choice(options, SAMPLES).astype(np.float64)
+            inside = bool(person.allowed[at + int(person.factual[g])])
+        points[:, g] = np.where(stays & inside, person.factual[g], drawn)
+    return points
+
+
+def _taken_back(lowered: Lowered, person: Person, point: Floats, need: Floats) -> Floats:
+    """The point with every feature as near to the factual as the others allow, dearest first."""
+
+    def favourable(candidate: Floats) -> bool:
+        return bool((conditions(lowered, candidate[None, :])[0] >= need).all())
+
+    point = point.copy()
+    costs = feature_costs(lowered, person, point)
+    for g in np.argsort(-costs).tolist():
+        kept = point[g]
+        if not _has(lowered, person, g, person.factual[g]):
+            continue
+        point[g] = person.factual[g]
+        if favourable(point) or not lowered.numeric[g]:
+            point[g] = point[g] if favourable(point) else kept
+            continue
+        near, far = person.factual[g], kept
+        for _ in range(HALVINGS):
+            middle = (near + far) / 2.0
+            if lowered.step[g]:
+                middle = person.factual[g] + lowered.step[g] * np.round((middle - person.factual[g]) / lowered.step[g])
+                if middle in (near, far):
+                    break
+            point[g] = middle
+            near, far = (near, middle) if favourable(point) else (middle, far)
+        point[g] = far
+    return point
+
+
+def _has(lowered: Lowered, person: Person, g: int, value: float) -> bool:
+    if lowered.numeric[g]:
+        return bool(person.lower[g] <= value <= person.upper[g])
+    return bool(person.allowed[int(lowered.start[g]) + int(value)])
+
+
+def feature_costs(lowered: Lowered, person: Person, point: Floats) -> Floats:
+    """What each feature of a point costs."""
+    moved = np.abs(point - person.factual)
+    number = lowered.jump * (moved > 0.0) + lowered.rate * moved
+    if lowered.norm is Norm.L2:
+        number = number**2
+    columns = lowered.start[:-1] + np.where(lowered.numeric, 0.0, point).astype(np.intp)
+    return np.where(lowered.numeric, number, person.cost[columns])
+
+
+def within(lowered: Lowered, person: Person, point: Floats) -> Person:
+    """The person with every domain cut to what costs no more than the known row does."""
+    costs = feature_costs(lowered, person, point)
+    budget = float(costs.max() if lowered.norm is Norm.LINF else costs.sum()) * (1.0 + 1e-9) + 1e-15
+    rate = lowered.rate**2 if lowered.norm is Norm.L2 else lowered.rate
+    with np.errstate(divide="ignore"):
+        reach = np.where(budget >= lowered.jump, (budget - lowered.jump) / rate, 0.0)
+    reach = np.sqrt(reach) if lowered.norm is Norm.L2 else reach
+    lower, upper = person.lower.copy(), person.upper.copy()
+    number = lowered.numeric
+    lower[number] = np.maximum(lower, person.factual - reach)[number]
+    upper[number] = np.minimum(upper, person.factual + reach)[number]
+    whole = number & (lowered.step > 0.0)
+    step = np.where(whole, lowered.step, 1.0)
+    lower[whole] = (person.lower + step * np.ceil((lower - person.lower) / step - 1e-9))[whole]
+    upper[whole] = (person.lower + step * np.floor((upper - person.lower) / step + 1e-9))[whole]
+    choice = np.repeat(~number, np.diff(lowered.start))
+    allowed = person.allowed & (~choice | (person.cost <= budget))
+    return replace(person, lower=lower, upper=upper, allowed=allowed)

@@ -1,0 +1,5 @@
+"""`python -m ifonly.cli` is `ifonly`."""
+
+from ifonly.cli import main
+
+main()

@@ -1,0 +1,91 @@
+"""The group of all commands, and the one place where an error becomes a sentence and an exit code."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import click
+
+from ifonly import __version__
+from ifonly.cli import codes
+from ifonly.cli.datasets import datasets
+from ifonly.cli.demo import demo
+from ifonly.cli.doctor import doctor
+from ifonly.cli.explain import explain
+from ifonly.cli.models import model
+from ifonly.cli.schemas import schema
+
+
+class App(click.Group):
+    """Commands in the order of use; errors in one sentence on stderr."""
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return list(self.commands)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        try:
+            return super().invoke(ctx)
+        except BrokenPipeError:  # the reader left (as `head` does): nothing more to say
+            with Path(os.devnull).open("w") as nowhere:
+                os.dup2(nowhere.fileno(), sys.stdout.fileno())
+            return codes.BROKEN_PIPE
+
+    def main(
+        self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any
+    ) -> Any:
+        """Run and exit. (A click group's own main prints usage, aborts and tracebacks in its own way.)"""
+        extra.pop("standalone_mode", None)
+        sys.exit(self._code(lambda: super(App, self).main(args, "ifonly", standalone_mode=False, **extra)))
+
+    def _code(self, run: Any) -> int:
+        from ifonly.errors import Contradiction, IfonlyError
+
+        try:
+            return int(run() or 0)
+        except click.UsageError as error:
+            where = f" (see: {error.ctx.command_path} --help)" if error.ctx else ""
+            return _say(error.format_message() + where, codes.WRONG_INPUT)
+        except click.Abort:
+            return _say("interrupted", codes.INTERRUPTED)
+        except click.ClickException as error:
+            return _say(error.format_message(), codes.WRONG_INPUT)
+        except Contradiction as error:
+            return _say(str(error), codes.CONTRADICTION)
+        except IfonlyError as error:
+            return _say(str(error), codes.WRONG_INPUT)
+        except Exception as error:
+            if os.environ.get("IFONLY_TRACEBACK"):
+                raise
+            return _say(
+                f"{type(error).__name__}: {error} (this is a bug in ifonly: please report it, with what "
+                f"IFONLY_TRACEBACK=1 prints)",
+                codes.BUG,
+            )
+
+
+def _say(message: str, code: int) -> int:
+    from ifonly.report.page import clean
+
+    click.echo(f"error: {clean(' '.join(message.split()))}", err=True)
+    return code
+
+
+@click.group(cls=App, invoke_without_command=True, epilog=codes.EPILOG,
+             context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})  # fmt: skip
+@click.version_option(__version__, message="ifonly %(version)s")
+@click.pass_context
+def app(ctx: click.Context) -> None:
+    """The nearest counterfactual, proven: the smallest change that would have made a model say yes.
+
+    Start with: ifonly demo
+    """
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+for command in (demo, explain, schema, model, datasets, doctor):
+    app.add_command(command)

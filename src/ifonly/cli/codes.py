@@ -1,0 +1,37 @@
+"""Exit codes: what a script may rely on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from ifonly.proof import Answer
+
+PROVEN = 0
+LIMIT = 1
+WRONG_INPUT = 2
+ERROR_ROWS = 3
+CONTRADICTION = 4
+BUG = 70
+INTERRUPTED = 130
+BROKEN_PIPE = 141
+
+EPILOG = """\b
+Exit codes:
+  0    every row is answered with proof (nearest, or none exists)
+  1    some rows hit a limit (within, unknown)
+  2    wrong usage or wrong input
+  3    some rows could not be read (error rows)
+  4    two things that must agree do not (please report it)
+  70   a bug in ifonly (please report it)
+  130  interrupted; what was answered is written
+"""
+
+
+def of_answers(answers: Sequence[Answer]) -> int:
+    """The exit code of many answers: the most serious of theirs."""
+    statuses = {answer.status for answer in answers}
+    if "error" in statuses:
+        return ERROR_ROWS
+    return LIMIT if statuses & {"within", "unknown"} else PROVEN

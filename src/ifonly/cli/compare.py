@@ -1,0 +1,74 @@
+"""Several methods, one question: their proven bounds must not exclude each other's answers.
+
+Method a proves that nothing is nearer than lower_a (infinity: that none exists); method b shows a row at upper_b. They
+contradict each other when  lower_a - upper_b  is more than the gap that counts as proven.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ifonly.proof import Answer, Answers, Failed
+from ifonly.report import Page, Paragraph, Sheet
+from ifonly.tolerances import DEFAULT, Tolerances
+
+MOST_ROWS = 100
+
+
+def contradictions(told: Mapping[str, Sequence[Answer]], *, tolerances: Tolerances = DEFAULT) -> list[dict[str, Any]]:
+    """One entry a row that is answered in two ways that cannot both be right."""
+    found = []
+    for row, answers in _by_row(told).items():
+        low = max(answers, key=lambda name: answers[name].lower)
+        high = min(answers, key=lambda name: answers[name].upper)
+        lower, upper = answers[low].lower, answers[high].upper
+        if math.isfinite(upper) and lower - upper > tolerances.allowed(upper):
+            bound = lower if math.isfinite(lower) else None
+            found.append({"row": row, "bound_by": low, "lower_bound": bound, "found_by": high, "distance": upper})
+    return found
+
+
+def describe(contradiction: Mapping[str, Any]) -> str:
+    """The contradiction as a sentence."""
+    bound = contradiction["lower_bound"]
+    claim = "claims that none exists" if bound is None else f"claims that nothing is nearer than {bound:.9g}"
+    return (
+        f"Row {contradiction['row']}: method '{contradiction['bound_by']}' {claim}, but method "
+        f"'{contradiction['found_by']}' found one at {contradiction['distance']:.9g}."
+    )
+
+
+def comparison_page(told: Mapping[str, Answers]) -> Page:
+    """A line a row: each method's distance, or the status where there is none."""
+    by_row = _by_row(told)
+    wrong = {entry["row"] for entry in contradictions(told)}
+    lines = [
+        (str(row), *(_cell(answers.get(name)) for name in told), "contradiction" if row in wrong else "agree")
+        for row, answers in list(by_row.items())[:MOST_ROWS]
+    ]
+    sheet = Sheet(
+        header=("row", *told, "verdict"), rows=lines, right=frozenset(range(len(told) + 1)),
+        marked=frozenset(i for i, line in enumerate(lines) if line[-1] == "contradiction"),
+    )  # fmt: skip
+    verdict = f"{len(wrong)} of {len(by_row)} rows are contradictions." if wrong else (
+        f"No contradiction in {len(by_row)} rows."
+    )  # fmt: skip
+    return (sheet, Paragraph(verdict))
+
+
+def _by_row(told: Mapping[str, Sequence[Answer]]) -> dict[int, dict[str, Answer]]:
+    rows: dict[int, dict[str, Answer]] = {}
+    for name, answers in told.items():
+        for answer in answers:
+            if not isinstance(answer, Failed):
+                rows.setdefault(answer.row, {})[name] = answer
+    return rows
+
+
+def _cell(answer: Answer | None) -> str:
+    if answer is None:
+        return "-"
+    shown = f"{answer.upper:.6g}" if math.isfinite(answer.upper) else answer.status
+    return shown if answer.status != "within" else f"<= {shown}"

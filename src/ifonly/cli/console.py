@@ -1,0 +1,44 @@
+"""Where output goes: a page with frames on a terminal, as plain text in a pipe; JSON when asked for."""
+
+from __future__ import annotations
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import click
+
+if TYPE_CHECKING:
+    from ifonly.report import Block
+
+json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
+
+
+def on_terminal() -> bool:
+    return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
+
+
+def show(page: Sequence[Block]) -> None:
+    """Print a page on stdout."""
+    if on_terminal():
+        from rich.console import Console
+
+        from ifonly.report.terminal import draw
+
+        draw(page, Console())
+    else:
+        from ifonly.report.page import plain
+
+        click.echo(plain(page))
+
+
+def show_json(data: Any) -> None:
+    """Print plain data as JSON on stdout."""
+    click.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+
+
+def note(message: str) -> None:
+    """A remark for the person, on stderr, so that pipes stay clean."""
+    click.echo(message, err=True)

@@ -1,0 +1,136 @@
+"""`ifonly explain`: the nearest counterfactual of each row of a table."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ifonly.cli import codes
+from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+    from ifonly.cli.asking import Told
+    from ifonly.cli.source import Source
+    from ifonly.proof import Method
+
+EPILOG = f"""\b
+Examples:
+  ifonly explain --dataset credit --row 0
+  ifonly explain --dataset credit --first 100 --fix isMale --output answers.csv
+  ifonly explain --model net.onnx --schema schema.json --rows people.csv --time-limit 10
+
+{codes.EPILOG}"""
+
+
+@click.command(epilog=EPILOG)
+@with_options(SOURCE, QUESTION, EFFORT)
+@click.option("--output", metavar="FILE", help="Write one record a row: .csv, .jsonl or .parquet.")
+@json_option
+def explain(output: str | None, as_json: bool, **options: Any) -> int:
+    """The nearest counterfactual of each row, with its proof."""
+    from ifonly.cli.question import read_methods
+    from ifonly.cli.source import read_source
+    from ifonly.cli.tables import check_output
+
+    path = None if output is None else check_output(output)
+    methods = read_methods(options["methods"])
+    told = _tell(read_source(options), methods, options)
+    if path is not None:
+        _write(path, told)
+    if as_json:
+        show_json(_document(told))
+    else:
+        _show(told, path)
+    return _code(told, path)
+
+
+def _tell(source: Source, methods: Sequence[Method | None], options: dict[str, Any]) -> dict[str, Told]:
+    """Each method's answers, in turn; the last one may have been stopped."""
+    from ifonly.cli.asking import Asked, ask
+    from ifonly.cli.question import read_constraints, read_distance, read_target
+    from ifonly.errors import IfonlyError
+    from ifonly.explain import Explainer
+    from ifonly.proof import Limits
+    from ifonly.report import progress
+
+    explainer = Explainer(source.model, threads=options["threads"])
+    asked = Asked(
+        target=read_target(options),
+        margin=options["margin"],
+        distance=read_distance(options, explainer.schema, source.data),
+        constraints=read_constraints(options),
+        limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
+    )
+    asked.check(explainer.model)
+    told: dict[str, Told] = {}
+    for method in methods:
+        with progress(len(source.rows)) as bar:
+            one = ask(explainer, source.rows, asked, method, bar)
+        if isinstance(one.stopped, IfonlyError) and not any(answer.method for answer in one.answers):
+            raise one.stopped
+        named = (answer.method for answer in one.answers if answer.method)
+        told[method.name if method is not None else next(named, "default")] = one
+        if one.stopped is not None:
+            break
+    return told
+
+
+def _write(path: Path, told: dict[str, Told]) -> None:
+    from ifonly.cli.records import RECORD, records
+    from ifonly.cli.tables import write_records
+
+    write_records(path, [record for one in told.values() for record in records(one.answers)], RECORD)
+
+
+def _document(told: dict[str, Told]) -> dict[str, Any]:
+    from ifonly.cli.compare import contradictions
+    from ifonly.report import summary
+
+    answers = {name: one.answers for name, one in told.items()}
+    return {
+        "answers": [data for one in answers.values() for data in one.to_dicts()],
+        "summary": {name: summary(one) for name, one in answers.items()},
+        "contradictions": contradictions(answers),
+    }
+
+
+def _show(told: dict[str, Told], path: Path | None) -> None:
+    from ifonly.cli.compare import comparison_page
+    from ifonly.report import Heading, answer_page, answers_page, summary_page
+
+    if len(told) > 1:
+        answered = {name: one.answers for name, one in told.items()}
+        each = [block for name, a in answered.items() for block in (Heading(f"Method {name}"), *summary_page(a))]
+        show((*each, *comparison_page(answered)))
+        return
+    for one in told.values():
+        answers = one.answers
+        if len(answers) == 1 and path is None:
+            show(answer_page(answers[0]))
+        elif len(answers):
+            show((*(answers_page(answers) if path is None else ()), *summary_page(answers)))
+
+
+def _code(told: dict[str, Told], path: Path | None) -> int:
+    from ifonly.cli.compare import contradictions, describe
+    from ifonly.errors import Contradiction, IfonlyError
+
+    where = "" if path is None else f" and written to {path}"
+    for one in told.values():
+        done, rows = len(one.answers), len(one.order)
+        if one.stopped is not None:
+            note(f"{done:,} of {rows:,} rows are answered{where}.")
+        if isinstance(one.stopped, IfonlyError):
+            raise one.stopped
+        if one.stopped is not None:
+            return codes.INTERRUPTED
+    if wrong := contradictions({name: one.answers for name, one in told.items()}):
+        raise Contradiction(" ".join(map(describe, wrong[:3])) + (f" (and {len(wrong) - 3} more)" if wrong[3:] else ""))
+    if path is not None:
+        note(f"Written to {path}.")
+    return codes.of_answers([answer for one in told.values() for answer in one.answers])

@@ -1,0 +1,62 @@
+"""The options of a question, declared once for the commands that ask one."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+import click
+
+Command = TypeVar("Command", bound=Callable[..., Any])
+
+SOURCE = (
+    click.option("--model", "model_file", metavar="FILE", help="The model: .npz or .json of ifonly, or .onnx."),
+    click.option("--schema", "schema_file", metavar="FILE", help="What a row is (see: ifonly schema infer)."),
+    click.option("--rows", "rows_file", metavar="FILE", help="The people to explain: .csv, .jsonl or .parquet."),
+    click.option("--dataset", metavar="NAME", help="Take what is not given from a shipped data set (its test rows)."),
+    click.option("--first", type=click.IntRange(min=1), metavar="N", help="Only the first N rows."),
+    click.option("--row", "chosen", type=click.IntRange(min=0), multiple=True, metavar="I",
+                 help="Only row I, counted from 0; may be repeated."),
+    click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
+    click.option("--unsafe-pickle", is_flag=True,
+                 help="Load a pickled model. A pickle runs any code it contains: only for files you trust."),
+)  # fmt: skip
+
+QUESTION = (
+    click.option("--target", metavar="CLASS", help="The wanted class; of two classes, by default the other one."),
+    click.option("--at-least", type=float, metavar="S", help="Instead of a class: a score of at least S."),
+    click.option("--at-most", type=float, metavar="S", help="Instead of a class: a score of at most S."),
+    click.option("--margin", type=float, metavar="M", help="By how much, in units of the score (default 1e-6)."),
+    click.option("--distance", default="l1", show_default=True, metavar="D",
+                 help="l0, l1, l2, linf, or a mixture such as 0.2*l0+0.8*l1."),
+    click.option("--scale", type=click.Choice(["range", "mad", "std", "iqr"]), default="range", show_default=True,
+                 help="What changes of numbers are divided by; all but the range are computed from --data."),
+    click.option("--data", "data_file", metavar="FILE", help="The table that --scale is computed from."),
+    click.option("--weight", "weights", type=(str, float), multiple=True, metavar="F W",
+                 help="Changes of feature F count W times."),
+    click.option("--fix", "fixed", multiple=True, metavar="F", help="Feature F keeps its value."),
+    click.option("--only-up", multiple=True, metavar="F", help="Feature F may only grow."),
+    click.option("--only-down", multiple=True, metavar="F", help="Feature F may only shrink."),
+    click.option("--range", "ranges", type=(str, float, float), multiple=True, metavar="F LO HI",
+                 help="Feature F must end in [LO, HI]."),
+    click.option("--allow", "allowed", type=(str, str), multiple=True, metavar="F V,V",
+                 help="Feature F must end at one of these values."),
+)  # fmt: skip
+
+EFFORT = (
+    click.option("--method", "methods", metavar="NAME[,NAME]", help="How to search; several are compared row by row."),
+    click.option("--time-limit", type=float, metavar="S", help="Seconds for each row (default: no limit)."),
+    click.option("--node-limit", type=int, metavar="N", help="Search nodes for each row (default: no limit)."),
+    click.option("--threads", type=int, default=1, show_default=True, metavar="N", help="Rows answered at a time."),
+)  # fmt: skip
+
+
+def with_options(*groups: tuple[Callable[[Any], Any], ...]) -> Callable[[Command], Command]:
+    """One decorator for several groups of options, in their order."""
+
+    def decorate(command: Command) -> Command:
+        for option in reversed([option for group in groups for option in group]):
+            command = option(command)
+        return command
+
+    return decorate

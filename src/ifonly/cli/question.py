@@ -1,0 +1,104 @@
+"""From words on a command line to the value objects of a question."""
+
+from __future__ import annotations
+
+import csv
+from collections.abc import Mapping
+from difflib import get_close_matches
+from typing import Any
+
+from ifonly import search
+from ifonly.errors import QuestionError
+from ifonly.problem import (
+    Allowed,
+    ClassTarget,
+    Constraint,
+    Distance,
+    Fixed,
+    OnlyDown,
+    OnlyUp,
+    Range,
+    ScoreTarget,
+    Target,
+    scales_from_data,
+)
+from ifonly.problem.target import MARGIN
+from ifonly.proof import Method
+from ifonly.schema import Schema
+
+METHODS = {"search": "Search", "enumerate": "Enumerate"}
+"""The name of a method on the command line, and of its class."""
+
+
+def read_norm(words: str) -> str | dict[str, float]:
+    """`l1`, or a mixture `0.2*l0+0.8*l1`."""
+    parts = [part.strip() for part in words.split("+")]
+    if len(parts) == 1 and "*" not in words:
+        return words.strip()
+    mixture: dict[str, float] = {}
+    for part in parts:
+        share, star, norm = part.rpartition("*")
+        try:
+            number = float(share) if star else 1.0
+        except ValueError:
+            raise QuestionError(f"'{part}' in the distance '{words}' should look like 0.2*l0.") from None
+        if norm.strip() in mixture:
+            raise QuestionError(f"The distance '{words}' names {norm.strip()} twice.")
+        mixture[norm.strip()] = number
+    return mixture
+
+
+def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Distance:
+    """The norm, the weights, and the scales: from `data` unless they are the ranges."""
+    scale = options["scale"]
+    if scale != "range" and data is None:
+        raise QuestionError(f"--scale {scale} is computed from data: say which with --data FILE.")
+    weights: dict[str, float] = dict(options["weights"])
+    return Distance(
+        read_norm(options["distance"]),
+        weights=weights,
+        scales={} if scale == "range" else scales_from_data(schema, data, scale),
+    )
+
+
+def read_target(options: Mapping[str, Any]) -> Target | None:
+    """The wanted decision; None where it is the other of two classes with the usual margin."""
+    wanted, at_least, at_most = options["target"], options["at_least"], options["at_most"]
+    margin = MARGIN if options["margin"] is None else options["margin"]
+    if at_least is None and at_most is None:
+        return None if wanted is None else ClassTarget(wanted, margin)
+    if wanted is not None:
+        raise QuestionError("Ask for a class (--target) or for a score (--at-least, --at-most), not for both.")
+    return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
+
+
+def read_constraints(options: Mapping[str, Any]) -> tuple[Constraint, ...]:
+    """What may change, in the order of the options."""
+    return (
+        *(Fixed(name) for name in options["fixed"]),
+        *(OnlyUp(name) for name in options["only_up"]),
+        *(OnlyDown(name) for name in options["only_down"]),
+        *(Range(name, low, high) for name, low, high in options["ranges"]),
+        *(Allowed(name, tuple(listed(values))) for name, values in options["allowed"]),
+    )
+
+
+def read_methods(words: str | None) -> tuple[Method | None, ...]:
+    """The methods named; None stands for the default one."""
+    if words is None:
+        return (None,)
+    known = {name: getattr(search, cls) for name, cls in METHODS.items() if hasattr(search, cls)}
+    names = [name.strip() for name in words.split(",")]
+    for name in names:
+        if name not in known:
+            close = get_close_matches(name, known, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"the methods are: {', '.join(known)}."
+            raise QuestionError(f"There is no method '{name}'; {hint}")
+    if len(set(names)) != len(names):
+        raise QuestionError(f"--method {words} names a method twice.")
+    return tuple(known[name]() for name in names)
+
+
+def listed(words: str) -> list[str]:
+    """Values separated by commas; one that contains a comma stands in double quotes."""
+    return [value.strip() for value in next(csv.reader([words], skipinitialspace=True), [])]

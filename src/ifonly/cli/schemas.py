@@ -1,0 +1,126 @@
+"""`ifonly schema`: what a row is, proposed from a table or read from a file."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ifonly.cli.console import json_option, note, show, show_json
+
+if TYPE_CHECKING:
+    from ifonly.cli.tables import Table
+    from ifonly.schema import Feature
+
+_NO_VALUE = ("na", "n/a", "nan", "null", "none")
+
+
+@click.group(invoke_without_command=True)
+@click.pass_context
+def schema(ctx: click.Context) -> None:
+    """Propose a schema for a table, or show one."""
+    if ctx.invoked_subcommand is None:
+        click.echo(ctx.get_help())
+
+
+@schema.command()
+@click.argument("file", metavar="TABLE")
+@click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
+@click.option("--output", metavar="FILE", help="Write the schema there (.json).")
+@json_option
+def infer(file: str, drop: tuple[str, ...], output: str | None, as_json: bool) -> int:
+    """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
+    from ifonly.cli.tables import read_table, replacing
+    from ifonly.report import Paragraph, Sheet
+    from ifonly.schema import infer as propose
+    from ifonly.schema import save_schema, schema_to_json
+
+    table = read_table(file)
+    proposed, guesses = propose(_columns(table, drop, file))
+    if output is not None:
+        with replacing(_json_path(output)) as temporary:
+            save_schema(proposed, temporary)
+    if as_json:
+        listed = [{"feature": g.feature, "guess": g.guess, "why": g.why} for g in guesses]
+        show_json({"schema": schema_to_json(proposed), "guesses": listed})
+        return 0
+    rows = [(g.feature, g.guess, g.why) for g in guesses]
+    advice = "These are guesses from the data: read them, and widen bounds, drop labels or declare orders in the file."
+    show((Sheet(header=("feature", "guess", "why"), rows=rows), Paragraph(advice, quiet=True)))
+    note(f"Written to {output}." if output is not None else "To keep it, add: --output schema.json")
+    return 0
+
+
+@schema.command("show")
+@click.argument("file", metavar="SCHEMA")
+@json_option
+def show_file(file: str, as_json: bool) -> int:
+    """Show the schema in a file."""
+    from ifonly.report import Facts, Sheet
+    from ifonly.schema import load_schema, schema_to_json
+
+    loaded = load_schema(file)
+    if as_json:
+        show_json(schema_to_json(loaded))
+        return 0
+    rows = [(f.name, f.kind, _values(f), str(len(f.column_names))) for f in loaded]
+    sheet = Sheet(header=("feature", "kind", "values", "columns"), rows=rows, right=frozenset({3}))
+    pairs = (("features", len(loaded)), ("model columns", len(loaded.columns)), ("space", _space(list(loaded))))
+    show((sheet, Facts([(name, str(value)) for name, value in pairs])))
+    return 0
+
+
+def _json_path(output: str) -> str:
+    from ifonly.errors import FileError
+
+    if not output.endswith(".json"):
+        raise FileError(f"A schema file ends in .json; '{output}' does not.")
+    return output
+
+
+def _columns(table: Table, drop: tuple[str, ...], file: str) -> dict[str, list[Any]]:
+    """The columns that are left, with texts that are numbers as numbers."""
+    from ifonly.errors import FileError
+
+    for name in drop:
+        if name not in table.columns:
+            raise FileError(f"'{file}' has no column '{name}' to drop; it has {', '.join(table.columns[:8])}.")
+    return {name: _typed(table.column(name)) for name in table.columns if name not in drop}
+
+
+def _typed(values: list[Any]) -> list[Any]:
+    """A column of texts as numbers, where all that are not missing are numbers; else unchanged."""
+    texts = [value for value in values if value is not None and not _is_missing(value)]
+    if not texts or not all(isinstance(text, str) for text in texts):
+        return values
+    for number in (int, float):
+        try:
+            return [None if v is None or _is_missing(v) else number(v) for v in values]
+        except ValueError:
+            continue
+    return values
+
+
+def _is_missing(value: Any) -> bool:
+    return isinstance(value, str) and value.strip().lower() in _NO_VALUE
+
+
+def _values(feature: Feature) -> str:
+    from ifonly.proof import show as words
+    from ifonly.schema import Numeric
+
+    if isinstance(feature, Numeric):
+        step = getattr(feature, "step", 1)
+        return f"{words(feature.lower)} to {words(feature.upper)}" + (f" in steps of {step}" if step != 1 else "")
+    return ", ".join(words(option) for option in feature.options)
+
+
+def _space(features: list[Feature]) -> str:
+    import math
+
+    from ifonly.schema import Choice, Integer
+
+    if any(feature.kind == "real" for feature in features):
+        return "infinite (it has real numbers)"
+    choices = math.prod(len(f.options) for f in features if isinstance(f, Choice))
+    return f"{choices * math.prod(f.steps + 1 for f in features if isinstance(f, Integer)):,} rows"

@@ -1,0 +1,48 @@
+"""The shipped data sets as the command line shows them: named decisions, and the rows that the network never saw."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+from ifonly import datasets
+from ifonly.cli.tables import Table
+from ifonly.datasets import Dataset
+from ifonly.model import Model
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Words:
+    """How to speak of a data set: its two decisions, which of them people ask about, what they cannot change."""
+
+    classes: tuple[str, str]
+    unfavourable: int
+    fixed: tuple[str, ...]
+
+
+WORDS = {
+    "adult": Words(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
+    "compas": Words(classes=("low risk", "high risk"), unfavourable=1, fixed=("Race", "Sex", "AgeGroup")),
+    "credit": Words(classes=("deny", "approve"), unfavourable=0, fixed=("isMale", "isMarried", "AgeGroup")),
+}
+
+
+def network(name: str) -> Model:
+    """The shipped network, with its decisions named."""
+    model = datasets.network(name)
+    return replace(model, classes=WORDS[name].classes) if name in WORDS else model
+
+
+def test_table(dataset: Dataset) -> Table:
+    """The rows of the test split, in its order."""
+    return _table(dataset, dataset.split()[1].tolist())
+
+
+def train_table(dataset: Dataset) -> Table:
+    """The rows that the network was trained on."""
+    return _table(dataset, dataset.split()[0].tolist())
+
+
+def _table(dataset: Dataset, rows: list[int]) -> Table:
+    columns = {name: column[rows].tolist() for name, column in dataset.columns.items()}
+    names = tuple(columns)
+    return Table(names, [dict(zip(names, values, strict=True)) for values in zip(*columns.values(), strict=True)])

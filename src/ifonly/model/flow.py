@@ -1,0 +1,172 @@
+"""A value on its way through a model: how the importers build a network step by step.
+
+A flow is a list of finished layers (each ended in a ReLU) and one affine map of what the last of them gives:
+
+    h_i = relu(W_i h_{i-1} + b_i),   value = A h + c
+
+Linear maps, scalings, sums and selections change only A and c; a ReLU turns (A, c) into a layer. So scaling, encoding,
+batch normalisation and linear layers in a row are multiplied together, and |A|, |c| are multiplied beside them
+step by step, for the rounding analysis (see `network.Majorant`). Flows are immutable; two that share their finished
+layers may be added or joined.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.network import Majorant, Network
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Step:
+    """An affine map. A weight of one dimension is a diagonal; `size_*` are None where they are the absolute values."""
+
+    weight: Floats
+    bias: Floats
+    size_weight: Floats | None
+    size_bias: Floats | None
+    terms: int
+
+    def sizes(self) -> tuple[Floats, Floats]:
+        weight = np.abs(self.weight) if self.size_weight is None else self.size_weight
+        return weight, np.abs(self.bias) if self.size_bias is None else self.size_bias
+
+    def after(self, first: Step) -> Step:
+        """This map of the values that `first` gives."""
+        size, shift = self.sizes()
+        size_first, shift_first = first.sizes()
+        return Step(
+            _product(self.weight, first.weight),
+            _applied(self.weight, first.bias) + self.bias,
+            _product(size, size_first),
+            _applied(size, shift_first) + shift,
+            self.terms + first.terms,
+        )
+
+    def dense(self) -> Step:
+        if self.weight.ndim == 2:
+            return self
+        size = None if self.size_weight is None else np.diag(self.size_weight)
+        return Step(np.diag(self.weight), self.bias, size, self.size_bias, self.terms)
+
+
+def _product(a: Floats, b: Floats) -> Floats:
+    """The matrix product, where either factor may be a diagonal."""
+    if a.ndim == 1:
+        return a * b if b.ndim == 1 else a[:, None] * b
+    return a * b if b.ndim == 1 else a @ b
+
+
+def _applied(a: Floats, values: Floats) -> Floats:
+    return a * values if a.ndim == 1 else a @ values
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Flow:
+    """`last` is None for the values of the finished layers themselves."""
+
+    done: tuple[Step, ...]
+    last: Step | None
+    width: int
+
+    @classmethod
+    def of(cls, width: int) -> Flow:
+        """The input itself."""
+        return cls((), None, width)
+
+    def linear(
+        self, weight: ArrayLike, bias: ArrayLike | None = None, *, name: str, sizes: Majorant | None = None
+    ) -> Flow:
+        """weight @ value + bias, weight of shape (outputs, inputs). `sizes` is for a step made of several itself."""
+        matrix = checked(weight, name)
+        shift = np.zeros(len(matrix)) if bias is None else np.broadcast_to(checked(bias, name), (len(matrix),))
+        if matrix.ndim != 2 or matrix.shape[1] != self.width:
+            raise ModelError(
+                f"'{name}' takes {matrix.shape[-1]} values, but gets {self.width}"
+                + ("; does the schema encode to the columns that the model was trained with?" if not self.done else ".")
+            )
+        step = Step(matrix, shift, None, None, self.width + 1)
+        if sizes is not None:
+            step = Step(matrix, shift, sizes.weight, sizes.bias, sizes.terms)
+        return self._then(step, len(matrix))
+
+    def scale(
+        self, factor: ArrayLike = 1.0, shift: ArrayLike = 0.0, *, name: str, size_shift: ArrayLike | None = None
+    ) -> Flow:
+        """factor * value + shift, entry by entry. `size_shift` bounds what is added up for it."""
+        added_up = np.abs(shift if size_shift is None else size_shift)
+        parts = [np.ravel(checked(part, name)) for part in (factor, shift, added_up)]
+        for part in parts:
+            if part.size not in (1, self.width):
+                raise ModelError(f"'{name}' combines {self.width} values with {part.size} numbers.")
+        diagonal, added, size = (np.array(np.broadcast_to(part, (self.width,))) for part in parts)
+        return self._then(Step(diagonal, added, np.abs(diagonal), size, 4), self.width)
+
+    def pick(self, columns: Sequence[int], *, name: str) -> Flow:
+        """Some of the values, in this order."""
+        if not len(columns):
+            raise ModelError(f"'{name}' selects no values at all.")
+        chosen = np.zeros((len(columns), self.width))
+        chosen[np.arange(len(columns)), columns] = 1.0
+        return self._then(Step(chosen, np.zeros(len(columns)), None, None, 0), len(columns))
+
+    def plus(self, other: Flow, *, name: str) -> Flow:
+        """The sum of two flows that part only after the last ReLU."""
+        if self.width != other.width:
+            raise ModelError(f"'{name}' adds {self.width} values to {other.width}.")
+        both = self.joined([other], name=name)
+        return both.linear(np.hstack([np.eye(self.width)] * 2), name=name)
+
+    def joined(self, others: Sequence[Flow], *, name: str) -> Flow:
+        """Flows beside one another."""
+        flows = [self, *others]
+        if any(flow.done is not self.done for flow in others):
+            raise UnsupportedModel(
+                f"'{name}' combines values from different depths of the network (a skip connection); "
+                f"only plain feed-forward networks are supported.",
+                operation=name,
+            )
+        steps = [flow._step().dense() for flow in flows]
+        sizes = [step.sizes() for step in steps]
+        joined = Step(
+            np.vstack([step.weight for step in steps]),
+            np.concatenate([step.bias for step in steps]),
+            np.vstack([weight for weight, _ in sizes]),
+            np.concatenate([bias for _, bias in sizes]),
+            max(step.terms for step in steps),
+        )
+        return Flow(self.done, joined, len(joined.bias))
+
+    def relu(self) -> Flow:
+        if self.last is None and self.done:
+            return self
+        return Flow((*self.done, self._step().dense()), None, self.width)
+
+    def finish(self) -> tuple[Network, tuple[Majorant | None, ...]]:
+        """The network, and what each of its layers could add up to in the model."""
+        steps = (*self.done, self._step().dense())
+        majorants = tuple(
+            None if step.size_weight is None else Majorant(*step.sizes(), terms=step.terms) for step in steps
+        )
+        return Network.of([(step.weight, step.bias) for step in steps]), majorants
+
+    def _step(self) -> Step:
+        return self.last or Step(np.ones(self.width), np.zeros(self.width), None, None, 0)
+
+    def _then(self, step: Step, width: int) -> Flow:
+        return Flow(self.done, step if self.last is None else step.after(self.last), width)
+
+
+def checked(numbers: ArrayLike, name: str) -> Floats:
+    """Numbers of the model as float64, or a ModelError that names where the NaN is."""
+    array = np.asarray(numbers, dtype=np.float64)
+    if not np.isfinite(array).all():
+        raise ModelError(f"'{name}' has NaN or infinite weights; the model is damaged.")
+    return array

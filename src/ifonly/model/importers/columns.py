@@ -1,0 +1,251 @@
+"""What a column of a table is, while it passes through the transformers in front of a model.
+
+A column is a function of the schema's row, of one of two kinds:
+
+    Line     an affine function of the schema's encoded columns:  w . x + c
+    Options  any function of one feature with options, as the list of its values, one an option
+
+Scaling keeps the kind. An encoder turns Options into Options. At the end every column must be a line: a function of
+options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the option's
+number only if its values happen to be equally spaced.
+
+Beside each number stands its `size`, what |terms| could have added up to on the way, for the rounding analysis.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import ModelError
+from ifonly.model.network import Majorant
+from ifonly.schema import Choice, Numeric, Schema
+from ifonly.schema.features import is_missing
+
+Floats = NDArray[np.float64]
+SPACING = 1e-13
+"""Relative: how far values may be from equally spaced and still be a line in the option's number."""
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Line:
+    """weight . encoded + shift."""
+
+    weight: Floats
+    shift: float
+    size_weight: Floats
+    size_shift: float
+    terms: int = 0
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Options:
+    """values[i] when the feature has its option i: text or numbers, or a missing marker."""
+
+    feature: int
+    values: NDArray[Any]
+    size: float = 0.0
+    terms: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Absent:
+    """A column that the model was fitted with and the schema does not know: fine as long as nobody reads it."""
+
+    name: str
+
+
+Column: TypeAlias = Line | Options | Absent
+
+
+def option_array(values: Sequence[Any]) -> NDArray[Any]:
+    """Values of options as the array that a table would hold: bool, int, float, or objects."""
+    listed = list(values)
+    kinds = {type(value) for value in listed}
+    if kinds == {bool}:
+        return np.array(listed, dtype=bool)
+    if kinds == {int} and all(abs(value) < 2**62 for value in listed):
+        return np.array(listed, dtype=np.int64)
+    if kinds <= {int, float} and not all(map(is_missing, listed)):
+        return np.array(listed, dtype=np.float64)
+    array = np.empty(len(listed), dtype=object)
+    array[:] = listed
+    return array
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Arithmetic on columns of one schema. `missing` notes which marker each feature's missing option stands for."""
+
+    schema: Schema
+    missing: dict[int, Any] = field(default_factory=dict)
+    dtypes: set[str] = field(default_factory=set)
+
+    # ------------------------------------------------------------------ making columns
+
+    def encoded(self, index: int) -> Column:
+        """One encoded column of the schema. An option's number is a function of the option."""
+        for g, (feature, columns) in enumerate(zip(self.schema.features, self.schema.feature_columns, strict=True)):
+            if isinstance(feature, Choice) and feature.encoding == "code" and columns[0] == index:
+                return Options(g, feature.codes[:, 0])
+        return self._unit(index)
+
+    def raw(self, feature: int) -> Column:
+        """One feature as the user's own values."""
+        described = self.schema.features[feature]
+        if isinstance(described, Numeric):
+            return self._unit(int(self.schema.feature_columns[feature][0]))
+        return Options(feature, self.raw_values(feature))
+
+    def raw_values(self, feature: int) -> NDArray[Any]:
+        """The values of the options of a feature, with the marker for a missing one that the model knows."""
+        described = self.schema.features[feature]
+        assert isinstance(described, Choice)
+        marker = self.missing.get(feature, np.nan)
+        return option_array([marker if option is None else option for option in described.options])
+
+    def _unit(self, index: int) -> Line:
+        weight = np.zeros(len(self.schema.columns))
+        weight[index] = 1.0
+        return Line(weight, 0.0, np.zeros_like(weight), 0.0)
+
+    # ------------------------------------------------------------------ columns to columns
+
+    def scaled(self, column: Column, factor: float, shift: float, *, where: str, size: float | None = None) -> Column:
+        """factor * column + shift; `size` is what was added up for the shift, if more than |shift|."""
+        if not np.isfinite([factor, shift]).all():
+            raise ModelError(f"'{where}' scales by NaN or infinity; the model is damaged.")
+        size = abs(shift) if size is None else size
+        if isinstance(column, Options):
+            numbers = self.numbers(column, where)
+            largest = max(column.size, float(np.nan_to_num(np.abs(numbers)).max()))
+            return Options(column.feature, factor * numbers + shift, abs(factor) * largest + size, column.terms + 4)
+        line = self.line(column, where)
+        return Line(
+            factor * line.weight,
+            factor * line.shift + shift,
+            abs(factor) * np.maximum(line.size_weight, np.abs(line.weight)),
+            abs(factor) * max(line.size_shift, abs(line.shift)) + size,
+            line.terms + 4,
+        )
+
+    def clipped(self, column: Column, lower: float, upper: float, *, where: str) -> Column:
+        """The column held inside [lower, upper], if that is still linear."""
+        if isinstance(column, Options):
+            return Options(
+                column.feature, np.clip(self.numbers(column, where), lower, upper), column.size, column.terms
+            )
+        line = self.line(column, where)
+        least, most = self.interval(line)
+        slack = 1e-12 * max(abs(lower), abs(upper), abs(least), abs(most))
+        if least < lower - slack or most > upper + slack:
+            raise ModelError(
+                f"'{where}' clips {self.describe(column)} to [{lower:g}, {upper:g}], but rows of the schema reach "
+                f"[{least:g}, {most:g}] there; narrow the bounds in the schema to what the scaler was fitted on, or "
+                f"fit it with clip=False."
+            )
+        return line
+
+    def mixed(self, columns: Sequence[Column], weight: Floats, shift: Floats, *, where: str) -> list[Column]:
+        """weight @ columns + shift, as lines."""
+        rows, offset, sizes = self.matrix(columns, where)
+        size = np.abs(weight)
+        return [
+            Line(*parts, terms=sizes.terms + len(columns) + 4)
+            for parts in zip(
+                weight @ rows,
+                (weight @ offset + shift).tolist(),
+                size @ sizes.weight,
+                (size @ sizes.bias + np.abs(shift)).tolist(),
+                strict=True,
+            )
+        ]
+
+    # ------------------------------------------------------------------ columns to numbers
+
+    def numbers(self, column: Options, where: str) -> Floats:
+        """The values of options as numbers, NaN where missing."""
+        if column.values.dtype.kind in "biuf":
+            return column.values.astype(np.float64)
+        for value in column.values.tolist():
+            if not is_missing(value) and not isinstance(value, bool | int | float):
+                raise ModelError(
+                    f"'{where}' needs numbers, but {self.describe(column)} has the option {value!r}; put an encoder "
+                    f"before it, or declare the options as the model saw them in training."
+                )
+        return np.array([np.nan if is_missing(v) else float(v) for v in column.values.tolist()])
+
+    def line(self, column: Column, where: str) -> Line:
+        """The column as an affine function of the schema's encoded columns."""
+        if isinstance(column, Line):
+            return column
+        if isinstance(column, Absent):
+            raise ModelError(
+                f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
+                f"the features are {', '.join(self.schema.names[:8])}{', ...' if len(self.schema) > 8 else ''}."
+            )
+        numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
+        assert isinstance(feature, Choice)
+        if np.isnan(numbers).any():
+            missing = feature.options[int(np.isnan(numbers).argmax())]
+            raise ModelError(
+                f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
+                f"put an imputer or an encoder before it, or remove that option from the schema."
+            )
+        weight, shift, columns = np.zeros(len(self.schema.columns)), 0.0, self.schema.feature_columns[column.feature]
+        match feature.encoding:
+            case "onehot":
+                weight[columns] = numbers
+            case "thermometer":
+                weight[columns] = np.diff(numbers, prepend=0.0)
+            case "code":
+                shift = float(numbers[0])
+                slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
+                bent = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
+                if bent.max() > SPACING * max(np.abs(numbers).max(), column.size):
+                    raise ModelError(
+                        f"{self.describe(column)} is encoded as its option's number, but '{where}' needs a function of "
+                        f"it that is not linear in that number; declare it with encoding='onehot'."
+                    )
+                weight[columns] = slope
+        size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
+        return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4)
+
+    def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
+        """Many columns as one affine map of the encoded columns: weight, shift, and their sizes."""
+        lines = [self.line(column, where) for column in columns]
+        weight, shift = np.array([line.weight for line in lines]), np.array([line.shift for line in lines])
+        sizes = Majorant(
+            np.maximum([line.size_weight for line in lines], np.abs(weight)),
+            np.maximum([line.size_shift for line in lines], np.abs(shift)),
+            max(line.terms for line in lines),
+        )
+        return weight, shift, sizes
+
+    def interval(self, line: Line) -> tuple[float, float]:
+        """The least and the largest value of a line over all rows of the schema."""
+        least = most = line.shift
+        for feature, columns in zip(self.schema.features, self.schema.feature_columns, strict=True):
+            ends = np.array([[feature.lower], [feature.upper]]) if isinstance(feature, Numeric) else feature.codes
+            values = ends @ line.weight[columns]
+            least, most = least + float(values.min()), most + float(values.max())
+        return least, most
+
+    def describe(self, column: Column) -> str:
+        """The features that a column depends on, for messages."""
+        match column:
+            case Absent(name=name):
+                return f"column '{name}'"
+            case Options(feature=feature):
+                return f"feature '{self.schema.names[feature]}'"
+            case Line(weight=weight):
+                used = [
+                    f"'{name}'"
+                    for name, columns in zip(self.schema.names, self.schema.feature_columns, strict=True)
+                    if weight[columns].any()
+                ]
+                return f"feature {used[0]}" if len(used) == 1 else f"a mixture of {len(used)} features"

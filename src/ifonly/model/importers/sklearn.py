@@ -1,0 +1,392 @@
+"""scikit-learn: linear models and multi-layer perceptrons, alone or at the end of a Pipeline.
+
+    schema's encoded columns --(one affine map: the transformers)--> the estimator's columns --(estimator)--> scores
+
+An estimator alone reads the schema's encoded columns. A pipeline reads the user's own values, feature by feature (or
+the encoded columns, when it was fitted on a table that has those). Scores are the decision function; for perceptrons
+the value before the output's sigmoid or softmax, which is the log-odds without the rounding of a probability.
+"""
+
+from __future__ import annotations
+
+import copy
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
+from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
+from ifonly.model.flow import Flow
+from ifonly.model.importers.columns import Absent, Column, Columns
+from ifonly.model.importers.probabilities import settled
+from ifonly.model.importers.transformers import sklearn_name, steps_of, table, transformed
+from ifonly.model.model import Model, Precision, describe_columns
+from ifonly.model.network import Majorant
+from ifonly.schema import Choice, Integer, Schema
+from ifonly.schema.features import plain
+
+Floats = NDArray[np.float64]
+Answer: TypeAlias = Literal["decision_function", "logits", "predict"]
+SURE = 1e-9
+"""Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
+
+
+def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+    """A fitted scikit-learn estimator or pipeline as a Model."""
+    model = _best(model)
+    front, estimator = _parts(model)
+    _check_fitted(model, estimator)
+    name = type(estimator).__name__
+    known = sklearn_name(estimator, ESTIMATORS)
+    if known is None:
+        raise UnsupportedModel(
+            f"The estimator {name} has no exact piecewise-linear form here; supported are MLPClassifier, MLPRegressor, "
+            f"linear classifiers and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...) "
+            f"and SVC with a linear kernel.",
+            operation=name,
+        )
+    arithmetic = Columns(schema)
+    source = _source(model, front, arithmetic)
+    columns = source.columns()
+    for where, step in front:
+        columns = transformed(step, columns, arithmetic, where)
+    flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)
+    read = ESTIMATORS[known](estimator, flow)
+    network, majorants = read.flow.finish()
+    if read.answer == "predict" and classes:
+        raise ModelError(f"{name} is a regression; it has no classes, but {len(classes)} class names were given.")
+    if read.answer != "predict" and regression:
+        raise ModelError(f"{name} is a classifier, not a regression; leave out regression=True.")
+    own = () if read.answer == "predict" else tuple(plain(c) for c in estimator.classes_)
+    imported = Model(
+        network=network,
+        schema=schema,
+        original=Original(source, _raised(model) if read.answer == "logits" else model, read.answer, name),
+        classes=tuple(classes) or own,
+        kind=f"sklearn {name}",
+        precision=_precision(read.flow, estimator, arithmetic),
+        majorants=majorants,
+    )
+    _check_decisions(imported, model, source, own)
+    return check_agreement(imported)
+
+
+# ---------------------------------------------------------------------- what the model reads
+
+
+@dataclass(frozen=True)
+class EncodedSource:
+    """The schema's encoded columns, some or all, in the order that the model wants."""
+
+    arithmetic: Columns
+    order: tuple[int, ...]
+    names: tuple[str, ...] | None
+
+    @property
+    def identity(self) -> bool:
+        return self.order == tuple(range(len(self.arithmetic.schema.columns)))
+
+    def columns(self) -> list[Column]:
+        return [self.arithmetic.encoded(i) for i in self.order]
+
+    def table(self, points: Floats) -> Any:
+        encoded = self.arithmetic.schema.encode(np.atleast_2d(points))[:, self.order]
+        return encoded if self.names is None else table(list(encoded.T), self.names)
+
+
+@dataclass(frozen=True)
+class RawSource:
+    """The user's own values, one column a feature; None for a column that the schema does not have."""
+
+    arithmetic: Columns
+    features: tuple[int | None, ...]
+    names: tuple[str, ...] | None
+    identity: bool = False
+
+    def columns(self) -> list[Column]:
+        names = self.names or ()
+        return [Absent(names[i]) if g is None else self.arithmetic.raw(g) for i, g in enumerate(self.features)]
+
+    def table(self, points: Floats) -> Any:
+        used = [(i, g) for i, g in enumerate(self.features) if g is not None]
+        columns = [self._values(g, points[:, g]) for _, g in used]
+        return table(columns, None if self.names is None else [self.names[i] for i, _ in used])
+
+    def _values(self, feature: int, numbers: Floats) -> NDArray[Any]:
+        described = self.arithmetic.schema.features[feature]
+        if isinstance(described, Choice):
+            return self.arithmetic.raw_values(feature)[numbers.astype(np.intp)]
+        return np.rint(numbers).astype(np.int64) if isinstance(described, Integer) else numbers
+
+
+Source: TypeAlias = EncodedSource | RawSource
+
+
+def _source(model: Any, front: list[tuple[str, Any]], arithmetic: Columns) -> Source:
+    schema = arithmetic.schema
+    outermost = front[0][1] if front else model
+    found = getattr(outermost, "feature_names_in_", None)
+    if found is None:
+        count = getattr(outermost, "n_features_in_", len(schema) if front else len(schema.columns))
+        if front and count == len(schema):
+            return RawSource(arithmetic, tuple(range(len(schema))), None)
+        if count != len(schema.columns):
+            raise ModelError(f"The model takes {count} columns, but {describe_columns(schema)}.")
+        return EncodedSource(arithmetic, tuple(range(count)), None)
+    names = tuple(str(name) for name in found)
+    encoded = {name: i for i, name in enumerate(schema.columns)}
+    raw = {name: i for i, name in enumerate(schema.names)}
+    if not front or (all(n in encoded for n in names) and not all(n in raw for n in names)):
+        for name in names:
+            if name not in encoded:
+                raise ModelError(
+                    f"The model was fitted with a column '{name}', but {describe_columns(schema)}; "
+                    f"name the columns so in training, or put the encoding into a Pipeline with the model."
+                )
+        return EncodedSource(arithmetic, tuple(encoded[name] for name in names), names)
+    if not any(name in raw for name in names):
+        raise ModelError(
+            f"The model was fitted with the columns {', '.join(map(repr, names[:6]))}, none of which is a feature of the "
+            f"schema; its features are {', '.join(map(repr, schema.names[:6]))}."
+        )
+    return RawSource(arithmetic, tuple(raw.get(name) for name in names), names)
+
+
+def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmetic: Columns, *, plainly: bool) -> Flow:
+    """The schema's encoded columns on their way into the estimator."""
+    flow = Flow.of(len(schema.columns))
+    if plainly:
+        return flow
+    name = type(estimator).__name__
+    expected = getattr(estimator, "n_features_in_", len(columns))
+    if expected != len(columns) or not columns:
+        raise ModelError(f"{name} takes {expected} columns, but the transformers before it give {len(columns)}.")
+    weight, shift, sizes = arithmetic.matrix(columns, name)
+    return flow.linear(weight, shift, name="the transformers before " + name, sizes=sizes)
+
+
+# ---------------------------------------------------------------------- estimators
+
+
+@dataclass(frozen=True)
+class Reading:
+    """The scores, and which of the estimator's answers they are."""
+
+    flow: Flow
+    answer: Answer
+
+
+def _dense(matrix: Any) -> NDArray[Any]:
+    return np.asarray(matrix.toarray() if hasattr(matrix, "toarray") else matrix)
+
+
+def _perceptron(estimator: Any, flow: Flow) -> Flow:
+    name = type(estimator).__name__
+    if estimator.activation not in ("relu", "identity"):
+        raise UnsupportedModel(
+            f"The activation '{estimator.activation}' of the {name} is not piecewise linear; "
+            f"train it with activation='relu' or 'identity'.",
+            operation=str(estimator.activation),
+        )
+    for i, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
+        if i and estimator.activation == "relu":
+            flow = flow.relu()
+        flow = flow.linear(np.asarray(weight).T, bias, name=f"{name}.coefs_[{i}]")
+    return flow
+
+
+def _mlp_classifier(estimator: Any, flow: Flow) -> Reading:
+    if estimator.out_activation_ == "logistic" and estimator.n_outputs_ > 1:
+        raise UnsupportedModel(
+            f"The MLPClassifier gives {estimator.n_outputs_} labels at once (multilabel); "
+            f"only one decision among classes is supported.",
+            operation="multilabel",
+        )
+    return Reading(_perceptron(estimator, flow), "logits")
+
+
+def _mlp_regressor(estimator: Any, flow: Flow) -> Reading:
+    if estimator.out_activation_ != "identity":
+        raise UnsupportedModel(
+            f"The output activation '{estimator.out_activation_}' of the MLPRegressor is not piecewise linear.",
+            operation=str(estimator.out_activation_),
+        )
+    return Reading(_perceptron(estimator, flow), "predict")
+
+
+def _linear_classifier(estimator: Any, flow: Flow) -> Reading:
+    name = type(estimator).__name__
+    weight = np.atleast_2d(_dense(estimator.coef_))
+    if len(estimator.classes_) < 2 or len(weight) != (1 if len(estimator.classes_) == 2 else len(estimator.classes_)):
+        raise UnsupportedModel(
+            f"The {name} has {len(weight)} outputs for {len(estimator.classes_)} classes (several labels at once?); "
+            f"only one decision among classes is supported.",
+            operation="multilabel",
+        )
+    return Reading(flow.linear(weight, estimator.intercept_, name=f"{name}.coef_"), "decision_function")
+
+
+def _linear_regression(estimator: Any, flow: Flow) -> Reading:
+    weight = np.atleast_2d(_dense(estimator.coef_))
+    return Reading(flow.linear(weight, estimator.intercept_, name=f"{type(estimator).__name__}.coef_"), "predict")
+
+
+def _support_vectors(estimator: Any, flow: Flow) -> Reading:
+    """w = sum_i alpha_i x_i; the machine itself adds up alpha_i (x_i . x), which may cancel more."""
+    name = type(estimator).__name__
+    if estimator.kernel != "linear":
+        raise UnsupportedModel(
+            f"The kernel {estimator.kernel!r} of the {name} is not piecewise linear; train it with kernel='linear'.",
+            operation=f"{name}(kernel={estimator.kernel!r})",
+        )
+    classes = getattr(estimator, "classes_", None)
+    if classes is not None and len(classes) != 2:
+        raise UnsupportedModel(
+            f"The {name} decides among {len(classes)} classes by votes of pairs, which has no score for each class; "
+            f"use LinearSVC, which has.",
+            operation=f"{name} with {len(classes)} classes",
+        )
+    weight, bias = np.atleast_2d(_dense(estimator.coef_)), np.ravel(estimator.intercept_)
+    vectors, alphas = _dense(estimator.support_vectors_), _dense(estimator.dual_coef_)
+    sizes = Majorant(np.abs(alphas) @ np.abs(vectors), np.abs(bias), sum(vectors.shape) + 2)
+    flow = flow.linear(weight, bias, name=f"{name}.coef_", sizes=sizes)
+    return Reading(flow, "predict" if classes is None else "decision_function")
+
+
+ESTIMATORS: dict[str, Callable[[Any, Flow], Reading]] = {
+    "MLPClassifier": _mlp_classifier,
+    "MLPRegressor": _mlp_regressor,
+    "LinearClassifierMixin": _linear_classifier,
+    "LinearModel": _linear_regression,
+    "BaseSGDRegressor": _linear_regression,
+    "SVC": _support_vectors,
+    "NuSVC": _support_vectors,
+    "SVR": _support_vectors,
+    "NuSVR": _support_vectors,
+}
+
+
+# ---------------------------------------------------------------------- the original
+
+
+@dataclass(frozen=True)
+class Original:
+    """The user's own fitted object, asked in the table that it was fitted on."""
+
+    source: Source
+    model: Any
+    answer: Answer
+    name: str
+
+    def __call__(self, points: Floats) -> Floats:
+        answers = _asked(self.model, "predict_proba" if self.answer == "logits" else self.answer, self.source, points)
+        scores = np.asarray(answers, dtype=np.float64).reshape(len(points), -1)
+        if self.answer == "logits":
+            return self._decided(scores)
+        if self.name in ("SVC", "NuSVC"):  # libsvm decides for the second class at exactly zero
+            scores[scores == 0.0] = np.nextafter(0.0, 1.0)
+        return scores
+
+    def _decided(self, raised: Floats) -> Floats:
+        """Logits, tied where the probabilities that decide are tied. For two classes the columns are (1 - z, z)."""
+        from scipy.special import expit
+        from sklearn.utils.extmath import softmax
+
+        if raised.shape[1] == 2:
+            return settled(raised[:, 1:], expit(raised[:, 1:]))
+        return settled(raised, softmax(raised, copy=True))
+
+
+def _raised(model: Any) -> Any:
+    """The same fitted object (a shallow copy) without the last activation: its 'probabilities' are the logits."""
+    if sklearn_name(model, ("Pipeline",)):
+        *steps, (name, last) = model.steps
+        shallow = copy.copy(model)
+        shallow.steps = [*steps, (name, _raised(last))]
+        return shallow
+    shallow = copy.copy(model)
+    shallow.out_activation_ = "identity"
+    return shallow
+
+
+def _asked(model: Any, method: str, source: Source, points: Floats) -> Any:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # e.g. unknown categories that an encoder ignores, as it was told to
+        try:
+            return getattr(model, method)(source.table(points))
+        except IfonlyError:
+            raise
+        except Exception as error:
+            raise ModelError(f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}") from None
+
+
+def _check_decisions(imported: Model, model: Any, source: Source, own: tuple[Any, ...]) -> None:
+    """Does `predict` decide as the scores do? It may not, when a subclass or a wrapper has a mind of its own."""
+    if not own:
+        return
+    points = comparison_rows(imported.schema, ROWS, seed=1)
+    scores = imported.scores(points)
+    decided = np.asarray(_asked(model, "predict", source, points)).tolist()
+    ours = [own[k] for k in imported.decide(scores).tolist()]
+    if scores.shape[1] == 1:
+        gap = np.abs(scores[:, 0])
+    else:
+        gap = np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
+    sure = gap > SURE * (1.0 + np.abs(scores).max(axis=1))
+    for i in np.flatnonzero(sure).tolist():
+        if decided[i] != ours[i]:
+            raise ModelError(
+                f"The model predicts {decided[i]!r} where its own scores {scores[i].tolist()} say {ours[i]!r}, on the row "
+                f"{imported.schema.row(points[i])}; does it decide by a rule of its own?"
+            )
+
+
+# ---------------------------------------------------------------------- taking the object apart
+
+
+def _best(model: Any) -> Any:
+    """What a finished search found; anything else itself."""
+    if sklearn_name(model, ("BaseSearchCV",)):
+        if not hasattr(model, "best_estimator_"):
+            raise ModelError(f"The {type(model).__name__} is not fitted, or was not told to refit; call fit first.")
+        return model.best_estimator_
+    return model
+
+
+def _parts(model: Any) -> tuple[list[tuple[str, Any]], Any]:
+    """The transformers in front, with their paths, and the estimator at the end."""
+    front: list[tuple[str, Any]] = []
+    path = ""
+    while sklearn_name(model, ("Pipeline",)):
+        if not hasattr(model.steps[-1][1], "predict"):
+            raise ModelError("The pipeline does not end in an estimator: there is nothing that decides.")
+        steps = list(steps_of(model))
+        front += [(path + name, step) for name, step in steps[:-1]]
+        path += steps[-1][0] + "."
+        model = steps[-1][1]
+    return front, model
+
+
+def _check_fitted(model: Any, estimator: Any) -> None:
+    from sklearn.exceptions import NotFittedError
+    from sklearn.utils.validation import check_is_fitted
+
+    if isinstance(model, type):
+        raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
+    try:
+        check_is_fitted(estimator)
+    except (NotFittedError, TypeError):
+        raise ModelError(f"The {type(estimator).__name__} is not fitted; call fit before importing it.") from None
+
+
+def _precision(flow: Flow, estimator: Any, arithmetic: Columns) -> Precision:
+    """float32 when the weights or an encoder's output are: then the model may compute so."""
+    weights = estimator.coefs_ if hasattr(estimator, "coefs_") else [estimator.coef_]
+    dtypes = {str(weight.dtype) for weight in weights} | arithmetic.dtypes
+    if "float16" in dtypes:
+        raise UnsupportedModel("The model computes in float16, which is not supported; use float32.", operation="float16")
+    return "float32" if "float32" in dtypes else "float64"

@@ -1,0 +1,11 @@
+"""What people read: text and progress bars, as pure functions of answers."""
+
+from ifonly.report.page import Block, Commands, Facts, Heading, Page, Paragraph, Sheet, plain
+from ifonly.report.progress import ProgressBar, progress
+from ifonly.report.summary import summary
+from ifonly.report.text import answer_page, answers_page, summary_page, text
+
+__all__ = [
+    "Block", "Commands", "Facts", "Heading", "Page", "Paragraph", "ProgressBar", "Sheet", "answer_page", "answers_page",
+    "plain", "progress", "summary", "summary_page", "text",
+]  # fmt: skip

@@ -1,0 +1,108 @@
+"""A progress bar fed by the events of a search.
+
+    with progress(len(rows)) as listen:
+        answers = explainer.explain_many(rows, listen=listen)
+
+It appears only on a terminal (or in a notebook), and only when the work lasts longer than `delay` seconds. The bar is
+drawn with rich, which is imported when the bar appears.
+"""
+
+from __future__ import annotations
+
+import math
+import sys
+import threading
+from types import TracebackType
+from typing import Any, TextIO
+
+from ifonly.proof import Progress
+
+DELAY_SECONDS = 1.0
+
+
+def progress(people: int | None = None, *, stream: TextIO | None = None, delay: float = DELAY_SECONDS) -> ProgressBar:
+    """A context manager that gives a listener. `people` is the total; without it, that of the events is used."""
+    return ProgressBar(people, stream=stream, delay=delay)
+
+
+class ProgressBar:
+    """Call it with each event. `settle(n)`: n people are answered for good, later events count on from there."""
+
+    def __init__(self, people: int | None, *, stream: TextIO | None, delay: float) -> None:
+        self._people = people
+        self._stream = stream if stream is not None else sys.stderr
+        self._delay = delay
+        self._settled = 0
+        self._finished = 0
+        self._state = ""
+        self._bar: Any = None
+        self._timer: threading.Timer | None = None
+        self._lock = threading.Lock()
+        self._closed = False
+
+    def __enter__(self) -> ProgressBar:
+        if self._stream.isatty() or _in_notebook():
+            self._timer = threading.Timer(self._delay, self._show)
+            self._timer.daemon = True
+            self._timer.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        with self._lock:
+            self._closed = True
+            if self._timer is not None:
+                self._timer.cancel()
+            if self._bar is not None:
+                self._bar.stop()
+
+    def __call__(self, event: Progress) -> None:
+        with self._lock:
+            if self._people is None:
+                self._people = event.people
+            self._finished = max(self._finished, self._settled + event.finished)
+            self._state = _state(event)
+            self._draw()
+
+    def settle(self, count: int) -> None:
+        with self._lock:
+            self._settled = self._finished = count
+            self._draw()
+
+    @property
+    def finished(self) -> int:
+        return self._finished
+
+    def _draw(self) -> None:
+        if self._bar is not None:
+            self._bar.update(0, completed=self._finished, total=self._people, state=self._state)
+
+    def _show(self) -> None:
+        from rich.console import Console
+        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+        from rich.progress import Progress as Bar
+
+        with self._lock:
+            if self._closed:
+                return
+            self._bar = Bar(
+                TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
+                TimeRemainingColumn(), TextColumn("{task.fields[state]}", style="dim"),
+                console=Console(file=self._stream), transient=True,
+            )  # fmt: skip
+            self._bar.add_task("", total=self._people, completed=self._finished, state=self._state)
+            self._bar.start()
+
+
+def _state(event: Progress) -> str:
+    """Where the person being answered stands."""
+    if not event.nodes and not event.lower and math.isinf(event.upper):
+        return ""
+    upper = f"{event.upper:.3g}" if math.isfinite(event.upper) else "?"
+    return f"{event.nodes:,} nodes, between {event.lower:.3g} and {upper}"
+
+
+def _in_notebook() -> bool:
+    shell = sys.modules.get("IPython")
+    return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"

@@ -1,0 +1,38 @@
+"""Many answers in a few numbers: counts, quantiles of distance and time, what changes most often."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ifonly.proof import Answer, Answers, Failed, Nearest, Within
+
+QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "max": 1.0}
+
+
+def summary(answers: Answers | Sequence[Answer]) -> dict[str, Any]:
+    """The figures of many answers as plain data. People who needed no change count as answers at distance 0."""
+    many = answers if isinstance(answers, Answers) else Answers(answers)
+    found = [answer for answer in many if isinstance(answer, Nearest | Within)]
+    asked = [answer for answer in many if not isinstance(answer, Failed)]
+    changed = Counter(change.feature for answer in found for change in answer.changes)
+    return {
+        "rows": len(many),
+        "counts": many.counts(),
+        "distance_name": next((answer.distance_name for answer in asked), ""),
+        "distance": _quantiles([answer.upper for answer in found]),
+        "changed_features": _quantiles([float(len(answer.changes)) for answer in found]),
+        "changed_most": dict(changed.most_common(5)),
+        "unchanged": sum(not answer.changes for answer in found),
+        "seconds": _quantiles([answer.seconds for answer in asked]),
+        "total_seconds": many.seconds,
+    }
+
+
+def _quantiles(values: list[float]) -> dict[str, float] | None:
+    if not values:
+        return None
+    return dict(zip(QUANTILES, np.quantile(values, list(QUANTILES.values())).tolist(), strict=True))

@@ -1,0 +1,151 @@
+"""Answers as pages for people: one answer, many answers, their summary. `text` gives either as plain text."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from ifonly.proof import Answer, Answers, Failed, Nearest, NoneExists, Unknown, Within, sentence, show
+from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet, plain
+from ifonly.report.summary import summary
+from ifonly.schema import Value
+
+MOST_ROWS = 100
+
+
+def text(answers: Answer | Answers | Sequence[Answer]) -> str:
+    """One answer, or many with their summary, as plain text."""
+    if isinstance(answers, Nearest | NoneExists | Within | Unknown | Failed):
+        return plain(answer_page(answers))
+    many = answers if isinstance(answers, Answers) else Answers(answers)
+    return plain((*answers_page(many), *summary_page(many)))
+
+
+def answer_page(answer: Answer) -> Page:
+    """The person, what would have to differ, the sentence, the guarantee."""
+    if isinstance(answer, Failed):
+        return (Heading(f"Row {answer.row}"), Paragraph(sentence(answer)))
+    return (Heading(_title(answer)), _comparison(answer), Paragraph(sentence(answer)), _guarantee(answer))
+
+
+def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
+    """One line an answer; the first `most` of them."""
+    shown = answers if most is None else answers[:most]
+    sheet = Sheet(
+        header=("row", "decision", "status", "distance", "lower", "time", "changes"),
+        rows=[_line(answer) for answer in shown],
+        right=frozenset({0, 3, 4, 5}),
+    )
+    left = len(answers) - len(shown)
+    return (sheet, Paragraph(f"... and {left:,} more", quiet=True)) if left else (sheet,)
+
+
+def summary_page(answers: Answers) -> Page:
+    """Counts and quantiles."""
+    figures = summary(answers)
+    rows = figures["rows"]
+    pairs = [("rows", f"{rows:,} in {duration(answers.seconds)}" if answers.seconds else f"{rows:,}")]
+    pairs += [
+        (status, f"{count:,} ({count / rows:.0%}) {_MEANING[status]}")
+        for status, count in figures["counts"].items() if count
+    ]  # fmt: skip
+    if figures["unchanged"]:
+        pairs.append(("no change", f"{figures['unchanged']:,} already decided as asked"))
+    if figures["distance"]:
+        pairs.append((f"distance ({figures['distance_name']})", _spread(figures["distance"], number)))
+        pairs.append(("changes a row", _spread(figures["changed_features"], number)))
+    if figures["changed_most"]:
+        often = ", ".join(f"{name} ({count:,})" for name, count in figures["changed_most"].items())
+        pairs.append(("changed most", often))
+    if figures["seconds"]:
+        pairs.append(("time a row", _spread(figures["seconds"], duration)))
+    return (Facts(pairs),)
+
+
+def duration(seconds: float) -> str:
+    """A time as a person reads it."""
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.0f} us"
+    if seconds < 1.0:
+        return f"{seconds * 1e3:.3g} ms"
+    if seconds < 120.0:
+        return f"{seconds:.3g} s"
+    return f"{int(seconds) // 60} min {int(seconds) % 60} s"
+
+
+def number(value: float) -> str:
+    """A distance or a count."""
+    return f"{value:.6g}" if math.isfinite(value) else "-"
+
+
+_MEANING = {
+    "nearest": "proven nearest",
+    "none exists": "proven that no allowed change does it",
+    "within": "a change, not proven nearest: a limit was hit",
+    "unknown": "nothing found before a limit was hit",
+    "error": "not readable",
+}
+
+
+def _title(answer: Answer) -> str:
+    before = "" if answer.decision_before is None else f"decided {show(answer.decision_before)}, "
+    return f"Row {answer.row}: {before}wanted {answer.target}"
+
+
+def _comparison(answer: Answer) -> Sheet:
+    if answer.counterfactual is None:
+        return Sheet(header=("feature", "value"), rows=[(name, show(value)) for name, value in answer.factual.items()])
+    new = {change.feature: change.after for change in answer.changes}
+    rows = [(name, show(now), _exact(new[name]) if name in new else "") for name, now in answer.factual.items()]
+    marked = frozenset(i for i, (name, *_) in enumerate(rows) if name in new)
+    return Sheet(header=("feature", "now", "instead"), rows=rows, marked=marked)
+
+
+def _exact(value: Value) -> str:
+    """A value with all its digits: a rounded one may fall short of the decision."""
+    return f"{value:,}" if isinstance(value, float) else show(value)
+
+
+def _guarantee(answer: Answer) -> Facts:
+    pairs = [("score", _score(answer.score_before))]
+    if answer.counterfactual is not None:
+        pairs = [
+            ("decision", f"{show(answer.decision_before)} -> {show(answer.decision_after)}"),
+            ("score", f"{_score(answer.score_before)} -> {_score(answer.score_after)}"),
+            ("distance", f"{number(answer.upper)} ({answer.distance_name})"),
+        ][answer.decision_before is None :]
+    pairs.append(("proven", _proven(answer)))
+    nodes = f", {answer.nodes:,} nodes" if answer.nodes else ""
+    pairs.append(("time", f"{duration(answer.seconds)} ({answer.method}{nodes})"))
+    if answer.note:
+        pairs.append(("note", answer.note))
+    return Facts(pairs)
+
+
+def _proven(answer: Answer) -> str:
+    if isinstance(answer, NoneExists):
+        return "no allowed row is decided so, at any distance"
+    if isinstance(answer, Nearest) and not answer.changes:
+        return "nothing is nearer than no change"
+    gap = f" (gap {answer.upper - answer.lower:.2g})" if math.isfinite(answer.upper) else ""
+    return f"nothing nearer than {number(answer.lower)} exists{gap}"
+
+
+def _line(answer: Answer) -> tuple[str, ...]:
+    if isinstance(answer, Failed):
+        return (str(answer.row), "", answer.status, "-", "-", "-", answer.note)
+    before = "" if answer.decision_before is None else show(answer.decision_before)
+    after = show(answer.decision_after) if answer.decision_after is not None else answer.target
+    arrow = f"{before} -> {after}" if before else after
+    what = "; ".join(map(str, answer.changes)) or answer.note or ("none needed" if answer.counterfactual else "")
+    bounds = (f"{bound:.4g}" if math.isfinite(bound) else "-" for bound in (answer.upper, answer.lower))
+    return (str(answer.row), arrow, answer.status, *bounds, duration(answer.seconds), what)
+
+
+def _score(score: float | tuple[float, ...]) -> str:
+    return f"{score:.6g}" if isinstance(score, float) else "[" + ", ".join(f"{s:.4g}" for s in score) + "]"
+
+
+def _spread(quantiles: dict[str, Any], say: Any) -> str:
+    return ", ".join(f"{name} {say(value)}" for name, value in quantiles.items())

@@ -1,0 +1,24 @@
+"""The exact search, as a method. Light to import: the kernels are loaded when a question is prepared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ifonly.problem import Question, lower
+from ifonly.proof import Solver
+from ifonly.search.table import favourable_rows
+from ifonly.tolerances import DEFAULT, Tolerances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Exact branch and bound. `table_rows`: finite spaces up to this size are tabulated once and scanned for each person."""
+
+    table_rows: int = 20_000
+    name: str = "search"
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
+        from ifonly.search.solver import SearchSolver
+
+        table = favourable_rows(question, most=self.table_rows) if self.table_rows else None
+        return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table)
