@@ -51,10 +51,15 @@ def solve(program: Program, settings: Settings) -> Outcome:
         v = model.addMVar(len(program.cost), program.lower, program.upper, program.cost, kinds)
         model.addMConstr(csr_array(program.rows), v, "<", program.limit)
         if program.square.any():
-            quadratic = np.flatnonzero(program.square)
+            quadratic = np.flatnonzero(program.square).tolist()
             model.setMObjective(
-                np.diag(program.square[quadratic]), program.cost, 0.0, v[quadratic], v[quadratic], v,
-            )  # fmt: skip
+                np.diag(program.square[quadratic]),
+                program.cost,
+                0.0,
+                v[quadratic],
+                v[quadratic],
+                v,
+            )
         try:
             model.optimize()
         except gurobipy.GurobiError as error:
@@ -71,9 +76,13 @@ def _outcome(model: Any, v: Any) -> Outcome:
     from gurobipy import GRB
 
     endings = {
-        GRB.OPTIMAL: Ending.SOLVED, GRB.INFEASIBLE: Ending.INFEASIBLE, GRB.INF_OR_UNBD: Ending.INFEASIBLE,
-        GRB.TIME_LIMIT: Ending.TIME, GRB.NODE_LIMIT: Ending.NODES, GRB.MEM_LIMIT: Ending.MEMORY,
-    }  # fmt: skip
+        GRB.OPTIMAL: Ending.SOLVED,
+        GRB.INFEASIBLE: Ending.INFEASIBLE,
+        GRB.INF_OR_UNBD: Ending.INFEASIBLE,
+        GRB.TIME_LIMIT: Ending.TIME,
+        GRB.NODE_LIMIT: Ending.NODES,
+        GRB.MEM_LIMIT: Ending.MEMORY,
+    }
     if model.Status == GRB.INTERRUPTED:
         raise KeyboardInterrupt
     ending = endings.get(model.Status, Ending.TROUBLE)

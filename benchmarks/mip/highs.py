@@ -13,8 +13,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from benchmarks.mip.inputs import Floats
 from benchmarks.mip.outcome import TIGHTEST, Ending, Outcome, Settings
-from benchmarks.mip.program import Floats, Program
+from benchmarks.mip.program import Program
 
 FIRST_TANGENTS = 9
 MOST_ROUNDS = 60
@@ -73,9 +74,7 @@ def _tangents(linear: _Linear, at: NDArray[np.intp], square: NDArray[np.intp], a
     return replace(linear, rows=np.vstack([linear.rows, rows]), limit=np.concatenate([linear.limit, a**2]))
 
 
-def _outer_approximation(
-    program: Program, linear: _Linear, squared: NDArray[np.intp], settings: Settings
-) -> Outcome:
+def _outer_approximation(program: Program, linear: _Linear, squared: NDArray[np.intp], settings: Settings) -> Outcome:
     begun, nodes, columns = time.perf_counter(), 0, len(program.cost)
     bound, best, best_value = 0.0, None, math.inf
     for _ in range(MOST_ROUNDS):
@@ -105,10 +104,14 @@ def _solve(linear: _Linear, settings: Settings) -> Outcome:
 
     highs = highspy.Highs()
     options = {
-        "output_flag": False, "threads": 1, "mip_rel_gap": settings.gap, "mip_abs_gap": settings.gap_absolute,
-        "mip_feasibility_tolerance": TIGHTEST, "primal_feasibility_tolerance": TIGHTEST,
+        "output_flag": False,
+        "threads": 1,
+        "mip_rel_gap": settings.gap,
+        "mip_abs_gap": settings.gap_absolute,
+        "mip_feasibility_tolerance": TIGHTEST,
+        "primal_feasibility_tolerance": TIGHTEST,
         "dual_feasibility_tolerance": TIGHTEST,
-    }  # fmt: skip
+    }
     if settings.seconds is not None:
         options["time_limit"] = float(settings.seconds)
     if settings.nodes is not None:
@@ -118,10 +121,22 @@ def _solve(linear: _Linear, settings: Settings) -> Outcome:
     rows = csr_array(linear.rows)
     count = len(linear.limit)
     highs.passModel(
-        len(linear.cost), count, rows.nnz, int(highspy.MatrixFormat.kRowwise), int(highspy.ObjSense.kMinimize), 0.0,
-        linear.cost, linear.lower, linear.upper, np.full(count, -highspy.kHighsInf), linear.limit,
-        rows.indptr.astype(np.int32), rows.indices.astype(np.int32), rows.data, linear.integer.astype(np.int32),
-    )  # fmt: skip
+        len(linear.cost),
+        count,
+        rows.nnz,
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        linear.cost,
+        linear.lower,
+        linear.upper,
+        np.full(count, -highspy.kHighsInf),
+        linear.limit,
+        rows.indptr.astype(np.int32),
+        rows.indices.astype(np.int32),
+        rows.data,
+        linear.integer.astype(np.int32),
+    )
     highs.run()
     return _outcome(highs, linear)
 
@@ -132,10 +147,14 @@ def _outcome(highs: object, linear: _Linear) -> Outcome:
     assert isinstance(highs, highspy.Highs)
     kinds = highspy.HighsModelStatus
     endings = {
-        kinds.kOptimal: Ending.SOLVED, kinds.kInfeasible: Ending.INFEASIBLE,
-        kinds.kUnboundedOrInfeasible: Ending.INFEASIBLE, kinds.kTimeLimit: Ending.TIME,
-        kinds.kSolutionLimit: Ending.NODES, kinds.kIterationLimit: Ending.NODES, kinds.kMemoryLimit: Ending.MEMORY,
-    }  # fmt: skip
+        kinds.kOptimal: Ending.SOLVED,
+        kinds.kInfeasible: Ending.INFEASIBLE,
+        kinds.kUnboundedOrInfeasible: Ending.INFEASIBLE,
+        kinds.kTimeLimit: Ending.TIME,
+        kinds.kSolutionLimit: Ending.NODES,
+        kinds.kIterationLimit: Ending.NODES,
+        kinds.kMemoryLimit: Ending.MEMORY,
+    }
     ending = endings.get(highs.getModelStatus(), Ending.TROUBLE)
     info = highs.getInfo()
     if ending is Ending.INFEASIBLE:

@@ -33,9 +33,12 @@ class Person:
     @classmethod
     def of(cls, people: People, index: int) -> Person:
         return cls(
-            factual=people.factual[index], lower=people.lower[index], upper=people.upper[index],
-            allowed=people.allowed[index], cost=people.cost[index],
-        )  # fmt: skip
+            factual=people.factual[index],
+            lower=people.lower[index],
+            upper=people.upper[index],
+            allowed=people.allowed[index],
+            cost=people.cost[index],
+        )
 
     def empty(self, lowered: Lowered) -> bool:
         """Does some feature have no value left?"""

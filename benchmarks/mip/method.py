@@ -86,9 +86,7 @@ class BigMSolver:
     method: BigM
     lowered: Lowered
 
-    def solve(
-        self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None
-    ) -> list[Claim]:
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people = self.lowered.domains(points)
         return [self._solve(Person.of(people, i), limits) for i in range(len(people))]
 
@@ -153,9 +151,12 @@ class BigMSolver:
             return Outcome(ending=ending, values=values, bound=0.0 if values is not None else math.inf)
         left = None if limits.seconds is None else max(limits.seconds - (time.perf_counter() - begun), 1e-3)
         settings = Settings(
-            seconds=left, nodes=limits.nodes, memory_bytes=limits.memory_bytes,
-            gap=self.method.gap, gap_absolute=self.method.gap_absolute,
-        )  # fmt: skip
+            seconds=left,
+            nodes=limits.nodes,
+            memory_bytes=limits.memory_bytes,
+            gap=self.method.gap,
+            gap_absolute=self.method.gap_absolute,
+        )
         return SOLVE[self.method.backend](program, settings)
 
     def _bound(self, program: Program, bound: float) -> float:

@@ -96,12 +96,12 @@ def formulate(lowered: Lowered, person: Person, need: Floats) -> Program:
     z[:, : len(inputs)] = matrix
     at = first_relu
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
-        l, u = bounds.lower[i], bounds.upper[i]  # noqa: E741 (the symbols of the formula)
+        low, high = bounds.lower[i], bounds.upper[i]
         h, a = at + np.arange(count), at + count + np.arange(count)
-        upper[h] = u[mask]
+        upper[h] = high[mask]
         integer[a] = True
-        parts.append(_relu_rows(z[mask], c[mask], l[mask], u[mask], h, a))
-        live = (l >= 0.0)[:, None]
+        parts.append(_relu_rows(z[mask], c[mask], low[mask], high[mask], h, a))
+        live = (low >= 0.0)[:, None]
         z, c = np.where(live, z, 0.0), np.where(live[:, 0], c, 0.0)
         z[np.flatnonzero(mask), h] = 1.0
         weight, bias = lowered.layers[i + 1]
@@ -163,16 +163,16 @@ def _level_rows(lowered: Lowered, inputs: Inputs, level: int, columns: int) -> t
 
 
 def _relu_rows(
-    z: Floats, c: Floats, l: Floats, u: Floats, h: NDArray[np.intp], a: NDArray[np.intp]  # noqa: E741
+    z: Floats, c: Floats, low: Floats, high: Floats, h: NDArray[np.intp], a: NDArray[np.intp]
 ) -> tuple[Floats, Floats]:
     """z <= h;  h - z - l a <= -l  (from h <= z - l (1 - a));  h - u a <= 0, where z stands for z v + c."""
     each = np.arange(len(h))
     above, below, off = z.copy(), -z, np.zeros_like(z)
     above[each, h] -= 1.0
     below[each, h] += 1.0
-    below[each, a] -= l
-    off[each, h], off[each, a] = 1.0, -u
-    return np.concatenate([above, below, off]), np.concatenate([-c, c - l, np.zeros(len(h))])
+    below[each, a] -= low
+    off[each, h], off[each, a] = 1.0, -high
+    return np.concatenate([above, below, off]), np.concatenate([-c, c - low, np.zeros(len(h))])
 
 
 def _objective(

@@ -47,6 +47,8 @@ CAUTION = 16.0
 """By how much more a refused row's rounding error is taken for, attempt after attempt."""
 TRIES = 3
 MOST_SOLVERS = 64
+FEW = 8
+"""Below this many rows, going row by row is faster than going by columns."""
 NO_LIMITS = Limits()
 
 
@@ -242,6 +244,8 @@ class Explainer:
 
     def _values(self, points: NDArray[np.float64]) -> list[tuple[Any, ...]]:
         """Points in the user's own values, row by row."""
+        if len(points) < FEW:
+            return [tuple(self.schema.row(point).values()) for point in points]
         return list(zip(*user_columns(self.schema, points).values(), strict=True))
 
     def _decisions(self, decided: NDArray[np.intp]) -> list[Any]:

@@ -34,9 +34,7 @@ class App(click.Group):
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             return codes.BROKEN_PIPE
 
-    def main(
-        self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any
-    ) -> Any:
+    def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any) -> Any:
         """Run and exit. (A click group's own main prints usage, aborts and tracebacks in its own way.)"""
         extra.pop("standalone_mode", None)
         sys.exit(self._code(lambda: super(App, self).main(args, "ifonly", standalone_mode=False, **extra)))

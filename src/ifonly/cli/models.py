@@ -2,22 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.options import with_options
 
 if TYPE_CHECKING:
-    from ifonly.model import Network
+    from ifonly.model import Model, Network
 
 OWN = (".npz", ".json")
 
-_unsafe = click.option("--unsafe-pickle", is_flag=True,
-                       help="Load a pickle. It runs any code it contains: only for files you trust.")  # fmt: skip
-_schema = click.option("--schema", "schema_file", metavar="FILE",
-                       help="What a row is; needed for all but ifonly's own files.")  # fmt: skip
+READING = (
+    click.option("--schema", "schema_file", metavar="FILE",
+                 help="What a row is; needed for all but ifonly's own files."),
+    click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
+    click.option("--regression", is_flag=True, help="The model's outputs are predictions, not classes."),
+    click.option("--unsafe-pickle", is_flag=True,
+                 help="Load a pickle. It runs any code it contains: only for files you trust."),
+)  # fmt: skip
 
 
 @click.group(invoke_without_command=True)
@@ -30,15 +36,13 @@ def model(ctx: click.Context) -> None:
 
 @model.command("show")
 @click.argument("file", metavar="MODEL")
-@_schema
-@_unsafe
+@with_options(READING)
 @json_option
-def show_file(file: str, schema_file: str | None, unsafe_pickle: bool, as_json: bool) -> int:
+def show_file(file: str, as_json: bool, **options: Any) -> int:
     """Show the network that MODEL (.npz, .json, .onnx) becomes."""
     from ifonly.report import Facts
 
-    network, classes, about = _load(file, schema_file, unsafe_pickle)
-    facts = {**_facts(network, classes), **about}
+    facts = _facts(_load(file, options))
     if as_json:
         show_json({"file": file, **facts})
     else:
@@ -49,10 +53,9 @@ def show_file(file: str, schema_file: str | None, unsafe_pickle: bool, as_json: 
 @model.command()
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
-@_schema
-@_unsafe
+@with_options(READING)
 @json_option
-def convert(source: str, target: str, schema_file: str | None, unsafe_pickle: bool, as_json: bool) -> int:
+def convert(source: str, target: str, as_json: bool, **options: Any) -> int:
     """Convert the model IN to ifonly's own file OUT (.npz or .json)."""
     from ifonly.cli.tables import replacing
     from ifonly.errors import FileError
@@ -60,44 +63,63 @@ def convert(source: str, target: str, schema_file: str | None, unsafe_pickle: bo
 
     if Path(target).suffix not in OWN:
         raise FileError(f"A network file ends in .npz or .json; '{Path(target).name}' does not.")
-    network, classes, about = _load(source, schema_file, unsafe_pickle)
+    loaded = _load(source, options)
     with replacing(target) as temporary:
-        save_network(network, temporary, classes=classes)
+        save_network(loaded.network, temporary, classes=loaded.classes, regression=loaded.regression)
     if as_json:
-        show_json({"file": target, **_facts(network, classes), **about})
+        show_json({"file": target, **_facts(loaded)})
     else:
         note(f"Written to {target}.")
     return 0
 
 
-def _load(
-    file: str, schema_file: str | None, unsafe_pickle: bool
-) -> tuple[Network, tuple[Any, ...], dict[str, Any]]:
-    """The network, the names of its classes, and what only a schema can tell."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Loaded:
+    """A model as a file can hold it; `model` only where a schema was given."""
+
+    network: Network
+    classes: tuple[Any, ...]
+    regression: bool
+    model: Model | None = None
+
+
+def _load(file: str, options: dict[str, Any]) -> _Loaded:
+    from ifonly.cli.question import listed
+    from ifonly.cli.source import load_any
     from ifonly.errors import ModelError
-    from ifonly.model import load_network
+    from ifonly.model.files import read_network
     from ifonly.schema import load_schema
 
-    if schema_file is None:
-        if Path(file).suffix not in OWN:
-            raise ModelError(f"To read '{file}', say what a row is with --schema FILE.")
-        return (*load_network(file), {})
-    from ifonly.cli.source import load_any
+    classes = tuple(listed(options["classes"])) if options["classes"] else ()
+    regression, schema_file = options["regression"], options["schema_file"]
+    if schema_file is not None:
+        pickled = options["unsafe_pickle"]
+        loaded = load_any(file, load_schema(schema_file), classes=classes, regression=regression, unsafe_pickle=pickled)
+        return _Loaded(
+            network=loaded.network, classes=loaded.classes, regression=not loaded.is_classifier, model=loaded
+        )
+    if Path(file).suffix not in OWN:
+        raise ModelError(f"To read '{file}', say what a row is with --schema FILE.")
+    stored = read_network(file)
+    regression = regression or (stored.regression and not classes)
+    names = classes if classes or regression else stored.classes
+    return _Loaded(network=stored.network, classes=names, regression=regression)
 
-    loaded = load_any(file, load_schema(schema_file), unsafe_pickle=unsafe_pickle)
-    about = {"kind": loaded.kind, "precision": loaded.precision, "deviation": loaded.deviation}
-    return loaded.network, loaded.classes, about
 
-
-def _facts(network: Network, classes: tuple[Any, ...]) -> dict[str, Any]:
-    return {
+def _facts(loaded: _Loaded) -> dict[str, Any]:
+    network = loaded.network
+    facts = {
         "inputs": network.inputs,
         "hidden": list(network.hidden),
         "outputs": network.outputs,
         "weights": sum(layer.weight.size + layer.bias.size for layer in network.layers),
-        "classes": list(classes),
+        "task": "regression" if loaded.regression else "classification",
+        "classes": list(loaded.classes),
         "fingerprint": network.fingerprint,
     }
+    if loaded.model is not None:
+        facts |= {"kind": loaded.model.kind, "precision": loaded.model.precision, "deviation": loaded.model.deviation}
+    return facts
 
 
 def _words(value: Any) -> str:

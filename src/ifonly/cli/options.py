@@ -18,6 +18,7 @@ SOURCE = (
     click.option("--row", "chosen", type=click.IntRange(min=0), multiple=True, metavar="I",
                  help="Only row I, counted from 0; may be repeated."),
     click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
+    click.option("--regression", is_flag=True, help="The model's outputs are predictions, not classes."),
     click.option("--unsafe-pickle", is_flag=True,
                  help="Load a pickled model. A pickle runs any code it contains: only for files you trust."),
 )  # fmt: skip

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -12,8 +12,6 @@ from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
 from ifonly.model import Model, network_model
 from ifonly.schema import Schema, load_schema
-
-PICKLES = (".pkl", ".pickle", ".joblib")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,9 +32,6 @@ def read_source(options: Mapping[str, Any]) -> Source:
                 raise QuestionError(f"Say which {option} with --{option} FILE, or take a shipped one: --dataset NAME.")
     table, data = _tables(options)
     model = _model(options)
-    names = tuple(listed(options["classes"])) if options["classes"] else ()
-    if names:
-        model = replace(model, classes=names)
     check_columns(model.schema, table, options["rows_file"] or name)
     if data is not None:
         check_columns(model.schema, data, options["data_file"] or name)
@@ -47,21 +42,20 @@ def read_source(options: Mapping[str, Any]) -> Source:
     )
 
 
-def load_any(path: str, schema: Schema, *, unsafe_pickle: bool) -> Model:
+def load_any(
+    path: str, schema: Schema, *, classes: tuple[str, ...] = (), regression: bool = False, unsafe_pickle: bool = False
+) -> Model:
     """A model file of any kind; a pickle only when that was asked for."""
-    from ifonly.model import importers
+    from ifonly.model.importers import load_model, load_pickle
+    from ifonly.model.importers.pickles import ENDINGS
 
-    if Path(path).suffix not in PICKLES:
-        return importers.load_model(path, schema)
+    if Path(path).suffix.lower() not in ENDINGS:
+        return load_model(path, schema, classes=classes, regression=regression)
     if not unsafe_pickle:
         raise ModelError(
             f"'{path}' is a pickle, which runs any code it contains: if you trust the file, add --unsafe-pickle."
         )
-    load_pickle = getattr(importers, "load_pickle", None)
-    if load_pickle is None:
-        raise ModelError("This ifonly cannot read pickled models; convert the model to ONNX.")
-    model: Model = load_pickle(path, schema)
-    return model
+    return load_pickle(path, schema, classes=classes, regression=regression)
 
 
 def check_columns(schema: Schema, table: Table, file: str) -> None:
@@ -73,16 +67,20 @@ def check_columns(schema: Schema, table: Table, file: str) -> None:
 
 
 def _model(options: Mapping[str, Any]) -> Model:
-    name, file = options["dataset"], options["model_file"]
+    file = options["model_file"]
     own = None if options["schema_file"] is None else load_schema(options["schema_file"])
-    if own is not None and file is not None:
-        return load_any(file, own, unsafe_pickle=options["unsafe_pickle"])
+    classes = tuple(listed(options["classes"])) if options["classes"] else ()
+    if file is not None:
+        from ifonly import datasets
+
+        schema = own if own is not None else datasets.network(options["dataset"]).schema
+        pickled, regression = options["unsafe_pickle"], options["regression"]
+        return load_any(file, schema, classes=classes, regression=regression, unsafe_pickle=pickled)
     from ifonly.cli.shipped import network
 
-    shipped = network(name)
-    if file is not None:
-        return load_any(file, shipped.schema, unsafe_pickle=options["unsafe_pickle"])
-    return shipped if own is None else network_model(shipped.network, own, classes=shipped.classes)
+    shipped = network(options["dataset"])
+    names = classes or shipped.classes
+    return network_model(shipped.network, shipped.schema if own is None else own, classes=names)
 
 
 def _tables(options: Mapping[str, Any]) -> tuple[Table, Table | None]:

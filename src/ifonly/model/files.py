@@ -13,6 +13,7 @@ import os
 import secrets
 import zipfile
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import IO, Any
 
@@ -31,14 +32,29 @@ MAX_HEAD_BYTES = 2**24
 _HEADERS = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
 
 
-def save_network(network: Network, path: str | Path, *, classes: tuple[Any, ...] = ()) -> None:
-    """Write a network (and the names of its classes) as .npz or .json, by the file's ending."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Stored:
+    """What a network file holds. Without class names, and if it is no regression, the classes are 0, 1, ..."""
+
+    network: Network
+    classes: tuple[Any, ...] = ()
+    regression: bool = False
+
+
+def save_network(
+    network: Network, path: str | Path, *, classes: tuple[Any, ...] = (), regression: bool = False
+) -> None:
+    """Write a network (and the names of its classes, or that it has none) as .npz or .json, by the file's ending."""
     path = Path(path)
     names = [plain(name) for name in classes]
     for name in names:
         if not _is_name(name):
             raise ModelError(f"The class name {name!r} is not a string, a number or a boolean; a file cannot hold it.")
-    head = {"format": FORMAT, "version": VERSION, "classes": names, "layers": len(network.layers)}
+    if names and regression:
+        raise ModelError(f"A regression has no classes, but the class names {names!r} were given.")
+    head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "classes": names, "layers": len(network.layers)}
+    if regression:
+        head["regression"] = True
     if path.suffix == ".json":
         layers = [{"weight": a.weight.tolist(), "bias": a.bias.tolist()} for a in network.layers]
         text = json.dumps({**head, "layers": layers}) + "\n"
@@ -70,6 +86,12 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
 
 def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:
     """Read a network file: the network and the names of its classes (possibly none)."""
+    stored = read_network(path)
+    return stored.network, stored.classes
+
+
+def read_network(path: str | Path) -> Stored:
+    """Read a network file, with all that it says."""
     path = Path(path)
     if path.suffix not in (".json", ".npz"):
         raise FileError(f"A network file ends in .npz or .json; '{path.name}' does not.")
@@ -91,7 +113,10 @@ def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:
     classes = head.get("classes", [])
     if not isinstance(classes, list) or not all(map(_is_name, classes)):
         raise FileError(f"'{path}': the class names must be a list of strings, numbers or booleans.")
-    return network, tuple(classes)
+    regression = head.get("regression", False)
+    if not isinstance(regression, bool) or (regression and classes):
+        raise FileError(f"'{path}': \"regression\" must be true or false, and a regression has no class names.")
+    return Stored(network=network, classes=tuple(classes), regression=regression)
 
 
 def check_size(path: Path, most: int) -> None:

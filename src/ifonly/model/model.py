@@ -115,9 +115,7 @@ def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:
         raise ModelError(f"The class names must be a list of names; got {classes!r}.")
     names = tuple(plain(name) for name in classes)
     if names and len(names) != max(2, outputs):
-        raise ModelError(
-            f"The model has {outputs} output(s), but {len(names)} class names were given: {list(names)}."
-        )
+        raise ModelError(f"The model has {outputs} output(s), but {len(names)} class names were given: {list(names)}.")
     for i, name in enumerate(names):
         if any(same_value(name, other) for other in names[:i]):
             raise ModelError(f"The class {name!r} is named twice.")

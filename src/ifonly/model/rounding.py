@@ -8,8 +8,8 @@ gamma_n * sum |w_j||h_j| with gamma_n = n u / (1 - n u). Layer by layer, with ma
 
 ReLU does not enlarge an error. The result bounds |deployed - real| for every row of the schema. Where a layer of the
 network stands for several steps of the model (scaling, encoding, two linear layers in a row), |W_i| and |b_i| in the
-second term are those of its `Majorant`, and n counts the roundings of all its steps twice: the deployed model computes
-them one by one, and so did the importer when it multiplied them. `FOLDS` roundings more are allowed for everywhere.
+second term are those of its `Majorant`, and n counts the roundings of all its steps; to them come those of the importer,
+which multiplied the steps in float64. `FOLDS` roundings more are allowed for everywhere.
 """
 
 from __future__ import annotations
@@ -36,20 +36,28 @@ def column_magnitudes(schema: Schema) -> NDArray[np.float64]:
 
 
 def rounding_error(model: Model) -> NDArray[np.float64]:
-    """A rigorous bound on |deployed score - real score|, one number an output."""
+    """A rigorous bound on |deployed score - real score| for every row of the schema, one number an output."""
+    return score_error(model, column_magnitudes(model.schema)[None, :])[0]
+
+
+def score_error(model: Model, magnitude: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The same for rows whose encoded columns are no larger than `magnitude`, of shape (boxes, columns): a row a box."""
     unit = UNIT[model.precision]
-    magnitude = column_magnitudes(model.schema)
     error = unit * magnitude
     layers = model.network.layers
     for layer, majorant in zip(layers, model.majorants or [None] * len(layers), strict=True):
         weight, bias, terms = np.abs(layer.weight), np.abs(layer.bias), layer.weight.shape[1]
-        size = weight @ (magnitude + error) + bias
-        work = size
+        size = work = (magnitude + error) @ weight.T + bias
+        folding = 0.0
         if majorant is not None:
-            terms = 2 * max(terms, majorant.terms)
-            work = np.maximum(size, majorant.weight @ (magnitude + error) + majorant.bias)
-        terms += 2 + FOLDS
-        gamma = terms * unit / (1.0 - terms * unit)
-        error = weight @ error + gamma * work
+            terms = max(terms, majorant.terms)
+            work = np.maximum(size, (magnitude + error) @ majorant.weight.T + majorant.bias)
+            folding = _gamma(terms, UNIT["float64"])
+        gamma = _gamma(terms + 2 + FOLDS, unit) + folding
+        error = error @ weight.T + gamma * work
         magnitude = size
     return error * (1.0 + 1e-9)
+
+
+def _gamma(terms: int, unit: float) -> float:
+    return terms * unit / (1.0 - terms * unit)

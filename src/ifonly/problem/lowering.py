@@ -109,6 +109,10 @@ class People:
     def __len__(self) -> int:
         return len(self.factual)
 
+    def part(self, members: list[int]) -> People:
+        """Only these people."""
+        return People(*(getattr(self, name)[members] for name in ("factual", "lower", "upper", "allowed", "cost")))
+
 
 def _to_grid(domain: Domains, feature: Integer) -> None:
     """Move the ends inward to the integer feature's grid; the last step undoes a rounding in the division."""

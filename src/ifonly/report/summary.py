@@ -8,25 +8,27 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.proof import Answer, Answers, Failed, Nearest, Within
+from ifonly.proof import Answer, Answers, Failed, Nearest, Unknown, Within
 
 QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "max": 1.0}
 
 
 def summary(answers: Answers | Sequence[Answer]) -> dict[str, Any]:
-    """The figures of many answers as plain data. People who needed no change count as answers at distance 0."""
+    """The figures of many answers as plain data. Distances are those of people for whom something has to change."""
     many = answers if isinstance(answers, Answers) else Answers(answers)
     found = [answer for answer in many if isinstance(answer, Nearest | Within)]
     asked = [answer for answer in many if not isinstance(answer, Failed)]
+    moved = [answer for answer in found if answer.changes]
     changed = Counter(change.feature for answer in found for change in answer.changes)
     return {
         "rows": len(many),
         "counts": many.counts(),
+        "stopped_by": dict(Counter(a.note for a in many if isinstance(a, Within | Unknown)).most_common(5)),
         "distance_name": next((answer.distance_name for answer in asked), ""),
-        "distance": _quantiles([answer.upper for answer in found]),
-        "changed_features": _quantiles([float(len(answer.changes)) for answer in found]),
+        "distance": _quantiles([answer.upper for answer in moved]),
+        "changed_features": _quantiles([float(len(answer.changes)) for answer in moved]),
         "changed_most": dict(changed.most_common(5)),
-        "unchanged": sum(not answer.changes for answer in found),
+        "unchanged": len(found) - len(moved),
         "seconds": _quantiles([answer.seconds for answer in asked]),
         "total_seconds": many.seconds,
     }

@@ -59,7 +59,7 @@ def _sheet(sheet: Sheet) -> Table:
     for j, name in enumerate(sheet.header):
         right = j in sheet.right
         table.add_column(
-            clean(name), justify="right" if right else "left", overflow="fold", no_wrap=right, ratio=None,
+            Text(clean(name)), justify="right" if right else "left", overflow="fold", no_wrap=right,
             min_width=min(len(name), 8) if j != last else None,
         )  # fmt: skip
     for i, row in enumerate(sheet.rows):

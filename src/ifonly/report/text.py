@@ -47,9 +47,11 @@ def summary_page(answers: Answers) -> Page:
     rows = figures["rows"]
     pairs = [("rows", f"{rows:,} in {duration(answers.seconds)}" if answers.seconds else f"{rows:,}")]
     pairs += [
-        (status, f"{count:,} ({count / rows:.0%}) {_MEANING[status]}")
+        (status, f"{count:,} ({share(count, rows)}) {_MEANING[status]}")
         for status, count in figures["counts"].items() if count
     ]  # fmt: skip
+    if figures["stopped_by"]:
+        pairs.append(("stopped by", ", ".join(f"{why} ({count:,})" for why, count in figures["stopped_by"].items())))
     if figures["unchanged"]:
         pairs.append(("no change", f"{figures['unchanged']:,} already decided as asked"))
     if figures["distance"]:
@@ -74,6 +76,14 @@ def duration(seconds: float) -> str:
     return f"{int(seconds) // 60} min {int(seconds) % 60} s"
 
 
+def share(count: int, total: int) -> str:
+    """A percentage that says 0% and 100% only of none and of all."""
+    percent = round(100 * count / total)
+    if count and percent == 0:
+        return "<1%"
+    return ">99%" if percent == 100 and count < total else f"{percent}%"
+
+
 def number(value: float) -> str:
     """A distance or a count."""
     return f"{value:.6g}" if math.isfinite(value) else "-"
@@ -82,8 +92,8 @@ def number(value: float) -> str:
 _MEANING = {
     "nearest": "proven nearest",
     "none exists": "proven that no allowed change does it",
-    "within": "a change, not proven nearest: a limit was hit",
-    "unknown": "nothing found before a limit was hit",
+    "within": "a change, not proven nearest",
+    "unknown": "nothing found, nothing ruled out",
     "error": "not readable",
 }
 
@@ -128,6 +138,8 @@ def _proven(answer: Answer) -> str:
         return "no allowed row is decided so, at any distance"
     if isinstance(answer, Nearest) and not answer.changes:
         return "nothing is nearer than no change"
+    if not answer.lower:
+        return "nothing yet"
     gap = f" (gap {answer.upper - answer.lower:.2g})" if math.isfinite(answer.upper) else ""
     return f"nothing nearer than {number(answer.lower)} exists{gap}"
 

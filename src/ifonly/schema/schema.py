@@ -166,14 +166,23 @@ class Schema:
 
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points are rows of this schema, exactly? (No tolerance: this is what a returned row must pass.)"""
-        good = np.ones(len(points), dtype=bool)
-        for i, feature in enumerate(self.features):
-            column = points[:, i]
-            if isinstance(feature, Choice):
-                good &= (column >= 0) & (column < len(feature.options)) & (column == np.floor(column))
-            else:
-                good &= feature.fits(column)
-        return good
+        lower, upper, step = self._grid
+        good = ((points >= lower) & (points <= upper)).all(axis=1)
+        on_grid = step > 0
+        low, by, discrete = lower[on_grid], step[on_grid], points[:, on_grid]
+        return good & (low + by * np.round((discrete - low) / by) == discrete).all(axis=1)
+
+    @cached_property
+    def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+        """Lower end, upper end and step of each coordinate of a point; the step of a real feature is 0."""
+        ends = [
+            (0.0, len(f.options) - 1.0, 1.0)
+            if isinstance(f, Choice)
+            else (f.lower, f.upper, float(f.step) if isinstance(f, Integer) else 0.0)
+            for f in self.features
+        ]
+        lower, upper, step = np.array(ends).T
+        return lower, upper, step
 
     # ------------------------------------------------------------------ encoded columns
 
@@ -181,12 +190,21 @@ class Schema:
         """Points (one or many) as the model's columns."""
         many = np.atleast_2d(points)
         encoded = np.empty((len(many), len(self.columns)))
-        for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
-            if isinstance(feature, Numeric):
-                encoded[:, columns[0]] = many[:, i]
-            else:
-                encoded[:, columns] = feature.codes[many[:, i].astype(np.intp)]
+        numbers, number_columns, choices = self._encoding
+        encoded[:, number_columns] = many[:, numbers]
+        for i, columns, codes in choices:
+            encoded[:, columns] = codes[many[:, i].astype(np.intp)]
         return encoded if np.ndim(points) == 2 else encoded[0]
+
+    @cached_property
+    def _encoding(self) -> tuple[list[int], list[int], list[tuple[int, Any, NDArray[np.float64]]]]:
+        """Where numbers come from and go to, and for each feature with options its columns and codes."""
+        places = [
+            (i, f, columns) for i, (f, columns) in enumerate(zip(self.features, self.feature_columns, strict=True))
+        ]
+        numbers = [(i, int(columns[0])) for i, f, columns in places if isinstance(f, Numeric)]
+        choices = [(i, _slice(columns), f.codes) for i, f, columns in places if isinstance(f, Choice)]
+        return [i for i, _ in numbers], [column for _, column in numbers], choices
 
     def decode(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
         """The points of encoded rows; a RowError when a row is not the encoding of any point."""
@@ -237,6 +255,12 @@ def _nearest_option(feature: Choice, block: NDArray[np.float64]) -> NDArray[np.i
             guess = block[:, 0]
     most = len(feature.options) - 1
     return np.clip(np.nan_to_num(guess, nan=0.0, posinf=most, neginf=0.0), 0, most).astype(np.intp)
+
+
+def _slice(columns: NDArray[np.intp]) -> slice | NDArray[np.intp]:
+    """Columns that stand side by side as a slice, which numpy copies faster."""
+    first, count = int(columns[0]), len(columns)
+    return slice(first, first + count) if np.array_equal(columns, first + np.arange(count)) else columns
 
 
 def _listed(names: Sequence[Any]) -> str:

@@ -12,13 +12,18 @@ from ifonly.tolerances import DEFAULT, Tolerances
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
-    """Exact branch and bound. `table_rows`: finite spaces up to this size are tabulated once and scanned for each person."""
+    """Exact branch and bound.
+
+    `table_rows`: finite spaces up to this size are tabulated once and scanned for each person. `records`: keep what every
+    node did, for proofs (the answer's `record`); spaces are then never tabulated.
+    """
 
     table_rows: int = 20_000
+    records: bool = False
     name: str = "search"
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
 
-        table = favourable_rows(question, most=self.table_rows) if self.table_rows else None
-        return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table)
+        table = favourable_rows(question, most=self.table_rows) if self.table_rows and not self.records else None
+        return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table, records=self.records)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 
@@ -16,10 +17,27 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Lowered
+from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Limits, Listener, Progress
-from ifonly.search.kernels import batch, tree as kernel
-from ifonly.search.kernels.closed_forms import SQUARED
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, pack_question, units
+from ifonly.search.kernels import search as kernel
+from ifonly.search.kernels.layout import (
+    BEST,
+    BOUND,
+    DONE,
+    HEAP,
+    HEAP_SIZE,
+    LOGGED,
+    LOWER,
+    MEMORY,
+    NODES,
+    RADIUS,
+    RESIDUAL,
+    SQUARED,
+    People,
+    Tree,
+)
+from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, pack_people, pack_question, units
+from ifonly.search.record import Record, read_log
 from ifonly.search.table import Table
 from ifonly.tolerances import Tolerances
 
@@ -27,116 +45,110 @@ PEOPLE_A_CALL = 64
 FIRST_SLICE_NODES = 256
 SLICE_SECONDS = 0.1
 FIRST_POOL = 512
+FIRST_LOG = 1 << 16
+
+Floats = NDArray[np.float64]
 
 
 @dataclass
 class _Batch:
-    """The people of one call, in the kernels' units, and their results."""
+    """The people of one call, and their results in the kernels' units."""
 
-    z: NDArray[np.float64]
-    factual: NDArray[np.float64]
-    lower_bound: NDArray[np.float64]
-    upper_bound: NDArray[np.float64]
-    lo: NDArray[np.float64]
-    hi: NDArray[np.float64]
-    mask: NDArray[np.uint8]
-    cost: NDArray[np.float64]
-    option: NDArray[np.int64]
-    lower: NDArray[np.float64]
-    best: NDArray[np.float64]
+    allowed: Allowed
+    people: People
+    lower: Floats
+    best: Floats
+    """The best point of each person, then its cost."""
     nodes: NDArray[np.int64]
-    seconds: NDArray[np.float64]
+    seconds: Floats
     limit: dict[int, str] = field(default_factory=dict)
+    records: dict[int, Record] = field(default_factory=dict)
 
     def __len__(self) -> int:
-        return len(self.z)
-
-    def person(self, i: int) -> kernel.Person:
-        return kernel.Person(self.z[i], self.lo[i], self.hi[i], self.mask[i], self.cost[i], self.option[i])
+        return len(self.nodes)
 
 
 class SearchSolver:
     """The search, ready for one question."""
 
-    def __init__(self, *, lowered: Lowered, tolerances: Tolerances, table: Table | None) -> None:
+    def __init__(self, *, lowered: Lowered, tolerances: Tolerances, table: Table | None, records: bool) -> None:
         self.lowered = lowered
+        self.tolerances = tolerances
         self.table = table
+        self.records = records
         self.pack = pack_question(lowered, tolerances)
         self.unit = units(lowered)
 
     def solve(
-        self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Listener | None = None
+        self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None
     ) -> list[Claim]:
-        people = self._batch(points)
+        batch = self._batch(self.lowered.domains(points), None)
+        herald = _Herald(len(points), listen)
         if self.table is not None:
-            self._scan(people)
-        elif threads == 1 or len(people) == 1:
-            _Worker(self, people, limits, _Herald(len(people), listen)).work(iter([(0, len(people))]))
+            self._scan(batch)
         else:
-            self._solve_threaded(people, limits, threads, _Herald(len(people), listen))
-        if listen is not None:
-            listen(Progress(finished=len(people), people=len(people)))
-        return self._claims(people)
+            self._search(batch, np.full(len(points), math.inf), limits, threads, herald)
+            self._sharpen(batch, limits, threads)
+        herald.all_done()
+        return self._claims(batch)
 
     # ------------------------------------------------------------------ in and out of the kernels' units
 
-    def _batch(self, points: NDArray[np.float64]) -> _Batch:
-        lowered, count = self.lowered, len(points)
-        people = lowered.domains(points)
-        weight, bias = lowered.layers[0]
-        numeric = lowered.numeric
-        integer = numeric & (lowered.step > 0)
-        lo = np.where(numeric, (people.lower - points) / self.unit, 0.0)
-        hi = np.where(numeric, (people.upper - points) / self.unit, 0.0)
+    def _batch(self, allowed: Allowed, reach: Floats | None) -> _Batch:
+        count = len(allowed)
         return _Batch(
-            z=np.ascontiguousarray(lowered.unrolled(points) @ weight.T + bias),
-            factual=points,
-            lower_bound=people.lower,
-            upper_bound=people.upper,
-            lo=np.where(integer, np.round(lo), lo),
-            hi=np.where(integer, np.round(hi), hi),
-            mask=people.allowed.astype(np.uint8),
-            cost=people.cost,
-            option=np.where(numeric, 0.0, points).astype(np.int64),
+            allowed=allowed,
+            people=pack_people(self.lowered, self.pack, allowed, reach),
             lower=np.zeros(count),
-            best=np.full((count, len(numeric) + 1), math.inf),
+            best=np.full((count, self.lowered.features + 1), math.inf),
             nodes=np.zeros(count, dtype=np.int64),
             seconds=np.zeros(count),
         )
 
-    def _claims(self, people: _Batch) -> list[Claim]:
-        numeric = self.lowered.numeric
-        found = np.isfinite(people.best[:, -1])
-        change = np.where(found[:, None], people.best[:, :-1], 0.0)
-        moved = np.where(change != 0.0, people.factual + change * self.unit, people.factual)
-        moved = np.clip(moved, people.lower_bound, people.upper_bound)
-        points = np.where(numeric, moved, change)
-        lower = np.sqrt(people.lower) if self.pack.norm == SQUARED else people.lower
-        lower = np.maximum(lower * (1.0 - 1e-12), 0.0)
-        rows = zip(points, found.tolist(), lower.tolist(), people.nodes.tolist(), people.seconds.tolist(), strict=True)
+    def _distance(self, cost: Floats) -> Floats:
+        return np.sqrt(cost) if self.pack.norm == SQUARED else cost
+
+    def _claims(self, batch: _Batch) -> list[Claim]:
+        allowed, numeric = batch.allowed, self.lowered.numeric
+        found = np.isfinite(batch.best[:, -1])
+        change = np.where(found[:, None], batch.best[:, :-1], 0.0)
+        moved = np.where(change != 0.0, allowed.factual + change * self.unit, allowed.factual)
+        points = np.where(numeric, np.clip(moved, allowed.lower, allowed.upper), change)
+        lower = np.maximum(self._distance(batch.lower) * (1.0 - 1e-12), 0.0)
+        rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(), strict=True)
         return [
-            Claim(point=point if good else None, lower=low, method="search", limit=people.limit.get(i, ""), nodes=nodes,
-                  seconds=seconds)
+            Claim(
+                point=point if good else None,
+                lower=low,
+                method="search",
+                limit=batch.limit.get(i, ""),
+                nodes=nodes,
+                seconds=seconds,
+                record=batch.records.get(i),
+            )
             for i, (point, good, low, nodes, seconds) in enumerate(rows)
-        ]  # fmt: skip
+        ]
 
     # ------------------------------------------------------------------ ways through
 
-    def _scan(self, people: _Batch) -> None:
+    def _scan(self, batch: _Batch) -> None:
         assert self.table is not None
-        p, begun = self.pack, time.perf_counter()
-        batch.scan_table(p.norm, p.kind, p.start, p.rate, p.jump, self.table.points, self.unit, self.table.surely,
-                         people.factual, people.lo, people.hi, people.mask, people.cost, people.lower, people.best,
-                         people.nodes)  # fmt: skip
-        people.seconds[:] = (time.perf_counter() - begun) / len(people)
+        begun = time.perf_counter()
+        kernel.scan_table(
+            self.pack, batch.people, self.table.points, self.unit, self.table.surely, batch.allowed.factual, batch.lower,
+            batch.best, batch.nodes,
+        )  # fmt: skip
+        batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
 
-    def _solve_threaded(self, people: _Batch, limits: Limits, threads: int, herald: _Herald) -> None:
-        size = max(1, min(PEOPLE_A_CALL, math.ceil(len(people) / (4 * threads))))
-        ranges = iter([(i, min(i + size, len(people))) for i in range(0, len(people), size)])
-        work = _Locked(ranges)
+    def _search(self, batch: _Batch, radius: Floats, limits: Limits, threads: int, herald: _Herald) -> None:
+        size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(len(batch) / (4 * threads))))
+        ranges = _Ranges(len(batch), size)
+        if threads == 1 or len(batch) <= size:
+            _Worker(self, batch, radius, limits, herald).work(ranges)
+            return
+        workers = [_Worker(self, batch, radius, limits, herald) for _ in range(threads)]
         with ThreadPoolExecutor(max_workers=threads) as pool:
-            workers = [_Worker(self, people, limits, herald) for _ in range(threads)]
-            futures = [pool.submit(worker.work, work) for worker in workers]
+            futures = [pool.submit(worker.work, ranges) for worker in workers]
             try:
                 for future in futures:
                     future.result()
@@ -145,19 +157,43 @@ class SearchSolver:
                     worker.stop.set()
                 raise
 
+    def _sharpen(self, batch: _Batch, limits: Limits, threads: int) -> None:
+        """Search once more, over the ball of the answer, where rounding over the whole schema left a gap.
 
-class _Locked:
-    """An iterator that several threads may draw from."""
+        Errors are bounded by the size of the numbers that can occur: much smaller inside the ball than in the whole space.
+        """
+        upper = self._distance(batch.best[:, -1])
+        with np.errstate(invalid="ignore"):
+            gap = upper - self._distance(batch.lower)
+        allowed = np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper)
+        again = [i for i in np.flatnonzero(np.isfinite(upper) & (gap > allowed)).tolist() if i not in batch.limit]
+        if not again:
+            return
+        reach = upper[again] * (1.0 + 1e-6)
+        part = self._batch(batch.allowed.part(again), reach)
+        self._search(part, reach**2 if self.pack.norm == SQUARED else reach, limits, threads, _Herald(0, None))
+        for k, i in enumerate(again):
+            batch.nodes[i] += part.nodes[k]
+            batch.seconds[i] += part.seconds[k]
+            if part.best[k, -1] <= batch.best[i, -1] * (1.0 + 1e-9) and k not in part.limit:
+                batch.lower[i], batch.best[i] = part.lower[k], part.best[k]
+                if k in part.records:
+                    batch.records[i] = part.records[k]
 
-    def __init__(self, items: object) -> None:
-        self._items, self._lock = items, threading.Lock()
 
-    def __iter__(self) -> _Locked:
-        return self
+class _Ranges(Iterator[tuple[int, int]]):
+    """Stretches of people, to be drawn by several threads."""
+
+    def __init__(self, people: int, size: int) -> None:
+        self._people, self._size, self._next, self._lock = people, size, 0, threading.Lock()
 
     def __next__(self) -> tuple[int, int]:
         with self._lock:
-            return next(self._items)  # type: ignore[call-overload, no-any-return]
+            first = self._next
+            if first >= self._people:
+                raise StopIteration
+            self._next = min(first + self._size, self._people)
+            return first, self._next
 
 
 class _Herald:
@@ -169,98 +205,128 @@ class _Herald:
     def done(self, count: int) -> None:
         with self._lock:
             self.finished += count
-            if self._listen is not None:
+            if self._listen is not None and self.finished < self.people:
                 self._listen(Progress(finished=self.finished, people=self.people))
 
-    def under_way(self, tree: kernel.Tree, squared: bool, seconds: float) -> None:
+    def all_done(self) -> None:
+        if self._listen is not None:
+            self._listen(Progress(finished=self.people, people=self.people))
+
+    def under_way(self, tree: Tree, squared: bool, seconds: float) -> None:
         if self._listen is None:
             return
-        low, radius, best = (float(v) for v in tree.number[:3])
-        if tree.count[kernel.HEAP] > 0:
-            low = max(low, min(float(tree.bound[tree.heap[0]]), float(tree.number[kernel.RESIDUAL])))
-        if squared:
-            low, radius, best = math.sqrt(low), math.sqrt(radius), math.sqrt(best)
+        numbers = [_proven(tree), float(tree.number[RADIUS]), float(tree.number[BEST])]
+        low, radius, best = (math.sqrt(v) for v in numbers) if squared else numbers
         with self._lock:
             self._listen(
-                Progress(finished=self.finished, people=self.people, radius=radius, nodes=int(tree.count[kernel.NODES]),
-                         lower=low, upper=best, seconds=seconds)
-            )  # fmt: skip
+                Progress(
+                    finished=self.finished,
+                    people=self.people,
+                    radius=radius,
+                    nodes=int(tree.count[NODES]),
+                    lower=low,
+                    upper=best,
+                    seconds=seconds,
+                )
+            )
+
+
+def _proven(tree: Tree) -> float:
+    """The proven lower bound (cost) of a search under way: the least bound of an open or unresolved node."""
+    bounds = [float(tree.number[place]) for place in (RADIUS, RESIDUAL, BEST)]
+    if tree.count[HEAP_SIZE] > 0:
+        bounds.append(float(tree.num[BOUND, tree.idx[HEAP, 0]]))
+    return max(float(tree.number[LOWER]), min(bounds))
 
 
 class _Worker:
     """One thread's buffers and its way through the people."""
 
-    def __init__(self, solver: SearchSolver, people: _Batch, limits: Limits, herald: _Herald) -> None:
-        self.solver, self.people, self.limits, self.herald = solver, people, limits, herald
+    def __init__(self, solver: SearchSolver, batch: _Batch, radius: Floats, limits: Limits, herald: _Herald) -> None:
+        self.solver, self.batch, self.radius, self.limits, self.herald = solver, batch, radius, limits, herald
         self.stop = threading.Event()
-        self.scratch = new_scratch(solver.pack)
+        self.scratch = new_scratch(solver.pack, records=solver.records)
         self.most_nodes = max(16, (limits.memory_bytes or 2**62) // node_bytes(solver.pack))
-        self.tree = new_tree(solver.pack, min(FIRST_POOL, self.most_nodes))
+        self.tree = new_tree(
+            solver.pack, min(FIRST_POOL, self.most_nodes), log=FIRST_LOG if solver.records else 0
+        )
 
-    def work(self, ranges: object) -> None:
-        people = self.people
-        for first, last in ranges:  # type: ignore[attr-defined]
+    def work(self, ranges: _Ranges) -> None:
+        for first, last in ranges:
             i = first
             while i < last and not self.stop.is_set():
-                end = min(last, i + PEOPLE_A_CALL)
-                begun = time.perf_counter()
-                slice_nodes = min(FIRST_SLICE_NODES, self.limits.nodes or FIRST_SLICE_NODES)
-                reached, code = batch.search_people(
-                    self.solver.pack, people.z, people.lo, people.hi, people.mask, people.cost, people.option, math.inf,
-                    i, end, slice_nodes, self.scratch, self.tree, people.lower, people.best, people.nodes,
-                )  # fmt: skip
-                spent = time.perf_counter() - begun
-                share = people.nodes[i:reached].astype(np.float64) + 1.0
-                unfinished = float(self.tree.count[kernel.NODES]) + 1.0 if reached < end else 0.0
-                people.seconds[i:reached] = spent * share / (share.sum() + unfinished)
-                if reached < end:
-                    self._finish(reached, code, spent * unfinished / (share.sum() + unfinished))
-                    reached += 1
-                self.herald.done(reached - i)
-                i = reached
+                i = self._stretch(i, last)
+
+    def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
+        batch = self.batch
+        reached, code = kernel.search_people(
+            self.solver.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree, batch.lower,
+            batch.best, batch.nodes,
+        )  # fmt: skip
+        return int(reached), int(code)
+
+    def _stretch(self, first: int, last: int) -> int:
+        """Answer people from `first` on, in one call as far as it goes; returns whom to go on with."""
+        batch, begun = self.batch, time.perf_counter()
+        last = first + 1 if self.solver.records else min(last, first + PEOPLE_A_CALL)
+        slice_nodes = min(FIRST_SLICE_NODES, self.limits.nodes or FIRST_SLICE_NODES)
+        reached, code = self._call(first, last, slice_nodes, False)
+        spent = time.perf_counter() - begun
+        share = batch.nodes[first:reached] + 1.0  # seconds are shared out by nodes
+        unfinished = float(self.tree.count[NODES]) + 1.0 if reached < last else 0.0
+        batch.seconds[first:reached] = spent * share / (share.sum() + unfinished)
+        if reached < last:
+            self._finish(reached, code, spent * unfinished / (share.sum() + unfinished))
+            reached += 1
+        if self.solver.records:
+            batch.records[first] = read_log(self.tree, self.solver.pack)
+        self.herald.done(reached - first)
+        return reached
 
     def _finish(self, i: int, code: int, spent: float) -> None:
         """Go on with one person in slices of about a tenth of a second, until done or a limit is hit."""
-        people, limits, pack = self.people, self.limits, self.solver.pack
+        batch, limits, pack = self.batch, self.limits, self.solver.pack
         begun = time.perf_counter() - spent
-        person = people.person(i)
-        slice_nodes = FIRST_SLICE_NODES
-        told = 0.0
-        while code != kernel.DONE:
-            seconds = time.perf_counter() - begun
-            nodes = int(self.tree.count[kernel.NODES])
-            if limits.seconds is not None and seconds >= limits.seconds:
-                people.limit[i] = f"time limit of {limits.seconds:g} s"
-            elif limits.nodes is not None and nodes >= limits.nodes:
-                people.limit[i] = f"node limit of {limits.nodes}"
-            elif code == kernel.MEMORY and len(self.tree.bound) >= self.most_nodes:
-                people.limit[i] = f"memory limit of {(limits.memory_bytes or 0) / 2**20:.0f} MiB"
-            elif self.stop.is_set():
-                people.limit[i] = "interrupted"
-            if i in people.limit:
+        slice_nodes, told = FIRST_SLICE_NODES, 0.0
+        while code != DONE:
+            seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
+            stopped = self._limit(seconds, nodes, code)
+            if stopped:
+                batch.limit[i] = stopped
+                batch.lower[i] = _proven(self.tree)
+                batch.best[i, :-1], batch.best[i, -1] = self.tree.best, self.tree.number[BEST]
+                batch.nodes[i] = nodes
                 break
-            if code == kernel.MEMORY:
-                self.tree = grown(self.tree, pack, min(2 * len(self.tree.bound), self.most_nodes))
-            if seconds - told >= 0.2:
+            if code == MEMORY:
+                self._grow()
+            if seconds - told >= 2 * SLICE_SECONDS:
                 self.herald.under_way(self.tree, pack.norm == SQUARED, seconds)
                 told = seconds
-            wanted = SLICE_SECONDS
-            if limits.seconds is not None:
-                wanted = min(wanted, max(limits.seconds - seconds, 0.001))
+            wanted = SLICE_SECONDS if limits.seconds is None else min(SLICE_SECONDS, limits.seconds - seconds)
             slice_nodes = max(2, min(int((nodes + 1) / max(seconds, 1e-6) * wanted), 4 * slice_nodes))
             if limits.nodes is not None:
                 slice_nodes = min(slice_nodes, max(limits.nodes - nodes, 1))
-            code = kernel.run(pack, person, self.scratch, self.tree, slice_nodes)
-        if i in people.limit:
-            self._settle_lower()
-        batch.finish_person(self.tree, i, people.lower, people.best, people.nodes)
-        people.seconds[i] = time.perf_counter() - begun
+            _, code = self._call(i, i + 1, slice_nodes, True)
+        batch.seconds[i] = time.perf_counter() - begun
 
-    def _settle_lower(self) -> None:
-        """The proven lower bound of a search that was cut short: the least bound of an open or unresolved node."""
-        tree = self.tree
-        number = tree.number
-        bounds = [float(number[kernel.RADIUS]), float(number[kernel.RESIDUAL]), float(number[kernel.BEST])]
-        if tree.count[kernel.HEAP] > 0:
-            bounds.append(float(tree.bound[tree.heap[0]]))
-        number[kernel.LOWER] = max(float(number[kernel.LOWER]), min(bounds))
+    def _limit(self, seconds: float, nodes: int, code: int) -> str:
+        limits = self.limits
+        if limits.seconds is not None and seconds >= limits.seconds:
+            return f"time limit of {limits.seconds:g} s"
+        if limits.nodes is not None and nodes >= limits.nodes:
+            return f"node limit of {limits.nodes}"
+        pool_full = self.tree.count[1] + 1 >= self.tree.num.shape[1]
+        if code == MEMORY and pool_full and self.tree.num.shape[1] >= self.most_nodes:
+            return f"memory limit of {(limits.memory_bytes or 0) / 2**20:.0f} MiB"
+        return "interrupted" if self.stop.is_set() else ""
+
+    def _grow(self) -> None:
+        """Double whatever is full."""
+        capacity, log = self.tree.num.shape[1], len(self.tree.log)
+        if self.tree.count[1] + 1 >= capacity:
+            capacity = min(2 * capacity, self.most_nodes)
+        if log and self.tree.count[LOGGED] > log // 2:
+            log *= 2
+        elif log and capacity == self.tree.num.shape[1]:
+            log *= 2
+        self.tree = grown(self.tree, self.solver.pack, capacity, log)

@@ -9,9 +9,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from ifonly.errors import FileError, ModelError, UnsupportedModel
+from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
-from ifonly.model.files import load_network
+from ifonly.model.files import read_network
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.model import Model, network_model
 from ifonly.model.network import Network
@@ -55,26 +55,29 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
     )
 
 
-def load_model(
-    path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False
-) -> Model:
+def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A model file (ifonly's own .npz or .json, or .onnx) as an ifonly Model. Nothing in such a file is ever run."""
     path, classes = Path(path), _listed(classes)
     ending = path.suffix.lower()
     if ending == ".onnx":
-        from ifonly.model.importers.onnx import load_onnx
-
+        try:
+            from ifonly.model.importers.onnx import load_onnx
+        except ModuleNotFoundError as error:
+            if error.name != "onnx":
+                raise
+            raise MissingExtra("onnx", extra="onnx", needed_for="Reading an ONNX file") from None
         return load_onnx(path, schema, classes=classes, regression=regression)
     if ending in ENDINGS:
         raise FileError(
-            f"'{path.name}' is a pickle: loading such a file runs code in it, so load_model does not; if you trust where "
-            f"it comes from, use ifonly.model.importers.load_pickle(path, schema)."
+            f"'{path.name}' is a pickle, and loading such a file runs code in it, so load_model does not; if you trust "
+            f"where it comes from, use ifonly.model.importers.load_pickle(path, schema)."
         )
     if ending not in (".npz", ".json"):
         raise FileError(f"A model file ends in .npz, .json or .onnx; '{path.name}' does not.")
-    network, names = load_network(path)
-    names = () if regression else names
-    return check_agreement(network_model(network, schema, classes=classes or names, regression=regression))
+    stored = read_network(path)
+    regression = regression or (stored.regression and not classes)
+    names = classes or (() if regression else stored.classes)
+    return check_agreement(network_model(stored.network, schema, classes=names, regression=regression))
 
 
 def _framework(model: Any) -> str | None:

@@ -14,12 +14,10 @@ from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError
 from ifonly.model.model import Model
 from ifonly.schema import Schema
 
-ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth", ".bin", ".skops")
+ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 
 
-def load_pickle(
-    path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False
-) -> Model:
+def load_pickle(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A scikit-learn model (.pkl, .pickle, .joblib) or a whole torch module (.pt, .pth). Runs the code in the file."""
     from ifonly.model.importers import import_model
 

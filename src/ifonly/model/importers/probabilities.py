@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Literal
+
 import numpy as np
 from numpy.typing import NDArray
+
+from ifonly.errors import UnsupportedModel
 
 
 def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -16,3 +20,24 @@ def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> 
         return np.where(probabilities == 0.5, 0.0, logits)
     largest = probabilities == probabilities.max(axis=1, keepdims=True)
     return np.where(largest, logits.max(axis=1, keepdims=True), logits)
+
+
+def check_final(operation: str, activation: Literal["sigmoid", "softmax"], outputs: int, *, regression: bool) -> None:
+    """Can the last activation be taken off without changing what the model decides?"""
+    if regression:
+        raise UnsupportedModel(
+            f"The last operation {operation} is not piecewise linear, so its output cannot be a prediction here; "
+            f"leave it out of the model, or leave out regression=True.",
+            operation=operation,
+        )
+    if activation == "sigmoid" and outputs != 1:
+        raise UnsupportedModel(
+            f"The last operation {operation} gives {outputs} labels at once (multilabel); "
+            f"only one decision among classes is supported.",
+            operation=operation,
+        )
+    if activation == "softmax" and outputs == 1:
+        raise UnsupportedModel(
+            f"The last operation {operation} over one output is always 1; the model decides nothing.",
+            operation=operation,
+        )

@@ -150,8 +150,8 @@ def _source(model: Any, front: list[tuple[str, Any]], arithmetic: Columns) -> So
         return EncodedSource(arithmetic, tuple(encoded[name] for name in names), names)
     if not any(name in raw for name in names):
         raise ModelError(
-            f"The model was fitted with the columns {', '.join(map(repr, names[:6]))}, none of which is a feature of the "
-            f"schema; its features are {', '.join(map(repr, schema.names[:6]))}."
+            f"The model was fitted with the columns {', '.join(map(repr, names[:6]))}, none of which is a feature of "
+            f"the schema; its features are {', '.join(map(repr, schema.names[:6]))}."
         )
     return RawSource(arithmetic, tuple(raw.get(name) for name in names), names)
 
@@ -321,7 +321,9 @@ def _asked(model: Any, method: str, source: Source, points: Floats) -> Any:
         except IfonlyError:
             raise
         except Exception as error:
-            raise ModelError(f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}") from None
+            raise ModelError(
+                f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}"
+            ) from None
 
 
 def _check_decisions(imported: Model, model: Any, source: Source, own: tuple[Any, ...]) -> None:
@@ -340,8 +342,8 @@ def _check_decisions(imported: Model, model: Any, source: Source, own: tuple[Any
     for i in np.flatnonzero(sure).tolist():
         if decided[i] != ours[i]:
             raise ModelError(
-                f"The model predicts {decided[i]!r} where its own scores {scores[i].tolist()} say {ours[i]!r}, on the row "
-                f"{imported.schema.row(points[i])}; does it decide by a rule of its own?"
+                f"The model predicts {decided[i]!r} where its own scores {scores[i].tolist()} say {ours[i]!r}, on the "
+                f"row {imported.schema.row(points[i])}; does it decide by a rule of its own?"
             )
 
 
@@ -388,5 +390,7 @@ def _precision(flow: Flow, estimator: Any, arithmetic: Columns) -> Precision:
     weights = estimator.coefs_ if hasattr(estimator, "coefs_") else [estimator.coef_]
     dtypes = {str(weight.dtype) for weight in weights} | arithmetic.dtypes
     if "float16" in dtypes:
-        raise UnsupportedModel("The model computes in float16, which is not supported; use float32.", operation="float16")
+        raise UnsupportedModel(
+            "The model computes in float16, which is not supported; use float32.", operation="float16"
+        )
     return "float32" if "float32" in dtypes else "float64"

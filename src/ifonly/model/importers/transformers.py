@@ -22,7 +22,7 @@ Handler: TypeAlias = Callable[[Any, list[Column], Columns, str], list[Column]]
 
 def transformed(transformer: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
     """The columns that a fitted transformer makes of these columns."""
-    if transformer is None or isinstance(transformer, str) and transformer == "passthrough":
+    if transformer is None or (isinstance(transformer, str) and transformer == "passthrough"):
         return columns
     if isinstance(transformer, str) and transformer == "drop":
         return []
@@ -123,7 +123,10 @@ def _standard_scaler(scaler: Any, columns: list[Column], arithmetic: Columns, wh
 
 
 def _robust_scaler(scaler: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
-    scale, centre = (scaler.scale_ if scaler.with_scaling else None), (scaler.center_ if scaler.with_centering else None)
+    scale, centre = (
+        (scaler.scale_ if scaler.with_scaling else None),
+        (scaler.center_ if scaler.with_centering else None),
+    )
     return _scaling(columns, arithmetic, where, scale, centre)
 
 
@@ -196,8 +199,8 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
             least, most = arithmetic.interval(column)
             if least <= imputer.missing_values <= most:
                 raise ModelError(
-                    f"'{where}' takes {imputer.missing_values!r} for a missing value, but {arithmetic.describe(column)} "
-                    f"can have that value; narrow its bounds in the schema."
+                    f"'{where}' takes {imputer.missing_values!r} for a missing value, but "
+                    f"{arithmetic.describe(column)} can have that value; narrow its bounds in the schema."
                 )
         result.append(column)
     return result
@@ -235,12 +238,16 @@ def _encoder(encoder: Any, columns: list[Column], arithmetic: Columns, where: st
     result: list[Column] = []
     for output in outputs.T.astype(np.float64):
         parts = [output[starts[j] : starts[j + 1]] for j in range(len(options))]
-        owners = [j for j, part in enumerate(parts) if not np.array_equal(part, part[:1].repeat(len(part)), equal_nan=True)]
+        owners = [j for j, part in enumerate(parts) if not _constant(part)]
         if len(owners) > 1:
             raise ModelError(f"An output of '{where}' ({kind}) depends on {len(owners)} columns at once.")
         owner = owners[0] if owners else 0
         result.append(Options(options[owner].feature, parts[owner].copy()))
     return result
+
+
+def _constant(values: NDArray[np.float64]) -> bool:
+    return bool(np.array_equal(values, values[:1].repeat(len(values)), equal_nan=True))
 
 
 def _with_known_marker(column: Options, categories: Any, arithmetic: Columns) -> Options:
@@ -262,7 +269,9 @@ def _ask(encoder: Any, columns: Sequence[NDArray[Any]], where: str) -> NDArray[A
         except MissingExtra:
             raise
         except Exception as error:
-            raise ModelError(f"'{where}' ({type(encoder).__name__}) cannot encode the schema's options: {error}") from None
+            raise ModelError(
+                f"'{where}' ({type(encoder).__name__}) cannot encode the schema's options: {error}"
+            ) from None
     if hasattr(answer, "to_numpy"):
         answer = answer.to_numpy()
     return np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)

@@ -7,8 +7,8 @@ g of it costs at least
     (g / e[k] + o[k])^2 - o[k]^2    (l2, in squared distance; o[k]: how far the item has moved already)
 
 where e[k] is the item's best ratio of gain to cost over its values (see `item_gains`). That is a concave majorant of what the
-feature can really do, exact for numbers under l1 and l2. Both forms are then a greedy pass (additive) or one
-multiplier (l2), and any multiplier gives a valid bound:
+feature can really do, exact for numbers under l1 and l2. Both forms are then a greedy pass (additive) or one multiplier (l2),
+and any multiplier gives a valid bound:
 
     most_gain(budget)  = max sum g_k   subject to  sum cost_k(g_k) <= budget,  g_k <= G_k
     least_cost(need)   = min sum cost  subject to  sum g_k >= need,            g_k <= G_k
@@ -24,65 +24,83 @@ import math
 import numpy as np
 from numba import njit
 
-ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
-"""How costs become a distance: their sum, the root of their sum, their maximum."""
+from ifonly.search.kernels.layout import (
+    ADDITIVE,
+    CHOICE,
+    COLUMN_COST,
+    DOWN,
+    FIRST,
+    GAIN,
+    INNER,
+    INTEGER,
+    ITEM_JUMP,
+    ITEM_KIND,
+    ITEM_RATE,
+    MAXIMUM,
+    OFFSET,
+    RATIO,
+    SQUARED,
+    TAKE,
+    TAKEN,
+    UP,
+)
 
-OPTIONS = dict(cache=True, nogil=True, error_model="numpy", fastmath={"contract", "reassoc", "nsz"})
 
-
-@njit(**OPTIONS)
-def item_gains(a, sign, norm, items, item_start, item_numeric, up, down, rate, jump, column_cost, G, e):
-    """Fill G and e of every item for the linear function sign * a.y over the node's compact columns."""
+@njit(**INNER)
+def item_gains(a, sign, norm, items, F, I):
+    """Fill GAIN and RATIO of every item for the linear function sign * a.y; returns the sum of gains."""
+    G, e = F[GAIN], F[RATIO]
+    first = I[FIRST]
     total = 0.0
     for k in range(items):
-        first = item_start[k]
-        if item_numeric[k]:
-            v = sign * a[first]
-            reach = up[k] if v > 0.0 else down[k]
+        gain, ratio = 0.0, 0.0
+        c = first[k]
+        if I[ITEM_KIND, k] != CHOICE:
+            v = sign * a[c]
+            reach = F[UP, k] if v > 0.0 else F[DOWN, k]
             v = abs(v)
             gain = v * reach
             if norm == ADDITIVE:
-                price = jump[k] + rate[k] * reach
+                price = F[ITEM_JUMP, k] + F[ITEM_RATE, k] * reach
                 ratio = gain / price if price > 0.0 else math.inf
             else:
-                ratio = v / rate[k]
+                ratio = v / F[ITEM_RATE, k]
         else:
-            gain = 0.0
-            ratio = 0.0
-            for c in range(first, item_start[k + 1]):
+            while c < first[k + 1]:
                 v = sign * a[c]
                 if v > 0.0:
                     gain = max(gain, v)
-                    price = column_cost[c]
+                    price = F[COLUMN_COST, c]
                     if norm == SQUARED:
                         price = math.sqrt(price)
                     ratio = max(ratio, v / price if price > 0.0 else math.inf)
+                c += 1
         if gain <= 0.0:
-            gain = 0.0
-            ratio = 0.0
+            gain, ratio = 0.0, 0.0
         G[k] = gain
         e[k] = ratio
         total += gain
     return total
 
 
-@njit(**OPTIONS)
-def most_gain(norm, items, budget, total, G, e, o, taken):
-    """The largest sum of gains within the budget. `total` is the sum of G: the answer when everything is affordable."""
+@njit(**INNER)
+def most_gain(norm, items, budget, total, F, I):
+    """The largest sum of gains within the budget. `total` is the sum of all: the answer when everything is affordable."""
     if norm == MAXIMUM or budget == math.inf:
         return total
     if norm == SQUARED:
-        return _most_gain_squared(items, budget, total, G, e, o)
+        return _most_gain_squared(items, budget, total, F)
+    G, e, taken = F[GAIN], F[RATIO], I[TAKEN]
     gained = 0.0
     for k in range(items):
-        taken[k] = G[k] <= 0.0
+        taken[k] = 1 if G[k] <= 0.0 else 0
         if e[k] == math.inf:  # free
             gained += G[k]
-            taken[k] = True
+            taken[k] = 1
     while True:
         best = -1
         for k in range(items):
-            if not taken[k] and (best < 0 or e[k] > e[best]):
+            if taken[k] == 0 and (best < 0 or e[k] > e[best]):
                 best = k
         if best < 0:
             return gained
@@ -91,12 +109,13 @@ def most_gain(norm, items, budget, total, G, e, o, taken):
             return gained + reach
         gained += G[best]
         budget -= G[best] / e[best]
-        taken[best] = True
+        taken[best] = 1
 
 
-@njit(**OPTIONS)
-def _most_gain_squared(items, budget, total, G, e, o):
+@njit(**INNER)
+def _most_gain_squared(items, budget, total, F):
     """Any x > 0 gives the bound  budget / x + sum max_g [g - cost(g) / x];  a few steps to the x that spends the budget."""
+    G, e, o = F[GAIN], F[RATIO], F[OFFSET]
     square, offsets = 0.0, 0.0
     for k in range(items):
         if G[k] > 0.0 and e[k] < math.inf:
@@ -136,12 +155,13 @@ def _most_gain_squared(items, budget, total, G, e, o):
     return best
 
 
-@njit(**OPTIONS)
-def least_cost(norm, items, need, G, e, o, take):
+@njit(**INNER)
+def least_cost(norm, items, need, F):
     """The least cost (additive: sum; l2: squared) of gaining `need`; infinity when it is out of reach.
 
-    `take[k]` is what item k gains at the optimum.
+    TAKE of item k is what it gains at the optimum.
     """
+    G, e, take = F[GAIN], F[RATIO], F[TAKE]
     total = 0.0
     for k in range(items):
         take[k] = 0.0
@@ -157,7 +177,7 @@ def least_cost(norm, items, need, G, e, o, take):
     if need <= 0.0:
         return 0.0
     if norm == SQUARED:
-        return _least_cost_squared(items, need, G, e, o, take)
+        return _least_cost_squared(items, need, F)
     cost = 0.0
     while need > 0.0:
         best = -1
@@ -172,14 +192,17 @@ def least_cost(norm, items, need, G, e, o, take):
     return cost
 
 
-@njit(**OPTIONS)
-def _least_cost_squared(items, need, G, e, o, take):
+@njit(**INNER)
+def _least_cost_squared(items, need, F):
     """Any x >= 0 gives the bound  x * need - sum max_g [x g - cost(g)];  Newton, kept inside a bracket, on sum g = need."""
+    G, e, o, take = F[GAIN], F[RATIO], F[OFFSET], F[TAKE]
     square, offsets = 0.0, 0.0
     for k in range(items):
-        if G[k] > take[k]:
+        if G[k] > 0.0 and e[k] < math.inf:
             square += e[k] * e[k]
             offsets += e[k] * o[k]
+    if square == 0.0:
+        return 0.0
     x = 2.0 * (need + offsets) / square
     low, high = 0.0, math.inf
     bound = 0.0
@@ -215,49 +238,56 @@ def _least_cost_squared(items, need, G, e, o, take):
     return bound
 
 
-@njit(**OPTIONS)
-def gain_linf(a, t, items, item_start, item_numeric, item_integer, up, down, rate, offset, column_cost, take):
+@njit(**INNER)
+def gain_linf(a, t, items, F, I):
     """The gain of a.y when every feature moves as far as cost t allows (integers to whole steps)."""
     total = 0.0
     for k in range(items):
-        first = item_start[k]
+        c = I[FIRST, k]
         gain = 0.0
-        if item_numeric[k]:
-            v = a[first]
-            reach = up[k] if v > 0.0 else down[k]
-            room = (t - offset[k]) / rate[k]
-            if item_integer[k]:
+        if I[ITEM_KIND, k] != CHOICE:
+            v = a[c]
+            reach = F[UP, k] if v > 0.0 else F[DOWN, k]
+            room = (t - F[OFFSET, k]) / F[ITEM_RATE, k]
+            if I[ITEM_KIND, k] == INTEGER:
                 room = np.floor(room + 1e-9)
             reach = min(reach, room)
             if reach > 0.0:
                 gain = abs(v) * reach
         else:
-            for c in range(first, item_start[k + 1]):
-                if column_cost[c] <= t * (1.0 + 1e-12) and a[c] > gain:
+            while c < I[FIRST, k + 1]:
+                if F[COLUMN_COST, c] <= t * (1.0 + 1e-12) and a[c] > gain:
                     gain = a[c]
-        take[k] = gain
+                c += 1
+        F[TAKE, k] = gain
         total += gain
     return total
 
 
-@njit(**OPTIONS)
-def least_cost_linf(a, need, low, high, items, item_start, item_numeric, item_integer, up, down, rate, offset,
-                    column_cost, take):  # fmt: skip
+@njit(**INNER)
+def least_cost_linf(a, need, low, high, items, F, I):
     """The smallest t in [low, high] at which the gain reaches the need (a lower end of it: safe as a bound)."""
-    if gain_linf(a, low, items, item_start, item_numeric, item_integer, up, down, rate, offset, column_cost, take) >= need:
+    if gain_linf(a, low, items, F, I) >= need:
         return low
-    if gain_linf(a, high, items, item_start, item_numeric, item_integer, up, down, rate, offset, column_cost, take) < need:
+    high *= 1.0 + 1e-9
+    if gain_linf(a, high, items, F, I) < need:
         return math.inf
     for _ in range(60):
         middle = 0.5 * (low + high)
-        if middle <= low or middle >= high:
+        if high - low <= 1e-15 * high or middle <= low or middle >= high:
             break
-        if gain_linf(a, middle, items, item_start, item_numeric, item_integer, up, down, rate, offset, column_cost,
-                     take) >= need:  # fmt: skip
+        if gain_linf(a, middle, items, F, I) >= need:
             high = middle
         else:
             low = middle
-        if high - low <= 1e-15 * high:
-            break
-    gain_linf(a, high, items, item_start, item_numeric, item_integer, up, down, rate, offset, column_cost, take)
+    gain_linf(a, high, items, F, I)
     return low
+
+
+@njit(**INNER)
+def solve_plane(norm, a, constant, base_cost, ceiling, items, F, I):
+    """The least total cost of a point of the box with  constant + a.y >= 0."""
+    if norm == MAXIMUM:
+        return least_cost_linf(a, -constant, base_cost, ceiling, items, F, I)
+    item_gains(a, 1.0, norm, items, F, I)
+    return base_cost + least_cost(norm, items, -constant, F)

@@ -1,0 +1,108 @@
+"""One CSV record a row asked, whatever came of it: time-outs and refusals are records too."""
+
+from __future__ import annotations
+
+import csv
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import ifonly
+from benchmarks.methods import solver_version
+from ifonly.datasets.dataset import SEED
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """`seconds` is the wall time of this row, everything included (see `measure`); distances are the question's."""
+
+    suite: str
+    dataset: str
+    arch: str
+    variant: str
+    norm: str
+    row: int
+    """Position among the distinct denied test rows."""
+    method: str
+    way: str
+    """`many`: explain_many on `batch` rows at once; `one`: explain on this row alone; `cold`, `warm`: a new process."""
+    status: str
+    lower: float
+    upper: float
+    valid: bool
+    """The network, asked again by the harness, decides as wanted."""
+    seconds: float
+    nodes: int
+    batch: int = 1
+    batch_seconds: float = 0.0
+    threads: int = 1
+    memory_mib: float = 0.0
+    """Growth of the peak resident memory, where it was measured."""
+    note: str = ""
+    network: str = ""
+    seed: int = SEED
+    versions: str = ""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.dataset, self.arch, self.variant, self.norm, self.row, self.method, self.way, self.threads)
+
+    @property
+    def proven(self) -> bool:
+        return self.status in ("nearest", "none exists")
+
+    @property
+    def solved(self) -> bool:
+        """Finished. (A MIP's tolerances may leave a gap that is wider than `nearest` allows.)"""
+        return self.proven or (self.status in ("within", "unknown") and not self.stopped)
+
+    @property
+    def stopped(self) -> bool:
+        return "limit" in self.note or "trouble" in self.note or self.status in ("too large", "error")
+
+
+@cache
+def versions(method: str) -> str:
+    """Everything that a timing may depend on."""
+    parts = [f"ifonly {ifonly.__version__}", f"python {platform.python_version()}", f"numpy {np.__version__}"]
+    parts += [solver_version(method)] if solver_version(method) else []
+    return "; ".join([*parts, platform.platform(terse=True), platform.machine()])
+
+
+def path_of(results: Path, suite: str) -> Path:
+    return results / f"search_{suite}.csv"
+
+
+def append(path: Path, records: Iterable[Record]) -> None:
+    """Write records at once, so that an interrupted run loses nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = [field.name for field in fields(Record)]
+    new = not path.exists()
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        if new:
+            writer.writeheader()
+        writer.writerows(asdict(record) for record in records)
+
+
+def read(path: Path) -> list[Record]:
+    """All records of a file; none when there is no file."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [_record(line) for line in csv.DictReader(file)]
+
+
+def _record(line: dict[str, str]) -> Record:
+    make: dict[str, Callable[[str], Any]] = {
+        "int": int,
+        "float": float,
+        "bool": lambda text: text == "True",
+        "str": str,
+    }
+    return Record(**{field.name: make[str(field.type)](line[field.name]) for field in fields(Record)})

@@ -1,0 +1,196 @@
+"""Summaries of the CSV files: every row counted, coverage beside speed, ratios of medians from one run."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+from rich.table import Table
+
+from benchmarks.methods import OURS
+from benchmarks.records import Record
+
+AGREE = 1e-6
+"""Two distances closer than this are the same."""
+
+
+@dataclass
+class Sheet:
+    """A small table of strings, for the terminal and for Markdown."""
+
+    title: str
+    columns: Sequence[str]
+    rows: list[list[str]] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    def rich(self) -> Table:
+        table = Table(title=self.title, caption="\n".join(self.notes), caption_justify="left")
+        for i, name in enumerate(self.columns):
+            table.add_column(name, justify="left" if i == 0 else "right")
+        for row in self.rows:
+            table.add_row(*row)
+        return table
+
+    def markdown(self) -> str:
+        lines = [f"### {self.title}", "", _line(self.columns), _line(["---"] + ["---:"] * (len(self.columns) - 1))]
+        lines += [_line(row) for row in self.rows]
+        return "\n".join([*lines, "", *(f"- {note}" for note in self.notes)]).rstrip() + "\n"
+
+
+def _line(cells: Iterable[str]) -> str:
+    return f"| {' | '.join(cells)} |"
+
+
+def summary(suite: str, found: list[Record]) -> list[Sheet]:
+    """The tables of a suite."""
+    if not found:
+        return []
+    match suite:
+        case "speed" | "reals":
+            return [_compared(suite, found)]
+        case "scale":
+            return [_scale(found)]
+        case "throughput":
+            return [_throughput(found)]
+        case _:
+            return [_processes(suite, found)]
+
+
+# ---------------------------------------------------------------------- ours against theirs
+
+
+def _compared(suite: str, found: list[Record]) -> Sheet:
+    sheet = Sheet(
+        f"{suite}: seconds a row, one thread",
+        ["network", "norm", "method", "rows", "solved", "median", "mean", "slowest", "alone", "ratio", "differ"],
+    )
+    ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
+    for (network, norm), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch} {r.variant}", r.norm)).items():
+        by_method = _grouped(group, lambda r: (r.method,))
+        ours = {r.row: r for r in group if r.method == OURS and r.way == "many"}
+        for (name,), mine in by_method.items():
+            many = {r.row: r for r in mine if r.way == "many"}
+            seconds = [r.seconds for r in many.values()]
+            ratio = _median(seconds) / _median([r.seconds for r in ours.values()])
+            if name != OURS and math.isfinite(ratio):
+                ratios[name, norm].append(ratio)
+            sheet.rows.append(
+                [
+                    network,
+                    norm,
+                    name,
+                    str(len(many)),
+                    _share(r.proven if name == OURS else r.solved for r in many.values()),
+                ]
+                + [_time(number) for number in (_median(seconds), _mean(seconds), max(seconds, default=math.nan))]
+                + [_time(_median([r.seconds for r in mine if r.way == "one"]))]
+                + ([""] * 2 if name == OURS else [_times(ratio), str(_differences(ours, many))])
+            )
+    for (name, norm), values in ratios.items():
+        mean = float(np.exp(np.mean(np.log(values))))
+        sheet.notes.append(
+            f"{name} / ours, {norm}: geometric mean {_times(mean)}, least {_times(min(values))} of {len(values)}"
+        )
+    sheet.notes += [
+        "solved: ours proven nearest; a MIP finished (its tolerances may leave a wider gap)",
+        "mean: the wall time of explain_many, by rows; alone: median of explain, asked about one row at a time",
+        "ratio: of the medians; time-outs count with the time they were given",
+        f"differ: rows that both finished and whose distances differ by more than {AGREE:g}",
+    ]
+    return sheet
+
+
+def _differences(ours: dict[int, Record], theirs: dict[int, Record]) -> int:
+    both = [(ours[r], theirs[r]) for r in ours if r in theirs and ours[r].solved and theirs[r].solved]
+    return sum(not (a.upper == b.upper or abs(a.upper - b.upper) <= AGREE) for a, b in both)
+
+
+# ---------------------------------------------------------------------- one method
+
+
+def _scale(found: list[Record]) -> Sheet:
+    limits = (1.0, 10.0, 60.0)
+    sheet = Sheet(
+        "scale: seconds a row, l1",
+        ["network", "method", "rows", "proven", "valid", "median", "95 %", "slowest", "nodes (median)"]
+        + [f"within {limit:g} s" for limit in limits],
+    )
+    for (name, method), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch}", r.method)).items():
+        seconds = [r.seconds for r in group]
+        sheet.rows.append(
+            [name, method, str(len(group)), _share(r.proven for r in group), _share(r.valid for r in group)]
+            + [_time(_median(seconds)), _time(float(np.quantile(seconds, 0.95))), _time(max(seconds))]
+            + [f"{_median([float(r.nodes) for r in group]):,.0f}"]
+            + [_share(r.proven and r.seconds <= limit for r in group) for limit in limits]
+        )
+    return sheet
+
+
+def _throughput(found: list[Record]) -> Sheet:
+    sheet = Sheet(
+        "throughput: answers a second, all in", ["network", "norm", "threads", "rows", "proven", "seconds", "a second"]
+    )
+    speeds: dict[int, float] = {}
+    for (name, norm, threads), group in _grouped(
+        found, lambda r: (f"{r.dataset} {r.arch} {r.variant}", r.norm, r.threads)
+    ).items():
+        wall = sum(r.batch_seconds / r.batch for r in group)
+        speeds[threads] = sum(r.proven for r in group) / wall
+        proven = _share(r.proven for r in group)
+        sheet.rows.append([name, norm, str(threads), str(len(group)), proven, f"{wall:.3f}", f"{speeds[threads]:,.0f}"])
+    if 1 in speeds and 2 in speeds:
+        sheet.notes.append(f"two threads: {speeds[2] / speeds[1]:.2f}x")
+    return sheet
+
+
+def _processes(suite: str, found: list[Record]) -> Sheet:
+    sheet = Sheet(
+        f"{suite}: one answer in a new process", ["network", "row", "way", "status", "seconds", "nodes", "peak growth"]
+    )
+    for r in found:
+        name = f"{r.dataset} {r.arch} {r.variant}"
+        sheet.rows.append(
+            [name, str(r.row), r.way, r.status, _time(r.seconds), f"{r.nodes:,}", f"{r.memory_mib:.0f} MiB"]
+        )
+    sheet.notes = [f"{r.way} {r.row}: {r.note}" for r in found]
+    return sheet
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def _grouped(found: list[Record], key: Callable[[Record], tuple]) -> dict[tuple, list[Record]]:  # type: ignore[type-arg]
+    groups: dict[tuple, list[Record]] = defaultdict(list)  # type: ignore[type-arg]
+    for record in found:
+        groups[key(record)].append(record)
+    return groups
+
+
+def _median(values: Sequence[float]) -> float:
+    return float(np.median(values)) if len(values) else math.nan
+
+
+def _mean(values: Sequence[float]) -> float:
+    return float(np.mean(values)) if len(values) else math.nan
+
+
+def _share(flags: Iterable[bool]) -> str:
+    all_flags = list(flags)
+    return f"{sum(all_flags)}/{len(all_flags)}"
+
+
+def _times(ratio: float) -> str:
+    if not math.isfinite(ratio):
+        return "-"
+    return f"{ratio:,.0f}x" if ratio >= 9.5 else f"{ratio:.1f}x"
+
+
+def _time(seconds: float) -> str:
+    if not math.isfinite(seconds):
+        return "-"
+    if seconds < 1e-3:
+        return f"{1e6 * seconds:.0f} µs"
+    return f"{1e3 * seconds:.3g} ms" if seconds < 1.0 else f"{seconds:.3g} s"

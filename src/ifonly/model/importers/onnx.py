@@ -1,0 +1,258 @@
+"""ONNX: feed-forward graphs of Gemm, MatMul, Relu and arithmetic with constants.
+
+A file is data, not code: it is parsed with a bound on its size, checked, and read node by node. Weights in other files
+are read only from the folder of the model. The original is ONNX's own reference evaluator, or onnxruntime where it is
+installed. A sigmoid or softmax at the very end is taken off: the score is the logit before it, and the
+probabilities still decide ties.
+"""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass, field
+from functools import cached_property
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import onnx
+import onnx.reference
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from ifonly.errors import FileError, ModelError, UnsupportedModel
+from ifonly.model.agreement import check_agreement
+from ifonly.model.files import check_size
+from ifonly.model.flow import Flow
+from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, Call, Final, attributes
+from ifonly.model.importers.probabilities import check_final, settled
+from ifonly.model.model import Model, Precision, class_names, describe_columns
+from ifonly.schema import Schema
+
+Floats = NDArray[np.float64]
+Value: TypeAlias = Flow | Final | NDArray[Any]
+MAX_BYTES = 2**31
+
+
+def load_onnx(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+    """An .onnx file as a Model."""
+    path = Path(path)
+    try:
+        check_size(path, MAX_BYTES)
+        content = path.read_bytes()
+    except OSError as error:
+        raise FileError(f"Cannot read the model '{path}': {error.strerror or error}.") from None
+    try:
+        proto = onnx.load_model_from_string(content)
+        if not proto.graph.node:
+            raise ValueError("it has no graph")
+    except Exception as error:
+        raise FileError(f"'{path}' is not an ONNX file, or is damaged ({error}).") from None
+    _load_external(proto, path.resolve().parent)
+    return import_onnx(proto, schema, classes=classes, regression=regression)
+
+
+def import_onnx(proto: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+    """An ONNX model that maps (rows, columns) to (rows, outputs) as a Model."""
+    if not isinstance(proto, onnx.ModelProto):
+        raise ModelError(f"An ONNX model must be an onnx.ModelProto; got {type(proto).__name__}.")
+    _check(proto)
+    reader = _Reader(proto.graph, schema)
+    value = reader.read()
+    flow, logits = value, ""
+    if isinstance(value, Final):
+        flow, logits = value.flow, value.tensor
+        check_final(value.operation, value.activation, flow.width, regression=regression)
+    assert isinstance(flow, Flow)
+    network, majorants = flow.finish()
+    return check_agreement(
+        Model(
+            network=network,
+            schema=schema,
+            original=Original(proto.SerializeToString(), schema, reader.input, logits),
+            classes=class_names(classes, network.outputs, regression=regression),
+            kind="onnx",
+            precision=reader.precision,
+            majorants=majorants,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Original:
+    """The ONNX model itself. `logits` names the tensor before its last activation, if it has one."""
+
+    content: bytes
+    schema: Schema
+    input: str
+    logits: str = ""
+
+    def __call__(self, points: Floats) -> Floats:
+        encoded = np.atleast_2d(self.schema.encode(points))
+        dtype, run = self._session
+        with np.errstate(all="ignore"):  # the evaluator takes logarithms of probabilities that are rounded to 0
+            given = run(encoded.astype(dtype))
+        outputs = [np.asarray(output, dtype=np.float64).reshape(len(encoded), -1) for output in given]
+        return settled(outputs[1], outputs[0]) if self.logits else outputs[0]
+
+    def __getstate__(self) -> dict[str, Any]:  # a session cannot travel to another process; the bytes can
+        return {name: getattr(self, name) for name in ("content", "schema", "input", "logits")}
+
+    @cached_property
+    def _session(self) -> tuple[Any, Any]:
+        """The type of the input, and a function from rows to outputs."""
+        proto = onnx.load_model_from_string(self.content)
+        dtype = FLOATS[_input(proto.graph).type.tensor_type.elem_type]
+        if self.logits:
+            kind = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
+            proto.graph.output.append(onnx.helper.make_tensor_value_info(self.logits, kind, None))
+        try:
+            runtime = importlib.import_module("onnxruntime")
+            options = runtime.SessionOptions()
+            options.intra_op_num_threads = 1  # a few rows at a time: threads cost more than they bring
+            session = runtime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
+        except Exception:  # not installed, or too old for this file
+            session = onnx.reference.ReferenceEvaluator(proto)
+        return dtype, lambda rows: session.run(None, {self.input: rows})
+
+
+# ---------------------------------------------------------------------- the file
+
+
+def _check(proto: Any) -> None:
+    for tensor in _tensors(proto.graph):
+        if tensor.data_location == onnx.TensorProto.EXTERNAL:
+            raise ModelError(
+                f"The weights of '{tensor.name}' are in another file; load the model by its path, with load_model."
+            )
+    try:
+        onnx.checker.check_model(proto)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise ModelError(f"The ONNX model is not valid: {reason}") from None
+
+
+def _tensors(graph: Any) -> list[Any]:
+    constants = [a.t for node in graph.node for a in node.attribute if a.type == onnx.AttributeProto.TENSOR]
+    return [*graph.initializer, *constants]
+
+
+def _load_external(proto: Any, folder: Path) -> None:
+    """Read weights that are stored in other files, if those are in the folder of the model."""
+    from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_tensor
+
+    for tensor in _tensors(proto.graph):
+        if tensor.data_location != onnx.TensorProto.EXTERNAL:
+            continue
+        place = Path(ExternalDataInfo(tensor).location)
+        whole = (folder / place).resolve()
+        if place.is_absolute() or not whole.is_relative_to(folder):
+            raise FileError(
+                f"The weights of '{tensor.name}' are said to be in '{place}', outside the folder of the model; "
+                f"that is not read."
+            )
+        try:
+            check_size(whole, MAX_BYTES)
+            load_external_data_for_tensor(tensor, str(folder))
+        except FileError:
+            raise
+        except Exception as error:
+            raise FileError(f"Cannot read the weights of '{tensor.name}' from '{place}': {error}") from None
+        tensor.data_location = onnx.TensorProto.DEFAULT
+        del tensor.external_data[:]
+
+
+def _input(graph: Any) -> Any:
+    stored = {tensor.name for tensor in graph.initializer}
+    inputs = [given for given in graph.input if given.name not in stored]
+    if len(inputs) != 1:
+        raise UnsupportedModel(
+            f"The ONNX model has {len(inputs)} inputs ({', '.join(given.name for given in inputs[:4])}); "
+            f"only one table of columns is supported.",
+            operation="several inputs",
+        )
+    return inputs[0]
+
+
+# ---------------------------------------------------------------------- the graph
+
+
+@dataclass
+class _Reader:
+    """Walks the graph, node by node."""
+
+    graph: Any
+    schema: Schema
+    values: dict[str, Value] = field(default_factory=dict)
+    kinds: set[str] = field(default_factory=set)
+
+    @cached_property
+    def input(self) -> str:
+        return str(_input(self.graph).name)
+
+    @property
+    def precision(self) -> Precision:
+        return "float64" if self.kinds == {"float64"} else "float32"
+
+    def read(self) -> Value:
+        tensor = _input(self.graph).type.tensor_type
+        self._note(tensor.elem_type, self.input)
+        columns = [d.dim_value for d in tensor.shape.dim[1:]]
+        if len(columns) == 1 and columns[0] not in (0, len(self.schema.columns)):
+            raise ModelError(f"The ONNX model takes {columns[0]} columns, but {describe_columns(self.schema)}.")
+        for stored in self.graph.initializer:
+            self.values[stored.name] = self._constant(stored)
+        self.values[self.input] = Flow.of(len(self.schema.columns))
+        for position, node in enumerate(self.graph.node):
+            self._node(node, node.name or f"node {position}")
+        if len(self.graph.output) != 1:
+            raise UnsupportedModel(
+                f"The ONNX model has {len(self.graph.output)} outputs "
+                f"({', '.join(o.name for o in self.graph.output[:4])}); only one table of scores is supported.",
+                operation="several outputs",
+            )
+        value = self.values[self.graph.output[0].name]
+        if not isinstance(value, Flow | Final):
+            raise ModelError(
+                f"The output '{self.graph.output[0].name}' of the ONNX model does not depend on its input."
+            )
+        return value
+
+    def _constant(self, tensor: Any) -> NDArray[Any]:
+        array = numpy_helper.to_array(tensor)
+        if array.dtype.kind == "f":
+            self._note(tensor.data_type, tensor.name)
+        return array
+
+    def _note(self, elem_type: int, name: str) -> None:
+        if elem_type not in FLOATS:
+            raise UnsupportedModel(
+                f"'{name}' of the ONNX model holds {onnx.TensorProto.DataType.Name(elem_type)} numbers; "
+                f"only FLOAT and DOUBLE are supported.",
+                operation=onnx.TensorProto.DataType.Name(elem_type),
+            )
+        self.kinds.add(FLOATS[elem_type])
+
+    def _node(self, node: Any, name: str) -> None:
+        operation = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
+        call = Call(name, operation, attributes(node), node.input[0] if node.input else "")
+        inputs = [self.values[i] if i else None for i in node.input]
+        flows = [value for value in inputs if isinstance(value, Flow | Final)]
+        handlers = HANDLERS if flows else CONSTANT
+        if operation not in handlers:
+            raise UnsupportedModel(
+                f"The operation {operation} ('{name}') of the ONNX model is not supported: only linear layers, Relu, "
+                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
+                operation=operation,
+            )
+        if any(isinstance(value, Final) for value in flows) and operation not in HARMLESS:
+            raise call.refuse("follows a sigmoid or softmax, which may only come last")
+        if operation == "Cast" and flows:
+            self._note(call.given["to"], name)
+        try:
+            result = handlers[operation](call, *inputs)
+        except (TypeError, AttributeError, IndexError, KeyError) as error:
+            raise call.refuse(f"is used in a way that is not supported ({error})") from None
+        if isinstance(result, np.ndarray) and result.dtype == np.float16:
+            raise call.refuse("computes in float16")
+        self.values[node.output[0]] = result

@@ -1,0 +1,239 @@
+"""ONNX's operations, each as a step of the flow; a second, shorter list for what is computed from constants alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+import onnx
+from numpy.typing import NDArray
+from onnx import numpy_helper
+
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.flow import Flow
+
+FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
+Array = NDArray[Any]
+
+
+@dataclass(frozen=True)
+class Final:
+    """The value of an activation that may only stand at the end; `tensor` is what it was given."""
+
+    flow: Flow
+    tensor: str
+    activation: Literal["sigmoid", "softmax"]
+    operation: str
+
+    @property
+    def width(self) -> int:
+        return self.flow.width
+
+
+@dataclass(frozen=True)
+class Call:
+    """Which node this is: its name, operation, attributes, and the name of its first input."""
+
+    name: str
+    operation: str
+    given: dict[str, Any]
+    source: str
+
+    def refuse(self, why: str) -> UnsupportedModel:
+        return UnsupportedModel(
+            f"The operation {self.operation} ('{self.name}') of the ONNX model {why}.", operation=self.operation
+        )
+
+
+def attributes(node: Any) -> dict[str, Any]:
+    return {attribute.name: onnx.helper.get_attribute_value(attribute) for attribute in node.attribute}
+
+
+# ---------------------------------------------------------------------- with values of the row
+
+
+def _gemm(call: Call, a: Any, b: Any, c: Any = None) -> Flow:
+    if not isinstance(a, Flow) or isinstance(b, Flow) or isinstance(c, Flow) or call.given.get("transA", 0):
+        raise call.refuse("multiplies from the left, or two values of the row")
+    weight = call.given.get("alpha", 1.0) * np.float64(b if call.given.get("transB", 0) else b.T)
+    bias = None if c is None else call.given.get("beta", 1.0) * np.ravel(np.float64(c))
+    return a.linear(weight, bias, name=call.name)
+
+
+def _matmul(call: Call, a: Any, b: Any) -> Flow:
+    if not isinstance(a, Flow) or isinstance(b, Flow):
+        raise call.refuse("multiplies from the left, or two values of the row")
+    return a.linear(np.reshape(b, (len(b), -1)).T, name=call.name)
+
+
+def _relu(call: Call, x: Flow) -> Flow:
+    return x.relu()
+
+
+def _add(call: Call, *terms: Any) -> Flow:
+    flows = [term for term in terms if isinstance(term, Flow)]
+    total = flows[0]
+    for flow in flows[1:]:
+        total = total.plus(flow, name=call.name)
+    for term in terms:
+        if not isinstance(term, Flow):
+            total = total.scale(1.0, term, name=call.name)
+    return total
+
+
+def _subtract(call: Call, a: Any, b: Any) -> Flow:
+    if isinstance(b, Flow):
+        return _add(call, a, b.scale(-1.0, name=call.name))
+    return _add(call, a, -b)
+
+
+def _multiply(call: Call, a: Any, b: Any) -> Flow:
+    if isinstance(a, Flow) and isinstance(b, Flow):
+        raise call.refuse("multiplies two values of the row")
+    return a.scale(b, name=call.name) if isinstance(a, Flow) else b.scale(a, name=call.name)
+
+
+def _divide(call: Call, a: Any, b: Any) -> Flow:
+    if isinstance(b, Flow):
+        raise call.refuse("divides by a value of the row")
+    with np.errstate(divide="ignore"):
+        return a.scale(1.0 / np.float64(b), name=call.name)
+
+
+def _negative(call: Call, x: Flow) -> Flow:
+    return x.scale(-1.0, name=call.name)
+
+
+def _batch_normalization(call: Call, x: Flow, factor: Array, shift: Array, mean: Array, variance: Array) -> Flow:
+    if call.given.get("training_mode", 0):
+        raise call.refuse("normalises by the other rows of a batch (training mode)")
+    if len(mean) != x.width:
+        raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {x.width}.")
+    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", 1e-5))
+    size = np.abs(mean * scale) + np.abs(shift)
+    return x.scale(scale, shift - mean * scale, name=call.name, size_shift=size)
+
+
+def _concat(call: Call, *parts: Any) -> Flow:
+    if call.given["axis"] not in (1, -1) or not all(isinstance(part, Flow) for part in parts):
+        raise call.refuse("joins rows, or joins them with constants")
+    return parts[0].joined(parts[1:], name=call.name) if len(parts) > 1 else parts[0]
+
+
+def _same(call: Call, x: Any, *others: Any) -> Any:
+    return x
+
+
+def _dropout(call: Call, x: Any, ratio: Any = None, training: Any = None) -> Any:
+    if training is not None and bool(np.ravel(training)[0]):
+        raise call.refuse("drops values (training mode)")
+    return x
+
+
+def _flatten(call: Call, x: Any) -> Any:
+    if call.given.get("axis", 1) not in (1, -1) and x.width != 1:
+        raise call.refuse("mixes rows with one another")
+    return x
+
+
+def _reshape(call: Call, x: Any, shape: Any = None) -> Any:
+    """To (rows, width) or, for one value a row, to anything that keeps the rows."""
+    sizes = np.ravel(call.given.get("shape", []) if shape is None else shape).tolist()
+    one = x.width == 1 and len(sizes) <= 2
+    if not one and not (len(sizes) == 2 and sizes[0] in (0, -1) and sizes[1] in (-1, 0, x.width)):
+        raise call.refuse(f"changes the shape of the table to {sizes}")
+    return x
+
+
+def _squeeze(call: Call, x: Any, axes: Any = None) -> Any:
+    listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
+    if x.width != 1 or any(axis not in (1, -1) for axis in listed):
+        raise call.refuse("removes a dimension that may hold rows")
+    return x
+
+
+def _sigmoid(call: Call, x: Flow) -> Final:
+    return Final(x, call.source, "sigmoid", call.operation)
+
+
+def _softmax(call: Call, x: Flow) -> Final:
+    if call.given.get("axis", -1) not in (1, -1):
+        raise call.refuse("compares rows with one another")
+    return Final(x, call.source, "softmax", call.operation)
+
+
+HARMLESS = ("Identity", "Dropout", "Flatten", "Reshape", "Squeeze", "Cast")
+
+HANDLERS: dict[str, Callable[..., Any]] = {
+    "Gemm": _gemm,
+    "MatMul": _matmul,
+    "Relu": _relu,
+    "Add": _add,
+    "Sum": _add,
+    "Sub": _subtract,
+    "Mul": _multiply,
+    "Div": _divide,
+    "Neg": _negative,
+    "BatchNormalization": _batch_normalization,
+    "Concat": _concat,
+    "Identity": _same,
+    "Cast": _same,
+    "Dropout": _dropout,
+    "Flatten": _flatten,
+    "Reshape": _reshape,
+    "Squeeze": _squeeze,
+    "Sigmoid": _sigmoid,
+    "Softmax": _softmax,
+    "LogSoftmax": _softmax,
+}
+
+
+# ---------------------------------------------------------------------- with constants alone
+
+
+def _constant(call: Call) -> Array:
+    if "value" in call.given:
+        return numpy_helper.to_array(call.given["value"])
+    for name, dtype in (
+        ("value_float", np.float32),
+        ("value_floats", np.float32),
+        ("value_int", np.int64),
+        ("value_ints", np.int64),
+    ):
+        if name in call.given:
+            return np.array(call.given[name], dtype=dtype)
+    raise call.refuse("holds something other than numbers")
+
+
+def _transpose(call: Call, x: Array) -> Array:
+    return np.transpose(x, call.given.get("perm"))
+
+
+def _cast(call: Call, x: Array) -> Array:
+    return x.astype(onnx.helper.tensor_dtype_to_np_dtype(call.given["to"]))
+
+
+def _constant_reshape(call: Call, x: Array, shape: Array) -> Array:
+    return np.reshape(x, np.ravel(shape).tolist())
+
+
+def _constant_squeeze(call: Call, x: Array, axes: Any = None) -> Array:
+    listed = call.given.get("axes") if axes is None else np.ravel(axes).tolist()
+    return np.squeeze(x, None if listed is None else tuple(listed))
+
+
+def _unsqueeze(call: Call, x: Array, axes: Any = None) -> Array:
+    return np.expand_dims(x, tuple(call.given.get("axes", ()) if axes is None else np.ravel(axes).tolist()))
+
+
+CONSTANT: dict[str, Callable[..., Any]] = {
+    "Constant": _constant,
+    "Identity": _same,
+    "Transpose": _transpose,
+    "Cast": _cast,
+    "Reshape": _constant_reshape,
+    "Squeeze": _constant_squeeze,
+    "Unsqueeze": _unsqueeze,
+}

@@ -1,0 +1,221 @@
+"""torch: feed-forward modules of linear layers and ReLU, read from the graph that torch.fx traces.
+
+The module is copied (so that its training state and its hooks stay as they are, and later training does not change an
+imported model), put into evaluation mode and traced; each operation then becomes a step of the flow. A sigmoid or
+softmax at the very end is taken off: the score is the logit before it, and the probabilities still decide ties.
+"""
+
+from __future__ import annotations
+
+import copy
+import operator
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import fx, nn
+
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.agreement import check_agreement
+from ifonly.model.flow import Flow
+from ifonly.model.importers.probabilities import check_final, settled
+from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, Call, Final, Value, flat
+from ifonly.model.model import Model, Precision, class_names
+from ifonly.schema import Schema
+
+Floats = NDArray[np.float64]
+
+
+def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+    """A torch module that maps (rows, columns) to (rows, outputs) as a Model."""
+    if isinstance(module, torch.jit.ScriptModule):
+        raise UnsupportedModel(
+            "A TorchScript module cannot be traced; import the torch module that it was made from.",
+            operation="ScriptModule",
+        )
+    if not isinstance(module, nn.Module):
+        raise ModelError(f"A torch model must be a torch.nn.Module; got {type(module).__name__}.")
+    module = _copied(module)
+    precision = _precision(module)
+    graph = _traced(module)
+    value, node = _Reader(module, schema).read(graph)
+    flow = value.flow if isinstance(value, Final) else value
+    if isinstance(value, Final):
+        check_final(value.operation, value.activation, flow.width, regression=regression)
+    before = _before(module, graph, node) if isinstance(value, Final) else None
+    network, majorants = flow.finish()
+    names = class_names(classes, network.outputs, regression=regression)
+    return check_agreement(
+        Model(
+            network=network,
+            schema=schema,
+            original=Original(module, schema, precision, before),
+            classes=names,
+            kind=f"torch {type(module).__name__}",
+            precision=precision,
+            majorants=majorants,
+        )
+    )
+
+
+@dataclass(frozen=True)
+class Original:
+    """The user's own module, in evaluation mode. `before` gives the logits when the module gives probabilities."""
+
+    module: nn.Module
+    schema: Schema
+    precision: Precision
+    before: Any = None
+
+    def __call__(self, points: Floats) -> Floats:
+        encoded = np.atleast_2d(self.schema.encode(points))
+        with torch.no_grad():
+            rows = torch.from_numpy(encoded).to(getattr(torch, self.precision))
+            given = self._numbers(self.module(rows), len(encoded))
+            if self.before is None:
+                return given
+            return settled(self._numbers(self.before(rows), len(encoded)), given)
+
+    @staticmethod
+    def _numbers(output: Any, rows: int) -> Floats:
+        return np.asarray(output.to(torch.float64).numpy()).reshape(rows, -1)
+
+
+# ---------------------------------------------------------------------- the graph
+
+
+def _copied(module: nn.Module) -> nn.Module:
+    """A copy on the CPU, in evaluation mode, that the user's own later training does not touch."""
+    try:
+        return copy.deepcopy(module).cpu().eval()
+    except Exception as error:
+        raise ModelError(f"The module {type(module).__name__} cannot be copied: {error}") from None
+
+
+def _precision(module: nn.Module) -> Precision:
+    tensors = [*module.parameters(), *(b for b in module.buffers() if b.is_floating_point())]
+    dtypes = {str(tensor.dtype).removeprefix("torch.") for tensor in tensors}
+    for dtype in sorted(dtypes):
+        if dtype not in ("float32", "float64"):
+            raise UnsupportedModel(
+                f"The module computes in {dtype}, which is not supported; convert it with .float() or .double().",
+                operation=dtype,
+            )
+    if len(dtypes) > 1:
+        raise ModelError("The module mixes float32 and float64; convert it with .float() or .double().")
+    return "float64" if dtypes == {"float64"} else "float32"
+
+
+def _traced(module: nn.Module) -> fx.Graph:
+    try:
+        return fx.Tracer().trace(module)
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0]
+        raise UnsupportedModel(
+            f"The module {type(module).__name__} cannot be traced by torch.fx ({reason}); "
+            f"its forward must be a fixed sequence of operations.",
+            operation=type(module).__name__,
+        ) from None
+
+
+def _before(module: nn.Module, graph: fx.Graph, node: fx.Node) -> fx.GraphModule:
+    """The module up to the input of its last activation."""
+    shorter = fx.Graph()
+    copies: dict[fx.Node, fx.Node] = {}
+    for old in graph.nodes:  # each comes after what it reads
+        copies[old] = shorter.node_copy(old, lambda n: copies[n])
+        if old is node:
+            break
+    shorter.output(copies[node])
+    return fx.GraphModule(module, shorter)
+
+
+@dataclass
+class _Reader:
+    """Walks the graph, operation by operation."""
+
+    module: nn.Module
+    schema: Schema
+    values: dict[fx.Node, Value] = field(default_factory=dict)
+
+    def read(self, graph: fx.Graph) -> tuple[Flow | Final, fx.Node]:
+        """The output, and the node whose value it is before a last activation."""
+        for node in graph.nodes:
+            if node.op == "placeholder":
+                self._input(node)
+            elif node.op == "output":
+                return self._output(node)
+            elif node.op == "get_attr":
+                self.values[node] = operator.attrgetter(str(node.target))(self.module)
+            else:
+                self.values[node] = self._call(node)
+        raise ModelError("The module has no output.")
+
+    def _input(self, node: fx.Node) -> None:
+        if any(isinstance(value, Flow) for value in self.values.values()):
+            if not node.args:
+                raise UnsupportedModel(
+                    f"The module takes a second input '{node.target}'; only one table of columns is supported.",
+                    operation=str(node.target),
+                )
+            self.values[node] = node.args[0]  # an optional argument: its default
+        else:
+            self.values[node] = Flow.of(len(self.schema.columns))
+
+    def _output(self, node: fx.Node) -> tuple[Flow | Final, fx.Node]:
+        returned = node.args[0]
+        value = self.values.get(returned) if isinstance(returned, fx.Node) else None
+        if isinstance(value, Final):
+            return value, value.node
+        if not isinstance(value, Flow) or not isinstance(returned, fx.Node):
+            raise UnsupportedModel("The module must return one tensor of scores.", operation="output")
+        return value, returned
+
+    def _call(self, node: fx.Node) -> Value:
+        args = fx.node.map_arg(node.args, lambda n: self.values[n])
+        kwargs = fx.node.map_arg(node.kwargs, lambda n: self.values[n])
+        if node.op != "call_module" and not any(isinstance(a, Flow | Final) for a in flat((*args, *kwargs.values()))):
+            return self._constant(node, args, kwargs)
+        name, handler, operation = str(node.name), None, ""
+        if node.op == "call_module":
+            child = self.module.get_submodule(str(node.target))
+            name, operation = str(node.target), type(child).__name__
+            handler = next((MODULES[c] for c in type(child).__mro__ if c in MODULES), None)
+            args = (child, *args)
+        elif node.op == "call_function":
+            handler, operation = FUNCTIONS.get(node.target), getattr(node.target, "__name__", str(node.target))
+        else:
+            handler, operation = METHODS.get(str(node.target)), str(node.target)
+        if handler is None:
+            raise UnsupportedModel(
+                f"The operation {operation} ('{name}') of the torch module is not supported: only linear layers, ReLU, "
+                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
+                operation=operation,
+            )
+        if any(isinstance(arg, Final) for arg in flat(args)) and handler not in HARMLESS:
+            raise UnsupportedModel(
+                f"The operation {operation} ('{name}') follows a sigmoid or softmax, which may only come last.",
+                operation=operation,
+            )
+        try:
+            return handler(Call(node, name, operation), *args, **kwargs)
+        except (TypeError, AttributeError, IndexError) as error:
+            raise UnsupportedModel(
+                f"The operation {operation} ('{name}') is used in a way that is not supported ({error}).",
+                operation=operation,
+            ) from None
+
+    def _constant(self, node: fx.Node, args: Any, kwargs: Any) -> Value:
+        """What the module computes from its own weights alone is computed."""
+        try:
+            with torch.no_grad():
+                if node.op == "call_function" and callable(node.target):
+                    return node.target(*args, **kwargs)
+                return getattr(args[0], str(node.target))(*args[1:], **kwargs)
+        except Exception as error:
+            raise UnsupportedModel(
+                f"The operation {node.target} ('{node.name}') of the torch module is not supported ({error}).",
+                operation=str(node.target),
+            ) from None

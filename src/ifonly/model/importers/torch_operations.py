@@ -1,0 +1,305 @@
+"""torch's operations, each as a step of the flow: modules, functions and tensor methods by their own names.
+
+A handler takes a `Call` (which operation this is, for messages) and the operation's own arguments, where the values
+that depend on the row are flows. Tables at the end say which operation has which handler.
+"""
+
+from __future__ import annotations
+
+import builtins
+import operator
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import fx, nn
+
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.flow import Flow
+
+Floats = NDArray[np.float64]
+Value: TypeAlias = Any  # a Flow, a Final, ROWS, a tensor, or a plain Python constant
+
+
+class Rows:
+    """The number of rows of the table, which nothing may depend on."""
+
+
+ROWS = Rows()
+
+
+@dataclass(frozen=True)
+class Final:
+    """The value of an activation that may only stand at the end."""
+
+    flow: Flow
+    node: fx.Node
+    activation: Literal["sigmoid", "softmax"]
+    operation: str
+
+
+@dataclass(frozen=True)
+class Call:
+    """Which operation this is, for messages."""
+
+    node: fx.Node
+    name: str
+    operation: str
+
+    def refuse(self, why: str) -> UnsupportedModel:
+        return UnsupportedModel(
+            f"The operation {self.operation} ('{self.name}') of the torch module {why}.", operation=self.operation
+        )
+
+
+def _number(value: Any) -> Floats:
+    if isinstance(value, torch.Tensor):
+        return value.detach().to(torch.float64).numpy()
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        raise TypeError(f"{type(value).__name__} is not a number")
+    return np.array(float(value))
+
+
+def _same(call: Call, value: Value, *args: Any, **kwargs: Any) -> Value:
+    return value
+
+
+def _same_module(call: Call, module: nn.Module, value: Value) -> Value:
+    return value
+
+
+def _dropout(call: Call, value: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
+    if training:
+        raise call.refuse("drops values also in evaluation mode (training=True)")
+    return value
+
+
+def _flatten_module(call: Call, module: nn.Flatten, value: Value) -> Value:
+    return _flatten(call, value, module.start_dim, module.end_dim)
+
+
+def _flatten(call: Call, value: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
+    if start_dim not in (1, -1) and _width(value) != 1:
+        raise call.refuse("mixes rows with one another")
+    return value
+
+
+def _size(call: Call, value: Value, dim: int | None = None) -> Any:
+    sizes = (ROWS, _width(value))
+    return sizes if dim is None else sizes[dim]
+
+
+def _attribute(call: Call, value: Value, name: str) -> Any:
+    if name != "shape":
+        raise call.refuse(f"reads the attribute '{name}'")
+    return _size(call, value)
+
+
+def _reshape(call: Call, value: Value, *shape: Any) -> Value:
+    """To (rows, width) or, for one value a row, to anything that keeps the rows."""
+    sizes = flat(shape)
+    one = _width(value) == 1 and len(sizes) <= 2
+    if not one and not (len(sizes) == 2 and sizes[0] in (ROWS, -1) and sizes[1] in (-1, _width(value))):
+        raise call.refuse("changes the shape of the table")
+    return value
+
+
+def _squeeze(call: Call, value: Value, dim: int | None = None) -> Value:
+    if _width(value) != 1 and dim not in (1, -1):
+        raise call.refuse("removes a dimension that may hold rows")
+    return value
+
+
+def _width(value: Value) -> int:
+    return value.flow.width if isinstance(value, Final) else value.width
+
+
+def _linear_module(call: Call, module: nn.Linear, flow: Flow) -> Flow:
+    return _linear(call, flow, module.weight, module.bias)
+
+
+def _linear(call: Call, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
+    return input.linear(_number(weight), None if bias is None else _number(bias), name=call.name)
+
+
+def _matmul(call: Call, flow: Flow, weight: Any) -> Flow:
+    if not isinstance(flow, Flow) or isinstance(weight, Flow):
+        raise call.refuse("multiplies two values of the row, or from the left")
+    return flow.linear(_number(weight).T, name=call.name)
+
+
+def _addmm(call: Call, bias: Any, flow: Flow, weight: Any, *, beta: float = 1, alpha: float = 1) -> Flow:
+    return flow.linear(alpha * _number(weight).T, beta * np.ravel(_number(bias)), name=call.name)
+
+
+def _relu_module(call: Call, module: nn.Module, flow: Flow) -> Flow:
+    return flow.relu()
+
+
+def _relu(call: Call, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return input.relu()
+
+
+def _batch_norm(call: Call, module: nn.BatchNorm1d, flow: Flow) -> Flow:
+    if module.running_mean is None or module.running_var is None:
+        raise call.refuse("normalises by the other rows of a batch (it has no running statistics)")
+    mean, deviation = _number(module.running_mean), np.sqrt(_number(module.running_var) + module.eps)
+    factor = (_number(module.weight) if module.affine else 1.0) / deviation
+    shift = _number(module.bias) if module.affine else np.zeros_like(mean)
+    if len(mean) != flow.width:
+        raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {flow.width}.")
+    size = np.abs(mean * factor) + np.abs(shift)
+    return flow.scale(factor, shift - mean * factor, name=call.name, size_shift=size)
+
+
+def _add(call: Call, a: Any, b: Any, *, alpha: float = 1) -> Flow:
+    if isinstance(a, Flow) and isinstance(b, Flow):
+        return a.plus(b.scale(alpha, name=call.name) if alpha != 1 else b, name=call.name)
+    if isinstance(a, Flow):
+        return a.scale(1.0, alpha * _number(b), name=call.name)
+    return b.scale(alpha, _number(a), name=call.name)
+
+
+def _subtract(call: Call, a: Any, b: Any, *, alpha: float = 1) -> Flow:
+    return _add(call, a, b, alpha=-alpha)
+
+
+def _negative(call: Call, flow: Flow) -> Flow:
+    return flow.scale(-1.0, name=call.name)
+
+
+def _multiply(call: Call, a: Any, b: Any) -> Flow:
+    if isinstance(a, Flow) and isinstance(b, Flow):
+        raise call.refuse("multiplies two values of the row")
+    return a.scale(_number(b), name=call.name) if isinstance(a, Flow) else b.scale(_number(a), name=call.name)
+
+
+def _divide(call: Call, a: Any, b: Any) -> Flow:
+    if isinstance(b, Flow):
+        raise call.refuse("divides by a value of the row")
+    return a.scale(1.0 / _number(b), name=call.name)
+
+
+def _concatenate(call: Call, tensors: Sequence[Flow], dim: int = 0) -> Flow:
+    if dim not in (1, -1) or not all(isinstance(tensor, Flow) for tensor in tensors):
+        raise call.refuse("joins rows, or joins them with constants")
+    return tensors[0].joined(tensors[1:], name=call.name) if len(tensors) > 1 else tensors[0]
+
+
+def _select(call: Call, flow: Flow, index: Any) -> Flow:
+    """x[:, i], x[:, a:b], x[:, [i, j]]."""
+    if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis):
+        raise call.refuse("selects rows")
+    chosen = np.atleast_1d(np.arange(flow.width)[index[1]])
+    return flow.pick(chosen.tolist(), name=call.name)
+
+
+def _sigmoid(call: Call, value: Flow) -> Final:
+    return Final(value, _argument(call), "sigmoid", call.operation)
+
+
+def _sigmoid_module(call: Call, module: nn.Module, value: Flow) -> Final:
+    return Final(value, _argument(call), "sigmoid", call.operation)
+
+
+def _softmax(call: Call, value: Flow, dim: int | None = None, **kwargs: Any) -> Final:
+    if dim not in (1, -1, None):
+        raise call.refuse("compares rows with one another")
+    return Final(value, _argument(call), "softmax", call.operation)
+
+
+def _softmax_module(call: Call, module: nn.Softmax, value: Flow) -> Final:
+    return _softmax(call, value, module.dim)
+
+
+def _argument(call: Call) -> fx.Node:
+    return call.node.all_input_nodes[0]
+
+
+def flat(args: Any) -> list[Any]:
+    """Arguments, with lists and tuples among them opened."""
+    return [item for arg in args for item in (arg if isinstance(arg, list | tuple) else [arg])]
+
+
+HARMLESS: tuple[Callable[..., Any], ...] = (
+    _same,
+    _same_module,
+    _flatten,
+    _flatten_module,
+    _reshape,
+    _squeeze,
+    _size,
+    _attribute,
+)
+
+MODULES: dict[type, Callable[..., Any]] = {
+    nn.Linear: _linear_module,
+    nn.ReLU: _relu_module,
+    nn.BatchNorm1d: _batch_norm,
+    nn.Dropout: _same_module,
+    nn.AlphaDropout: _same_module,
+    nn.Identity: _same_module,
+    nn.Flatten: _flatten_module,
+    nn.Sigmoid: _sigmoid_module,
+    nn.Softmax: _softmax_module,
+    nn.LogSoftmax: _softmax_module,
+}
+
+FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    nn.functional.linear: _linear,
+    nn.functional.relu: _relu,
+    nn.functional.dropout: _dropout,
+    nn.functional.sigmoid: _sigmoid,
+    nn.functional.softmax: _softmax,
+    nn.functional.log_softmax: _softmax,
+    torch.relu: _relu,
+    torch.sigmoid: _sigmoid,
+    torch.softmax: _softmax,
+    torch.log_softmax: _softmax,
+    torch.flatten: _flatten,
+    torch.squeeze: _squeeze,
+    torch.reshape: _reshape,
+    torch.matmul: _matmul,
+    torch.mm: _matmul,
+    torch.addmm: _addmm,
+    torch.cat: _concatenate,
+    torch.concat: _concatenate,
+    torch.add: _add,
+    torch.sub: _subtract,
+    torch.mul: _multiply,
+    torch.div: _divide,
+    torch.neg: _negative,
+    operator.add: _add,
+    operator.sub: _subtract,
+    operator.mul: _multiply,
+    operator.truediv: _divide,
+    operator.neg: _negative,
+    operator.matmul: _matmul,
+    operator.getitem: _select,
+    builtins.getattr: _attribute,
+}
+
+METHODS: dict[str, Callable[..., Any]] = {
+    "relu": _relu,
+    "sigmoid": _sigmoid,
+    "softmax": _softmax,
+    "log_softmax": _softmax,
+    "flatten": _flatten,
+    "squeeze": _squeeze,
+    "size": _size,
+    "view": _reshape,
+    "reshape": _reshape,
+    "matmul": _matmul,
+    "mm": _matmul,
+    "add": _add,
+    "sub": _subtract,
+    "mul": _multiply,
+    "div": _divide,
+    "neg": _negative,
+    "contiguous": _same,
+    "detach": _same,
+    "clone": _same,
+}

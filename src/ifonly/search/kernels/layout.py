@@ -1,0 +1,142 @@
+"""Where things stand in the kernels' arrays.
+
+A kernel that takes fifty arrays compiles fifty times slower than one that takes five, so buffers of one shape share a
+two-dimensional array and are named by their row: `F[UP, k]` is how far item k can go up.
+"""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+_FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+"""Sums may be reassociated and fused (the error bounds hold for any order); NaN and infinity keep their meaning."""
+INNER = {**_FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For kernels that only kernels call. They are not cached: a cached caller holds its callees."""
+OUTER = {**_FAST, "cache": True}
+"""For kernels that Python calls. They must close over `SOURCES`, which makes the cache follow every kernel file."""
+
+SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
+"""A fingerprint of all kernel files. numba looks only at the file of the function that it caches."""
+
+ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
+"""How costs become a distance: their sum, the root of their sum, their maximum."""
+REAL, INTEGER, CHOICE = 0, 1, 2
+"""Kinds of feature. Numbers are searched as changes from the factual: reals in their own unit, integers in steps."""
+DONE, SLICE, MEMORY = 0, 1, 2
+"""Why the search returned: finished, the slice of nodes is used up, the pool of nodes is full."""
+
+# ---- Pack.index (int64 rows)
+KIND, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
+# ---- Pack.price (float64 rows, one entry a feature)
+RATE, JUMP = 0, 1
+# ---- Person.need (float64 rows, one entry a condition)
+LOW, HIGH, AIM = 0, 1, 2
+
+# ---- Scratch.F (float64 rows): per item of the node
+UP, DOWN, ITEM_RATE, ITEM_JUMP, OFFSET, GAIN, RATIO, TAKE, TAKE_BEST, SCORE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+BASE, X = 10, 11
+"""Per feature: the node's cheapest corner, and the point under consideration."""
+COLUMN_COST, PLANE, PLANE_BEST, Y = 12, 13, 14, 15
+"""Per compact column."""
+NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
+"""Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers."""
+FLOAT_ROWS = 24
+
+# ---- Scratch.I (int64 rows)
+FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
+INT_ROWS = 5
+
+# ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
+REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE, CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
+PROGRAM_FLOATS = 11
+LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 4, 5, 6
+PROGRAM_INTS = 7
+
+# ---- Tree.number, Tree.count, Tree.num (rows), Tree.idx (rows)
+LOWER, RADIUS, BEST, RESIDUAL = 0, 1, 2, 3
+HEAP_SIZE, USED, NODES, PHASES, LOGGED, ROWS = 0, 1, 2, 3, 4, 5
+BOUND, SPLIT_VALUE = 0, 1
+SPLIT, HEAP, FREE, NAME, PARENT = 0, 1, 2, 3, 4
+
+
+class Pack(NamedTuple):
+    """A question: the same for all people."""
+
+    norm: int
+    layers: int
+    gap: float
+    relative_gap: float
+    index: Ints
+    price: Floats
+    weights: Floats
+    biases: Floats
+    first: Floats
+    """The first layer over unrolled columns."""
+
+
+class Person(NamedTuple):
+    """One person: first layer at the factual, box of changes, allowed options and their costs, the factual's options."""
+
+    z: Floats
+    box: Floats
+    mask: Bytes
+    cost: Floats
+    option: Ints
+    slack: Floats
+    """What is added to every computed bound, one number a neuron (outputs last)."""
+    need: Floats
+
+
+class People(NamedTuple):
+    """Many people: the fields of `Person` with one more dimension in front."""
+
+    z: Floats
+    box: Floats
+    mask: Bytes
+    cost: Floats
+    option: Ints
+    slack: Floats
+    need: Floats
+
+
+class Scratch(NamedTuple):
+    """Buffers of one thread."""
+
+    F: Floats
+    I: Ints  # noqa: E741  (the integer twin of F)
+    Wc: Floats
+    LF: Floats
+    LI: Ints
+    T: Floats
+    A: Floats
+    B: Bytes
+    """(row, neuron): the slopes that made each row; empty when no records are kept."""
+
+
+class Tree(NamedTuple):
+    """Nodes (a pool of boxes with their ReLU bounds), the heap of open ones, the best point and the counters."""
+
+    box: Floats
+    """(node, 2, feature): lower and upper ends of the changes."""
+    mask: Bytes
+    z: Floats
+    """(node, 2, neuron): lower and upper bounds of the pre-activations."""
+    side: Bytes
+    """(node, neuron): ReLUs that were split on the way: 0 no, 1 active, 2 inactive."""
+    num: Floats
+    idx: Ints
+    """SPLIT is the feature to split next, or -2 - h for the ReLU of hidden neuron h."""
+    best: Floats
+    number: Floats
+    count: Ints
+    log: Floats
+    """Records of closed and split nodes, for proofs; empty when none are wanted."""

@@ -1,0 +1,182 @@
+"""The network inside a node: forward pass, backward planes, bounds of the pre-activations over box and ball."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from ifonly.search.kernels.closed_forms import item_gains, most_gain
+from ifonly.search.kernels.layout import (
+    ACT,
+    ALPHA,
+    BIAS_AT,
+    CHOICE,
+    FIRST,
+    INNER,
+    KIND,
+    NU,
+    OUT,
+    PLANE,
+    SIZES,
+    START,
+    V,
+    WEIGHT_AT,
+    X,
+    Y,
+    ZC,
+)
+
+
+@njit(**INNER)
+def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
+    """An upper plane over compact columns for  constant + V . relu(z_layer)  by backward substitution, into PLANE.
+
+    An unstable ReLU with a positive coefficient is replaced by its chord u (z - l) / (u - l), one with a negative coefficient
+    by slope * z. With `exact` the slopes are the pattern itself (1 active, 0 inactive) and the plane is the network's own
+    linear piece. V is used up; NU keeps the coefficient that each ReLU had. Returns the plane's constant.
+    """
+    index, weights, biases = pack.index, pack.weights, pack.biases
+    v, nu, a, zc = F[V], F[NU], F[PLANE], F[ZC]
+    while True:
+        at = index[BIAS_AT, layer]
+        n = index[SIZES, layer + 1]
+        for j in range(n):
+            h = at + j
+            c = v[j]
+            nu[h] = c
+            if c == 0.0:
+                continue
+            if exact != 0:
+                v[j] = c * slope[h]
+            elif zl[h] >= 0.0:
+                pass
+            elif zu[h] <= 0.0:
+                v[j] = 0.0
+            elif c > 0.0:
+                s = c * zu[h] / (zu[h] - zl[h])
+                v[j] = s
+                constant -= s * zl[h]
+            else:
+                v[j] = c * slope[h]
+        if layer == 0:
+            for t in range(width):
+                a[t] = 0.0
+            for j in range(n):
+                c = v[j]
+                if c != 0.0:
+                    constant += c * zc[j]
+                    for t in range(width):
+                        a[t] += c * Wc[j, t]
+            return constant
+        m = index[SIZES, layer]
+        w = index[WEIGHT_AT, layer]
+        below = index[BIAS_AT, layer - 1]  # the coefficients of the layer below are built in the place of their NU
+        for t in range(m):
+            nu[below + t] = 0.0
+        for j in range(n):
+            c = v[j]
+            if c != 0.0:
+                constant += c * biases[at + j]
+                for t in range(m):
+                    nu[below + t] += c * weights[w + j * m + t]
+        for t in range(m):
+            v[t] = nu[below + t]
+        layer -= 1
+
+
+@njit(**INNER)
+def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
+    """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last layer."""
+    m = pack.index[SIZES, layer]
+    if layer == 0:
+        for t in range(width):
+            F[PLANE, t] = sign * Wc[i, t]
+        return sign * F[ZC, i]
+    w = pack.index[WEIGHT_AT, layer] + i * m
+    for t in range(m):
+        F[V, t] = sign * pack.weights[w + t]
+    bias = sign * pack.biases[pack.index[BIAS_AT, layer] + i]
+    return descend(pack, layer - 1, bias, zl, zu, slope, exact, width, F, Wc)
+
+
+@njit(**INNER)
+def bound_hidden(pack, slack, zl, zu, budget, items, F, I, Wc):
+    """Tighten zl and zu (in place) for every ReLU that is still unstable, layer by layer; returns how many remain so."""
+    norm = pack.norm
+    width = I[FIRST, items]
+    a, alpha = F[PLANE], F[ALPHA]
+    unstable = 0
+    for layer in range(pack.layers - 1):
+        at = pack.index[BIAS_AT, layer]
+        for i in range(pack.index[SIZES, layer + 1]):
+            h = at + i
+            if zl[h] >= 0.0 or zu[h] <= 0.0:
+                continue
+            for side in range(2):
+                sign = 1.0 - 2.0 * side
+                high = slack[h] + neuron_plane(pack, layer, i, sign, zl, zu, alpha, side * 0, width, F, Wc)
+                total = item_gains(a, 1.0, norm, items, F, I)
+                if high + total > 0.0:
+                    total = most_gain(norm, items, budget, total, F, I)
+                high += total
+                if side == 0:
+                    zu[h] = min(zu[h], high)
+                    if zu[h] <= 0.0:
+                        break
+                else:
+                    zl[h] = max(zl[h], -high)
+            if zl[h] < 0.0 < zu[h]:
+                alpha[h] = 1.0 if zu[h] > -zl[h] else 0.0
+                unstable += 1
+    return unstable
+
+
+@njit(**INNER)
+def forward(pack, person, F):
+    """Scores of the point X: fills the pre-activations ACT and the conditions' values OUT."""
+    index, first = pack.index, pack.first
+    x = F[X]
+    out = F[OUT] if pack.layers == 1 else F[ACT]
+    n = index[SIZES, 1]
+    for i in range(n):
+        out[i] = person.z[i]
+    for f in range(pack.price.shape[1]):
+        c = index[START, f]
+        if index[KIND, f] != CHOICE:
+            if x[f] != 0.0:
+                for i in range(n):
+                    out[i] += first[i, c] * x[f]
+        else:
+            new, old = int(x[f]), person.option[f]
+            if new != old:
+                for i in range(n):
+                    out[i] += first[i, c + new] - first[i, c + old]
+    _forward_rest(pack, F)
+
+
+@njit(**INNER)
+def forward_compact(pack, width, F, Wc):
+    """`forward` for the (possibly fractional) vector Y over compact columns."""
+    out = F[OUT] if pack.layers == 1 else F[ACT]
+    for i in range(pack.index[SIZES, 1]):
+        s = F[ZC, i]
+        for t in range(width):
+            s += Wc[i, t] * F[Y, t]
+        out[i] = s
+    _forward_rest(pack, F)
+
+
+@njit(**INNER)
+def _forward_rest(pack, F):
+    """The layers after the first, from the first layer's pre-activations in ACT."""
+    index, act = pack.index, F[ACT]
+    for layer in range(1, pack.layers):
+        m, n = index[SIZES, layer], index[SIZES, layer + 1]
+        before, at, w = index[BIAS_AT, layer - 1], index[BIAS_AT, layer], index[WEIGHT_AT, layer]
+        for i in range(n):
+            s = pack.biases[at + i]
+            for j in range(m):
+                s += pack.weights[w + i * m + j] * max(act[before + j], 0.0)
+            if layer == pack.layers - 1:
+                F[OUT, i] = s
+            else:
+                act[at + i] = s

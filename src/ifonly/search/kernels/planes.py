@@ -1,0 +1,402 @@
+"""Several planes at once: the bound of a box under all inequalities that its favourable points satisfy.
+
+Rows are planes  c + a.y >= 0  over the node's compact columns: upper planes of each condition (for more than one choice of slopes),
+and one for each ReLU that was split on the way (its pre-activation is >= 0, or <= 0). Any combination of rows with multipliers
+>= 0 is again such a plane, so the bound is the closed form of the combination; the multipliers come from the dual simplex (sums
+and maxima) or from a Newton ascent of the dual (squares).
+
+Each row has two constants: CONSTANT, which every favourable point satisfies, and a slightly smaller one for which the program is
+solved, so that its solution survives rounding as a point.
+"""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ifonly.search.kernels.closed_forms import solve_plane
+from ifonly.search.kernels.layout import (
+    AT_UPPER,
+    BASIC,
+    BASIC_VALUE,
+    CHOICE,
+    COLUMN_COST,
+    CONSTANT,
+    DOWN,
+    FIRST,
+    GRADIENT,
+    INNER,
+    IS_PLANE,
+    ITEM_JUMP,
+    ITEM_KIND,
+    ITEM_RATE,
+    LP_COLUMN,
+    LP_ITEM,
+    MAXIMUM,
+    MULTIPLIER,
+    NONBASIC,
+    OFFSET,
+    PLANE,
+    REACH,
+    REDUCED,
+    RHS,
+    ROW,
+    SQUARED,
+    STEP,
+    UP,
+    UPPER,
+    VALUE,
+    Y,
+)
+from ifonly.search.kernels.simplex import OPTIMAL, add_row, reoptimise
+
+
+@njit(**INNER)
+def begin_program(norm, items, F, I, LF, LI):
+    """Set up a node's program: a variable in [0, 1] for each direction of a number and each option; returns their number.
+
+    linf has one more variable, the distance beyond the base's.
+    """
+    count = 0
+    for k in range(items):
+        c = I[FIRST, k]
+        if I[ITEM_KIND, k] != CHOICE:
+            for side in range(2):
+                reach = F[UP, k] if side == 0 else F[DOWN, k]
+                if reach > 0.0:
+                    LI[LP_COLUMN, count] = c
+                    LI[LP_ITEM, count] = k
+                    LF[REACH, count] = reach if side == 0 else -reach
+                    LF[REDUCED, count] = 0.0 if norm == MAXIMUM else F[ITEM_JUMP, k] + F[ITEM_RATE, k] * reach
+                    count += 1
+        else:
+            while c < I[FIRST, k + 1]:
+                LI[LP_COLUMN, count] = c
+                LI[LP_ITEM, count] = k
+                LF[REACH, count] = 1.0
+                LF[REDUCED, count] = 0.0 if norm == MAXIMUM else F[COLUMN_COST, c]
+                count += 1
+                c += 1
+    if norm == MAXIMUM:
+        LI[LP_COLUMN, count] = -1
+        LI[LP_ITEM, count] = -1
+        LF[REACH, count] = 0.0
+        LF[REDUCED, count] = 1.0
+        count += 1
+    for j in range(count):
+        LI[NONBASIC, j] = j
+        LI[AT_UPPER, j] = 0
+        LF[UPPER, j] = 1.0 if LI[LP_COLUMN, j] >= 0 else 1e6
+    return count
+
+
+@njit(**INNER)
+def add_plane(norm, constant, shift, rows, columns, width, F, LF, LI, T, A):
+    """Add the row  constant + PLANE.y >= 0  (solved for `shift` more), scaled to a largest coefficient of 1."""
+    a = F[PLANE]
+    size = 0.0
+    for j in range(columns):
+        c = LI[LP_COLUMN, j]
+        v = a[c] * LF[REACH, j] if c >= 0 else 0.0
+        LF[ROW, j] = v
+        size = max(size, abs(v))
+    scale = 1.0 / size if size > 0.0 else 1.0
+    for j in range(columns):
+        LF[ROW, j] *= scale
+    if norm != SQUARED:
+        add_row((shift - constant) * scale, rows, columns, LF, LI, T)
+    for t in range(width):
+        A[rows, t] = a[t] * scale
+    LF[CONSTANT, rows] = constant * scale
+    LF[RHS, rows] = (shift - constant) * scale
+    LF[MULTIPLIER, rows] = 0.0
+    LI[IS_PLANE, rows] = 1
+
+
+@njit(**INNER)
+def _price(j, k, F, I, LF, LI):
+    return F[ITEM_RATE, k] * abs(LF[REACH, j]) if I[ITEM_KIND, k] != CHOICE else F[COLUMN_COST, LI[LP_COLUMN, j]]
+
+
+@njit(**INNER)
+def _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T):
+    """Add rows that the present solution breaks: one option a choice, and for linf cost <= distance. Returns the new count."""
+    _read_solution(rows, columns, LF, LI)
+    x = LF[VALUE]
+    distance = base_cost + x[columns - 1] if norm == MAXIMUM else 0.0
+    for k in range(items):
+        if rows >= T.shape[0]:
+            break
+        total, cost = 0.0, 0.0
+        for j in range(columns):
+            if LI[LP_ITEM, j] == k:
+                total += x[j]
+                cost += x[j] * _price(j, k, F, I, LF, LI)
+        broken = 0
+        if I[ITEM_KIND, k] == CHOICE and total > 1.0 + 1e-9:
+            broken = 1
+        elif norm == MAXIMUM and cost + F[OFFSET, k] > distance * (1.0 + 1e-12) + 1e-18:
+            broken = 2
+        if broken:
+            size = 1.0
+            if broken == 2:
+                size = 0.0
+                for j in range(columns):
+                    if LI[LP_ITEM, j] == k:
+                        size = max(size, _price(j, k, F, I, LF, LI))
+            for j in range(columns):
+                LF[ROW, j] = 0.0
+                if LI[LP_ITEM, j] == k:
+                    LF[ROW, j] = -1.0 if broken == 1 else -_price(j, k, F, I, LF, LI) / size
+            rhs = -1.0
+            if broken == 2:
+                LF[ROW, columns - 1] = 1.0 / size
+                rhs = (F[OFFSET, k] - base_cost) / size
+            add_row(rhs, rows, columns, LF, LI, T)
+            LI[IS_PLANE, rows] = 0
+            rows += 1
+    return rows
+
+
+@njit(**INNER)
+def _read_solution(rows, columns, LF, LI):
+    for j in range(columns):
+        v = LI[NONBASIC, j]
+        if v < columns:
+            LF[VALUE, v] = LF[UPPER, v] if LI[AT_UPPER, j] else 0.0
+    for i in range(rows):
+        v = LI[BASIC, i]
+        if v < columns:
+            LF[VALUE, v] = LF[BASIC_VALUE, i]
+
+
+@njit(**INNER)
+def _read_multipliers(rows, columns, failed, LF, LI, T):
+    """Multipliers of the rows: of the optimum, or (failed >= 0) of the row that shows that there is no point at all."""
+    m = LF[MULTIPLIER]
+    for i in range(rows):
+        m[i] = 0.0
+    sign = 1.0
+    if failed >= 0:
+        sign = 1.0 if LF[BASIC_VALUE, failed] < 0.0 else -1.0
+        v = LI[BASIC, failed]
+        if v >= columns:
+            m[v - columns] = 1.0
+    for j in range(columns):
+        v = LI[NONBASIC, j]
+        if v >= columns:
+            m[v - columns] = max(LF[REDUCED, j] if failed < 0 else sign * T[failed, j], 0.0)
+
+
+@njit(**INNER)
+def combine(rows, width, F, LF, LI, A):
+    """The combination of the plane rows with their multipliers, into PLANE; returns its constant."""
+    a = F[PLANE]
+    constant = 0.0
+    for t in range(width):
+        a[t] = 0.0
+    for i in range(rows):
+        m = LF[MULTIPLIER, i]
+        if LI[IS_PLANE, i] and m > 0.0:
+            constant += m * LF[CONSTANT, i]
+            for t in range(width):
+                a[t] += m * A[i, t]
+    return constant
+
+
+@njit(**INNER)
+def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, LF, LI, T, A):
+    """Bound the box under all rows. Returns (bound, rows, found); the combined plane is in PLANE, the solution in Y.
+
+    `found` says that Y is the program's solution; the bound is valid either way.
+    """
+    found = True
+    if norm == SQUARED:
+        _ascend_squares(items, rows, width, F, I, LF, T, A)
+        for i in range(rows):
+            value = -LF[RHS, i]
+            for t in range(width):
+                value += A[i, t] * F[Y, t]
+            if value < -1e-9:
+                found = False
+    else:
+        failed = np.int64(-1)
+        for _ in range(40):
+            status, failed = reoptimise(rows, columns, LF, LI, T, 200)
+            if status != OPTIMAL:
+                found = False
+                break
+            more = _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
+            if more == rows:
+                break
+            rows = more
+        _read_multipliers(rows, columns, failed, LF, LI, T)
+        _read_solution(rows, columns, LF, LI)
+        for t in range(width):
+            F[Y, t] = 0.0
+        for j in range(columns):
+            c = LI[LP_COLUMN, j]
+            if c >= 0:
+                F[Y, c] += LF[REACH, j] * min(max(LF[VALUE, j], 0.0), 1.0)
+    constant = combine(rows, width, F, LF, LI, A)
+    return solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I), rows, found
+
+
+@njit(**INNER)
+def _ascend_squares(items, rows, width, F, I, LF, H, A):
+    """l2: Newton ascent of the dual  sum_i m_i b_i + sum_k min_y [cost_k(y) - (sum_i m_i a_i).y]  over m >= 0; minimiser in Y."""
+    m, gradient, step = LF[MULTIPLIER], LF[GRADIENT], LF[STEP]
+    value = _dual_value(items, rows, width, m, F, I, LF, A)
+    for _ in range(40):
+        worst = 0.0
+        for i in range(rows):
+            g = LF[RHS, i]
+            for t in range(width):
+                g -= A[i, t] * F[Y, t]
+            gradient[i] = g
+            if m[i] > 0.0 or g > 0.0:
+                worst = max(worst, abs(g))
+        if worst <= 1e-13:
+            return
+        # the Newton system over the rows that are, or want to be, in play
+        trace = 0.0
+        for i in range(rows):
+            for j in range(i + 1):
+                H[i, j] = 0.0
+        for k in range(items):
+            c = I[FIRST, k]
+            if I[ITEM_KIND, k] != CHOICE:
+                y = abs(F[Y, c])
+                reach = F[UP, k] if F[PLANE, c] > 0.0 else F[DOWN, k]
+                if 0.0 < y < reach:
+                    w = 0.5 / F[ITEM_RATE, k] ** 2
+                    for i in range(rows):
+                        if (m[i] > 0.0 or gradient[i] > 0.0) and A[i, c] != 0.0:
+                            for j in range(i + 1):
+                                H[i, j] += w * A[i, c] * A[j, c]
+        for i in range(rows):
+            trace = max(trace, H[i, i])
+        ridge = 1e-13 * trace + 1e-300
+        for i in range(rows):
+            active = m[i] > 0.0 or gradient[i] > 0.0
+            step[i] = gradient[i] if active else 0.0
+            H[i, i] += ridge
+            if not active or H[i, i] <= 2.0 * ridge:
+                H[i, i] = 1.0 if not active else max(H[i, i], abs(gradient[i]))
+                for j in range(rows):
+                    if j < i:
+                        H[i, j] = 0.0
+                    elif j > i:
+                        H[j, i] = 0.0
+        _solve_cholesky(rows, H, step)
+        length, better = 1.0, False
+        for _ in range(30):
+            for i in range(rows):
+                LF[ROW, i] = max(m[i] + length * step[i], 0.0)
+            new = _dual_value(items, rows, width, LF[ROW], F, I, LF, A)
+            if new > value:
+                better = True
+                break
+            length *= 0.5
+        if better:
+            for i in range(rows):
+                m[i] = LF[ROW, i]
+        else:  # the active set is wrong: one row at a time
+            _sweep(items, rows, width, F, I, LF, A)
+            new = _dual_value(items, rows, width, m, F, I, LF, A)
+        gained = new - value
+        value = new
+        if gained <= 1e-15 * abs(value):
+            if better:
+                continue
+            return
+
+
+@njit(**INNER)
+def _sweep(items, rows, width, F, I, LF, A):
+    """Maximise the dual over each multiplier in turn: bisection on its slope, which falls as the multiplier grows."""
+    m = LF[MULTIPLIER]
+    for i in range(rows):
+        low, high = 0.0, max(2.0 * m[i], 1e-12)
+        for phase in range(2):
+            for _ in range(60):
+                trial = high if phase == 0 else 0.5 * (low + high)
+                m[i] = trial
+                _dual_value(items, rows, width, m, F, I, LF, A)
+                slope = LF[RHS, i]
+                for t in range(width):
+                    slope -= A[i, t] * F[Y, t]
+                if phase == 0:
+                    if slope <= 0.0 or high > 1e12:
+                        break
+                    low = high
+                    high *= 4.0
+                elif slope > 0.0:
+                    low = trial
+                else:
+                    high = trial
+                if phase == 1 and high - low <= 1e-15 * high:
+                    break
+        m[i] = low
+
+
+@njit(**INNER)
+def _solve_cholesky(n, H, b):
+    """Solve H x = b in place, H positive definite, its lower triangle given (and overwritten)."""
+    for j in range(n):
+        d = H[j, j]
+        for k in range(j):
+            d -= H[j, k] * H[j, k]
+        d = math.sqrt(d) if d > 1e-14 * H[j, j] else math.inf  # a dependent row takes no step
+        H[j, j] = d
+        for i in range(j + 1, n):
+            s = H[i, j]
+            for k in range(j):
+                s -= H[i, k] * H[j, k]
+            H[i, j] = s / d
+    for i in range(n):
+        s = b[i]
+        for k in range(i):
+            s -= H[i, k] * b[k]
+        b[i] = s / H[i, i]
+    for i in range(n - 1, -1, -1):
+        s = b[i]
+        for k in range(i + 1, n):
+            s -= H[k, i] * b[k]
+        b[i] = s / H[i, i]
+
+
+@njit(**INNER)
+def _dual_value(items, rows, width, m, F, I, LF, A):
+    """The dual at multipliers m (beyond the base's cost); the combined plane into PLANE, the minimiser into Y."""
+    a, y = F[PLANE], F[Y]
+    value = 0.0
+    for t in range(width):
+        a[t] = 0.0
+    for i in range(rows):
+        if m[i] > 0.0:
+            value += m[i] * LF[RHS, i]
+            for t in range(width):
+                a[t] += m[i] * A[i, t]
+    for k in range(items):
+        c = I[FIRST, k]
+        if I[ITEM_KIND, k] != CHOICE:
+            w, r, o = a[c], F[ITEM_RATE, k], F[OFFSET, k]
+            reach = F[UP, k] if w > 0.0 else F[DOWN, k]
+            move = min(max(abs(w) / (2.0 * r * r) - o / r, 0.0), reach)
+            y[c] = move if w > 0.0 else -move
+            value += (r * move + o) ** 2 - o * o - abs(w) * move
+        else:
+            best, where = 0.0, np.int64(-1)
+            while c < I[FIRST, k + 1]:
+                y[c] = 0.0
+                v = F[COLUMN_COST, c] - a[c]
+                if v < best:
+                    best, where = v, c
+                c += 1
+            if where >= 0:
+                y[where] = 1.0
+            value += best
+    return value

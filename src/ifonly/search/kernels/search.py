@@ -1,0 +1,329 @@
+"""The branch and bound: best-first over boxes, inside a ball whose radius may grow until the answer is in it.
+
+State lives in plain arrays (`Tree`), so that a run can stop after any node and go on later: the driver looks at the clock, the
+keyboard and the memory between slices.
+
+    LOWER      every favourable point is at least this far (cost), proven
+    RADIUS     the present phase searches the ball of this cost; a phase that ends empty raises LOWER to its radius
+    BEST       the cheapest favourable point found so far
+    RESIDUAL   the least bound of a box that floating point could not resolve
+"""
+
+from __future__ import annotations
+
+import math
+
+from numba import njit
+
+from ifonly.search.kernels.evaluate import UNSPLIT, cutoff, evaluate
+from ifonly.search.kernels.layout import (
+    ALPHA,
+    BEST,
+    BOUND,
+    CHOICE,
+    DONE,
+    FREE,
+    HEAP,
+    HEAP_SIZE,
+    INNER,
+    INTEGER,
+    JUMP,
+    KIND,
+    LOGGED,
+    LOWER,
+    MAXIMUM,
+    MEMORY,
+    MULTIPLIER,
+    NAME,
+    NODES,
+    OUTER,
+    PARENT,
+    PHASES,
+    RADIUS,
+    RATE,
+    RESIDUAL,
+    ROW_KIND,
+    ROWS,
+    SLICE,
+    SOURCES,
+    SPLIT,
+    SPLIT_VALUE,
+    START,
+    USED,
+    Person,
+)
+from ifonly.search.kernels.node import number_cost
+
+SQUARED_GROWTH, GROWTH = 16.0, 4.0
+ROOT_TRIES, NODE_TRIES = 8, 2
+
+
+@njit(**INNER)
+def _push(tree, node):
+    """Put a node on the heap of open nodes, least bound first, older first among equals."""
+    heap, bound = tree.idx[HEAP], tree.num[BOUND]
+    i = tree.count[HEAP_SIZE]
+    tree.count[HEAP_SIZE] = i + 1
+    while i > 0:
+        parent = (i - 1) >> 1
+        if bound[heap[parent]] <= bound[node]:
+            break
+        heap[i] = heap[parent]
+        i = parent
+    heap[i] = node
+
+
+@njit(**INNER)
+def _pop(tree):
+    heap, bound = tree.idx[HEAP], tree.num[BOUND]
+    last = tree.count[HEAP_SIZE] - 1
+    tree.count[HEAP_SIZE] = last
+    top, node = heap[0], heap[last]
+    i = 0
+    while True:
+        child = 2 * i + 1
+        if child >= last:
+            break
+        if child + 1 < last and bound[heap[child + 1]] < bound[heap[child]]:
+            child += 1
+        if bound[heap[child]] >= bound[node]:
+            break
+        heap[i] = heap[child]
+        i = child
+    heap[i] = node
+    return top
+
+
+@njit(**INNER)
+def _split(pack, tree, node, other):
+    """Make `other` the second half of `node`, and `node` the first."""
+    count = tree.box.shape[2]
+    for end in range(2):
+        for f in range(count):
+            tree.box[other, end, f] = tree.box[node, end, f]
+        for h in range(tree.side.shape[1]):
+            tree.z[other, end, h] = tree.z[node, end, h]
+    for c in range(tree.mask.shape[1]):
+        tree.mask[other, c] = tree.mask[node, c]
+    for h in range(tree.side.shape[1]):
+        tree.side[other, h] = tree.side[node, h]
+    tree.num[BOUND, other] = tree.num[BOUND, node]
+    g, value = tree.idx[SPLIT, node], tree.num[SPLIT_VALUE, node]
+    if g < 0:
+        h = -2 - g
+        tree.z[node, 0, h] = 0.0
+        tree.side[node, h] = 1
+        tree.z[other, 1, h] = 0.0
+        tree.side[other, h] = 2
+    elif pack.index[KIND, g] == CHOICE:
+        first = pack.index[START, g]
+        for c in range(first, pack.index[START, g + 1]):
+            if c == first + int(value):
+                tree.mask[other, c] = 0
+            else:
+                tree.mask[node, c] = 0
+    else:
+        tree.box[node, 1, g] = value
+        tree.box[other, 0, g] = value + 1.0 if pack.index[KIND, g] == INTEGER else value
+
+
+@njit(**INNER)
+def _log(s, tree, node, bound, split, value, limit):
+    """Append the record of a settled node; see `ifonly.search.record` for its form. False when the log is full."""
+    hidden = tree.side.shape[1]
+    rows = tree.count[ROWS]
+    at = tree.count[LOGGED]
+    if at + 10 + hidden + rows * (2 + hidden) > len(tree.log):
+        return False
+    log = tree.log
+    log[at] = tree.idx[NAME, node]
+    log[at + 1] = tree.idx[PARENT, node]
+    log[at + 2] = tree.count[PHASES]
+    log[at + 3] = split
+    log[at + 4] = value
+    log[at + 5] = bound
+    log[at + 6] = limit
+    log[at + 7] = rows
+    at += 8
+    for h in range(hidden):
+        log[at + h] = s.F[ALPHA, h]
+    at += hidden
+    for i in range(rows):
+        log[at] = s.LI[ROW_KIND, i]
+        log[at + 1] = s.LF[MULTIPLIER, i]
+        at += 2
+        for h in range(hidden):
+            log[at + h] = s.B[i, h]
+        at += hidden
+    tree.count[LOGGED] = at
+    return True
+
+
+@njit(**INNER)
+def _run(pack, person, s, tree, nodes, fresh):
+    """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
+    number, count = tree.number, tree.count
+    stop = count[NODES] + nodes
+    begin = fresh
+    first, second = -1, -1
+    while True:
+        if begin:  # a new phase: the whole space of the person
+            begin = False
+            for i in range(tree.num.shape[1]):
+                tree.idx[FREE, i] = i
+            count[HEAP_SIZE] = 0
+            count[USED] = 1
+            count[PHASES] += 1
+            number[RESIDUAL] = math.inf
+            for end in range(2):
+                for f in range(tree.box.shape[2]):
+                    tree.box[0, end, f] = person.box[end, f]
+            for c in range(tree.mask.shape[1]):
+                tree.mask[0, c] = person.mask[c]
+            for h in range(tree.side.shape[1]):
+                tree.z[0, 0, h] = -math.inf
+                tree.z[0, 1, h] = math.inf
+                tree.side[0, h] = 0
+            tree.num[BOUND, 0] = number[LOWER]
+            tree.idx[PARENT, 0] = -1
+            first, second, tries = 0, -1, ROOT_TRIES
+        elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
+            if count[NODES] >= stop:
+                return SLICE
+            if count[USED] + 1 >= tree.num.shape[1]:
+                return MEMORY
+            if len(tree.log) > 0 and count[LOGGED] + 2 * _largest_record(s, tree) > len(tree.log):
+                return MEMORY
+            first = _pop(tree)
+            second = tree.idx[FREE, count[USED]]
+            count[USED] += 1
+            _split(pack, tree, first, second)
+            tree.idx[PARENT, first] = tree.idx[NAME, first]
+            tree.idx[PARENT, second] = tree.idx[NAME, first]
+            tries = NODE_TRIES
+        else:  # the phase is over: nothing favourable below the cutoff, but for what could not be resolved
+            number[LOWER] = max(number[LOWER], min(cutoff(pack, number), number[RESIDUAL]))
+            if number[RADIUS] == math.inf or number[RADIUS] >= number[BEST]:
+                return DONE
+            grown = number[RADIUS] * (SQUARED_GROWTH if pack.norm == 1 else GROWTH)
+            number[RADIUS] = math.inf if number[RESIDUAL] < number[RADIUS] or grown >= 0.5 * number[BEST] else grown
+            begin = True
+            continue
+        for turn in range(2):
+            node = first if turn == 0 else second
+            if node < 0:
+                continue
+            count[NODES] += 1
+            tree.idx[NAME, node] = count[NODES]
+            bound, split, value = evaluate(pack, person, s, tree.box[node, 0], tree.box[node, 1], tree.mask[node],
+                                           tree.z[node, 0], tree.z[node, 1], tree.side[node], tree, tries)  # fmt: skip
+            bound = max(bound, tree.num[BOUND, node])
+            limit = cutoff(pack, number)
+            if len(tree.log) > 0:
+                _log(s, tree, node, bound, split, value, limit)
+            if bound >= limit or split == UNSPLIT:
+                if bound < limit:
+                    number[RESIDUAL] = min(number[RESIDUAL], bound)
+                count[USED] -= 1
+                tree.idx[FREE, count[USED]] = node
+            else:
+                tree.num[BOUND, node] = bound
+                tree.idx[SPLIT, node] = split
+                tree.num[SPLIT_VALUE, node] = value
+                _push(tree, node)
+
+
+@njit(**INNER)
+def _largest_record(s, tree):
+    hidden = tree.side.shape[1]
+    return 10 + hidden + s.A.shape[0] * (2 + hidden)
+
+
+def _build_search_people(sources):
+    @njit(**OUTER)
+    def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
+        """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
+
+        Returns (index, code): the first person whose slice was not enough (its state is in `tree`; call again with `resume`), or
+        (last, DONE).
+        """
+        if sources == 0:
+            return first, SLICE
+        number, count = tree.number, tree.count
+        for i in range(first, last):
+            person = Person(people.z[i], people.box[i], people.mask[i], people.cost[i], people.option[i], people.slack[i],
+                            people.need[i])  # fmt: skip
+            fresh = not (resume and i == first)
+            if fresh:
+                number[LOWER] = 0.0
+                number[RADIUS] = radius[i]
+                number[BEST] = math.inf
+                number[RESIDUAL] = math.inf
+                count[NODES] = 0
+                count[PHASES] = 0
+                count[LOGGED] = 0
+            code = _run(pack, person, s, tree, slice_nodes, fresh)
+            if code != DONE:
+                return i, code
+            n = len(tree.best)
+            lower[i] = number[LOWER]
+            for f in range(n):
+                best[i, f] = tree.best[f]
+            best[i, n] = number[BEST]
+            nodes[i] = count[NODES]
+        return last, DONE
+
+    return search_people
+
+
+search_people = _build_search_people(SOURCES)
+
+
+def _build_scan_table(sources):
+    @njit(**OUTER)
+    def scan_table(pack, people, table, unit, surely, factual, lower, best, nodes):
+        """The nearest row of a table of all favourable points, for each person.
+
+        `table` holds points (numbers in their own units, options by index); `surely` marks those that may be returned, the others
+        only bound.
+        """
+        if sources == 0:
+            return
+        index, price, norm = pack.index, pack.price, pack.norm
+        n = price.shape[1]
+        for i in range(len(factual)):
+            could, sure, where = math.inf, math.inf, -1
+            for t in range(len(table)):
+                total = 0.0
+                for f in range(n):
+                    v = table[t, f]
+                    if index[KIND, f] == CHOICE:
+                        c = index[START, f] + int(v)
+                        if not people.mask[i, c]:
+                            total = math.inf
+                            break
+                        own = people.cost[i, c]
+                    else:
+                        change = (v - factual[i, f]) / unit[f]
+                        if change < people.box[i, 0, f] or change > people.box[i, 1, f]:
+                            total = math.inf
+                            break
+                        own = number_cost(norm, price[RATE, f], price[JUMP, f], change)
+                    total = max(total, own) if norm == MAXIMUM else total + own
+                    if total >= sure:
+                        break
+                could = min(could, total)
+                if surely[t] and total < sure:
+                    sure = total
+                    where = t
+            lower[i] = min(could, sure)
+            best[i, n] = sure
+            nodes[i] = len(table)
+            for f in range(n):
+                if where >= 0:
+                    best[i, f] = table[where, f] if index[KIND, f] == CHOICE else (table[where, f] - factual[i, f]) / unit[f]
+
+    return scan_table
+
+
+scan_table = _build_scan_table(SOURCES)

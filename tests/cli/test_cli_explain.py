@@ -1,0 +1,315 @@
+"""`ifonly explain`: questions, files in and out, exit codes."""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from ifonly import Explainer, Limits, search
+from ifonly.cli import codes
+from ifonly.cli.shipped import network
+from ifonly.proof import Claim
+from ifonly.proof.answer import COLUMNS
+
+
+class Pretender:
+    """A method that claims what it is told to, and may stop after a number of calls."""
+
+    name = "pretender"
+
+    def __init__(self, claim: Any, *, calls: int | None = None, error: type[BaseException] = KeyboardInterrupt) -> None:
+        self.claim, self.calls, self.error = claim, calls, error
+
+    def prepare(self, question: Any, tolerances: Any = None) -> Pretender:
+        return self
+
+    def solve(self, points: Any, limits: Limits, *, threads: int = 1, listen: Any = None) -> list[Claim]:
+        if self.calls is not None:
+            self.calls -= 1
+            if self.calls < 0:
+                raise self.error("stop")
+        return [self.claim(point) for point in points]
+
+
+def none_exists(point: Any) -> Claim:
+    return Claim(point=None, lower=math.inf, method="pretender")
+
+
+def gives_up(point: Any) -> Claim:
+    return Claim(point=None, lower=0.0, method="pretender", limit="time limit")
+
+
+def document(result: Any) -> Any:
+    return json.loads(result.stdout)
+
+
+def test_one_row_is_told_in_full(run, compas):
+    result = run(*compas.words(), "--row", 3, "--method", "enumerate")
+    assert result.exit_code == codes.PROVEN
+    text = result.stdout.splitlines()
+    assert text[:15] == [
+        "Row 3: decided high risk, wanted low risk",
+        "",
+        "  feature       now          instead",
+        "  AgeGroup      25-45",
+        "  Race          Caucasian",
+        "  Sex           Male",
+        "* PriorsCount   5            3",
+        "  ChargeDegree  Misdemeanor",
+        "",
+        "If PriorsCount had been 3 instead of 5, the decision would have been low risk; no smaller change does it "
+        "(proven, l1 distance 0.0105263).",
+        "",
+        "decision  high risk -> low risk",
+        "score     0.173974 -> -0.158275",
+        "distance  0.0105263 (l1)",
+        "proven    nothing nearer than 0.0105263 exists (gap 0)",
+    ]
+    assert text[15].startswith("time      ") and text[15].endswith("(enumerate, 936 nodes)")
+
+
+def test_the_answers_are_those_of_the_library(run, compas):
+    found = document(run(*compas.words(), "--json"))["answers"]
+    with compas.few.open(encoding="utf-8") as lines:
+        answers = Explainer(network("compas")).explain_many(list(csv.DictReader(lines)))
+    same = ("row", "status", "distance", "lower_bound", "changes", "counterfactual", "decision_after")
+    assert [{k: a[k] for k in same} for a in found] == [{k: a.to_dict()[k] for k in same} for a in answers]
+
+
+def test_a_dataset_is_its_exported_files(run, compas):
+    with_files = document(run(*compas.words(), "--json"))["answers"]
+    shipped = document(run("explain", "--dataset", "compas", "--first", 6, "--json"))["answers"]
+    assert [a["counterfactual"] for a in with_files] == [a["counterfactual"] for a in shipped]
+
+
+def test_a_dataset_can_fill_in_what_is_not_given(run, compas, tmp_path):
+    reference = document(run(*compas.words(), "--json"))["answers"]
+    for words in (["--rows", compas.few], ["--rows", compas.few, "--model", compas.model],
+                  ["--rows", compas.few, "--schema", compas.schema]):  # fmt: skip
+        found = document(run("explain", "--dataset", "compas", *words, "--json"))["answers"]
+        assert [a["distance"] for a in found] == [a["distance"] for a in reference]
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
+def test_output_by_its_ending(run, compas, tmp_path, suffix):
+    output = tmp_path / f"answers{suffix}"
+    result = run(*compas.words(), "--output", output)
+    assert result.exit_code == codes.PROVEN
+    assert f"Written to {output}." in result.stderr
+    records = _records(output)
+    assert [list(record) for record in records] == [[*COLUMNS, "note"]] * 6
+    assert [int(record["row"]) for record in records] == list(range(6))
+    assert {record["status"] for record in records} == {"nearest"}
+    first = records[0]
+    changes = first["changes"] if isinstance(first["changes"], list) else json.loads(first["changes"])
+    assert changes == [{"feature": "PriorsCount", "from": 0, "to": 8}]
+    assert float(first["distance"]) == pytest.approx(8 / 38 / 5)
+    assert list(tmp_path.iterdir()) == [output]
+
+
+@pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
+def test_rows_by_their_ending(run, compas, tmp_path, suffix):
+    with compas.few.open(encoding="utf-8") as lines:
+        rows = [{**row, "PriorsCount": int(row["PriorsCount"])} for row in csv.DictReader(lines)]
+    path = tmp_path / f"rows{suffix}"
+    if suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        import pyarrow as pa
+        import pyarrow.parquet as pq
+
+        pq.write_table(pa.Table.from_pylist(rows), path)
+    reference = document(run(*compas.words(), "--json"))["answers"]
+    found = document(run(*compas.words(path), "--json"))["answers"]
+    assert [a["counterfactual"] for a in found] == [a["counterfactual"] for a in reference]
+
+
+def test_a_byte_order_mark_and_windows_line_ends_are_fine(run, compas, tmp_path):
+    path = tmp_path / "rows.csv"
+    path.write_bytes(b"\xef\xbb\xbf" + compas.few.read_bytes().replace(b"\n", b"\r\n"))
+    assert run(*compas.words(path)).exit_code == codes.PROVEN
+
+
+def test_parquet_of_only_failed_rows_keeps_its_types(run, compas, tmp_path):
+    import pyarrow.parquet as pq
+
+    path, output = tmp_path / "rows.csv", tmp_path / "answers.parquet"
+    path.write_text("AgeGroup,Race,Sex,PriorsCount,ChargeDegree\n25-45,Caucasian,Male,many,Felony\n", encoding="utf-8")
+    assert run(*compas.words(path), "--output", output).exit_code == codes.ERROR_ROWS
+    types = {field.name: str(field.type) for field in pq.read_schema(output)}
+    assert types["distance"] == types["score_before"] == "double"
+    assert types["counterfactual"] == types["note"] == "string" and types["row"] == "int64"
+
+
+# ---------------------------------------------------------------------- the question
+
+
+def test_constraints_reach_the_search(run, compas):
+    words = ("--row", 3, "--json")
+    fixed = document(run(*compas.words(), *words, "--fix", "PriorsCount"))["answers"][0]
+    assert fixed["counterfactual"] is None or fixed["counterfactual"]["PriorsCount"] == 5
+    up = document(run(*compas.words(), *words, "--only-up", "PriorsCount"))["answers"][0]
+    assert up["counterfactual"] is None or up["counterfactual"]["PriorsCount"] >= 5
+    ranged = document(run(*compas.words(), *words, "--range", "PriorsCount", 0, 1))["answers"][0]
+    assert ranged["counterfactual"]["PriorsCount"] == 1
+    allowed = document(run(*compas.words(), *words, "--allow", "AgeGroup", "<25, >45"))["answers"][0]
+    assert allowed["counterfactual"]["AgeGroup"] in ("<25", ">45")
+    down = document(run(*compas.words(), *words, "--only-down", "PriorsCount"))["answers"][0]
+    assert down["counterfactual"]["PriorsCount"] == 3
+
+
+def test_all_fixed_means_none_exists_and_that_is_an_answer(run, compas):
+    fixes = [w for f in ("AgeGroup", "Race", "Sex", "PriorsCount", "ChargeDegree") for w in ("--fix", f)]
+    result = run(*compas.words(), "--row", 3, *fixes)
+    assert result.exit_code == codes.PROVEN
+    assert "No allowed change makes the decision low risk" in result.stdout
+
+
+@pytest.mark.parametrize("distance", ["l0", "l1", "l2", "linf", "0.2*l0+0.8*l1", " 0.5*l0 + l1"])
+def test_distances(run, compas, distance):
+    result = run(*compas.words(), "--distance", distance, "--method", "search,enumerate", "--json")
+    assert result.exit_code == codes.PROVEN and document(result)["contradictions"] == []
+
+
+def test_weights_and_scales(run, compas):
+    plain = document(run(*compas.words(), "--row", 3, "--json"))["answers"][0]
+    heavy = document(run(*compas.words(), "--row", 3, "--weight", "PriorsCount", 2, "--json"))["answers"][0]
+    assert heavy["distance"] == pytest.approx(2 * plain["distance"])
+    scaled = document(run(*compas.words(), "--row", 3, "--scale", "std", "--data", compas.all, "--json"))["answers"][0]
+    assert scaled["distance"] > plain["distance"]
+    shipped = document(run("explain", "--dataset", "compas", "--row", 3, "--scale", "mad", "--json"))["answers"][0]
+    assert shipped["distance"] > plain["distance"]
+
+
+def test_margin_without_a_target_is_for_the_other_class(run, compas):
+    answers = document(run(*compas.words(), "--margin", 0.5, "--json"))["answers"]
+    assert {answer["target"] for answer in answers} == {"low risk", "high risk"}
+    assert all(abs(answer["score_after"]) >= 0.5 for answer in answers)
+    assert [answer["row"] for answer in answers] == list(range(6))
+
+
+def test_score_targets(run, compas):
+    above = document(run(*compas.words(), "--at-least", 0.4, "--json"))["answers"]
+    assert all(answer["score_after"] >= 0.4 for answer in above)
+    between = document(run(*compas.words(), "--at-least", -0.3, "--at-most", -0.1, "--json"))["answers"]
+    assert all(-0.3 <= answer["score_after"] <= -0.1 for answer in between)
+
+
+def test_classes_can_be_renamed(run, compas):
+    answers = document(run(*compas.words(), "--classes", "no,yes", "--target", "no", "--json"))["answers"]
+    assert {answer["decision_after"] for answer in answers} == {"no"}
+    assert any(not answer["changes"] for answer in answers)
+
+
+def test_rows_that_read_the_same_get_the_same_answer(run, compas, tmp_path):
+    path = tmp_path / "rows.csv"
+    lines = compas.few.read_text(encoding="utf-8").splitlines()
+    path.write_text("\n".join([*lines, *lines[1:]]) + "\n", encoding="utf-8")
+    answers = document(run(*compas.words(path), "--json"))["answers"]
+    assert [a["row"] for a in answers] == list(range(12))
+    assert [a["counterfactual"] for a in answers[:6]] == [a["counterfactual"] for a in answers[6:]]
+
+
+def test_several_methods_are_compared(run, compas):
+    result = run(*compas.words(), "--method", "search,enumerate")
+    assert result.exit_code == codes.PROVEN
+    assert "Method search" in result.stdout and "Method enumerate" in result.stdout
+    assert "No contradiction in 6 rows." in result.stdout
+
+
+# ---------------------------------------------------------------------- exit codes
+
+
+def test_an_error_row_does_not_stop_the_rest(run, compas, tmp_path):
+    path = tmp_path / "rows.csv"
+    text = compas.few.read_text(encoding="utf-8")
+    bad = "25-45,Caucasian,Male,NaN,Felony\n,Caucasian,Male,1,Felony\n25-45,Caucasian\n"
+    path.write_text(text + bad, encoding="utf-8")
+    result = run(*compas.words(path), "--json")
+    assert result.exit_code == codes.ERROR_ROWS
+    answers = document(result)["answers"]
+    assert [a["status"] for a in answers] == ["nearest"] * 6 + ["error"] * 3
+    assert "'PriorsCount' must be an integer" in answers[6]["note"] and "row 6" in answers[6]["note"]
+    assert "'AgeGroup' has no value in row 7" in answers[7]["note"]
+    assert "'Sex' has no value in row 8" in answers[8]["note"]
+
+
+def test_a_limit_gives_exit_code_one(run, compas, monkeypatch):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(gives_up))
+    result = run(*compas.words(), "--method", "search")
+    assert result.exit_code == codes.LIMIT
+    assert "time limit" in result.stdout
+
+
+def test_a_node_limit_of_one(run):
+    result = run("explain", "--dataset", "credit", "--row", 0, "--node-limit", 1)
+    assert result.exit_code == codes.LIMIT and "node limit" in result.stdout
+
+
+def test_a_contradiction_gives_exit_code_four(run, compas, monkeypatch):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists))
+    result = run(*compas.words(), "--method", "search,enumerate")
+    assert result.exit_code == codes.CONTRADICTION
+    assert "6 of 6 rows are contradictions." in result.stdout
+    assert result.stderr.startswith("error: Row 0: method 'pretender' claims that none exists, but method 'enumerate'")
+    as_json = document(run(*compas.words(), "--method", "search,enumerate", "--json"))
+    assert as_json["contradictions"][0]["lower_bound"] is None
+
+
+def test_a_bound_beyond_a_found_row_is_a_contradiction(run, compas, monkeypatch):
+    far = Pretender(lambda point: Claim(point=None, lower=0.5, method="pretender", limit="time limit"))
+    monkeypatch.setattr(search, "Search", lambda: far)
+    result = run(*compas.words(), "--method", "search,enumerate")
+    assert result.exit_code == codes.CONTRADICTION and "nothing is nearer than 0.5" in result.stderr
+
+
+def test_a_method_that_contradicts_itself(run, compas, monkeypatch):
+    liar = Pretender(lambda point: Claim(point=np.array([2.0, 1.0, 1.0, 0.0, 0.0]), lower=0.9, method="pretender"))
+    monkeypatch.setattr(search, "Search", lambda: liar)
+    result = run(*compas.words(), "--method", "search", "--target", "low risk")
+    assert result.exit_code == codes.CONTRADICTION
+
+
+def test_what_was_answered_before_ctrl_c_is_written(run, compas, tmp_path, monkeypatch):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2))
+    output = tmp_path / "answers.jsonl"
+    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--output", output)
+    assert result.exit_code == codes.INTERRUPTED
+    assert [record["row"] for record in _records(output)] == [0, 1, 2]  # batches of one, then of two
+    assert f"3 of 6 rows are answered and written to {output}." in result.stderr
+    shown = run(*compas.words(), "--method", "search", "--target", "low risk", "--json")
+    assert shown.exit_code == codes.INTERRUPTED and len(document(shown)["answers"]) == 3
+
+
+def test_what_was_answered_before_an_error_is_written(run, compas, tmp_path, monkeypatch):
+    from ifonly.errors import UnsupportedQuestion
+
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2, error=UnsupportedQuestion))
+    output = tmp_path / "answers.csv"
+    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--output", output)
+    assert result.exit_code == codes.WRONG_INPUT and len(_records(output)) == 3
+
+
+def test_a_bug_is_a_sentence_too(run, compas, monkeypatch):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=0, error=ZeroDivisionError))
+    result = run(*compas.words(), "--method", "search")
+    assert result.exit_code == codes.BUG
+    assert result.stderr.startswith("error: ZeroDivisionError: stop (this is a bug in ifonly")
+
+
+def _records(path: Path) -> list[dict[str, Any]]:
+    if path.suffix == ".csv":
+        with path.open(encoding="utf-8") as lines:
+            return list(csv.DictReader(lines))
+    if path.suffix == ".jsonl":
+        return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    import pyarrow.parquet as pq
+
+    records: list[dict[str, Any]] = pq.read_table(path).to_pylist()
+    return records

@@ -1,0 +1,159 @@
+"""Wrong input gives one sentence on stderr that says what, where and how to fix it; exit code 2; never a traceback."""
+
+from __future__ import annotations
+
+import importlib.util
+import pickle
+from pathlib import Path
+
+import pytest
+
+from ifonly.cli import codes
+
+HEADER = "AgeGroup,Race,Sex,PriorsCount,ChargeDegree\n"
+ROW = "25-45,Caucasian,Male,5,Felony\n"
+
+
+@pytest.fixture
+def refused(run):
+    def check(*words: object) -> str:
+        result = run(*words)
+        assert result.exit_code == codes.WRONG_INPUT, result.output
+        assert result.stdout == ""
+        lines = result.stderr.splitlines()
+        assert len(lines) == 1 and lines[0].startswith("error: ")
+        return lines[0].removeprefix("error: ")
+
+    return check
+
+
+OPTIONS = [
+    (["--fix", "Rase"], "There is no feature 'Rase'; did you mean 'Race'?"),
+    (["--fix", "Height"], "There is no feature 'Height'; the features are AgeGroup, Race"),
+    (["--target", "medium risk"], "no class 'medium risk'; its classes are 'low risk', 'high risk'"),
+    (["--range", "PriorsCount", "9", "3"], "The range [9, 3] of 'PriorsCount' is empty; swap its ends."),
+    (["--range", "Race", "0", "1"], "use Allowed instead of Range"),
+    (["--range", "PriorsCount", "few", "3"], "'few' is not a valid float"),
+    (["--allow", "AgeGroup", "25-45,99"], "'AgeGroup' must be one of: <25, 25-45, >45"),
+    (["--allow", "PriorsCount", "1,2"], "use Range instead of Allowed"),
+    (["--margin", "-0.5"], "The margin must be a number >= 0; it is -0.5."),
+    (["--method", "serach"], "There is no method 'serach'; did you mean 'search'?"),
+    (["--method", "oracle"], "There is no method 'oracle'; the methods are: search, enumerate."),
+    (["--method", "search,search"], "names a method twice"),
+    (["--distance", "l3"], "There is no distance 'l3'; choose one of l0, l1, l2, linf."),
+    (["--distance", "x*l0+l1"], "'x*l0' in the distance 'x*l0+l1' should look like 0.2*l0."),
+    (["--distance", "0.5*l1+0.5*l2"], "Only l0 and l1 can be mixed"),
+    (["--distance", "l1+l1"], "names l1 twice"),
+    (["--scale", "mad"], "--scale mad is computed from data: say which with --data FILE."),
+    (["--scale", "width"], "'width' is not one of"),
+    (["--weight", "PriorsCount", "0"], "The weight of 'PriorsCount' must be a positive number; it is 0.0."),
+    (["--target", "low risk", "--at-least", "1"], "not for both"),
+    (["--at-least", "2", "--at-most", "1"], "The score range [2, 1] is empty; swap its ends."),
+    (["--time-limit", "0"], "The limit 'seconds' must be a positive number; it is 0.0."),
+    (["--node-limit", "-3"], "The limit 'nodes' must be a positive"),
+    (["--threads", "0"], "The number of threads must be a whole number >= 1; it is 0."),
+    (["--row", "6"], "There is no row 6: the rows are 0 to 5."),
+    (["--first", "0"], "0 is not in the range x>=1"),
+    (["--classes", "a,b,c"], "3 class names were given"),
+    (["--output", "answers.xlsx"], "A table file ends in .csv, .jsonl or .parquet; 'answers.xlsx' does not."),
+    (["--output", "nowhere/at/all.csv"], "its folder is not there."),
+    (["--colour"], "No such option '--colour'"),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), OPTIONS, ids=[" ".join(words) for words, _ in OPTIONS])
+def test_options(refused, compas, words, message):
+    assert message in refused(*compas.words(), *words)
+
+
+FILES = [
+    ("rows.csv", b"", "is empty; its first line must name the columns."),
+    ("rows.csv", HEADER.encode(), "has no rows."),
+    ("rows.csv", (HEADER + ROW).encode("utf-16"), "is not UTF-8 text (byte 0xff at position 0); save it as UTF-8."),
+    ("rows.csv", (HEADER + ROW.replace("Male", "M\u00e4nnlich")).encode("latin-1"), "is not UTF-8 text (byte 0xe4"),
+    ("rows.csv", b"AgeGroup,Race,PriorsCount,ChargeDegree\n25-45,Caucasian,5,Felony\n",
+     "has no column 'Sex'; it has AgeGroup, Race, PriorsCount, ChargeDegree."),
+    ("rows.csv", (HEADER + ROW).replace(",", ";").encode(), "is not separated by commas, but by semicolons."),
+    ("rows.csv", (HEADER + "25-45,Caucasian,Male,5,Felony,!\n").encode(), "line 2 has 6 cells, but there are 5"),
+    ("rows.csv", b"Sex,Sex\nMale,Male\n", "has two columns called 'Sex'."),
+    ("rows.jsonl", b'{"AgeGroup": "25-45"}\nnot json\n', "line 2 is not JSON"),
+    ("rows.jsonl", b"[1, 2]\n", "line 1 must be a JSON object"),
+    ("rows.jsonl", b"\n\n", "has no rows."),
+    ("rows.parquet", b"this is not parquet", "is not a parquet file, or is damaged"),
+    ("rows.txt", HEADER.encode(), "A table file ends in .csv, .jsonl or .parquet; 'rows.txt' does not."),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "content", "message"), FILES, ids=[message for *_, message in FILES])
+def test_rows_files(refused, compas, tmp_path, name, content, message):
+    path = tmp_path / name
+    path.write_bytes(content)
+    assert message in refused(*compas.words(path))
+
+
+def test_missing_files(refused, compas):
+    nowhere = Path("nowhere.csv")
+    assert "Cannot read the table 'nowhere.csv': No such file or directory." in refused(*compas.words(nowhere))
+    words = list(compas.words())
+    words[2] = "nowhere.npz"
+    assert "Cannot read the network 'nowhere.npz': No such file" in refused(*words)
+    words = list(compas.words())
+    words[4] = "nowhere.json"
+    assert "Cannot read the schema 'nowhere.json': No such file" in refused(*words)
+
+
+def test_what_to_explain_must_be_said(refused, compas):
+    assert "Say which model with --model FILE" in refused("explain", "--rows", compas.few)
+    assert "Say which rows with --rows FILE" in refused("explain", "--model", compas.model, "--schema", compas.schema)
+    message = "There is no data set 'mnist'; the data sets are: adult, compas, credit."
+    assert message in refused("explain", "--dataset", "mnist")
+    assert "the data sets are" in refused("datasets", "export", "mnist", "somewhere")
+
+
+def test_a_model_of_another_schema(refused, compas, run, tmp_path):
+    assert run("datasets", "export", "adult", tmp_path).exit_code == 0
+    words = list(compas.words())
+    words[2] = str(tmp_path / "adult.npz")
+    assert "columns, but the schema encodes to 7" in refused(*words)
+
+
+def test_parquet_without_pyarrow_names_the_extra(refused, compas, tmp_path, monkeypatch):
+    found = importlib.util.find_spec
+    monkeypatch.setattr(importlib.util, "find_spec", lambda name, *a: None if name == "pyarrow" else found(name, *a))
+    path = tmp_path / "rows.parquet"
+    path.write_bytes(b"")
+    assert refused(*compas.words(path)) == (
+        "Reading a parquet file needs the package 'pyarrow', which is not installed; "
+        "install it with: pip install 'ifonly[parquet]'"
+    )
+    assert "Writing a parquet file needs" in refused(*compas.words(), "--output", tmp_path / "answers.parquet")
+
+
+def test_a_pickle_is_not_opened_unasked(refused, compas, tmp_path):
+    path = tmp_path / "model.pkl"
+    path.write_bytes(pickle.dumps({"not": "a model"}))
+    words = list(compas.words())
+    words[2] = str(path)
+    assert "is a pickle, which runs any code it contains" in refused(*words)
+    assert refused(*words, "--unsafe-pickle")
+
+
+def test_wrong_schema_and_model_files(refused, tmp_path):
+    table, text = tmp_path / "rows.csv", tmp_path / "file.json"
+    table.write_text(HEADER + ROW, encoding="utf-8")
+    text.write_text("{}", encoding="utf-8")
+    assert 'A schema is a JSON object with "format"' in refused("schema", "show", text)
+    assert "is not a network file of ifonly" in refused("model", "show", text)
+    assert "is not a JSON file" in refused("schema", "show", table)
+    assert "say what a row is with --schema FILE" in refused("model", "show", tmp_path / "net.onnx")
+    assert "A schema file ends in .json" in refused("schema", "infer", table, "--output", tmp_path / "schema.yaml")
+    assert "has no column 'Label' to drop" in refused("schema", "infer", table, "--drop", "Label")
+    assert "A network file ends in .npz or .json" in refused("model", "convert", text, tmp_path / "net.onnx")
+
+
+def test_too_many_people_in_the_demo(refused):
+    assert "people are decided that way." in refused("demo", "--dataset", "compas", "--rows", 99999)
+
+
+def test_names_cannot_steer_the_terminal(refused, compas):
+    assert "\x1b" not in refused(*compas.words(), "--fix", "\x1b[31mRace\n")

@@ -1,0 +1,123 @@
+"""Answers are plain data, and each kind has its sentence."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from typing import Any
+
+import pytest
+
+from ifonly import Answers, Failed, Nearest, NoneExists, Unknown, Within
+from ifonly.proof import Change, Claim, show
+
+COMMON: dict[str, Any] = {
+    "row": 3,
+    "factual": {"age": 30, "job": None, "income": 1234.5},
+    "target": "approved",
+    "distance_name": "l1",
+    "decision_before": "denied",
+    "score_before": -0.5,
+    "method": "enumerate",
+    "seconds": 0.25,
+    "nodes": 7,
+}
+FOUND: dict[str, Any] = {
+    "counterfactual": {"age": 31, "job": "nurse", "income": 1234.5},
+    "changes": (Change("age", 30, 31), Change("job", None, "nurse")),
+    "decision_after": "approved",
+    "score_after": 0.5,
+}
+NEAREST = Nearest(lower=0.25, upper=0.25, **FOUND, **COMMON)
+WITHIN = Within(lower=0.125, upper=0.25, note="time limit", **FOUND, **COMMON)
+NONE = NoneExists(lower=math.inf, **COMMON)
+UNKNOWN = Unknown(lower=0.125, note="time limit", **COMMON)
+FAILED = Failed(row=4, factual={}, target="", distance_name="", lower=0.0, note="Feature 'age' is missing.")
+ALL = Answers([NEAREST, WITHIN, NONE, UNKNOWN, FAILED], seconds=1.5)
+
+
+def test_sentences() -> None:
+    change = "If age had been 31 instead of 30 and job had been nurse instead of missing"
+    changed = f"{change}, the decision would have been approved"
+    assert str(NEAREST) == f"{changed}; no smaller change does it (proven, l1 distance 0.25)."
+    assert str(WITHIN) == (
+        f"{changed} (distance 0.25); a smaller change was not ruled out (time limit), "
+        f"but none within 0.125 exists (proven)."
+    )
+    assert str(NONE) == "No allowed change makes the decision approved (proven)."
+    assert str(UNKNOWN) == (
+        "No change that makes the decision approved was found (time limit); none exists within distance 0.125 (proven)."
+    )
+    assert str(FAILED) == "This row could not be asked about: Feature 'age' is missing."
+
+
+def test_a_decision_that_is_already_there() -> None:
+    answer = Nearest(lower=0.0, upper=0.0, counterfactual=COMMON["factual"], **COMMON)
+    assert str(answer) == "The decision is approved already; nothing needs to change."
+
+
+def test_the_record_of_an_answer() -> None:
+    assert NEAREST.to_dict() == {
+        "row": 3,
+        "status": "nearest",
+        "target": "approved",
+        "distance": 0.25,
+        "distance_name": "l1",
+        "lower_bound": 0.25,
+        "changes": [
+            {"feature": "age", "from": 30, "to": 31},
+            {"feature": "job", "from": None, "to": "nurse"},
+        ],
+        "factual": {"age": 30, "job": None, "income": 1234.5},
+        "counterfactual": {"age": 31, "job": "nurse", "income": 1234.5},
+        "decision_before": "denied",
+        "decision_after": "approved",
+        "score_before": -0.5,
+        "score_after": 0.5,
+        "method": "enumerate",
+        "seconds": 0.25,
+        "nodes": 7,
+        "note": "",
+    }
+
+
+@pytest.mark.parametrize("answer", list(ALL), ids=lambda answer: answer.status)
+def test_plain_data(answer: Any) -> None:
+    plain = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
+    assert json.loads(answer.to_json()) == plain
+    assert pickle.loads(pickle.dumps(answer)).to_dict() == answer.to_dict()
+    with pytest.raises(AttributeError):
+        answer.upper = 0.0
+
+
+def test_many() -> None:
+    assert ALL.counts() == {"nearest": 1, "none exists": 1, "within": 1, "unknown": 1, "error": 1}
+    assert repr(ALL) == "<Answers: 1 nearest, 1 none exists, 1 within, 1 unknown, 1 error>"
+    assert repr(Answers([])) == "<Answers: none>"
+    assert list(ALL[1:3]) == [WITHIN, NONE]
+    assert ALL[0] is NEAREST
+    assert [a.status for a in pickle.loads(pickle.dumps(ALL))] == [a.status for a in ALL]
+    assert [d["status"] for d in ALL.to_dicts()] == ["nearest", "within", "none exists", "unknown", "error"]
+
+
+def test_as_a_frame() -> None:
+    pytest.importorskip("pandas")
+    frame = ALL.to_frame()
+    assert frame["status"].tolist() == [answer.status for answer in ALL]
+    assert list(frame.columns)[:4] == ["row", "status", "distance", "lower_bound"]
+    assert frame["distance"].isna().tolist() == [False, False, True, True, True]
+
+
+@pytest.mark.parametrize(
+    ("value", "text"),
+    [(None, "missing"), (True, "True"), (3, "3"), (1234.5, "1,234.5"), (1 / 3, "0.333333"), ("a", "a")],
+)
+def test_values_as_people_write_them(value: Any, text: str) -> None:
+    assert show(value) == text
+
+
+@pytest.mark.parametrize("lower", [-1e-9, math.nan])
+def test_a_bound_that_is_none_is_a_bug(lower: float) -> None:
+    with pytest.raises(ValueError, match="is a bug"):
+        Claim(point=None, lower=lower, method="x")

@@ -1,0 +1,158 @@
+"""Forty things people get wrong: each gives one sentence that names the offender."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, TypeAlias
+
+import numpy as np
+import pytest
+
+from ifonly import (
+    Allowed,
+    Binary,
+    Categorical,
+    ClassTarget,
+    Distance,
+    Explainer,
+    Fixed,
+    Integer,
+    Limits,
+    Network,
+    OnlyUp,
+    Ordinal,
+    Range,
+    Real,
+    Schema,
+    ScoreTarget,
+    Tolerances,
+    import_model,
+    load_model,
+    load_network,
+    save_network,
+)
+from ifonly.errors import IfonlyError
+from ifonly.model import network_model
+from ifonly.schema import schema_from_json
+
+SCHEMA = Schema(
+    [Integer("Age", 17, 90), Real("Income", 0, 1e6), Categorical("Job", ["clerk", "nurse"]), Binary("Owner")]
+)
+NETWORK = Network.of([(np.ones((1, 5)), [-40.0])])
+EXPLAINER = Explainer(network_model(NETWORK, SCHEMA, classes=("denied", "approved")))
+ANN = {"Age": 30, "Income": 5.0, "Job": "clerk", "Owner": False}
+Wrong: TypeAlias = Callable[[Path], Any]
+
+
+def ask(**changes: Any) -> Any:
+    return EXPLAINER.explain({**ANN, **changes})
+
+
+def torch_module(folder: Path) -> Any:
+    torch = pytest.importorskip("torch")
+    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softplus(), torch.nn.Linear(3, 1))
+    return import_model(layers, SCHEMA)
+
+
+def sklearn_network(folder: Path) -> Any:
+    networks = pytest.importorskip("sklearn.neural_network")
+    x = SCHEMA.encode(SCHEMA.sample(40, np.random.default_rng(0)))
+    model = networks.MLPClassifier((3,), activation="tanh", solver="lbfgs", max_iter=5, tol=1.0)
+    return import_model(model.fit(x / 1e6, np.arange(40) % 2), SCHEMA)
+
+
+def written(folder: Path, name: str, content: bytes) -> Path:
+    path = folder / name
+    path.write_bytes(content)
+    return path
+
+
+def truncated(folder: Path) -> Any:
+    save_network(NETWORK, folder / "net.npz")
+    return load_network(written(folder, "half.npz", (folder / "net.npz").read_bytes()[:200]))
+
+
+def schema_file(folder: Path, content: str) -> Any:
+    return Schema.load(written(folder, "people.json", content.encode()))
+
+
+WRONG: dict[str, tuple[Wrong, str]] = {
+    # rows
+    "a number out of bounds": (lambda f: ask(Age=16), "Age"),
+    "half a year": (lambda f: ask(Age=30.5), "30.5"),
+    "text for a number": (lambda f: ask(Income="plenty"), "plenty"),
+    "NaN": (lambda f: ask(Income=math.nan), "Income"),
+    "an unknown category": (lambda f: ask(Job="pilot"), "pilot"),
+    "another type": (lambda f: ask(Owner=[True]), "Owner"),
+    "missing": (lambda f: ask(Job=None), "Job"),
+    "a feature too few": (lambda f: EXPLAINER.explain({"Age": 30}), "Income"),
+    "a value too few": (lambda f: EXPLAINER.explain([30, 5.0, "clerk"]), "3"),
+    "a shape": (lambda f: EXPLAINER.explain(np.zeros((2, 4))), "(2, 4)"),
+    "no row at all": (lambda f: EXPLAINER.explain(7), "7"),
+    "a table without a column": (lambda f: EXPLAINER.explain_many({"Age": [3]}), "Income"),
+    "columns of two lengths": (
+        lambda f: EXPLAINER.explain_many({n: [v] * (n != "Job") for n, v in ANN.items()}),
+        "Job",
+    ),
+    # schemas
+    "bounds the wrong way round": (lambda f: Real("Income", 2, 1), "Income"),
+    "an infinite bound": (lambda f: Real("Income", 0, math.inf), "inf"),
+    "an option twice": (lambda f: Categorical("Job", ["a", "a"]), "Job"),
+    "an encoding that is none": (lambda f: Ordinal("Job", ["a"], "binary"), "binary"),  # type: ignore[arg-type]
+    "a feature twice": (lambda f: Schema([Binary("Owner"), Binary("Owner")]), "Owner"),
+    "a column order with a gap": (lambda f: Schema(SCHEMA.features, SCHEMA.columns[1:]), "Age"),
+    "a kind that is none": (lambda f: schema_from_json(json.loads(SCHEMA_JSON.replace("real", "complex"))), "complex"),
+    "a version of the future": (lambda f: schema_file(f, '{"format": "ifonly-schema", "version": 2}'), "people.json"),
+    "a broken schema file": (lambda f: schema_file(f, '{"format"'), "people.json"),
+    "a schema that is not there": (lambda f: Schema.load(f / "gone.json"), "gone.json"),
+    # models
+    "a model of another width": (lambda f: Explainer(Network.of([([[1.0]], [0.0])]), schema=SCHEMA), "5"),
+    "a NaN in the weights": (lambda f: Network.of([([[math.nan]], [0.0])]), "weight"),
+    "layers that do not meet": (lambda f: Network.of([(np.ones((2, 5)), [0, 0]), (np.ones((1, 3)), [0])]), "3"),
+    "a model of no known kind": (lambda f: Explainer(object(), schema=SCHEMA), "builtins.object"),
+    "an unsupported torch layer": (torch_module, "Softplus"),
+    "an unsupported activation": (sklearn_network, "tanh"),
+    "a truncated file": (truncated, "half.npz"),
+    "a pickle": (lambda f: load_model(written(f, "model.pkl", pickle.dumps(1)), SCHEMA), "model.pkl"),
+    "a pickle in disguise": (lambda f: load_model(written(f, "model.npz", pickle.dumps(1)), SCHEMA), "model.npz"),
+    "a file of no known kind": (lambda f: load_model(f / "model.h5", SCHEMA), "model.h5"),
+    # questions
+    "an unknown class": (lambda f: EXPLAINER.explain(ANN, target="perhaps"), "perhaps"),
+    "a negative margin": (lambda f: ClassTarget("approved", margin=-1.0), "-1.0"),
+    "a score range that is empty": (lambda f: ScoreTarget(at_least=2, at_most=1), "[2, 1]"),
+    "an unknown distance": (lambda f: EXPLAINER.explain(ANN, distance="l3"), "l3"),
+    "a weight of nothing": (lambda f: EXPLAINER.explain(ANN, distance=Distance(weights={"Agee": 1})), "Agee"),
+    "a weight below zero": (lambda f: Distance(weights={"Age": -2}), "Age"),
+    "a misspelt feature": (lambda f: EXPLAINER.explain(ANN, constraints=[Fixed("Ownr")]), "Ownr"),
+    "an order where there is none": (lambda f: EXPLAINER.explain(ANN, constraints=[OnlyUp("Job")]), "Job"),
+    "a range of words": (lambda f: EXPLAINER.explain(ANN, constraints=[Range("Job", 0, 1)]), "Job"),
+    "an allowed value that is none": (lambda f: EXPLAINER.explain(ANN, constraints=[Allowed("Job", ["x"])]), "'x'"),
+    "a constraint that is none": (lambda f: EXPLAINER.explain(ANN, constraints=["Age"]), "'Age'"),  # type: ignore[list-item]
+    "a limit of zero": (lambda f: Limits(seconds=0), "seconds"),
+    "a tolerance of zero": (lambda f: Tolerances(relative_gap=0.0), "relative_gap"),
+    "no threads": (lambda f: Explainer(NETWORK, schema=SCHEMA, threads=0), "0"),
+}
+SCHEMA_JSON = json.dumps({"format": "ifonly-schema", "version": 1, "features": [f.to_dict() for f in SCHEMA]})
+
+
+@pytest.mark.parametrize("name", WRONG)
+def test_one_sentence_that_names_the_offender(name: str, tmp_path: Path) -> None:
+    wrong, offender = WRONG[name]
+    with pytest.raises(IfonlyError) as caught:
+        wrong(tmp_path)
+    message = str(caught.value)
+    assert offender in message
+    assert message[0].isupper() or message[0] == "'"
+    assert "\n" not in message
+    assert re.search(r"[.?)]$", message)
+    assert not re.search(r"\. [A-Z]", message), "more than one sentence"
+    assert isinstance(caught.value, ValueError)
+
+
+def test_there_are_enough_of_them() -> None:
+    assert len(WRONG) >= 40
