@@ -31,7 +31,7 @@ for _ in range(3):
         loss.backward()
         optimizer.step()
 
-person = data.row(test[0])  # whom the network denies
+person = data.row(test[1])  # whom the network denies
 for dtype in (torch.float32, torch.float64):
     model = import_model(module.to(dtype), data.schema, classes=("deny", "approve"))
     decided = model.decide(model.scores(data.points()[test]))

@@ -230,6 +230,12 @@ def test_a_limit_leaves_an_interval() -> None:
     assert (answer.nodes, answer.seconds, answer.record) == (5, 0.5, "r")
 
 
+def test_what_is_proven_needs_no_excuse() -> None:
+    answer = Explainer(MODEL).explain(ANN, method=Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, limit="nodes")))
+    assert isinstance(answer, Nearest)
+    assert answer.note == ""
+
+
 def test_no_row_before_the_limit_is_unknown() -> None:
     answer = Explainer(MODEL).explain(ANN, method=Scripted(lambda point: claim(lower=0.25, limit="node limit")))
     assert isinstance(answer, Unknown)
@@ -402,6 +408,12 @@ def test_explainers_that_are_none() -> None:
         Explainer(NETWORK, schema=SCHEMA, classes="ab")
     with pytest.raises(QuestionError, match="threads must be a whole number >= 1; it is 0"):
         Explainer(MODEL, threads=0)
+
+
+def test_a_model_without_a_score_is_refused() -> None:
+    model = replace(MODEL, original=lambda points: np.where(points[:, :1] == 5, np.nan, 1.0))
+    with pytest.raises(ModelError, match=r"no score \(NaN\) for row 1"):
+        Explainer(model).explain_many([ANN, {**ANN, "n": 5}], target="denied", method=ENUMERATE)
 
 
 def test_names_of_classes_can_be_given_later() -> None:

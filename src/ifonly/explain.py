@@ -124,6 +124,9 @@ class Explainer:
         if not len(points):
             return []
         before = self.model.scores(points)
+        blank = np.flatnonzero(np.isnan(before).any(axis=1))
+        if len(blank):
+            raise ModelError(f"The model gives no score (NaN) for row {rows[blank[0]]}, so nothing can be said of it.")
         decided = self.model.decide(before) if self.model.is_classifier else np.zeros(len(points), dtype=np.intp)
         answers: dict[int, Answer] = {}
         groups = [(target, members, *_distinct(points[members])) for target, members in self._targets(asked, decided)]
@@ -238,7 +241,7 @@ class Explainer:
                 changes=tuple([Change(names[g], old[i][g], new[i][g]) for g in moved[i]]),
                 decision_after=decision_after[i],
                 score_after=score_after[i],
-                note=claim.limit or ("" if proven else _ROUNDING),
+                note="" if proven else claim.limit or _ROUNDING,
                 **common,
             )
 

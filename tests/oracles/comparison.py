@@ -6,6 +6,7 @@ Every row in an answer has been checked by the model itself, so its distance `up
     sound       nobody's lower bound lies above the distance of the other's row
     as good     nobody's row is farther than the other's, beyond TOLERANCE
     same kind   a row is found by both or by none; both prove that there is none, or neither does
+    ends        ours does, within limits that are far more than these small questions need
 
 `as good` is not asked of a MIP: its row is repaired from a point that misses the margin by the solver's tolerance,
 which costs tolerance / slope and can exceed TOLERANCE on a flat network. Its bound is still compared.
@@ -19,11 +20,14 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly import Answer, Explainer, NoneExists
+from ifonly import Answer, Explainer, Limits, NoneExists
 from ifonly.problem import Question
 from ifonly.proof import Method
 
 TOLERANCE = 1e-6
+
+LIMITS = Limits(seconds=10.0)
+"""A search that does not end is a disagreement, not a hung test."""
 
 
 def answers(question: Question, points: NDArray[np.float64], method: Method) -> Sequence[Answer]:
@@ -34,6 +38,7 @@ def answers(question: Question, points: NDArray[np.float64], method: Method) -> 
         distance=question.distance,
         constraints=question.constraints,
         method=method,
+        limits=LIMITS,
     )
 
 
@@ -41,7 +46,9 @@ def disagreements(ours: Sequence[Answer], theirs: Sequence[Answer], *, mip: bool
     """Sentences; none when all is well. `mip`: theirs is a MIP's."""
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         said = f"person {i}: {_show(a)} against {_show(b)}"
-        if isinstance(a, NoneExists) != isinstance(b, NoneExists) or math.isinf(a.upper) != math.isinf(b.upper):
+        if "limit" in a.note:
+            yield f"{said}: does not end"
+        elif isinstance(a, NoneExists) != isinstance(b, NoneExists) or math.isinf(a.upper) != math.isinf(b.upper):
             yield f"{said}: not the same kind"
         elif not mip and a.status != b.status:
             yield f"{said}: not the same status"

@@ -2,8 +2,7 @@
 
 Numerics. The kernels compute in float64 and every bound is widened outward by an a-priori error bound: a value that is a sum of
 products through the layers, evaluated in any order with T terms in all, is off by at most gamma_T times the same sum with
-absolute values, which is bounded over the box of the person (`slack`, four times that, since a bound is a difference of two
-such sums with slopes at most 1). With E the rounding error of the deployed model over the same box:
+absolute values, which is bounded over the box of the person (`slack`). With E the rounding error of the deployed model over the same box:
 
     LOW  = margin - E    no point below this is ever accepted by the deployed model: bounds are proven against it
     HIGH = margin + E    a point at or above this surely is: only such points are returned
@@ -21,6 +20,7 @@ from numpy.typing import NDArray
 from ifonly.model.rounding import score_error
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
+from ifonly.schema import Choice
 from ifonly.search.kernels import layout
 from ifonly.search.kernels.layout import ADDITIVE, CHOICE, INTEGER, MAXIMUM, REAL, SQUARED, Pack, People, Scratch, Tree
 from ifonly.tolerances import Tolerances
@@ -88,32 +88,75 @@ def pack_people(lowered: Lowered, pack: Pack, people: Allowed, reach: Floats | N
 
 def _errors(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats]:
     """Slack of every neuron, and LOW, HIGH, AIM of every condition, for each person (or one for all without `reach`)."""
-    numbers = np.flatnonzero(lowered.numeric)
-    low, high = people.lower[:, numbers], people.upper[:, numbers]
-    if reach is not None:
-        with np.errstate(divide="ignore"):
-            room = np.where(lowered.rate[numbers] > 0, reach[:, None] / lowered.rate[numbers], np.inf) * (1 + 1e-9)
-        factual = people.factual[:, numbers]
-        low, high = np.maximum(low, factual - room), np.minimum(high, factual + room)
-    else:  # over the whole schema: the same for everyone
-        low = np.minimum(low.min(axis=0, keepdims=True), people.factual[:, numbers].min(axis=0))
-        high = np.maximum(high.max(axis=0, keepdims=True), people.factual[:, numbers].max(axis=0))
-    magnitude = np.ones((len(low), lowered.width))
-    magnitude[:, lowered.start[numbers]] = np.maximum(np.abs(low), np.abs(high))
-    terms = 4.0 * (lowered.width + sum(len(bias) for _, bias in lowered.layers) + 16.0) * UNIT_ROUNDOFF
-    slack, size = [], magnitude
-    for weight, bias in lowered.layers:
-        size = size @ np.abs(weight).T + np.abs(bias)
-        slack.append(terms * size)
+    low, high, options = _boxes(lowered, people, reach)
+    slack = _slacks(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
-    encoded = magnitude @ np.abs(lowered.unroll).T
-    error = question.caution * (score_error(question.model, encoded) @ np.abs(c).T)
+    error = question.caution * (score_error(question.model, *_encoded(lowered, low, high, options)) @ np.abs(c).T)
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
-    count = len(people)
-    every = np.concatenate(slack, axis=1)
-    shape = (count, *every.shape[1:]), (count, *need.shape[1:])
-    return np.array(np.broadcast_to(every, shape[0]), order="C"), np.array(np.broadcast_to(need, shape[1]), order="C")
+    every, count = np.concatenate(slack, axis=1), len(people)
+    return (
+        np.array(np.broadcast_to(every, (count, *every.shape[1:])), order="C"),
+        np.array(np.broadcast_to(need, (count, *need.shape[1:])), order="C"),
+    )
+
+
+def _boxes(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
+    """Boxes that hold everything the search may look at: least and largest points, and the options that may occur."""
+    low, high = np.minimum(people.lower, people.factual), np.maximum(people.upper, people.factual)
+    options = people.allowed | (lowered.unrolled(people.factual) != 0)
+    if reach is None:
+        return low.min(axis=0, keepdims=True), high.max(axis=0, keepdims=True), options.any(axis=0, keepdims=True)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
+    low, high = np.maximum(low, people.factual - room), np.minimum(high, people.factual + room)
+    cost = reach**2 if lowered.norm is Norm.L2 else reach
+    return low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9))
+
+
+def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """The boxes over encoded columns."""
+    schema = lowered.question.schema
+    lower, upper = np.zeros((len(low), len(schema.columns))), np.zeros((len(low), len(schema.columns)))
+    for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
+        if isinstance(feature, Choice):
+            mine = options[:, lowered.start[g] : lowered.start[g + 1], None]
+            lower[:, columns] = np.where(mine, feature.codes, np.inf).min(axis=1)
+            upper[:, columns] = np.where(mine, feature.codes, -np.inf).max(axis=1)
+        else:
+            lower[:, columns[0]], upper[:, columns[0]] = low[:, g], high[:, g]
+    return lower, upper
+
+
+def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> list[Floats]:
+    """What rounding can do to a bound of each neuron, layer by layer, over the boxes.
+
+    The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the paths from there,
+    each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`.
+    """
+    terms = (lowered.width + sum(len(bias) + 4.0 for _, bias in lowered.layers) + 16.0) * 1.5 * UNIT_ROUNDOFF
+    weight, bias = lowered.layers[0]
+    lower = upper = np.zeros((len(low), len(bias))) + bias
+    work = np.zeros((len(low), len(bias))) + np.abs(bias)
+    for g in range(lowered.features):
+        mine = weight[:, lowered.start[g] : lowered.start[g + 1]].T
+        if lowered.numeric[g]:
+            ends = low[:, g : g + 1] * mine, high[:, g : g + 1] * mine
+            lower, upper = lower + np.minimum(*ends), upper + np.maximum(*ends)
+            work += np.maximum(np.abs(ends[0]), np.abs(ends[1]))
+        else:
+            listed = options[:, lowered.start[g] : lowered.start[g + 1], None]
+            lower = lower + np.where(listed, mine, np.inf).min(axis=1)
+            upper = upper + np.where(listed, mine, -np.inf).max(axis=1)
+            work += np.where(listed, np.abs(mine), 0.0).max(axis=1)
+    first = 2.0 * (lowered.width + 8.0) * UNIT_ROUNDOFF * work
+    paths = np.maximum(np.abs(lower), np.abs(upper)) + first
+    slacks = [first + terms * paths]
+    for weight, bias in lowered.layers[1:]:
+        size = np.abs(weight)
+        paths, first = paths @ size.T + np.abs(bias), first @ size.T
+        slacks.append(first + terms * paths)
+    return slacks
 
 
 # ---------------------------------------------------------------------------------------------- working memory

@@ -53,7 +53,7 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.network import bound_hidden, forward, forward_compact, neuron_plane
 from ifonly.search.kernels.node import clip_to_ball, compact, cost_of, farthest_cost
-from ifonly.search.kernels.planes import add_plane, begin_program, solve_program
+from ifonly.search.kernels.planes import add_plane, begin_program, combine_shifted, solve_program
 
 MANY_NUMBERS = 6
 """With more free numbers than this, ReLUs are split rather than features."""
@@ -63,6 +63,8 @@ WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
 ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
+NEARLY = 0.99
+"""A box whose bound comes this near to the cutoff may be open only because of rounding: then it is not split further."""
 UNSPLIT = -1
 """What `evaluate` says of a box that cannot be resolved further in floating point."""
 
@@ -103,7 +105,7 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
     ceiling = max(ceiling, base_cost)
     unstable = bound_hidden(pack, person.slack, zl, zu, limit - base_cost, items, F, I, s.Wc)
 
-    bound, binding = -1.0, zero
+    bound, binding, binding_constant = -1.0, zero, 0.0
     slopes = F[ALPHA]
     for attempt in range(2):
         for r in range(conditions):
@@ -113,7 +115,7 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
             constant += person.slack[out_at + r] - person.need[LOW, r]
             c = solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
             if c > bound:
-                bound, binding = c, r
+                bound, binding, binding_constant = c, r, constant
                 _keep(width, items, F, I)
                 _keep_row(s, tree, r, slopes)
         limit = cutoff(pack, number)
@@ -133,8 +135,13 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
         _blame(pack, zl, zu, items, F, I, s.Wc)
         splits |= _prefers_relu(items, unstable, lo, hi, F, I)
     _newton(pack, person, tree, base_cost, ceiling, items, zl, zu, tries, F, I, s.Wc)
-    if bound >= cutoff(pack, number):
+    limit = cutoff(pack, number)
+    if bound >= limit:
         return bound, UNSPLIT, 0.0
+    if bound >= NEARLY * limit:
+        shift = person.need[AIM, binding] - person.need[LOW, binding]
+        if solve_plane(norm, F[PLANE_BEST], binding_constant - shift, base_cost, ceiling, items, F, I) >= limit:
+            return bound, UNSPLIT, 0.0
     if splits:
         return _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, items, bound, unstable)
     split, value = _choose_split(pack, items, unstable, lo, hi, F, I)
@@ -417,6 +424,10 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
         limit = cutoff(pack, tree.number)
         if bound >= limit:
             return bound, UNSPLIT, 0.0
+        if c >= NEARLY * limit:
+            shifted = combine_shifted(rows, width, F, LF, LI, s.A)
+            if solve_plane(norm, F[PLANE], shifted, base_cost, ceiling, items, F, I) >= limit:
+                return bound, UNSPLIT, 0.0
         forward_compact(pack, width, F, s.Wc)
         _set_pattern(F)
         slopes = F[PATTERN]

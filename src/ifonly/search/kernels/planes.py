@@ -207,6 +207,17 @@ def combine(rows, width, F, LF, LI, A):
 
 
 @njit(**INNER)
+def combine_shifted(rows, width, F, LF, LI, A):
+    """`combine`, with the constants for which the program was solved."""
+    constant = 0.0
+    for i in range(rows):
+        if LI[IS_PLANE, i] and LF[MULTIPLIER, i] > 0.0:
+            constant -= LF[MULTIPLIER, i] * LF[RHS, i]
+    combine(rows, width, F, LF, LI, A)
+    return constant
+
+
+@njit(**INNER)
 def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, LF, LI, T, A):
     """Bound the box under all rows. Returns (bound, rows, found); the combined plane is in PLANE, the solution in Y.
 
