@@ -65,7 +65,20 @@ def summary(suite: str, found: list[Record]) -> list[Sheet]:
 def _compared(suite: str, found: list[Record]) -> Sheet:
     sheet = Sheet(
         f"{suite}: seconds a row, one thread",
-        ["network", "norm", "method", "rows", "solved", "median", "mean", "slowest", "alone", "ratio", "differ"],
+        [
+            "network",
+            "norm",
+            "method",
+            "rows",
+            "solved",
+            "median",
+            "mean",
+            "slowest",
+            "alone",
+            "ratio",
+            "differ",
+            "refuted",
+        ],
     )
     ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (network, norm), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch} {r.variant}", r.norm)).items():
@@ -87,7 +100,8 @@ def _compared(suite: str, found: list[Record]) -> Sheet:
                 ]
                 + [_time(number) for number in (_median(seconds), _mean(seconds), max(seconds, default=math.nan))]
                 + [_time(_median([r.seconds for r in mine if r.way == "one"]))]
-                + ([""] * 2 if name == OURS else [_times(ratio), str(_differences(ours, many))])
+                + (["", ""] if name == OURS else [_times(ratio), str(_differences(ours, many))])
+                + [str(_refuted(many, group))]
             )
     for (name, norm), values in ratios.items():
         mean = float(np.exp(np.mean(np.log(values))))
@@ -99,6 +113,7 @@ def _compared(suite: str, found: list[Record]) -> Sheet:
         "mean: the wall time of explain_many, by rows; alone: median of explain, asked about one row at a time",
         "ratio: of the medians; time-outs count with the time they were given",
         f"differ: rows that both finished and whose distances differ by more than {AGREE:g}",
+        "refuted: lower bounds above the distance of a valid row that another method found",
     ]
     return sheet
 
@@ -106,6 +121,14 @@ def _compared(suite: str, found: list[Record]) -> Sheet:
 def _differences(ours: dict[int, Record], theirs: dict[int, Record]) -> int:
     both = [(ours[r], theirs[r]) for r in ours if r in theirs and ours[r].solved and theirs[r].solved]
     return sum(not (a.upper == b.upper or abs(a.upper - b.upper) <= AGREE) for a, b in both)
+
+
+def _refuted(mine: dict[int, Record], everyone: list[Record]) -> int:
+    nearest: dict[int, float] = defaultdict(lambda: math.inf)
+    for r in everyone:
+        if r.valid:
+            nearest[r.row] = min(nearest[r.row], r.upper)
+    return sum(r.lower > nearest[r.row] * (1.0 + AGREE) + 1e-12 for r in mine.values())
 
 
 # ---------------------------------------------------------------------- one method

@@ -55,19 +55,8 @@ def test_ratios_are_of_medians_and_differences_are_counted():
         record("gurobi", 2, 60.0, 0.7, "within", "time limit"),
     ]
     (sheet,) = tables.summary("speed", ours + theirs)
-    assert sheet.rows[1] == [
-        "adult 2x10 norm",
-        "l1",
-        "gurobi",
-        "3",
-        "2/3",
-        "200 ms",
-        "20.1 s",
-        "60 s",
-        "-",
-        "200x",
-        "1",
-    ]
+    assert sheet.rows[1][2:5] == ["gurobi", "3", "2/3"]
+    assert sheet.rows[1][5:] == ["200 ms", "20.1 s", "60 s", "-", "200x", "1", "2"]
     assert "geometric mean 200x" in sheet.notes[0]
     assert sheet.markdown().count("\n| ") == 4
 

@@ -24,6 +24,12 @@ FEATURES = (
 )
 
 
+def frame_of(schema: Schema, points: NDArray[np.float64]) -> Any:
+    """Points as pandas would have read them from a file: missing text is NaN."""
+    frame = to_frame(schema, points)
+    return frame.where(frame.notna(), np.nan)
+
+
 @dataclass(frozen=True)
 class Rows:
     """The same training rows as points, as encoded columns and as a DataFrame, with labels."""
@@ -37,7 +43,7 @@ class Rows:
 
     @property
     def frame(self) -> Any:
-        return to_frame(self.schema, self.points)
+        return frame_of(self.schema, self.points)
 
     def labels(self, names: tuple[Any, ...]) -> NDArray[Any]:
         """As many classes as names, by a rule that a small model can half learn."""

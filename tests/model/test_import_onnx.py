@@ -250,6 +250,11 @@ def test_other_refusals(schema: Schema) -> None:
     )
     with pytest.raises(ModelError, match="'gemm_node' has NaN or infinite weights"):
         import_model(proto, schema)
+    proto = gemm(Graph(), COLUMNS, 2).then("Dropout").model()
+    proto.graph.node[1].output.append("mask")
+    proto.graph.node.append(helper.make_node("Identity", ["mask"], ["also"], name="look"))
+    with pytest.raises(UnsupportedModel, match=r"operation Identity \('look'\) of the ONNX model reads 'mask'"):
+        import_model(proto, schema)
     small = Schema(schema.features[:2])
     with pytest.raises(ModelError, match="takes 13 columns, but the schema encodes to 4: 'income'"):
         import_model(perceptron(Graph()).model(), small)

@@ -9,8 +9,8 @@ magnitudes m bounded by interval arithmetic over a box of rows:
 
 ReLU does not enlarge an error. The result bounds |deployed - real| for every row of the box. Where a layer of the
 network stands for several steps of the model (scaling, encoding, two linear layers in a row), |W_i| and |b_i| in the
-second term are those of its `Majorant`, and n counts the roundings of all its steps; to them come those of the importer,
-which multiplied the steps in float64. `FOLDS` roundings more are allowed for everywhere.
+second term are those of its `Majorant`, and n counts the roundings of all its steps; to them come those of the
+importer, which multiplied the steps in float64. `FOLDS` roundings more are allowed for everywhere.
 """
 
 from __future__ import annotations

@@ -165,12 +165,12 @@ class Schema:
         return {f.name: f.value(v) for f, v in zip(self.features, point.tolist(), strict=True)}
 
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which points are rows of this schema, exactly? (No tolerance: this is what a returned row must pass.)"""
+        """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
         lower, upper, step = self._grid
-        good = ((points >= lower) & (points <= upper)).all(axis=1)
+        good = ((points >= lower) & (points <= upper)).all(axis=-1)
         on_grid = step > 0
-        low, by, discrete = lower[on_grid], step[on_grid], points[:, on_grid]
-        return good & (low + by * np.round((discrete - low) / by) == discrete).all(axis=1)
+        low, by, discrete = lower[on_grid], step[on_grid], points[..., on_grid]
+        return good & (low + by * np.round((discrete - low) / by) == discrete).all(axis=-1)
 
     @cached_property
     def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -89,10 +90,21 @@ class Columns:
 
     def encoded(self, index: int) -> Column:
         """One encoded column of the schema. An option's number is a function of the option."""
-        for g, (feature, columns) in enumerate(zip(self.schema.features, self.schema.feature_columns, strict=True)):
-            if isinstance(feature, Choice) and feature.encoding == "code" and columns[0] == index:
-                return Options(g, feature.codes[:, 0])
-        return self._unit(index)
+        g = self._numbered.get(index)
+        if g is None:
+            return self._unit(index)
+        feature = self.schema.features[g]
+        assert isinstance(feature, Choice)
+        return Options(g, feature.codes[:, 0])
+
+    @cached_property
+    def _numbered(self) -> dict[int, int]:
+        """The encoded columns that are an option's number, and whose."""
+        return {
+            int(columns[0]): g
+            for g, (feature, columns) in enumerate(zip(self.schema.features, self.schema.feature_columns, strict=True))
+            if isinstance(feature, Choice) and feature.encoding == "code"
+        }
 
     def raw(self, feature: int) -> Column:
         """One feature as the user's own values."""

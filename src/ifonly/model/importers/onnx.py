@@ -141,6 +141,7 @@ def _load_external(proto: Any, folder: Path) -> None:
     """Read weights that are stored in other files, if those are in the folder of the model."""
     from onnx.external_data_helper import ExternalDataInfo, load_external_data_for_tensor
 
+    total = 0
     for tensor in _tensors(proto.graph):
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
@@ -158,6 +159,11 @@ def _load_external(proto: Any, folder: Path) -> None:
             raise
         except Exception as error:
             raise FileError(f"Cannot read the weights of '{tensor.name}' from '{place}': {error}") from None
+        total += len(tensor.raw_data)
+        if total > MAX_BYTES:
+            raise FileError(
+                f"The weights of the model are larger than {MAX_BYTES // 2**20} MiB, the most that is read."
+            )
         tensor.data_location = onnx.TensorProto.DEFAULT
         del tensor.external_data[:]
 
@@ -211,7 +217,7 @@ class _Reader:
                 f"({', '.join(o.name for o in self.graph.output[:4])}); only one table of scores is supported.",
                 operation="several outputs",
             )
-        value = self.values[self.graph.output[0].name]
+        value = self.values.get(self.graph.output[0].name)
         if not isinstance(value, Flow | Final):
             raise ModelError(
                 f"The output '{self.graph.output[0].name}' of the ONNX model does not depend on its input."
@@ -236,7 +242,10 @@ class _Reader:
     def _node(self, node: Any, name: str) -> None:
         operation = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
         call = Call(name, operation, attributes(node), node.input[0] if node.input else "")
-        inputs = [self.values[i] if i else None for i in node.input]
+        for given in node.input:
+            if given and given not in self.values:
+                raise call.refuse(f"reads '{given}', which is not supported")
+        inputs = [self.values[given] if given else None for given in node.input]
         flows = [value for value in inputs if isinstance(value, Flow | Final)]
         handlers = HANDLERS if flows else CONSTANT
         if operation not in handlers:

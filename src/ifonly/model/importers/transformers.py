@@ -189,7 +189,10 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
     result: list[Column] = []
     for column, statistic in zip(columns, imputer.statistics_.tolist(), strict=True):
         if is_missing(statistic):
-            raise ModelError(f"'{where}' saw no values of {arithmetic.describe(column)}; the model is damaged.")
+            raise ModelError(
+                f"'{where}' fills in a missing value for {arithmetic.describe(column)} (it saw no other, or does not "
+                f"take None for missing); fit it on a table that has values there."
+            )
         if isinstance(column, Options):
             if is_missing(imputer.missing_values) and any(map(is_missing, column.values.tolist())):
                 arithmetic.missing[column.feature] = imputer.missing_values

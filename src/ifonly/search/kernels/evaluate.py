@@ -38,6 +38,7 @@ from ifonly.search.kernels.layout import (
     PLANE,
     PLANE_BEST,
     RADIUS,
+    RESIDUAL,
     ROW_KIND,
     ROWS,
     SCORE,
@@ -53,18 +54,21 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.network import bound_hidden, forward, forward_compact, neuron_plane
 from ifonly.search.kernels.node import clip_to_ball, compact, cost_of, farthest_cost
-from ifonly.search.kernels.planes import add_plane, begin_program, combine_shifted, solve_program
+from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
+from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
 
 MANY_NUMBERS = 6
 """With more free numbers than this, ReLUs are split rather than features."""
 FEW_UNSTABLE = 6
 """With at most this many unstable ReLUs, they are split once the number to blame has been halved."""
+NARROW = 1e-3
+"""A number whose interval is this short, relative to its size, is not halved further: ReLUs are split instead."""
+FINEST = 1e-11
+"""A real number's interval is not split below this share of its whole range."""
 WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
 ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
-NEARLY = 0.99
-"""A box whose bound comes this near to the cutoff may be open only because of rounding: then it is not split further."""
 UNSPLIT = -1
 """What `evaluate` says of a box that cannot be resolved further in floating point."""
 
@@ -128,7 +132,7 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
                 break
             _set_pattern(F)
             slopes = F[PATTERN]
-    splits = False
+    splits = conditions > 1  # several conditions bind together
     for h in range(len(side)):
         splits |= side[h] != 0
     if unstable > 0:
@@ -138,13 +142,15 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
     limit = cutoff(pack, number)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
-    if bound >= NEARLY * limit:
-        shift = person.need[AIM, binding] - person.need[LOW, binding]
+    if bound >= number[RESIDUAL]:
+        shift = person.need[HIGH, binding] - person.need[LOW, binding]
         if solve_plane(norm, F[PLANE_BEST], binding_constant - shift, base_cost, ceiling, items, F, I) >= limit:
             return bound, UNSPLIT, 0.0
     if splits:
         return _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, items, bound, unstable)
-    split, value = _choose_split(pack, items, unstable, lo, hi, F, I)
+    split, value = _choose_split(pack, person.box, items, unstable, lo, hi, F, I)
+    if split == UNSPLIT:
+        split, value = _split_options(pack, person.box, items, lo, hi, F, I)
     return bound, split, value
 
 
@@ -201,17 +207,24 @@ def _realise(pack, items, a, take, F, I):
 
 @njit(**INNER)
 def _try_point(pack, person, tree, F):
-    """Evaluate X; keep it when it is favourable and the best so far. Returns the condition that is met worst, and by how much."""
+    """Evaluate X; keep it when it is surely favourable and the best so far.
+
+    Returns the condition that is met worst, and by how much. A point that is only possibly favourable (between LOW and HIGH)
+    limits what can be proven: from then on boxes need not be bounded beyond it, only searched for points that may be returned.
+    """
     number = tree.number
     forward(pack, person, F)
-    worst, short = np.int64(0), math.inf
+    worst, short, possible = np.int64(0), math.inf, True
     for r in range(pack.index[SIZES, pack.layers]):
         if F[OUT, r] - person.need[HIGH, r] < short:
             short = F[OUT, r] - person.need[HIGH, r]
             worst = r
-    if short >= 0.0:
+        possible &= F[OUT, r] >= person.need[LOW, r]
+    if possible:
         cost = cost_of(pack, person.cost, F[X])
-        if cost < number[BEST]:
+        if short < 0.0:  # can neither be returned nor ruled out
+            number[RESIDUAL] = min(number[RESIDUAL], cost)
+        elif cost < number[BEST]:
             number[BEST] = cost
             for f in range(len(tree.best)):
                 tree.best[f] = F[X, f]
@@ -298,16 +311,17 @@ def _prefers_relu(items, unstable, lo, hi, F, I):
             best, score = k, F[SCORE, k]
     if wide > MANY_NUMBERS:
         return True
-    if unstable > FEW_UNSTABLE or best < 0 or I[ITEM_KIND, best] == CHOICE:
-        return False
-    if I[ITEM_KIND, best] == INTEGER and F[UP, best] + F[DOWN, best] <= WIDE_STEPS:
+    if best < 0:
+        return True
+    if I[ITEM_KIND, best] == CHOICE or (I[ITEM_KIND, best] == INTEGER and F[UP, best] + F[DOWN, best] <= WIDE_STEPS):
         return False
     g = I[FEATURE, best]
-    return not lo[g] < 0.0 < hi[g]
+    narrow = hi[g] - lo[g] <= NARROW * max(abs(lo[g]), abs(hi[g]))
+    return (unstable <= FEW_UNSTABLE and not lo[g] < 0.0 < hi[g]) or narrow
 
 
 @njit(**INNER)
-def _choose_split(pack, items, unstable, lo, hi, F, I):
+def _choose_split(pack, whole, items, unstable, lo, hi, F, I):
     """The feature to split and where: by blame while ReLUs are unstable, else where the bound's minimiser is a fraction."""
     best, score = np.int64(-1), 0.0
     blamed = False
@@ -347,15 +361,15 @@ def _choose_split(pack, items, unstable, lo, hi, F, I):
         v = F[PLANE_BEST, I[FIRST, best]]
         y = F[TAKE_BEST, best] / abs(v)
         middle = F[BASE, g] + (y if v > 0.0 else -y)
-    return _number_split(pack, g, middle, lo, hi)
+    return _number_split(pack, whole, g, middle, lo, hi)
 
 
 @njit(**INNER)
-def _number_split(pack, g, middle, lo, hi):
+def _number_split(pack, whole, g, middle, lo, hi):
     """A split of a number near `middle`, or UNSPLIT when its interval cannot be halved any more."""
     if pack.index[KIND, g] == INTEGER:
         return g, min(np.floor(middle), hi[g] - 1.0)
-    if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= 1e-13 * (abs(lo[g]) + abs(hi[g])):
+    if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[1, g] - whole[0, g]):
         return UNSPLIT, 0.0
     return g, middle
 
@@ -373,7 +387,7 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
     columns = begin_program(norm, items, F, I, LF, LI)
     rows = zero
     split_layers = zero  # in the first round the rows of all split ReLUs, later only those that depend on slopes
-    exact, found = False, True
+    exact, found = False, np.int64(OPTIMAL)
     slopes = F[ALPHA]
     for attempt in range(ROUNDS):
         before = rows
@@ -401,7 +415,8 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
                         size += abs(F[PLANE, t] * F[Y, t])
                     if value >= -1e-9 * size:
                         continue
-                add_plane(norm, constant, shift, rows, columns, width, F, LF, LI, s.T, s.A)
+                surely = person.need[HIGH, i] - person.need[LOW, i] if layer == last else 0.0
+                add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, s.T, s.A)
                 LI[ROW_KIND, rows] = i if layer == last else -1 - (at + i)
                 if s.B.shape[0] > 0:
                     for h in range(s.B.shape[1]):
@@ -418,14 +433,14 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
             tree.count[ROWS] = rows
         if bound >= cutoff(pack, tree.number):
             return bound, UNSPLIT, 0.0
-        if found:
+        if found != INFEASIBLE:
             _round_solution(pack, items, F, I)
             _try_point(pack, person, tree, F)
         limit = cutoff(pack, tree.number)
         if bound >= limit:
             return bound, UNSPLIT, 0.0
-        if c >= NEARLY * limit:
-            shifted = combine_shifted(rows, width, F, LF, LI, s.A)
+        if c >= tree.number[RESIDUAL]:
+            shifted = combine_surely(rows, width, F, LF, LI, s.A)
             if solve_plane(norm, F[PLANE], shifted, base_cost, ceiling, items, F, I) >= limit:
                 return bound, UNSPLIT, 0.0
         forward_compact(pack, width, F, s.Wc)
@@ -436,28 +451,43 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
     best = _worst_relu(pack, zl, zu, exact, width, F, s.Wc)
     if best >= 0:
         return bound, -2 - best, 0.0
-    split, value = _split_fraction(pack, items, lo, hi, F, I)
-    if split == UNSPLIT and unstable > 0:
-        split, value = _choose_split(pack, items, unstable, lo, hi, F, I)
-    if split == UNSPLIT and not found:
-        split, value = _split_dearest(pack, items, lo, hi, F, I)
+    split, value = _split_fraction(pack, person.box, items, lo, hi, F, I)
+    if split == UNSPLIT:
+        split = _any_relu(pack, zl, zu, width, F, s.Wc)
+    if split == UNSPLIT:
+        split, value = _split_options(pack, person.box, items, lo, hi, F, I)
+    if split == UNSPLIT and found == STUCK:
+        split, value = _split_dearest(pack, person.box, items, lo, hi, F, I)
     return bound, split, value
 
 
 @njit(**INNER)
-def _split_dearest(pack, items, lo, hi, F, I):
+def _split_options(pack, whole, items, lo, hi, F, I):
+    """Set the base's value of an option or an integer apart from the rest; UNSPLIT when only reals are left.
+
+    A point that sits on the margin to the last bit can neither be returned nor ruled out, but its neighbours can.
+    """
+    for k in range(items):
+        g = I[FEATURE, k]
+        if I[ITEM_KIND, k] == CHOICE:
+            return g, F[BASE, g]
+        if I[ITEM_KIND, k] == INTEGER:
+            return _number_split(pack, whole, g, F[BASE, g], lo, hi)
+    return UNSPLIT, 0.0
+
+
+@njit(**INNER)
+def _split_dearest(pack, whole, items, lo, hi, F, I):
     """Halve the number whose interval is widest in cost: for a box whose program was not solved, so that it ends somewhere."""
     best, cost = np.int64(-1), 0.0
     for k in range(items):
-        if I[ITEM_KIND, k] == CHOICE:
-            return I[FEATURE, k], F[BASE, I[FEATURE, k]]
         this = (F[UP, k] + F[DOWN, k]) * F[ITEM_RATE, k]
         if this > cost:
             best, cost = k, this
     if best < 0:
         return UNSPLIT, 0.0
     g = I[FEATURE, best]
-    return _number_split(pack, g, 0.5 * (lo[g] + hi[g]), lo, hi)
+    return _number_split(pack, whole, g, 0.5 * (lo[g] + hi[g]), lo, hi)
 
 
 @njit(**INNER)
@@ -479,7 +509,18 @@ def _worst_relu(pack, zl, zu, exact, width, F, Wc):
 
 
 @njit(**INNER)
-def _split_fraction(pack, items, lo, hi, F, I):
+def _any_relu(pack, zl, zu, width, F, Wc):
+    """Some unstable ReLU that a condition depends on, as a split: for boxes that only rounding keeps open; or UNSPLIT."""
+    for r in range(pack.index[SIZES, pack.layers]):
+        neuron_plane(pack, pack.layers - 1, r, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
+        for h in range(len(zl)):
+            if zl[h] < 0.0 < zu[h] and F[NU, h] != 0.0:
+                return -2 - h
+    return UNSPLIT
+
+
+@njit(**INNER)
+def _split_fraction(pack, whole, items, lo, hi, F, I):
     """A feature whose value in Y is no value of it, or UNSPLIT."""
     best, part, where = np.int64(-1), 1e-7, 0.0
     for k in range(items):
@@ -505,7 +546,7 @@ def _split_fraction(pack, items, lo, hi, F, I):
     g = I[FEATURE, best]
     if I[ITEM_KIND, best] == CHOICE:
         return g, F[BASE, g]
-    return _number_split(pack, g, F[BASE, g] + where, lo, hi)
+    return _number_split(pack, whole, g, F[BASE, g] + where, lo, hi)
 
 
 @njit(**INNER)

@@ -45,12 +45,13 @@ from ifonly.search.kernels.layout import (
     ROW,
     SQUARED,
     STEP,
+    SURELY,
     UP,
     UPPER,
     VALUE,
     Y,
 )
-from ifonly.search.kernels.simplex import OPTIMAL, add_row, reoptimise
+from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
 
 @njit(**INNER)
@@ -93,8 +94,11 @@ def begin_program(norm, items, F, I, LF, LI):
 
 
 @njit(**INNER)
-def add_plane(norm, constant, shift, rows, columns, width, F, LF, LI, T, A):
-    """Add the row  constant + PLANE.y >= 0  (solved for `shift` more), scaled to a largest coefficient of 1."""
+def add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, T, A):
+    """Add the row  constant + PLANE.y >= 0,  scaled to a largest coefficient of 1.
+
+    The program is solved for `shift` more; `surely` more is what a point needs that may be returned.
+    """
     a = F[PLANE]
     size = 0.0
     for j in range(columns):
@@ -111,6 +115,7 @@ def add_plane(norm, constant, shift, rows, columns, width, F, LF, LI, T, A):
         A[rows, t] = a[t] * scale
     LF[CONSTANT, rows] = constant * scale
     LF[RHS, rows] = (shift - constant) * scale
+    LF[SURELY, rows] = surely * scale
     LF[MULTIPLIER, rows] = 0.0
     LI[IS_PLANE, rows] = 1
 
@@ -207,13 +212,12 @@ def combine(rows, width, F, LF, LI, A):
 
 
 @njit(**INNER)
-def combine_shifted(rows, width, F, LF, LI, A):
-    """`combine`, with the constants for which the program was solved."""
-    constant = 0.0
+def combine_surely(rows, width, F, LF, LI, A):
+    """`combine`, for points that may be returned."""
+    constant = combine(rows, width, F, LF, LI, A)
     for i in range(rows):
         if LI[IS_PLANE, i] and LF[MULTIPLIER, i] > 0.0:
-            constant -= LF[MULTIPLIER, i] * LF[RHS, i]
-    combine(rows, width, F, LF, LI, A)
+            constant -= LF[MULTIPLIER, i] * LF[SURELY, i]
     return constant
 
 
@@ -221,9 +225,9 @@ def combine_shifted(rows, width, F, LF, LI, A):
 def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, LF, LI, T, A):
     """Bound the box under all rows. Returns (bound, rows, found); the combined plane is in PLANE, the solution in Y.
 
-    `found` says that Y is the program's solution; the bound is valid either way.
+    `found` is OPTIMAL when Y is the program's solution, INFEASIBLE when it has none; the bound is valid either way.
     """
-    found = True
+    found = np.int64(OPTIMAL)
     if norm == SQUARED:
         _ascend_squares(items, rows, width, F, I, LF, T, A)
         for i in range(rows):
@@ -231,13 +235,27 @@ def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, L
             for t in range(width):
                 value += A[i, t] * F[Y, t]
             if value < -1e-9:
-                found = False
-    else:
+                found = np.int64(STUCK)
+    bound, planes, loose = 0.0, rows, False
+    if norm == SQUARED and found == OPTIMAL:  # feasible; optimal only if its cost is the bound
+        constant = combine(rows, width, F, LF, LI, A)
+        bound = solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
+        loose = base_cost + _cost_squared(items, F, I) > bound * (1.0 + 1e-9)
+    if found == STUCK:  # l2: is there a point at all? The linear program over the same rows knows, and finds one
+        constant = combine(rows, width, F, LF, LI, A)
+        bound = solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
+        begin_program(norm, items, F, I, LF, LI)
+        for i in range(rows):
+            for j in range(columns):
+                LF[ROW, j] = A[i, LI[LP_COLUMN, j]] * LF[REACH, j]
+            add_row(LF[RHS, i], i, columns, LF, LI, T)
+    if norm != SQUARED or found == STUCK:
         failed = np.int64(-1)
         for _ in range(40):
             status, failed = reoptimise(rows, columns, LF, LI, T, 200)
+            if norm != SQUARED or status == INFEASIBLE:
+                found = status
             if status != OPTIMAL:
-                found = False
                 break
             more = _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
             if more == rows:
@@ -252,7 +270,23 @@ def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, L
             if c >= 0:
                 F[Y, c] += LF[REACH, j] * min(max(LF[VALUE, j], 0.0), 1.0)
     constant = combine(rows, width, F, LF, LI, A)
-    return solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I), rows, found
+    bound = max(bound, solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I))
+    return bound, planes if norm == SQUARED else rows, np.int64(STUCK) if loose else found
+
+
+@njit(**INNER)
+def _cost_squared(items, F, I):
+    """What Y costs beyond the base, under l2."""
+    cost = 0.0
+    for k in range(items):
+        c = I[FIRST, k]
+        if I[ITEM_KIND, k] != CHOICE:
+            cost += (F[ITEM_RATE, k] * abs(F[Y, c]) + F[OFFSET, k]) ** 2 - F[OFFSET, k] ** 2
+        else:
+            while c < I[FIRST, k + 1]:
+                cost += F[COLUMN_COST, c] * F[Y, c]
+                c += 1
+    return cost
 
 
 @njit(**INNER)

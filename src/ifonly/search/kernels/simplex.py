@@ -60,7 +60,7 @@ def reoptimise(rows, columns, LF, LI, T, most_pivots):
             if over > worst:
                 r, worst, goal = i, over, u[LI[BASIC, i]]
         if r < 0:
-            return OPTIMAL, r
+            return np.int64(OPTIMAL), r
         sign = 1.0 if values[r] < goal else -1.0
         q, ratio, size = np.int64(-1), math.inf, 0.0
         for j in range(columns):
@@ -70,9 +70,9 @@ def reoptimise(rows, columns, LF, LI, T, most_pivots):
                 if this < ratio - 1e-12 or (this <= ratio + 1e-12 and abs(t) > size):
                     q, ratio, size = j, min(this, ratio), abs(t)
         if q < 0:
-            return INFEASIBLE, r
+            return np.int64(INFEASIBLE), r
         _pivot(r, q, goal, rows, columns, LF, LI, T)
-    return STUCK, np.int64(-1)
+    return np.int64(STUCK), np.int64(-1)
 
 
 @njit(**INNER)
