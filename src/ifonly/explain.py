@@ -36,6 +36,7 @@ from ifonly.proof import (
     Within,
     Witness,
     check_witnesses,
+    tidied,
 )
 from ifonly.schema import Schema, read_points
 from ifonly.schema.features import plain
@@ -185,7 +186,7 @@ class Explainer:
             )
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
-            witnesses = _witnesses(question, points[waiting], claims)
+            claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
@@ -322,6 +323,18 @@ def _agreed_lower(claim: Claim, upper: float) -> float:
             f"but its own row is at {upper!r}."
         )
     return min(claim.lower, upper)
+
+
+def _witnessed(
+    question: Question, points: NDArray[np.float64], claims: list[Claim], tolerances: Tolerances
+) -> tuple[list[Claim], list[Witness | None]]:
+    """The claims, tidied where the model agrees, and the check of each claimed row (None for claims without one)."""
+    tidy = tidied(question, points, claims, tolerances)
+    witnesses = _witnesses(question, points, tidy)
+    again = [k for k, w in enumerate(witnesses) if w is not None and w.refusal and tidy[k] is not claims[k]]
+    for k, witness in zip(again, _witnesses(question, points[again], [claims[k] for k in again]), strict=True):
+        tidy[k], witnesses[k] = claims[k], witness
+    return tidy, witnesses
 
 
 def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Claim]) -> list[Witness | None]:

@@ -42,3 +42,12 @@ def show_json(data: Any) -> None:
 def note(message: str) -> None:
     """A remark for the person, on stderr, so that pipes stay clean."""
     click.echo(message, err=True)
+
+
+def load_search() -> None:
+    """Load the search kernels before anyone waits for an answer, and say so when they must be compiled first."""
+    from ifonly.search import kernels_are_cached, load_kernels
+
+    if not kernels_are_cached():
+        note("Compiling the search for this machine: about half a minute, once ...")
+    load_kernels()

@@ -2,6 +2,7 @@
 
 from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists, Unknown, Within, sentence, show
 from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
+from ifonly.proof.tidy import tidied
 from ifonly.proof.witness import Witness, check_witnesses
 
 __all__ = [
@@ -23,4 +24,5 @@ __all__ = [
     "check_witnesses",
     "sentence",
     "show",
+    "tidied",
 ]

@@ -187,7 +187,8 @@ def show(value: Value) -> str:
     if value is None:
         return "missing"
     if isinstance(value, float):
-        return f"{value:,.6g}" if abs(value) < 1e15 else f"{value:g}"
+        # every digit: a rounded value might not flip the decision
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,}"
     return str(value)
 
 
@@ -210,10 +211,8 @@ def sentence(answer: Any) -> str:
     start = f"If {listed}, the decision would have been {answer.target}"
     if isinstance(answer, Nearest):
         return f"{start}; no smaller change does it (proven, {answer.distance_name} distance {answer.upper:.6g})."
-    return (
-        f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}), "
-        f"but none within {answer.lower:.6g} exists (proven)."
-    )
+    known = f", but none within {answer.lower:.6g} exists (proven)" if answer.lower > 0 else ""
+    return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
 
 
 def _finite(number: float) -> float | None:

@@ -39,6 +39,7 @@ from ifonly.search.kernels.layout import (
 from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, pack_people, pack_question, units
 from ifonly.search.record import Record, read_log
 from ifonly.search.table import Table
+from ifonly.search.warm import load_kernels
 from ifonly.tolerances import Tolerances
 
 PEOPLE_A_CALL = 64
@@ -78,6 +79,7 @@ class SearchSolver:
         self.records = records
         self.pack = pack_question(lowered, tolerances)
         self.unit = units(lowered)
+        load_kernels()
 
     def solve(
         self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None

@@ -33,6 +33,7 @@ from ifonly.search.kernels.layout import (
     MULTIPLIER,
     NU,
     NU_BEST,
+    ONCE,
     OUT,
     PATTERN,
     PLANE,
@@ -59,7 +60,7 @@ from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
 
 MANY_NUMBERS = 6
 """With more free numbers than this, ReLUs are split rather than features."""
-FEW_UNSTABLE = 6
+FEW_UNSTABLE = 4
 """With at most this many unstable ReLUs, they are split once the number to blame has been halved."""
 NARROW = 1e-3
 """A number whose interval is this short, relative to its size, is not halved further: ReLUs are split instead."""
@@ -81,12 +82,12 @@ def cutoff(pack, number):
         return number[RADIUS]
     if pack.norm == SQUARED:
         d = math.sqrt(best)
-        d = max(d - 0.9 * min(pack.gap, pack.relative_gap * d), 0.0)
+        d = max(d - 0.5 * min(pack.gap, pack.relative_gap * d), 0.0)
         return min(number[RADIUS], d * d)
-    return min(number[RADIUS], best - 0.9 * min(pack.gap, pack.relative_gap * best))
+    return min(number[RADIUS], best - 0.5 * min(pack.gap, pack.relative_gap * best))
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
     """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
 
@@ -237,7 +238,7 @@ def _set_pattern(F):
         F[PATTERN, h] = 1.0 if F[ACT, h] > 0.0 else 0.0
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def _newton(pack, person, tree, base_cost, ceiling, items, zl, zu, tries, F, I, Wc):
     """Look for a better point from X: solve the network's own linear piece there, go to its solution, repeat."""
     width = I[FIRST, items]
@@ -377,7 +378,7 @@ def _number_split(pack, whole, g, middle, lo, hi):
 # ------------------------------------------------------------------------------------------------ splitting ReLUs
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, items, bound, unstable):
     """Bound a box under all its planes at once, adding the slopes that are tightest at each solution; then choose a split."""
     F, I, LF, LI = s.F, s.I, s.LF, s.LI

@@ -21,6 +21,8 @@ _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reasso
 """Sums may be reassociated and fused (the error bounds hold for any order); NaN and infinity keep their meaning."""
 INNER = {**_FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For kernels that only kernels call. They are not cached: a cached caller holds its callees."""
+ONCE = {**INNER, "inline": "always"}
+"""For large kernels with a single caller: inlined before compilation, or each level would compile all levels below it again."""
 OUTER = {**_FAST, "cache": True}
 """For kernels that Python calls. They must close over `SOURCES`, which makes the cache follow every kernel file."""
 

@@ -54,6 +54,9 @@ from ifonly.search.kernels.layout import (
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
 
+MOST_SWEEPS = 1
+
+
 @njit(**INNER)
 def begin_program(norm, items, F, I, LF, LI):
     """Set up a node's program: a variable in [0, 1] for each direction of a number and each option; returns their number.
@@ -294,7 +297,8 @@ def _ascend_squares(items, rows, width, F, I, LF, H, A):
     """l2: Newton ascent of the dual  sum_i m_i b_i + sum_k min_y [cost_k(y) - (sum_i m_i a_i).y]  over m >= 0; minimiser in Y."""
     m, gradient, step = LF[MULTIPLIER], LF[GRADIENT], LF[STEP]
     value = _dual_value(items, rows, width, m, F, I, LF, A)
-    for _ in range(40):
+    sweeps = 0
+    for _ in range(25):
         worst = 0.0
         for i in range(rows):
             g = LF[RHS, i]
@@ -348,7 +352,11 @@ def _ascend_squares(items, rows, width, F, I, LF, H, A):
         if better:
             for i in range(rows):
                 m[i] = LF[ROW, i]
+        elif sweeps == MOST_SWEEPS:
+            _dual_value(items, rows, width, m, F, I, LF, A)
+            return
         else:  # the active set is wrong: one row at a time
+            sweeps += 1
             _sweep(items, rows, width, F, I, LF, A)
             new = _dual_value(items, rows, width, m, F, I, LF, A)
         gained = new - value
@@ -382,7 +390,7 @@ def _sweep(items, rows, width, F, I, LF, A):
                     low = trial
                 else:
                     high = trial
-                if phase == 1 and high - low <= 1e-15 * high:
+                if phase == 1 and high - low <= 1e-6 * high:
                     break
         m[i] = low
 

@@ -36,6 +36,7 @@ from ifonly.search.kernels.layout import (
     MULTIPLIER,
     NAME,
     NODES,
+    ONCE,
     OUTER,
     PARENT,
     PHASES,
@@ -159,7 +160,7 @@ def _log(s, tree, node, bound, split, value, limit):
     return True
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def _run(pack, person, s, tree, nodes, fresh):
     """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
     number, count = tree.number, tree.count

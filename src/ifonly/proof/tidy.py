@@ -1,0 +1,91 @@
+"""Shorter numbers for people: 1071.0293 instead of 1071.029270808483, where the gap has room for it.
+
+The nearest row usually sits on the margin, so its real values have all their digits, and a value that is rounded when it is
+printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to the fewest decimals that
+keep the row within the gap of the proven lower bound. A rounded row is kept only if the network scores it no lower than the
+original on every condition; like any other row, it must then pass the witness check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.problem import Question
+from ifonly.proof.claim import Claim
+from ifonly.tolerances import Tolerances
+
+ATTEMPTS = 2
+DECIMALS = 15
+
+
+def tidied(
+    question: Question, factuals: NDArray[np.float64], claims: Sequence[Claim], tolerances: Tolerances
+) -> list[Claim]:
+    """The claims, with shorter numbers in their rows where that is possible."""
+    result = list(claims)
+    reals = np.array([feature.kind == "real" for feature in question.schema.features])
+    found = [i for i, claim in enumerate(claims) if claim.point is not None]
+    if not found or not reals.any():
+        return result
+    before, points = factuals[found], np.array([claims[i].point for i in found])
+    changed = (points != before) & reals
+    some = changed.any(axis=1)
+    found = [i for i, one in zip(found, some.tolist(), strict=True) if one]
+    if not found:
+        return result
+    before, points, changed = before[some], points[some], changed[some]
+    upper = question.distance.between(question.schema, before, points)
+    most = np.array([claims[i].lower for i in found])
+    most = most + np.minimum(tolerances.gap, tolerances.relative_gap * upper)
+    scores = _conditions(question, points)
+    places = _places(question, changed, most - upper)
+    waiting = np.flatnonzero(most > upper)
+    for attempt in range(ATTEMPTS):
+        if not len(waiting):
+            break
+        rounded = _rounded(question, before[waiting], points[waiting], changed[waiting], places[waiting] + attempt)
+        good = question.distance.between(question.schema, before[waiting], rounded) <= most[waiting]
+        good &= (_conditions(question, rounded) >= scores[waiting]).all(axis=1)
+        for k in np.flatnonzero(good).tolist():
+            i = found[waiting[k]]
+            if question.allows(factuals[i], rounded[k]) is None:
+                result[i] = replace(claims[i], point=rounded[k])
+        waiting = waiting[~good]
+    return result
+
+
+def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    c, d = question.conditions
+    return np.asarray(question.model.network.scores(question.schema.encode(points)) @ c.T - d)
+
+
+def _places(question: Question, changed: NDArray[np.bool_], room: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many decimals each value needs, if its rounding may cost an equal share of the room."""
+    schema, distance = question.schema, question.distance
+    rate = distance.rate * distance.weight_vector(schema) / distance.scale_vector(schema) / len(schema)
+    share = np.maximum(room, 0.0) / changed.sum(axis=1)
+    with np.errstate(divide="ignore"):
+        places = -np.log10(share[:, None] / np.where(rate > 0, rate, np.inf))
+    return np.where(rate > 0, np.ceil(places), 0.0)
+
+
+def _rounded(
+    question: Question,
+    before: NDArray[np.float64],
+    points: NDArray[np.float64],
+    changed: NDArray[np.bool_],
+    places: NDArray[np.float64],
+) -> NDArray[np.float64]:
+    """Changed values rounded away from the factual, inside the schema's bounds; left as they are beyond 15 decimals."""
+    possible = changed & (np.abs(places) <= DECIMALS)
+    scale = 10.0 ** np.abs(np.where(possible, places, 0.0))
+    shifted = np.where(places >= 0, points * scale, points / scale)
+    whole = np.where(points > before, np.ceil(shifted), np.floor(shifted))
+    rounded = np.where(places >= 0, whole / scale, whole * scale)
+    lower = np.array([getattr(feature, "lower", -np.inf) for feature in question.schema.features])
+    upper = np.array([getattr(feature, "upper", np.inf) for feature in question.schema.features])
+    return np.where(possible, np.clip(rounded, lower, upper), points)

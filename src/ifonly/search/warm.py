@@ -1,0 +1,35 @@
+"""Loading the kernels: from numba's cache in well under a second, or compiled once per machine in about half a minute."""
+
+from __future__ import annotations
+
+import functools
+from pathlib import Path
+
+import numpy as np
+
+
+@functools.cache
+def load_kernels() -> None:
+    """Make the kernels ready, so that no person's search pays for it. Nothing happens the second time."""
+    from ifonly.search.kernels import search as kernel
+    from ifonly.search.kernels.layout import Pack, People
+    from ifonly.search.pack import new_scratch, new_tree
+
+    index = np.zeros((5, 3), dtype=np.int64)
+    index[2, :2] = 1
+    number, matrix = np.zeros(1), np.zeros((1, 1))
+    pack = Pack(0, 1, 0.0, 0.0, index, np.zeros((2, 1)), number, number, matrix)
+    flat, cube = np.zeros((0, 1)), np.zeros((0, 2, 1))
+    people = People(flat, cube, np.zeros((0, 1), dtype=np.uint8), flat, np.zeros((0, 1), dtype=np.int64), flat, cube)
+    nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
+    kernel.search_people(pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes)
+    kernel.scan_table(pack, people, matrix, number, np.zeros(1, dtype=np.bool_), flat, nobody, flat, nodes)
+
+
+def kernels_are_cached() -> bool:
+    """Does numba's cache hold the compiled kernels of these sources? (If not, the first answer has to wait for them.)"""
+    from ifonly.search.kernels import search as kernel
+
+    place = Path(kernel.search_people.stats.cache_path)
+    sources = max(file.stat().st_mtime for file in Path(kernel.__file__).parent.glob("*.py"))
+    return any(file.stat().st_mtime >= sources for file in place.glob("search.*search_people*.nbc"))
