@@ -84,17 +84,21 @@ def spent(gain: Floats, ratios: Floats, offsets: Floats, norm: int) -> Floats:
     return (plain + offsets) ** 2 - offsets**2 if norm == SQUARED else plain
 
 
+def best_gains(gains: Floats, ratios: Floats, offsets: Floats, norm: int, budget: float) -> Floats:
+    """argmax sum g  subject to  sum cost(g) <= budget, 0 <= g <= gains: the best ratio first (additive), or one multiplier (l2)."""
+    if norm == SQUARED:
+        return along(gains, ratios, offsets, lambda g: spent(g, ratios, offsets, norm).sum() <= budget)
+    g = np.zeros(len(gains))
+    for k in np.argsort(-ratios):
+        if gains[k] > 0.0:
+            g[k] = gains[k] if math.isinf(ratios[k]) else min(gains[k], ratios[k] * budget)
+            budget -= g[k] / ratios[k]
+    return g
+
+
 def most_gain(gains: Floats, ratios: Floats, offsets: Floats, norm: int, budget: float) -> float:
     """max sum g  subject to  sum cost(g) <= budget, 0 <= g <= gains."""
-    if norm == ADDITIVE:
-        free = np.isinf(ratios)
-        if not (gains[~free] > 0).any():
-            return float(gains[free].sum())
-        price = np.where(gains > 0, 1.0 / np.where(ratios > 0, ratios, 1.0), 0.0)[~free]
-        program = linprog(-np.ones(len(price)), A_ub=price[None, :], b_ub=[budget],
-                          bounds=list(zip(np.zeros(len(price)), gains[~free], strict=True)))  # fmt: skip
-        return float(gains[free].sum() - program.fun)
-    return along(gains, ratios, offsets, lambda g: spent(g, ratios, offsets, norm).sum() <= budget).sum()
+    return float(best_gains(gains, ratios, offsets, norm, budget).sum())
 
 
 def least_cost(gains: Floats, ratios: Floats, offsets: Floats, norm: int, need: float) -> float:

@@ -1,15 +1,15 @@
 """How far a deployed model can be from real arithmetic on its weights.
 
 Standard forward error analysis: a dot product of n terms, summed in any order in precision u, is off by at most
-gamma_n * sum |w_j||h_j| with gamma_n = n u / (1 - n u). Layer by layer, with
-magnitudes m bounded by interval arithmetic over a box of rows:
+gamma_n * sum |w_j||h_j| with gamma_n = n u / (1 - n u). Layer by layer, with magnitudes m bounded by interval
+arithmetic over a box of rows:
 
     e_0 = u |x|                                         (the row itself, rounded to the model's precision)
     e_i = |W_i| e_{i-1} + gamma_{n+2} (|W_i| (m_{i-1} + e_{i-1}) + |b_i|)
 
 ReLU does not enlarge an error. The result bounds |deployed - real| for every row of the box. Where a layer of the
-network stands for several steps of the model (scaling, encoding, two linear layers in a row), |W_i| and |b_i| in the
-second term are those of its `Majorant`, and n counts the roundings of all its steps; to them come those of the
+network stands for several steps of the model (scaling, encoding, two linear layers in a row), |W_i| and |b_i| in
+the second term are those of its `Majorant`, and n counts the roundings of all its steps; to them come those of the
 importer, which multiplied the steps in float64. `FOLDS` roundings more are allowed for everywhere.
 """
 

@@ -1,9 +1,10 @@
 """Shorter numbers for people: 1071.0293 instead of 1071.029270808483, where the gap has room for it.
 
-The nearest row usually sits on the margin, so its real values have all their digits, and a value that is rounded when it is
-printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to the fewest decimals that
-keep the row within the gap of the proven lower bound. A rounded row is kept only if the network scores it no lower than the
-original on every condition; like any other row, it must then pass the witness check.
+The nearest row usually sits on the margin, so its real values have all their digits, and a value that is rounded
+when it is printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to
+the fewest decimals that keep the row within the gap of the proven lower bound. A rounded row is kept only if the
+network scores it no lower than the original on every condition; like any other row, it must then pass the witness
+check.
 """
 
 from __future__ import annotations

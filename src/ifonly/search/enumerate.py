@@ -1,9 +1,9 @@
 """The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
 
-It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve as
-the oracle of everything else. With E for the rounding of the deployed model and e for that of the scores computed here,
-a row counts as favourable when the deployed model could call it so (score >= margin - E - e), and may be returned when
-score >= margin + E. The two differ only on rows that sit on the margin to the last bits.
+It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve
+as the oracle of everything else. With E for the rounding of the deployed model and e for that of the scores
+computed here, a row counts as favourable when the deployed model could call it so (score >= margin - E - e), and
+may be returned when score >= margin + E. The two differ only on rows that sit on the margin to the last bits.
 """
 
 from __future__ import annotations

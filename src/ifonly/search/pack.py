@@ -1,15 +1,16 @@
 """A question and its people, packed into flat arrays for the kernels.
 
-Numerics. The kernels compute in float64 and every bound is widened outward by an a-priori error bound: a value that is a sum of
-products through the layers, evaluated in any order with T terms in all, is off by at most gamma_T times the same sum with
-absolute values, which is bounded over the box of the person (`slack`). With E the rounding error of the deployed model over the same box:
+Numerics. The kernels compute in float64 and every bound is widened outward by an a-priori error bound: a value that
+is a sum of products through the layers, evaluated in any order with T terms in all, is off by at most gamma_T times
+the same sum with absolute values, which is bounded over the box of the person (`slack`). With E the rounding error
+of the deployed model over the same box:
 
     LOW  = margin - E    no point below this is ever accepted by the deployed model: bounds are proven against it
     HIGH = margin + E    a point at or above this surely is: only such points are returned
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
 
-So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a relative 1e-12 is
-given away for it); a proof in exact arithmetic is the certificate's business.
+So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
+relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
 """
 
 from __future__ import annotations
@@ -67,7 +68,7 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
 
 
 def pack_people(lowered: Lowered, pack: Pack, people: Allowed, reach: Floats | None = None) -> People:
-    """The arrays of many people. `reach` (cost, one a person) narrows the box over which rounding errors are bounded."""
+    """The arrays of many people. `reach` (cost, one a person) narrows the box over which rounding is bounded."""
     points, unit, numeric = people.factual, units(lowered), lowered.numeric
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
@@ -87,7 +88,7 @@ def pack_people(lowered: Lowered, pack: Pack, people: Allowed, reach: Floats | N
 
 
 def _errors(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats]:
-    """Slack of every neuron, and LOW, HIGH, AIM of every condition, for each person (or one for all without `reach`)."""
+    """Slack of every neuron, and LOW, HIGH, AIM of every condition, for each person (without `reach`: one for all)."""
     low, high, options = _boxes(lowered, people, reach)
     slack = _slacks(lowered, low, high, options)
     question = lowered.question
@@ -131,8 +132,8 @@ def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bo
 def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> list[Floats]:
     """What rounding can do to a bound of each neuron, layer by layer, over the boxes.
 
-    The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the paths from there,
-    each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`.
+    The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the
+    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`.
     """
     terms = (lowered.width + sum(len(bias) + 4.0 for _, bias in lowered.layers) + 16.0) * 1.5 * UNIT_ROUNDOFF
     weight, bias = lowered.layers[0]

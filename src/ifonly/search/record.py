@@ -1,8 +1,8 @@
 """What a search did, node by node: enough to write its proof out without searching again.
 
-Every evaluated node leaves a record: its name and its parent's, how it was split (or that it was closed), its bound and the cutoff
-at that moment, the lower slopes used for the bounds of its hidden neurons, and the rows that bound it: which condition or split
-ReLU each row is about, the slopes it was made with, and its multiplier.
+Every evaluated node leaves a record: its name and its parent's, how it was split (or that it was closed), its bound
+and the cutoff at that moment, the lower slopes used for the bounds of its hidden neurons, and the rows that bound
+it: which condition or split ReLU each row is about, the slopes it was made with, and its multiplier.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ HEAD = 8
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Row:
-    """One row of a bound: a condition (>= 0) or -1 - h for the split ReLU of neuron h, its slopes and its multiplier."""
+    """One row of a bound: a condition (>= 0) or -1 - h for the split ReLU of neuron h; its slopes, its multiplier."""
 
     about: int
     multiplier: float

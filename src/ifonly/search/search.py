@@ -14,8 +14,8 @@ from ifonly.tolerances import DEFAULT, Tolerances
 class Search:
     """Exact branch and bound.
 
-    `table_rows`: finite spaces up to this size are tabulated once and scanned for each person. `records`: keep what every
-    node did, for proofs (the answer's `record`); spaces are then never tabulated.
+    `table_rows`: finite spaces up to this size are tabulated once and scanned for each person. `records`: keep what
+    every node did, for proofs (the answer's `record`); spaces are then never tabulated.
     """
 
     table_rows: int = 20_000

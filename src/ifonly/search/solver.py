@@ -1,7 +1,9 @@
-"""The exact search at work: the question is packed once, then any number of people are answered on any number of threads.
+"""The exact search at work: the question is packed once, then any number of people are answered on any number of
+threads.
 
-Everything of importance happens in the kernels; this module watches the clock, the memory and the keyboard between their
-slices, and turns numbers into claims. Answers do not depend on the number of threads: each person is searched alone.
+Everything of importance happens in the kernels; this module watches the clock, the memory and the keyboard between
+their slices, and turns numbers into claims. Answers do not depend on the number of threads: each person is searched
+alone.
 """
 
 from __future__ import annotations
@@ -81,9 +83,7 @@ class SearchSolver:
         self.unit = units(lowered)
         load_kernels()
 
-    def solve(
-        self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None
-    ) -> list[Claim]:
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         batch = self._batch(self.lowered.domains(points), None)
         herald = _Herald(len(points), listen)
         if self.table is not None:
@@ -137,7 +137,8 @@ class SearchSolver:
         assert self.table is not None
         begun = time.perf_counter()
         kernel.scan_table(
-            self.pack, batch.people, self.table.points, self.unit, self.table.surely, batch.allowed.factual, batch.lower,
+            self.pack, batch.people, self.table.points, self.unit, self.table.surely, batch.allowed.factual,
+            batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
         batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
@@ -162,7 +163,8 @@ class SearchSolver:
     def _sharpen(self, batch: _Batch, limits: Limits, threads: int) -> None:
         """Search once more, over the ball of the answer, where rounding over the whole schema left a gap.
 
-        Errors are bounded by the size of the numbers that can occur: much smaller inside the ball than in the whole space.
+        Errors are bounded by the size of the numbers that can occur: much smaller inside the ball than in the whole
+        space.
         """
         upper = self._distance(batch.best[:, -1])
         with np.errstate(invalid="ignore"):
@@ -249,9 +251,7 @@ class _Worker:
         self.stop = threading.Event()
         self.scratch = new_scratch(solver.pack, records=solver.records)
         self.most_nodes = max(16, (limits.memory_bytes or 2**62) // node_bytes(solver.pack))
-        self.tree = new_tree(
-            solver.pack, min(FIRST_POOL, self.most_nodes), log=FIRST_LOG if solver.records else 0
-        )
+        self.tree = new_tree(solver.pack, min(FIRST_POOL, self.most_nodes), log=FIRST_LOG if solver.records else 0)
 
     def work(self, ranges: _Ranges) -> None:
         for first, last in ranges:
@@ -262,7 +262,8 @@ class _Worker:
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
         batch = self.batch
         reached, code = kernel.search_people(
-            self.solver.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree, batch.lower,
+            self.solver.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree,
+            batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
         return int(reached), int(code)
@@ -327,8 +328,6 @@ class _Worker:
         capacity, log = self.tree.num.shape[1], len(self.tree.log)
         if self.tree.count[1] + 1 >= capacity:
             capacity = min(2 * capacity, self.most_nodes)
-        if log and self.tree.count[LOGGED] > log // 2:
-            log *= 2
-        elif log and capacity == self.tree.num.shape[1]:
+        if (log and self.tree.count[LOGGED] > log // 2) or (log and capacity == self.tree.num.shape[1]):
             log *= 2
         self.tree = grown(self.tree, self.solver.pack, capacity, log)

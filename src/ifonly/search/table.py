@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
-from ifonly.schema import Choice
+from ifonly.schema import Choice, Integer
 
 CHUNK = 1 << 12
 
@@ -29,7 +29,7 @@ def favourable_rows(question: Question, *, most: int) -> Table | None:
     for feature in question.schema.features:
         if isinstance(feature, Choice):
             values.append([float(i) for i in range(len(feature.options))])
-        elif feature.kind == "integer":
+        elif isinstance(feature, Integer):
             values.append([feature.lower + feature.step * k for k in range(feature.steps + 1)])
         else:
             return None

@@ -1,4 +1,4 @@
-"""Loading the kernels: from numba's cache in well under a second, or compiled once per machine in about half a minute."""
+"""Loading the kernels: from numba's cache in under a second, or compiled once per machine in about half a minute."""
 
 from __future__ import annotations
 
@@ -22,12 +22,14 @@ def load_kernels() -> None:
     flat, cube = np.zeros((0, 1)), np.zeros((0, 2, 1))
     people = People(flat, cube, np.zeros((0, 1), dtype=np.uint8), flat, np.zeros((0, 1), dtype=np.int64), flat, cube)
     nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
-    kernel.search_people(pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes)
+    kernel.search_people(
+        pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
+    )
     kernel.scan_table(pack, people, matrix, number, np.zeros(1, dtype=np.bool_), flat, nobody, flat, nodes)
 
 
 def kernels_are_cached() -> bool:
-    """Does numba's cache hold the compiled kernels of these sources? (If not, the first answer has to wait for them.)"""
+    """Does numba's cache hold the compiled kernels of these sources? (If not, the first answer waits for them.)"""
     from ifonly.search.kernels import search as kernel
 
     place = Path(kernel.search_people.stats.cache_path)

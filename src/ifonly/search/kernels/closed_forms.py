@@ -1,20 +1,20 @@
 """Closed forms: the most that a linear function can gain within a budget, and the least cost of a needed gain.
 
-A linear function a.y over the features of a node is a sum of per-feature *items*. Item k can gain at most G[k], and gaining
-g of it costs at least
+A linear function a.y over the features of a node is a sum of per-feature *items*. Item k can gain at most G[k], and
+gaining g of it costs at least
 
     g / e[k]                        (additive norms: l0, l1 and their mixtures)
     (g / e[k] + o[k])^2 - o[k]^2    (l2, in squared distance; o[k]: how far the item has moved already)
 
-where e[k] is the item's best ratio of gain to cost over its values (see `item_gains`). That is a concave majorant of what the
-feature can really do, exact for numbers under l1 and l2. Both forms are then a greedy pass (additive) or one multiplier (l2),
-and any multiplier gives a valid bound:
+where e[k] is the item's best ratio of gain to cost over its values (see `item_gains`). That is a concave majorant
+of what the feature can really do, exact for numbers under l1 and l2. Both forms are then a greedy pass (additive)
+or one multiplier (l2), and any multiplier gives a valid bound:
 
     most_gain(budget)  = max sum g_k   subject to  sum cost_k(g_k) <= budget,  g_k <= G_k
     least_cost(need)   = min sum cost  subject to  sum g_k >= need,            g_k <= G_k
 
-linf is not a sum: there, the ball is a box, and `least_cost_linf` looks for the smallest t at which every feature that moves
-as far as cost t allows reaches the need.
+linf is not a sum: there, the ball is a box, and `least_cost_linf` looks for the smallest t at which every feature
+that moves as far as cost t allows reaches the need.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def item_gains(a, sign, norm, items, F, I):
 
 @njit(**INNER)
 def most_gain(norm, items, budget, total, F, I):
-    """The largest sum of gains within the budget. `total` is the sum of all: the answer when everything is affordable."""
+    """The largest sum of gains within the budget. `total` is the sum of all: the answer when all is affordable."""
     if norm == MAXIMUM or budget == math.inf:
         return total
     if norm == SQUARED:
@@ -114,7 +114,9 @@ def most_gain(norm, items, budget, total, F, I):
 
 @njit(**INNER)
 def _most_gain_squared(items, budget, total, F):
-    """Any x > 0 gives the bound  budget / x + sum max_g [g - cost(g) / x];  a few steps to the x that spends the budget."""
+    """Any x > 0 gives the bound  budget / x + sum max_g [g - cost(g) / x];  a few steps to the x that spends the
+    budget.
+    """
     G, e, o = F[GAIN], F[RATIO], F[OFFSET]
     square, offsets = 0.0, 0.0
     for k in range(items):
@@ -194,7 +196,9 @@ def least_cost(norm, items, need, F):
 
 @njit(**INNER)
 def _least_cost_squared(items, need, F):
-    """Any x >= 0 gives the bound  x * need - sum max_g [x g - cost(g)];  Newton, kept inside a bracket, on sum g = need."""
+    """Any x >= 0 gives the bound  x * need - sum max_g [x g - cost(g)];  Newton, kept inside a bracket, on sum g =
+    need.
+    """
     G, e, o, take = F[GAIN], F[RATIO], F[OFFSET], F[TAKE]
     square, offsets = 0.0, 0.0
     for k in range(items):

@@ -91,8 +91,9 @@ def cutoff(pack, number):
 def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
     """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
 
-    The split is a feature, -2 - h for the ReLU of neuron h, or UNSPLIT: then a bound below the cutoff is a limit of what can be
-    proven in floating point. When the box is closed by planes, the rows and multipliers that do it are left in the scratch.
+    The split is a feature, -2 - h for the ReLU of neuron h, or UNSPLIT: then a bound below the cutoff is a limit of
+    what can be proven in floating point. When the box is closed by planes, the rows and multipliers that do it are
+    left in the scratch.
     """
     F, I = s.F, s.I
     norm, last = pack.norm, pack.layers - 1
@@ -210,8 +211,9 @@ def _realise(pack, items, a, take, F, I):
 def _try_point(pack, person, tree, F):
     """Evaluate X; keep it when it is surely favourable and the best so far.
 
-    Returns the condition that is met worst, and by how much. A point that is only possibly favourable (between LOW and HIGH)
-    limits what can be proven: from then on boxes need not be bounded beyond it, only searched for points that may be returned.
+    Returns the condition that is met worst, and by how much. A point that is only possibly favourable (between LOW
+    and HIGH) limits what can be proven: from then on boxes need not be bounded beyond it, only searched for points
+    that may be returned.
     """
     number = tree.number
     forward(pack, person, F)
@@ -265,8 +267,8 @@ def _newton(pack, person, tree, base_cost, ceiling, items, zl, zu, tries, F, I, 
 def _blame(pack, zl, zu, items, F, I, Wc):
     """How much of the relaxation's error at the point in ACT each item is to blame for, into SCORE.
 
-    The error of an unstable ReLU is shared among the features in proportion to what they add to its range; errors of deeper
-    layers are passed down through the absolute weights.
+    The error of an unstable ReLU is shared among the features in proportion to what they add to its range; errors
+    of deeper layers are passed down through the absolute weights.
     """
     index, blame = pack.index, F[NU]
     for h in range(F.shape[1]):
@@ -303,7 +305,9 @@ def _blame(pack, zl, zu, items, F, I, Wc):
 
 @njit(**INNER)
 def _prefers_relu(items, unstable, lo, hi, F, I):
-    """Split ReLUs rather than features? With many free numbers, or when few are unstable and the number to blame was halved."""
+    """Split ReLUs rather than features? With many free numbers, or when few are unstable and the number to blame was
+    halved.
+    """
     wide, best, score = 0, np.int64(-1), 0.0
     for k in range(items):
         if I[ITEM_KIND, k] != CHOICE and (I[ITEM_KIND, k] != INTEGER or F[UP, k] + F[DOWN, k] > WIDE_STEPS):
@@ -323,7 +327,9 @@ def _prefers_relu(items, unstable, lo, hi, F, I):
 
 @njit(**INNER)
 def _choose_split(pack, whole, items, unstable, lo, hi, F, I):
-    """The feature to split and where: by blame while ReLUs are unstable, else where the bound's minimiser is a fraction."""
+    """The feature to split and where: by blame while ReLUs are unstable, else where the bound's minimiser is a
+    fraction.
+    """
     best, score = np.int64(-1), 0.0
     blamed = False
     if unstable > 0:
@@ -380,11 +386,12 @@ def _number_split(pack, whole, g, middle, lo, hi):
 
 @njit(**ONCE)
 def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, items, bound, unstable):
-    """Bound a box under all its planes at once, adding the slopes that are tightest at each solution; then choose a split."""
+    """Bound a box under all its planes at once, adding the slopes that are tightest at each solution; then choose a
+    split.
+    """
     F, I, LF, LI = s.F, s.I, s.LF, s.LI
     norm, last, zero = pack.norm, pack.layers - 1, np.int64(0)
     width = I[FIRST, items]
-    conditions, out_at = pack.index[SIZES, pack.layers], pack.index[BIAS_AT, last]
     columns = begin_program(norm, items, F, I, LF, LI)
     rows = zero
     split_layers = zero  # in the first round the rows of all split ReLUs, later only those that depend on slopes
@@ -479,7 +486,9 @@ def _split_options(pack, whole, items, lo, hi, F, I):
 
 @njit(**INNER)
 def _split_dearest(pack, whole, items, lo, hi, F, I):
-    """Halve the number whose interval is widest in cost: for a box whose program was not solved, so that it ends somewhere."""
+    """Halve the number whose interval is widest in cost: for a box whose program was not solved, so that it ends
+    somewhere.
+    """
     best, cost = np.int64(-1), 0.0
     for k in range(items):
         this = (F[UP, k] + F[DOWN, k]) * F[ITEM_RATE, k]
@@ -493,7 +502,9 @@ def _split_dearest(pack, whole, items, lo, hi, F, I):
 
 @njit(**INNER)
 def _worst_relu(pack, zl, zu, exact, width, F, Wc):
-    """The unstable ReLU whose relaxation is farthest from it at the solution, or -1 when the relaxation is tight there."""
+    """The unstable ReLU whose relaxation is farthest from it at the solution, or -1 when the relaxation is tight
+    there.
+    """
     best, error = np.int64(-1), 1e-12
     for r in range(pack.index[SIZES, pack.layers]):
         neuron_plane(pack, pack.layers - 1, r, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
@@ -511,7 +522,7 @@ def _worst_relu(pack, zl, zu, exact, width, F, Wc):
 
 @njit(**INNER)
 def _any_relu(pack, zl, zu, width, F, Wc):
-    """Some unstable ReLU that a condition depends on, as a split: for boxes that only rounding keeps open; or UNSPLIT."""
+    """An unstable ReLU that a condition depends on, as a split, or UNSPLIT: for boxes that only rounding keeps open."""
     for r in range(pack.index[SIZES, pack.layers]):
         neuron_plane(pack, pack.layers - 1, r, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
         for h in range(len(zl)):

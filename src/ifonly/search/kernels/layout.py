@@ -1,7 +1,7 @@
 """Where things stand in the kernels' arrays.
 
-A kernel that takes fifty arrays compiles fifty times slower than one that takes five, so buffers of one shape share a
-two-dimensional array and are named by their row: `F[UP, k]` is how far item k can go up.
+A kernel that takes fifty arrays compiles fifty times slower than one that takes five, so buffers of one shape share
+a two-dimensional array and are named by their row: `F[UP, k]` is how far item k can go up.
 """
 
 from __future__ import annotations
@@ -22,7 +22,9 @@ _FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reasso
 INNER = {**_FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 """For kernels that only kernels call. They are not cached: a cached caller holds its callees."""
 ONCE = {**INNER, "inline": "always"}
-"""For large kernels with a single caller: inlined before compilation, or each level would compile all levels below it again."""
+"""For large kernels with a single caller: inlined before compilation, or each level would compile all levels below it
+again.
+"""
 OUTER = {**_FAST, "cache": True}
 """For kernels that Python calls. They must close over `SOURCES`, which makes the cache follow every kernel file."""
 
@@ -50,7 +52,8 @@ BASE, X = 10, 11
 COLUMN_COST, PLANE, PLANE_BEST, Y = 12, 13, 14, 15
 """Per compact column."""
 NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
-"""Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers."""
+"""Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers.
+"""
 FLOAT_ROWS = 24
 
 # ---- Scratch.I (int64 rows)
@@ -58,8 +61,8 @@ FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
 INT_ROWS = 5
 
 # ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
-REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE, CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10
-SURELY = 11
+REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5
+CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT, SURELY = 6, 7, 8, 9, 10, 11
 PROGRAM_FLOATS = 12
 LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 4, 5, 6
 PROGRAM_INTS = 7
@@ -78,7 +81,7 @@ class Pack(NamedTuple):
     layers: int
     gap: float
     relative_gap: float
-    index: Ints
+    index: Ints  # hides tuple.index, which nobody needs here
     price: Floats
     weights: Floats
     biases: Floats
@@ -87,7 +90,7 @@ class Pack(NamedTuple):
 
 
 class Person(NamedTuple):
-    """One person: first layer at the factual, box of changes, allowed options and their costs, the factual's options."""
+    """One person: first layer at the factual, box of changes, allowed options, their costs, the factual's options."""
 
     z: Floats
     box: Floats
@@ -115,7 +118,7 @@ class Scratch(NamedTuple):
     """Buffers of one thread."""
 
     F: Floats
-    I: Ints  # noqa: E741  (the integer twin of F)
+    I: Ints
     Wc: Floats
     LF: Floats
     LI: Ints
@@ -140,6 +143,6 @@ class Tree(NamedTuple):
     """SPLIT is the feature to split next, or -2 - h for the ReLU of hidden neuron h."""
     best: Floats
     number: Floats
-    count: Ints
+    count: Ints  # hides tuple.count
     log: Floats
     """Records of closed and split nodes, for proofs; empty when none are wanted."""

@@ -18,11 +18,11 @@ from ifonly.search.kernels.layout import (
     PLANE,
     SIZES,
     START,
-    V,
     WEIGHT_AT,
+    ZC,
+    V,
     X,
     Y,
-    ZC,
 )
 
 
@@ -30,9 +30,10 @@ from ifonly.search.kernels.layout import (
 def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
     """An upper plane over compact columns for  constant + V . relu(z_layer)  by backward substitution, into PLANE.
 
-    An unstable ReLU with a positive coefficient is replaced by its chord u (z - l) / (u - l), one with a negative coefficient
-    by slope * z. With `exact` the slopes are the pattern itself (1 active, 0 inactive) and the plane is the network's own
-    linear piece. V is used up; NU keeps the coefficient that each ReLU had. Returns the plane's constant.
+    An unstable ReLU with a positive coefficient is replaced by its chord u (z - l) / (u - l), one with a negative
+    coefficient by slope * z. With `exact` the slopes are the pattern itself (1 active, 0 inactive) and the plane is
+    the network's own linear piece. V is used up; NU keeps the coefficient that each ReLU had. Returns the plane's
+    constant.
     """
     index, weights, biases = pack.index, pack.weights, pack.biases
     v, nu, a, zc = F[V], F[NU], F[PLANE], F[ZC]
@@ -85,7 +86,9 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
 
 @njit(**INNER)
 def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
-    """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last layer."""
+    """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last
+    layer.
+    """
     m = pack.index[SIZES, layer]
     if layer == 0:
         for t in range(width):
@@ -100,7 +103,7 @@ def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
 
 @njit(**INNER)
 def bound_hidden(pack, slack, zl, zu, budget, items, F, I, Wc):
-    """Tighten zl and zu (in place) for every ReLU that is still unstable, layer by layer; returns how many remain so."""
+    """Tighten zl and zu (in place) for every ReLU that is still unstable, layer by layer; returns how many remain."""
     norm = pack.norm
     width = I[FIRST, items]
     a, alpha = F[PLANE], F[ALPHA]

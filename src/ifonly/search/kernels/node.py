@@ -1,8 +1,8 @@
 """One node of the search: a box of the input space, cut with the ball of the present radius.
 
-The box is made *compact* first: features that cannot move inside box and ball are folded into the bias, and what is left
-(usually a handful) is written as changes from the box's cheapest corner, its *base*. Everything after that is linear algebra
-on a few columns.
+The box is made *compact* first: features that cannot move inside box and ball are folded into the bias, and what is
+left (usually a handful) is written as changes from the box's cheapest corner, its *base*. Everything after that is
+linear algebra on a few columns.
 """
 
 from __future__ import annotations
@@ -68,8 +68,8 @@ def cost_of(pack, cost, x):
 def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
     """Shrink the box (in place) to what the ball of cost `budget` allows; fill `base`, the cheapest corner.
 
-    Returns the base's cost, or infinity when nothing is left. For linf costs are compared one by one; otherwise each feature
-    may spend what the cheapest values of the others leave.
+    Returns the base's cost, or infinity when nothing is left. For linf costs are compared one by one; otherwise
+    each feature may spend what the cheapest values of the others leave.
     """
     norm, index, price = pack.norm, pack.index, pack.price
     n = price.shape[1]
@@ -125,7 +125,9 @@ def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
 
 @njit(**INNER)
 def compact(pack, person, lo, hi, mask, F, I, Wc):
-    """Write the live features as items over compact columns: z_1 = ZC + Wc y, with y = 0 at the base. Returns their number."""
+    """Write the live features as items over compact columns: z_1 = ZC + Wc y, with y = 0 at the base. Returns their
+    number.
+    """
     index, price, first_weight = pack.index, pack.price, pack.first
     base, zc = F[BASE], F[ZC]
     outputs = len(person.z)

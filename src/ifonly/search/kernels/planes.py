@@ -1,12 +1,12 @@
 """Several planes at once: the bound of a box under all inequalities that its favourable points satisfy.
 
-Rows are planes  c + a.y >= 0  over the node's compact columns: upper planes of each condition (for more than one choice of slopes),
-and one for each ReLU that was split on the way (its pre-activation is >= 0, or <= 0). Any combination of rows with multipliers
->= 0 is again such a plane, so the bound is the closed form of the combination; the multipliers come from the dual simplex (sums
-and maxima) or from a Newton ascent of the dual (squares).
+Rows are planes  c + a.y >= 0  over the node's compact columns: upper planes of each condition (for more than one
+choice of slopes), and one for each ReLU that was split on the way (its pre-activation is >= 0, or <= 0). Any
+combination of rows with multipliers >= 0 is again such a plane, so the bound is the closed form of the combination;
+the multipliers come from the dual simplex (sums and maxima) or from a Newton ascent of the dual (squares).
 
-Each row has two constants: CONSTANT, which every favourable point satisfies, and a slightly smaller one for which the program is
-solved, so that its solution survives rounding as a point.
+Each row has two constants: CONSTANT, which every favourable point satisfies, and a slightly smaller one for which
+the program is solved, so that its solution survives rounding as a point.
 """
 
 from __future__ import annotations
@@ -53,13 +53,13 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
-
 MOST_SWEEPS = 1
 
 
 @njit(**INNER)
 def begin_program(norm, items, F, I, LF, LI):
-    """Set up a node's program: a variable in [0, 1] for each direction of a number and each option; returns their number.
+    """Set up a node's program: a variable in [0, 1] for each direction of a number and each option; returns their
+    number.
 
     linf has one more variable, the distance beyond the base's.
     """
@@ -130,7 +130,9 @@ def _price(j, k, F, I, LF, LI):
 
 @njit(**INNER)
 def _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T):
-    """Add rows that the present solution breaks: one option a choice, and for linf cost <= distance. Returns the new count."""
+    """Add rows that the present solution breaks: one option a choice, and for linf cost <= distance. Returns the new
+    count.
+    """
     _read_solution(rows, columns, LF, LI)
     x = LF[VALUE]
     distance = base_cost + x[columns - 1] if norm == MAXIMUM else 0.0
@@ -294,7 +296,9 @@ def _cost_squared(items, F, I):
 
 @njit(**INNER)
 def _ascend_squares(items, rows, width, F, I, LF, H, A):
-    """l2: Newton ascent of the dual  sum_i m_i b_i + sum_k min_y [cost_k(y) - (sum_i m_i a_i).y]  over m >= 0; minimiser in Y."""
+    """l2: Newton ascent of the dual  sum_i m_i b_i + sum_k min_y [cost_k(y) - (sum_i m_i a_i).y]  over m >= 0;
+    minimiser in Y.
+    """
     m, gradient, step = LF[MULTIPLIER], LF[GRADIENT], LF[STEP]
     value = _dual_value(items, rows, width, m, F, I, LF, A)
     sweeps = 0

@@ -1,7 +1,7 @@
 """The branch and bound: best-first over boxes, inside a ball whose radius may grow until the answer is in it.
 
-State lives in plain arrays (`Tree`), so that a run can stop after any node and go on later: the driver looks at the clock, the
-keyboard and the memory between slices.
+State lives in plain arrays (`Tree`), so that a run can stop after any node and go on later: the driver looks at the
+clock, the keyboard and the memory between slices.
 
     LOWER      every favourable point is at least this far (cost), proven
     RADIUS     the present phase searches the ball of this cost; a phase that ends empty raises LOWER to its radius
@@ -245,14 +245,15 @@ def _build_search_people(sources):
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
 
-        Returns (index, code): the first person whose slice was not enough (its state is in `tree`; call again with `resume`), or
-        (last, DONE).
+        Returns (index, code): the first person whose slice was not enough (its state is in `tree`; call again with
+        `resume`), or (last, DONE).
         """
         if sources == 0:
             return first, SLICE
         number, count = tree.number, tree.count
         for i in range(first, last):
-            person = Person(people.z[i], people.box[i], people.mask[i], people.cost[i], people.option[i], people.slack[i],
+            person = Person(people.z[i], people.box[i], people.mask[i], people.cost[i], people.option[i],
+            people.slack[i],
                             people.need[i])  # fmt: skip
             fresh = not (resume and i == first)
             if fresh:
@@ -285,8 +286,8 @@ def _build_scan_table(sources):
     def scan_table(pack, people, table, unit, surely, factual, lower, best, nodes):
         """The nearest row of a table of all favourable points, for each person.
 
-        `table` holds points (numbers in their own units, options by index); `surely` marks those that may be returned, the others
-        only bound.
+        `table` holds points (numbers in their own units, options by index); `surely` marks those that may be
+        returned, the others only bound.
         """
         if sources == 0:
             return
@@ -322,7 +323,9 @@ def _build_scan_table(sources):
             nodes[i] = len(table)
             for f in range(n):
                 if where >= 0:
-                    best[i, f] = table[where, f] if index[KIND, f] == CHOICE else (table[where, f] - factual[i, f]) / unit[f]
+                    best[i, f] = (
+                        table[where, f] if index[KIND, f] == CHOICE else (table[where, f] - factual[i, f]) / unit[f]
+                    )
 
     return scan_table
 

@@ -2,9 +2,9 @@
 
     min c.x   subject to   A x >= b,   0 <= x <= u        with c >= 0, so that the slack basis is dual feasible
 
-Only the multipliers of the rows are taken from it; the bound itself is the closed form of the aggregated row, which is valid for
-any multipliers >= 0. The tableau keeps the nonbasic columns only:  x_B[i] + sum_j T[i, j] x_N[j] = constant.
-Variables 0..columns-1 are the program's own, columns + i is the slack of row i.
+Only the multipliers of the rows are taken from it; the bound itself is the closed form of the aggregated row, which
+is valid for any multipliers >= 0. The tableau keeps the nonbasic columns only:  x_B[i] + sum_j T[i, j] x_N[j] =
+constant. Variables 0..columns-1 are the program's own, columns + i is the slack of row i.
 """
 
 from __future__ import annotations
