@@ -43,7 +43,7 @@ Row 0: decided no, wanted yes
 * Income   1,200.5  1,301.1234567891
 * Job      missing  cook
 
-If Income had been 1,301.12 instead of 1,200.5 and Job had been cook instead of missing, the decision would have been \
+If Income had been 1,301.1234567891 instead of 1,200.5 and Job had been cook instead of missing, the decision would have been \
 yes; no smaller change does it (proven, l1 distance 0.25).
 
 decision  no -> yes
@@ -69,9 +69,9 @@ def test_many_reads_well():
         report.text(EVERY)
         == """\
 row  decision    status       distance  lower    time  changes
-  0  no -> yes   nearest          0.25   0.25  1.2 ms  Income: 1,200.5 -> 1,301.12; Job: missing -> cook
+  0  no -> yes   nearest          0.25   0.25  1.2 ms  Income: 1,200.5 -> 1,301.1234567891; Job: missing -> cook
   1  no -> yes   none exists         -      -  1.2 ms
-  2  no -> yes   within           0.25    0.1  1.2 ms  Income: 1,200.5 -> 1,301.12; Job: missing -> cook
+  2  no -> yes   within           0.25    0.1  1.2 ms  Income: 1,200.5 -> 1,301.1234567891; Job: missing -> cook
   3  no -> yes   unknown             -    0.1  1.2 ms  time limit
   4              error               -      -       -  Feature 'Age' has no value in row 4.
   5  yes -> yes  nearest             0      0  1.2 ms  none needed

@@ -9,6 +9,7 @@ from __future__ import annotations
 import itertools
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from harness import Node
@@ -19,6 +20,11 @@ from ifonly.search.kernels import layout
 from ifonly.search.kernels.layout import ADDITIVE, CHOICE, FIRST, INTEGER, SQUARED
 
 Floats = NDArray[np.float64]
+
+
+def solve_lp(*arguments: Any, **named: Any) -> Any:
+    """scipy's linprog (HiGHS), with tolerances as tight as it takes."""
+    return linprog(*arguments, **named, options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10})
 
 
 # ---------------------------------------------------------------------------------------------- items
@@ -109,7 +115,7 @@ def least_cost(gains: Floats, ratios: Floats, offsets: Floats, norm: int, need: 
         return math.inf
     if norm == ADDITIVE:
         price = np.where(ratios > 0, 1.0 / np.where(ratios > 0, ratios, 1.0), 0.0)
-        program = linprog(price, A_ub=-np.ones((1, len(price))), b_ub=[-need],
+        program = solve_lp(price, A_ub=-np.ones((1, len(price))), b_ub=[-need],
                           bounds=list(zip(np.zeros(len(price)), gains, strict=True)))  # fmt: skip
         return float(program.fun)
     if gains[np.isinf(ratios)].sum() >= need:
@@ -233,7 +239,7 @@ def program_l1_linf(node: Node, rows: Floats, needs: Floats) -> float:
             a_ub.append((owner == k)[None, :].astype(float))
             b_ub.append(np.ones(1))
     if norm != layout.MAXIMUM:
-        program = linprog(price, np.vstack(a_ub), np.concatenate(b_ub), bounds=[(0.0, 1.0)] * count)
+        program = solve_lp(price, np.vstack(a_ub), np.concatenate(b_ub), bounds=[(0.0, 1.0)] * count)
         return node.base_cost + program.fun if program.status == 0 else math.inf
     a_ub = [np.hstack([part, np.zeros((len(part), 1))]) for part in a_ub]
     for k, item in enumerate(items):  # cost of item k <= distance, the last variable
@@ -241,7 +247,7 @@ def program_l1_linf(node: Node, rows: Floats, needs: Floats) -> float:
         b_ub.append(np.array([-item.offset]))
     objective = np.zeros(count + 1)
     objective[-1] = 1.0
-    program = linprog(objective, np.vstack(a_ub), np.concatenate(b_ub),
+    program = solve_lp(objective, np.vstack(a_ub), np.concatenate(b_ub),
                       bounds=[(0.0, 1.0)] * count + [(node.base_cost, None)])  # fmt: skip
     return float(program.fun) if program.status == 0 else math.inf
 
