@@ -8,6 +8,7 @@ A method only claims. What becomes an answer is decided here, once, for all meth
 from __future__ import annotations
 
 import math
+import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
@@ -42,12 +43,15 @@ from ifonly.schema import Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.schema.tables import user_columns
 from ifonly.search import Search
+from ifonly.threads import run_chunks
 from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, DEFAULT, Tolerances
 
 CAUTION = 16.0
 """By how much more a refused row's rounding error is taken for, attempt after attempt."""
 TRIES = 3
 MOST_SOLVERS = 64
+PEOPLE_A_CHUNK = 128
+"""Distinct people that one thread takes through at a time."""
 FEW = 8
 """Below this many rows, going row by row is faster than going by columns."""
 NO_LIMITS = Limits()
@@ -78,6 +82,7 @@ class Explainer:
             raise QuestionError(f"The number of threads must be a whole number >= 1; it is {threads!r}.")
         self.threads = threads
         self._solvers: dict[Any, Solver] = {}
+        self._preparing = threading.Lock()
 
     def explain(
         self,
@@ -95,7 +100,7 @@ class Explainer:
         """
         point = self.schema.read(row)
         asked = _Asked(target, distance, constraints, method, limits, None)
-        return self._answer(point[None, :], [0], asked)[0]
+        return self._answer(point[None, :], [0], asked, self.threads)[0]
 
     def explain_many(
         self,
@@ -114,13 +119,30 @@ class Explainer:
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        answered = iter(self._answer(points[good], good, asked))
+        answered = iter(self._answer_all(points[good], good, asked))
         answers = [next(answered) if error is None else _failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
     # ------------------------------------------------------------------ from points to answers
 
-    def _answer(self, points: NDArray[np.float64], rows: list[int], asked: _Asked) -> list[Answer]:
+    def _answer_all(self, points: NDArray[np.float64], rows: list[int], asked: _Asked) -> list[Answer]:
+        """`_answer`, on several threads where there are people enough; identical people share a chunk."""
+        if self.threads == 1 or len(points) < 2 * PEOPLE_A_CHUNK:
+            return self._answer(points, rows, asked, self.threads)
+        unique, inverse = _distinct(points)
+        of = np.array(inverse) // PEOPLE_A_CHUNK
+        chunks = [np.flatnonzero(of == k).tolist() for k in range(-(-len(unique) // PEOPLE_A_CHUNK))]
+
+        def task(members: list[int], heard: Listener) -> list[Answer]:
+            return self._answer(points[members], [rows[i] for i in members], asked.heard_by(heard), 1)
+
+        sizes = [min(PEOPLE_A_CHUNK, len(unique) - k * PEOPLE_A_CHUNK) for k in range(len(chunks))]
+        told = run_chunks(task, chunks, sizes, self.threads, asked.listen)
+        answers = {i: answer for members, part in zip(chunks, told, strict=True)
+                   for i, answer in zip(members, part, strict=True)}  # fmt: skip
+        return [answers[i] for i in range(len(points))]
+
+    def _answer(self, points: NDArray[np.float64], rows: list[int], asked: _Asked, threads: int) -> list[Answer]:
         """One answer a point, in order; `rows` are the numbers that the answers carry."""
         if not len(points):
             return []
@@ -135,7 +157,7 @@ class Explainer:
         for target, members, unique, inverse in groups:
             question = Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
             heard = _shifted(asked.listen, finished, people)
-            checked = self._checked(question, unique, asked, heard)
+            checked = self._checked(question, unique, asked, threads, heard)
             finished += len(unique)
             batch = _Batch(
                 rows=[rows[i] for i in members],
@@ -167,13 +189,16 @@ class Explainer:
         except TypeError:  # something unhashable in the question or the method: prepare it anew
             return method.prepare(question, self.tolerances)
         if known is None:
-            if len(self._solvers) >= MOST_SOLVERS:
-                self._solvers.clear()
-            known = self._solvers[key] = method.prepare(question, self.tolerances)
+            with self._preparing:
+                known = self._solvers.get(key)
+                if known is None:
+                    if len(self._solvers) >= MOST_SOLVERS:
+                        self._solvers.clear()
+                    known = self._solvers[key] = method.prepare(question, self.tolerances)
         return known
 
     def _checked(
-        self, question: Question, points: NDArray[np.float64], asked: _Asked, heard: Listener | None
+        self, question: Question, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
     ) -> list[tuple[Claim, Witness | None]]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
         method = asked.method or Search()
@@ -181,9 +206,7 @@ class Explainer:
         waiting = list(range(len(points)))
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            claims = self._solver(careful, method).solve(
-                points[waiting], asked.limits, threads=self.threads, listen=heard
-            )
+            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
             claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
@@ -292,6 +315,10 @@ class _Asked:
         self.target: Target | None = target if named else ClassTarget(target)
         self.distance = distance if isinstance(distance, Distance) else Distance(distance)
         self.constraints, self.method, self.limits, self.listen = tuple(constraints), method, limits, listen
+
+    def heard_by(self, listen: Listener) -> _Asked:
+        """The same, told to somebody else."""
+        return _Asked(self.target, self.distance, self.constraints, self.method, self.limits, listen)
 
 
 _REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"

@@ -212,7 +212,7 @@ class Node:
             else:
                 share = np.where(rng.random(count) < 0.3, rng.integers(0, 2, count), rng.random(count))
                 new = self.lo[g] + share * (self.hi[g] - self.lo[g])
-                new = np.round(new) if kind == INTEGER else new
+                new = np.clip(np.round(new) if kind == INTEGER else new, self.lo[g], self.hi[g])
             x[:, g] = np.where(moves[:, g], new, base[g])
         if not inside or math.isinf(self.budget):
             return x

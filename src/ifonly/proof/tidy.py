@@ -10,7 +10,6 @@ check.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -54,9 +53,22 @@ def tidied(
         for k in np.flatnonzero(good).tolist():
             i = found[waiting[k]]
             if question.allows(factuals[i], rounded[k]) is None:
-                result[i] = replace(claims[i], point=rounded[k])
+                result[i] = _with_point(claims[i], rounded[k])
         waiting = waiting[~good]
     return result
+
+
+def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
+    """`dataclasses.replace`, ten times faster: this runs once a person."""
+    return Claim(
+        point=point,
+        lower=claim.lower,
+        method=claim.method,
+        limit=claim.limit,
+        nodes=claim.nodes,
+        seconds=claim.seconds,
+        record=claim.record,
+    )
 
 
 def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,0 +1,54 @@
+"""Chunks of people on several threads.
+
+The kernels run without the interpreter's lock; reading rows and writing answers does not. A thread that takes a chunk
+all the way lets one chunk's search overlap with another's reading and checking.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
+from typing import TypeVar
+
+from ifonly.proof import Listener, Progress
+
+Chunk = TypeVar("Chunk")
+Result = TypeVar("Result")
+
+
+def run_chunks(
+    task: Callable[[Chunk, Listener], Result],
+    chunks: Sequence[Chunk],
+    sizes: Sequence[int],
+    threads: int,
+    listen: Listener | None,
+) -> list[Result]:
+    """The task's result for each chunk, in order. `sizes` are the people in each; progress is told for all together.
+
+    When anything fails, or on Ctrl-C, the other threads stop at their next word of progress.
+    """
+    lock, cancelled = threading.Lock(), threading.Event()
+    finished = [0] * len(chunks)
+
+    def heard_by(k: int) -> Listener:
+        def heard(progress: Progress) -> None:
+            if cancelled.is_set():
+                raise KeyboardInterrupt
+            with lock:
+                finished[k] = progress.finished
+                if listen is not None:
+                    listen(replace(progress, finished=sum(finished), people=sum(sizes)))
+
+        return heard
+
+    with ThreadPoolExecutor(max_workers=threads) as pool:
+        futures = [pool.submit(task, chunk, heard_by(k)) for k, chunk in enumerate(chunks)]
+        try:
+            return [future.result() for future in futures]
+        except BaseException:
+            cancelled.set()
+            for future in futures:
+                future.cancel()
+            raise

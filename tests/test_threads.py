@@ -1,0 +1,62 @@
+"""Several threads: the same answers in the same order, progress told once, and an end when someone says stop."""
+
+import time
+
+import numpy as np
+import pytest
+
+from ifonly import Explainer, datasets
+from ifonly.proof import Progress
+from ifonly.schema.tables import user_columns
+from ifonly.threads import run_chunks
+
+
+@pytest.fixture(scope="module")
+def table():
+    model = datasets.network("adult")
+    points = datasets.load("adult").points()[:1500]
+    denied = points[model.scores(points)[:, 0] < 0][:700]
+    return model, user_columns(model.schema, np.concatenate([denied, denied[:50]]))
+
+
+def _plain(answers):
+    return [{k: v for k, v in answer.to_dict().items() if k != "seconds"} for answer in answers]
+
+
+def test_threads_change_nothing(table):
+    model, columns = table
+    one = Explainer(model).explain_many(columns)
+    heard = []
+    many = Explainer(model, threads=3).explain_many(columns, listen=heard.append)
+    assert _plain(one) == _plain(many)
+    assert [answer.row for answer in many] == list(range(len(many)))
+    finished = [event.finished for event in heard]
+    assert finished == sorted(finished) and finished[-1] == heard[-1].people
+
+
+def test_an_interruption_stops_every_thread(table):
+    model, columns = table
+
+    def stop(_: Progress) -> None:
+        raise KeyboardInterrupt
+
+    begun = time.perf_counter()
+    with pytest.raises(KeyboardInterrupt):
+        Explainer(model, threads=2).explain_many(columns, listen=stop)
+    assert time.perf_counter() - begun < 30
+
+
+def test_a_failure_in_one_chunk_ends_the_others():
+    started = []
+
+    def task(chunk, heard):
+        started.append(chunk)
+        if chunk == 0:
+            raise ValueError("no")
+        for i in range(1000):
+            heard(Progress(finished=i, people=1000))
+            time.sleep(0.01)
+
+    with pytest.raises(ValueError, match="no"):
+        run_chunks(task, list(range(50)), [1000] * 50, 2, None)
+    assert len(started) < 10
