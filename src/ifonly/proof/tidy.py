@@ -72,8 +72,14 @@ def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
 
 
 def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The conditions' values. Not by matrix products, whose last bits depend on how many rows they are given."""
     c, d = question.conditions
-    return np.asarray(question.model.network.scores(question.schema.encode(points)) @ c.T - d)
+    h = question.schema.encode(points)
+    layers = question.model.network.layers
+    for layer in layers[:-1]:
+        h = np.maximum(np.einsum("ni,oi->no", h, layer.weight) + layer.bias, 0.0)
+    scores = np.einsum("ni,oi->no", h, layers[-1].weight) + layers[-1].bias
+    return np.asarray(np.einsum("no,co->nc", scores, c) - d)
 
 
 def _places(question: Question, changed: NDArray[np.bool_], room: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ifonly.model.rounding import score_error
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
-from ifonly.schema import Choice
+from ifonly.schema import Choice, Numeric
 from ifonly.search.kernels import layout
 from ifonly.search.kernels.layout import ADDITIVE, CHOICE, INTEGER, MAXIMUM, REAL, SQUARED, Pack, People, Scratch, Tree
 from ifonly.tolerances import Tolerances
@@ -73,11 +73,9 @@ def pack_people(lowered: Lowered, pack: Pack, people: Allowed, reach: Floats | N
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    unrolled = lowered.unrolled(points)
-    weight, bias = lowered.layers[0]
     slack, need = _errors(lowered, people, reach)
     return People(
-        z=np.ascontiguousarray(unrolled @ weight.T + bias),
+        z=_first_layer(lowered, points),
         box=np.ascontiguousarray(box),
         mask=people.allowed.astype(np.uint8),
         cost=people.cost,
@@ -85,6 +83,16 @@ def pack_people(lowered: Lowered, pack: Pack, people: Allowed, reach: Floats | N
         slack=slack,
         need=need,
     )
+
+
+def _first_layer(lowered: Lowered, points: Floats) -> Floats:
+    """The first layer at each point, feature by feature: unlike in a matrix product, no one else's row matters."""
+    weight, bias = lowered.layers[0]
+    z = np.zeros((len(points), len(bias))) + bias
+    for g in range(lowered.features):
+        columns = weight[:, lowered.start[g] : lowered.start[g + 1]].T
+        z += points[:, g : g + 1] * columns if lowered.numeric[g] else columns[points[:, g].astype(np.intp)]
+    return z
 
 
 def _errors(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats]:
@@ -104,10 +112,12 @@ def _errors(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Fl
 
 def _boxes(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
     """Boxes that hold everything the search may look at: least and largest points, and the options that may occur."""
+    if reach is None:  # the whole schema: the same for everyone, whoever else is asked about
+        ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
+        low, high = np.array(ends).T
+        return low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_)
     low, high = np.minimum(people.lower, people.factual), np.maximum(people.upper, people.factual)
     options = people.allowed | (lowered.unrolled(people.factual) != 0)
-    if reach is None:
-        return low.min(axis=0, keepdims=True), high.max(axis=0, keepdims=True), options.any(axis=0, keepdims=True)
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
     low, high = np.maximum(low, people.factual - room), np.minimum(high, people.factual + room)
