@@ -46,6 +46,8 @@ from ifonly.tolerances import Tolerances
 
 PEOPLE_A_CALL = 64
 FIRST_SLICE_NODES = 256
+FIRST_SLICE_WEIGHTS = 2_000_000
+"""The first slice of a person's search: this many nodes, or nodes times weights, whichever is less."""
 SLICE_SECONDS = 0.1
 FIRST_POOL = 512
 FIRST_LOG = 1 << 16
@@ -250,7 +252,9 @@ class _Worker:
         self.solver, self.batch, self.radius, self.limits, self.herald = solver, batch, radius, limits, herald
         self.stop = threading.Event()
         self.scratch = new_scratch(solver.pack, records=solver.records)
-        self.most_nodes = max(16, (limits.memory_bytes or 2**62) // node_bytes(solver.pack))
+        # while the pool doubles, the old one and the new one are both there
+        self.most_nodes = max(16, (limits.memory_bytes or 2**62) * 2 // (3 * node_bytes(solver.pack)))
+        self.first_slice = max(4, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // solver.pack.weights.size))
         self.tree = new_tree(solver.pack, min(FIRST_POOL, self.most_nodes), log=FIRST_LOG if solver.records else 0)
 
     def work(self, ranges: _Ranges) -> None:
@@ -272,7 +276,7 @@ class _Worker:
         """Answer people from `first` on, in one call as far as it goes; returns whom to go on with."""
         batch, begun = self.batch, time.perf_counter()
         last = first + 1 if self.solver.records else min(last, first + PEOPLE_A_CALL)
-        slice_nodes = min(FIRST_SLICE_NODES, self.limits.nodes or FIRST_SLICE_NODES)
+        slice_nodes = min(self.first_slice, self.limits.nodes or self.first_slice)
         reached, code = self._call(first, last, slice_nodes, False)
         spent = time.perf_counter() - begun
         share = batch.nodes[first:reached] + 1.0  # seconds are shared out by nodes
@@ -290,7 +294,7 @@ class _Worker:
         """Go on with one person in slices of about a tenth of a second, until done or a limit is hit."""
         batch, limits, pack = self.batch, self.limits, self.solver.pack
         begun = time.perf_counter() - spent
-        slice_nodes, told = FIRST_SLICE_NODES, 0.0
+        slice_nodes, told = self.first_slice, 0.0
         while code != DONE:
             seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
             stopped = self._limit(seconds, nodes, code)
