@@ -67,13 +67,13 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     )
 
 
-def pack_people(lowered: Lowered, pack: Pack, people: Allowed, reach: Floats | None = None) -> People:
-    """The arrays of many people. `reach` (cost, one a person) narrows the box over which rounding is bounded."""
+def pack_people(lowered: Lowered, people: Allowed, errors: tuple[Floats, Floats]) -> People:
+    """The arrays of many people; `errors` are theirs, or the same for all of them."""
     points, unit, numeric = people.factual, units(lowered), lowered.numeric
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    slack, need = _errors(lowered, people, reach)
+    slack, need = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
     return People(
         z=_first_layer(lowered, points),
         box=np.ascontiguousarray(box),
@@ -95,34 +95,32 @@ def _first_layer(lowered: Lowered, points: Floats) -> Floats:
     return z
 
 
-def _errors(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats]:
-    """Slack of every neuron, and LOW, HIGH, AIM of every condition, for each person (without `reach`: one for all)."""
-    low, high, options = _boxes(lowered, people, reach)
+def errors_everywhere(lowered: Lowered) -> tuple[Floats, Floats]:
+    """Slack of every neuron, and LOW, HIGH, AIM of every condition, over the whole schema: the same for everyone."""
+    ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
+    low, high = np.array(ends).T
+    return _errors(lowered, low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_))
+
+
+def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> tuple[Floats, Floats]:
+    """The same for each person, over the ball of distance `reach` around them."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        room = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
+    low = np.maximum(np.minimum(people.lower, people.factual), people.factual - room)
+    high = np.minimum(np.maximum(people.upper, people.factual), people.factual + room)
+    cost = reach**2 if lowered.norm is Norm.L2 else reach
+    options = people.allowed | (lowered.unrolled(people.factual) != 0)
+    return _errors(lowered, low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9)))
+
+
+def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+    """Slack and needs over boxes: the least and largest point of each, and the options that may occur in it."""
     slack = _slacks(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
     error = question.caution * (score_error(question.model, *_encoded(lowered, low, high, options)) @ np.abs(c).T)
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
-    every, count = np.concatenate(slack, axis=1), len(people)
-    return (
-        np.array(np.broadcast_to(every, (count, *every.shape[1:])), order="C"),
-        np.array(np.broadcast_to(need, (count, *need.shape[1:])), order="C"),
-    )
-
-
-def _boxes(lowered: Lowered, people: Allowed, reach: Floats | None) -> tuple[Floats, Floats, NDArray[np.bool_]]:
-    """Boxes that hold everything the search may look at: least and largest points, and the options that may occur."""
-    if reach is None:  # the whole schema: the same for everyone, whoever else is asked about
-        ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
-        low, high = np.array(ends).T
-        return low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_)
-    low, high = np.minimum(people.lower, people.factual), np.maximum(people.upper, people.factual)
-    options = people.allowed | (lowered.unrolled(people.factual) != 0)
-    with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
-    low, high = np.maximum(low, people.factual - room), np.minimum(high, people.factual + room)
-    cost = reach**2 if lowered.norm is Norm.L2 else reach
-    return low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9))
+    return np.concatenate(slack, axis=1), need
 
 
 def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:

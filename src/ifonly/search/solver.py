@@ -38,7 +38,17 @@ from ifonly.search.kernels.layout import (
     People,
     Tree,
 )
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, pack_people, pack_question, units
+from ifonly.search.pack import (
+    errors_everywhere,
+    errors_within,
+    grown,
+    new_scratch,
+    new_tree,
+    node_bytes,
+    pack_people,
+    pack_question,
+    units,
+)
 from ifonly.search.record import Record, read_log
 from ifonly.search.table import Table
 from ifonly.search.warm import load_kernels
@@ -83,10 +93,11 @@ class SearchSolver:
         self.records = records
         self.pack = pack_question(lowered, tolerances)
         self.unit = units(lowered)
+        self.errors = errors_everywhere(lowered)
         load_kernels()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
-        batch = self._batch(self.lowered.domains(points), None)
+        batch = self._batch(self.lowered.domains(points), self.errors)
         herald = _Herald(len(points), listen)
         if self.table is not None:
             self._scan(batch)
@@ -98,11 +109,11 @@ class SearchSolver:
 
     # ------------------------------------------------------------------ in and out of the kernels' units
 
-    def _batch(self, allowed: Allowed, reach: Floats | None) -> _Batch:
+    def _batch(self, allowed: Allowed, errors: tuple[Floats, Floats]) -> _Batch:
         count = len(allowed)
         return _Batch(
             allowed=allowed,
-            people=pack_people(self.lowered, self.pack, allowed, reach),
+            people=pack_people(self.lowered, allowed, errors),
             lower=np.zeros(count),
             best=np.full((count, self.lowered.features + 1), math.inf),
             nodes=np.zeros(count, dtype=np.int64),
@@ -176,7 +187,8 @@ class SearchSolver:
         if not again:
             return
         reach = upper[again] * (1.0 + 1e-6)
-        part = self._batch(batch.allowed.part(again), reach)
+        people = batch.allowed.part(again)
+        part = self._batch(people, errors_within(self.lowered, people, reach))
         self._search(part, reach**2 if self.pack.norm == SQUARED else reach, limits, threads, _Herald(0, None))
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
