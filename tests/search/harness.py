@@ -23,7 +23,7 @@ from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
 from ifonly.search.kernels import layout, network, node
 from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAXIMUM, START, Pack, Person, Scratch
-from ifonly.search.pack import hidden_neurons, new_scratch, pack_people, pack_question, units
+from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_people, pack_question, units
 from ifonly.tolerances import DEFAULT
 
 Floats = NDArray[np.float64]
@@ -143,10 +143,13 @@ class Node:
 
     def bound_hidden(self) -> int:
         """Fills zl and zu; returns how many ReLUs are unstable."""
-        kernel = compiled(network.bound_hidden)
-        return int(
-            kernel(self.pack, self.person.slack, self.zl, self.zu, self.budget - self.base_cost, self.items, self.F,
-                   self.I, self.scratch.Wc)
+        kernel = compiled(network.bound_layer)
+        return sum(
+            int(
+                kernel(self.pack, layer, self.person.slack, self.zl, self.zu, self.budget - self.base_cost, self.items,
+                       self.F, self.I, self.scratch.Wc)
+            )
+            for layer in range(self.pack.layers - 1)
         )  # fmt: skip
 
     # ------------------------------------------------------------------ points, in plain numpy
@@ -251,7 +254,7 @@ def random_node(
     factual = schema.sample(1, rng)
     pack = pack_question(lowered, DEFAULT)
     allowed = lowered.domains(factual)
-    people = pack_people(lowered, pack, allowed)
+    people = pack_people(lowered, allowed, errors_everywhere(lowered))
     person = Person(*(many[0] for many in people))
     lo, hi, mask = person.box[0].copy(), person.box[1].copy(), person.mask.copy()
     if not whole:

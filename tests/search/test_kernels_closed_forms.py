@@ -59,7 +59,7 @@ def test_most_gain_is_never_beaten(norm) -> None:
         most = kernel_most(node, node.budget - node.base_cost, total)
         gained = node.compact_columns(node.sample(400, rng)) @ a[: node.width]
         assert gained.max(initial=0.0) <= most + 1e-12 * (1.0 + total)
-        assert most <= total
+        assert most <= total * (1.0 + 1e-15)
 
 
 @pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
@@ -119,7 +119,7 @@ def test_least_cost(norm) -> None:
             if 0.0 < need <= total:  # what each item takes is within its reach, and adds up
                 take = node.F[layout.TAKE, : node.items]
                 assert (take <= gains * (1.0 + 1e-12)).all()
-                assert take.sum() >= need * (1.0 - 1e-9) - 1e-14 * (total + (ratios * offsets(node)).sum())
+                assert take.sum() >= need * (1.0 - 1e-9) - 1e-13 * (1.0 + total)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
@@ -191,7 +191,7 @@ def test_nothing_to_spend(norm) -> None:
         node, a, _ = node_and_plane(seed, norm, numbers=True)
         total = kernel_gains(node, a)
         most = kernel_most(node, 0.0, total)
-        assert -1e-15 * total <= most <= total
+        assert -1e-15 * total <= most <= total * (1.0 + 1e-15)
 
 
 def test_the_formula_itself_runs_without_numba() -> None:

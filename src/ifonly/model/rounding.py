@@ -15,6 +15,8 @@ importer, which multiplied the steps in float64. `FOLDS` roundings more are allo
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -48,21 +50,23 @@ def score_error(model: Model, lower: NDArray[np.float64], upper: NDArray[np.floa
     error = unit * np.maximum(np.abs(lower), np.abs(upper))
     layers = model.network.layers
     for layer, majorant in zip(layers, model.majorants or [None] * len(layers), strict=True):
-        weight, terms = np.abs(layer.weight), layer.weight.shape[1]
+        weight = np.abs(layer.weight)
         size = np.maximum(np.abs(lower), np.abs(upper)) + error
         work = size @ weight.T + np.abs(layer.bias)
+        terms = (size > 0.0).sum(axis=1, keepdims=True) + 2.0 + FOLDS  # adding a zero is exact
         folding = 0.0
         if majorant is not None:
-            terms = max(terms, majorant.terms)
+            terms = np.maximum(terms, majorant.terms + 2.0 + FOLDS)
             work = np.maximum(work, size @ majorant.weight.T + majorant.bias)
-            folding = _gamma(terms, UNIT["float64"])
-        gamma = _gamma(terms + 2 + FOLDS, unit) + folding
-        error = error @ weight.T + gamma * work
+            folding = _gamma(majorant.terms + layer.weight.shape[1], UNIT["float64"])
+        error = error @ weight.T + (_gamma(terms, unit) + folding) * work
         centre = (0.5 * (lower + upper)) @ layer.weight.T + layer.bias
         radius = (0.5 * (upper - lower)) @ weight.T + 1e-12 * work  # the interval itself is computed in float64
+        if layer is not layers[-1]:  # a ReLU that is surely off gives an exact zero in any arithmetic
+            error = np.where(centre + radius + error <= 0.0, 0.0, error)
         lower, upper = np.maximum(centre - radius, 0.0), np.maximum(centre + radius, 0.0)
     return error * (1.0 + 1e-9)
 
 
-def _gamma(terms: int, unit: float) -> float:
+def _gamma(terms: Any, unit: float) -> Any:
     return terms * unit / (1.0 - terms * unit)

@@ -15,6 +15,8 @@ relative 1e-12 is given away for it); a proof in exact arithmetic is the certifi
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -67,13 +69,13 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     )
 
 
-def pack_people(lowered: Lowered, people: Allowed, errors: tuple[Floats, Floats]) -> People:
+def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
     """The arrays of many people; `errors` are theirs, or the same for all of them."""
     points, unit, numeric = people.factual, units(lowered), lowered.numeric
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    slack, need = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
+    slack, need, start = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
     return People(
         z=_first_layer(lowered, points),
         box=np.ascontiguousarray(box),
@@ -82,6 +84,7 @@ def pack_people(lowered: Lowered, people: Allowed, errors: tuple[Floats, Floats]
         option=np.where(numeric, 0.0, points).astype(np.int64),
         slack=slack,
         need=need,
+        start=start,
     )
 
 
@@ -95,14 +98,25 @@ def _first_layer(lowered: Lowered, points: Floats) -> Floats:
     return z
 
 
-def errors_everywhere(lowered: Lowered) -> tuple[Floats, Floats]:
-    """Slack of every neuron, and LOW, HIGH, AIM of every condition, over the whole schema: the same for everyone."""
+class Errors(NamedTuple):
+    """What rounding can do, and first bounds of the hidden neurons; a row a box."""
+
+    slack: Floats
+    """(box, neuron): of a computed bound of each neuron, outputs last."""
+    need: Floats
+    """(box, 3, condition): LOW, HIGH, AIM."""
+    start: Floats
+    """(box, 2, hidden neuron): interval bounds of the pre-activations."""
+
+
+def errors_everywhere(lowered: Lowered) -> Errors:
+    """Over the whole schema: the same for everyone."""
     ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
     low, high = np.array(ends).T
     return _errors(lowered, low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_))
 
 
-def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> tuple[Floats, Floats]:
+def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
     """The same for each person, over the ball of distance `reach` around them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         room = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
@@ -113,14 +127,14 @@ def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> tuple[Flo
     return _errors(lowered, low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9)))
 
 
-def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:
-    """Slack and needs over boxes: the least and largest point of each, and the options that may occur in it."""
-    slack = _slacks(lowered, low, high, options)
+def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> Errors:
+    """Over boxes: the least and largest point of each, and the options that may occur in it."""
+    slack, start = _slacks(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
     error = question.caution * (score_error(question.model, *_encoded(lowered, low, high, options)) @ np.abs(c).T)
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
-    return np.concatenate(slack, axis=1), need
+    return Errors(slack=np.concatenate(slack, axis=1), need=need, start=start)
 
 
 def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -137,13 +151,13 @@ def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bo
     return lower, upper
 
 
-def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> list[Floats]:
-    """What rounding can do to a bound of each neuron, layer by layer, over the boxes.
+def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[list[Floats], Floats]:
+    """What rounding can do to a bound of each neuron, layer by layer, over the boxes; and intervals of the hidden ones.
 
     The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the
-    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`.
+    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`. A
+    ReLU that is off in the whole box has no part in any sum: the search starts from these interval bounds.
     """
-    terms = (lowered.width + sum(len(bias) + 4.0 for _, bias in lowered.layers) + 16.0) * 1.5 * UNIT_ROUNDOFF
     weight, bias = lowered.layers[0]
     lower = upper = np.zeros((len(low), len(bias))) + bias
     work = np.zeros((len(low), len(bias))) + np.abs(bias)
@@ -159,13 +173,23 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
             upper = upper + np.where(listed, mine, -np.inf).max(axis=1)
             work += np.where(listed, np.abs(mine), 0.0).max(axis=1)
     first = 2.0 * (lowered.width + 8.0) * UNIT_ROUNDOFF * work
-    paths = np.maximum(np.abs(lower), np.abs(upper)) + first
-    slacks = [first + terms * paths]
+    lower, upper = lower - first, upper + first
+    paths = np.maximum(np.abs(lower), np.abs(upper))
+    terms = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
+    slacks, starts = [first + 1.5 * UNIT_ROUNDOFF * terms * paths], []
     for weight, bias in lowered.layers[1:]:
+        starts.append(np.stack([lower, upper], axis=1))
+        off = upper <= 0.0
+        paths, first = np.where(off, 0.0, paths), np.where(off, 0.0, first)
+        terms = terms + (~off).sum(axis=1, keepdims=True)
         size = np.abs(weight)
         paths, first = paths @ size.T + np.abs(bias), first @ size.T
-        slacks.append(first + terms * paths)
-    return slacks
+        slack = first + 1.5 * UNIT_ROUNDOFF * terms * paths
+        lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+        centre, radius = (0.5 * (lower + upper)) @ weight.T + bias, (0.5 * (upper - lower)) @ size.T + slack
+        lower, upper = centre - radius, centre + radius
+        slacks.append(slack)
+    return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0))
 
 
 # ---------------------------------------------------------------------------------------------- working memory

@@ -39,6 +39,7 @@ from ifonly.search.kernels.layout import (
     Tree,
 )
 from ifonly.search.pack import (
+    Errors,
     errors_everywhere,
     errors_within,
     grown,
@@ -109,7 +110,7 @@ class SearchSolver:
 
     # ------------------------------------------------------------------ in and out of the kernels' units
 
-    def _batch(self, allowed: Allowed, errors: tuple[Floats, Floats]) -> _Batch:
+    def _batch(self, allowed: Allowed, errors: Errors) -> _Batch:
         count = len(allowed)
         return _Batch(
             allowed=allowed,

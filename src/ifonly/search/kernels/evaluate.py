@@ -53,7 +53,7 @@ from ifonly.search.kernels.layout import (
     X,
     Y,
 )
-from ifonly.search.kernels.network import bound_hidden, forward, forward_compact, neuron_plane
+from ifonly.search.kernels.network import bound_layer, forward, forward_compact, neuron_plane
 from ifonly.search.kernels.node import clip_to_ball, compact, cost_of, farthest_cost
 from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
@@ -109,7 +109,18 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
     width = I[FIRST, items]
     ceiling = min(limit, farthest_cost(items, F, I)) if norm == MAXIMUM else limit
     ceiling = max(ceiling, base_cost)
-    unstable = bound_hidden(pack, person.slack, zl, zu, limit - base_cost, items, F, I, s.Wc)
+    for h in range(len(zl)):
+        F[ALPHA, h] = 1.0 if zu[h] > -zl[h] else 0.0
+    unstable = 0
+    for layer in range(last):
+        for r in range(conditions):  # the parent's bounds, and those of the layers so far, may be enough
+            constant = neuron_plane(pack, last, r, 1.0, zl, zu, F[ALPHA], zero, width, F, s.Wc)
+            constant += person.slack[out_at + r] - person.need[LOW, r]
+            bound = solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
+            if bound >= limit:
+                _keep_row(s, tree, r, F[ALPHA])
+                return bound, UNSPLIT, 0.0
+        unstable += bound_layer(pack, layer, person.slack, zl, zu, limit - base_cost, items, F, I, s.Wc)
 
     bound, binding, binding_constant = -1.0, zero, 0.0
     slopes = F[ALPHA]

@@ -100,6 +100,8 @@ class Person(NamedTuple):
     slack: Floats
     """What is added to every computed bound, one number a neuron (outputs last)."""
     need: Floats
+    start: Floats
+    """(2, hidden neuron): bounds of the pre-activations to start from."""
 
 
 class People(NamedTuple):
@@ -112,6 +114,7 @@ class People(NamedTuple):
     option: Ints
     slack: Floats
     need: Floats
+    start: Floats
 
 
 class Scratch(NamedTuple):

@@ -102,34 +102,33 @@ def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
 
 
 @njit(**INNER)
-def bound_hidden(pack, slack, zl, zu, budget, items, F, I, Wc):
-    """Tighten zl and zu (in place) for every ReLU that is still unstable, layer by layer; returns how many remain."""
+def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
+    """Tighten zl and zu (in place) for every ReLU of a layer that is still unstable; returns how many remain so."""
     norm = pack.norm
     width = I[FIRST, items]
     a, alpha = F[PLANE], F[ALPHA]
     unstable = 0
-    for layer in range(pack.layers - 1):
-        at = pack.index[BIAS_AT, layer]
-        for i in range(pack.index[SIZES, layer + 1]):
-            h = at + i
-            if zl[h] >= 0.0 or zu[h] <= 0.0:
-                continue
-            for side in range(2):
-                sign = 1.0 - 2.0 * side
-                high = slack[h] + neuron_plane(pack, layer, i, sign, zl, zu, alpha, side * 0, width, F, Wc)
-                total = item_gains(a, 1.0, norm, items, F, I)
-                if high + total > 0.0:
-                    total = most_gain(norm, items, budget, total, F, I)
-                high += total
-                if side == 0:
-                    zu[h] = min(zu[h], high)
-                    if zu[h] <= 0.0:
-                        break
-                else:
-                    zl[h] = max(zl[h], -high)
-            if zl[h] < 0.0 < zu[h]:
-                alpha[h] = 1.0 if zu[h] > -zl[h] else 0.0
-                unstable += 1
+    at = pack.index[BIAS_AT, layer]
+    for i in range(pack.index[SIZES, layer + 1]):
+        h = at + i
+        if zl[h] >= 0.0 or zu[h] <= 0.0:
+            continue
+        for side in range(2):
+            sign = 1.0 - 2.0 * side
+            high = slack[h] + neuron_plane(pack, layer, i, sign, zl, zu, alpha, side * 0, width, F, Wc)
+            total = item_gains(a, 1.0, norm, items, F, I)
+            if high + total > 0.0:
+                total = most_gain(norm, items, budget, total, F, I)
+            high += total
+            if side == 0:
+                zu[h] = min(zu[h], high)
+                if zu[h] <= 0.0:
+                    break
+            else:
+                zl[h] = max(zl[h], -high)
+        if zl[h] < 0.0 < zu[h]:
+            alpha[h] = 1.0 if zu[h] > -zl[h] else 0.0
+            unstable += 1
     return unstable
 
 

@@ -182,8 +182,8 @@ def _run(pack, person, s, tree, nodes, fresh):
             for c in range(tree.mask.shape[1]):
                 tree.mask[0, c] = person.mask[c]
             for h in range(tree.side.shape[1]):
-                tree.z[0, 0, h] = -math.inf
-                tree.z[0, 1, h] = math.inf
+                tree.z[0, 0, h] = person.start[0, h]
+                tree.z[0, 1, h] = person.start[1, h]
                 tree.side[0, h] = 0
             tree.num[BOUND, 0] = number[LOWER]
             tree.idx[PARENT, 0] = -1
@@ -252,9 +252,16 @@ def _build_search_people(sources):
             return first, SLICE
         number, count = tree.number, tree.count
         for i in range(first, last):
-            person = Person(people.z[i], people.box[i], people.mask[i], people.cost[i], people.option[i],
-            people.slack[i],
-                            people.need[i])  # fmt: skip
+            person = Person(
+                people.z[i],
+                people.box[i],
+                people.mask[i],
+                people.cost[i],
+                people.option[i],
+                people.slack[i],
+                people.need[i],
+                people.start[i],
+            )
             fresh = not (resume and i == first)
             if fresh:
                 number[LOWER] = 0.0
