@@ -72,7 +72,7 @@ def _plot(path: Path, label: str, series: dict[tuple[str, str], dict[int, list[f
         ends = [min(points[s]) for s in sizes], [max(points[s]) for s in sizes]
         axes.fill_between(sizes, *ends, color=colour, alpha=0.12, linewidth=0)
     axes.set(xscale="log", yscale="log", xlabel=label, ylabel="seconds a row (median; band: fastest to slowest)")
-    ticks = sorted({s for points in series.values() for s in points})
+    ticks = _apart(sorted({s for points in series.values() for s in points}))
     axes.set_xticks(ticks, [str(s) for s in ticks])
     axes.minorticks_off()
     axes.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
@@ -80,3 +80,12 @@ def _plot(path: Path, label: str, series: dict[tuple[str, str], dict[int, list[f
     figure.savefig(path, metadata={"Date": None})
     plt.close(figure)
     return path
+
+
+def _apart(sizes: list[int]) -> list[int]:
+    """Sizes that leave room for their labels on a logarithmic axis."""
+    kept: list[int] = []
+    for size in sizes:
+        if not kept or np.log(size / kept[-1]) >= 0.055 * np.log(sizes[-1] / sizes[0]):
+            kept.append(size)
+    return kept
