@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TypeVar
 
@@ -46,9 +46,12 @@ def run_chunks(
     with ThreadPoolExecutor(max_workers=threads) as pool:
         futures = [pool.submit(task, chunk, heard_by(k)) for k, chunk in enumerate(chunks)]
         try:
-            return [future.result() for future in futures]
-        except BaseException:
+            wait(futures, return_when=FIRST_EXCEPTION)
+        finally:
             cancelled.set()
             for future in futures:
                 future.cancel()
-            raise
+        failures = [error for future in futures if not future.cancelled() and (error := future.exception())]
+        for error in sorted(failures, key=lambda error: isinstance(error, KeyboardInterrupt)):
+            raise error
+        return [future.result() for future in futures]

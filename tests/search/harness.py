@@ -48,7 +48,9 @@ def random_schema(rng: Rng, *, numbers: bool = False) -> Schema:
     """A few features of every kind; only real numbers with `numbers`."""
     features: list[Feature] = []
     for i in range(int(rng.integers(2, 7))):
-        kind = "real" if numbers else rng.choice(["real", "integer", "ordinal", "categorical"], p=[0.4, 0.3, 0.15, 0.15])
+        kind = (
+            "real" if numbers else rng.choice(["real", "integer", "ordinal", "categorical"], p=[0.4, 0.3, 0.15, 0.15])
+        )
         low = float(rng.choice([0.0, -2.0, 17.0]))
         match kind:
             case "real":
@@ -136,9 +138,7 @@ class Node:
     def make_compact(self) -> Node:
         self.clip()
         kernel = compiled(node.compact)
-        self.items = kernel(
-            self.pack, self.person, self.lo, self.hi, self.mask, self.F, self.I, self.scratch.Wc
-        )
+        self.items = kernel(self.pack, self.person, self.lo, self.hi, self.mask, self.F, self.I, self.scratch.Wc)
         return self
 
     def bound_hidden(self) -> int:

@@ -122,7 +122,11 @@ def test_planes_are_those_of_the_twin_and_lie_above_the_network(norm) -> None:
         x = node.sample(300, rng)
         hidden, out = node.pre_activations(x)
         values, y = np.concatenate([hidden, out], axis=1), node.compact_columns(x)
-        for slopes in (node.F[ALPHA, : len(node.zl)].copy(), rng.integers(0, 2, len(node.zl)).astype(float), rng.random(len(node.zl))):
+        for slopes in (
+            node.F[ALPHA, : len(node.zl)].copy(),
+            rng.integers(0, 2, len(node.zl)).astype(float),
+            rng.random(len(node.zl)),
+        ):
             for h, (layer, i) in enumerate(neurons(node)):
                 for sign in (1.0, -1.0):
                     constant, a = neuron_plane(node, layer, i, sign, padded(node, slopes))
@@ -132,7 +136,9 @@ def test_planes_are_those_of_the_twin_and_lie_above_the_network(norm) -> None:
                     assert a == pytest.approx(b, abs=1e-11 * size)
                     assert (constant + y @ a >= sign * values[:, h] - 1e-11 * size).all()
                     if layer == node.pack.layers - 1:
-                        assert node.F[layout.NU, : len(node.zl)] == pytest.approx(coefficients[: len(node.zl)], abs=1e-11 * size)
+                        assert node.F[layout.NU, : len(node.zl)] == pytest.approx(
+                            coefficients[: len(node.zl)], abs=1e-11 * size
+                        )
 
 
 @every_distance

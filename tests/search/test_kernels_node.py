@@ -61,7 +61,11 @@ def test_clipping_leaves_nothing_outside_in_any_coordinate(norm) -> None:
         box = random_node(seed, norm).clip()
         for g, kind in enumerate(box.kinds()):
             first = box.pack.index[START, g]
-            values = np.flatnonzero(box.mask[first : box.pack.index[START, g + 1]]) if kind == CHOICE else [box.lo[g], box.hi[g]]
+            values = (
+                np.flatnonzero(box.mask[first : box.pack.index[START, g + 1]])
+                if kind == CHOICE
+                else [box.lo[g], box.hi[g]]
+            )
             for value in values:
                 x = box.base.copy()
                 x[g] = value
@@ -145,4 +149,7 @@ def test_farthest_cost() -> None:
     for seed in SEEDS:
         box = random_node(seed, "linf").make_compact()
         far = compiled(node.farthest_cost)(box.items, box.F, box.I)
-        assert (box.cost(box.sample(300, np.random.default_rng(seed), inside=False)) <= max(far, box.base_cost) * (1.0 + 1e-12)).all()
+        assert (
+            box.cost(box.sample(300, np.random.default_rng(seed), inside=False))
+            <= max(far, box.base_cost) * (1.0 + 1e-12)
+        ).all()

@@ -174,7 +174,9 @@ def test_a_realised_point_gains_what_was_taken(norm) -> None:
         a[: box.width] = np.random.default_rng(seed).normal(size=box.width)
         for share in (0.1, 0.5, 1.0):
             if box.norm == layout.MAXIMUM:
-                compiled(closed_forms.gain_linf)(a, box.base_cost + share * (box.budget - box.base_cost), box.items, box.F, box.I)
+                compiled(closed_forms.gain_linf)(
+                    a, box.base_cost + share * (box.budget - box.base_cost), box.items, box.F, box.I
+                )
             else:
                 total = compiled(closed_forms.item_gains)(a, 1.0, box.norm, box.items, box.F, box.I)
                 compiled(closed_forms.least_cost)(box.norm, box.items, share * total, box.F)
@@ -278,7 +280,13 @@ def demanding(seed: int, norm, outputs: int = 1) -> Node:
     _, out = box.pre_activations(box.sample(500, np.random.default_rng(seed), inside=False))
     room = out.min(axis=1) if outputs == 1 else (out - out.mean(axis=0)).min(axis=1)
     level = np.quantile(room, 0.98) + (0.0 if outputs == 1 else out.mean(axis=0))
-    need = np.stack([np.full(out.shape[1], level - 1e-12), np.full(out.shape[1], level + 1e-12), np.full(out.shape[1], level + 1e-11)])
+    need = np.stack(
+        [
+            np.full(out.shape[1], level - 1e-12),
+            np.full(out.shape[1], level + 1e-12),
+            np.full(out.shape[1], level + 1e-11),
+        ]
+    )
     box.person = box.person._replace(need=need)
     return box
 

@@ -19,7 +19,9 @@ from ifonly.proof import Claim
 from ifonly.search.record import NodeRecord, Record
 
 CASES = [("credit", "2x10", "norm"), ("adult", "2x10", "raw"), ("compas", "2x10", "norm")]
-every_norm = pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}], ids=["l0", "l1", "l2", "linf", "mixture"])
+every_norm = pytest.mark.parametrize(
+    "norm", ["l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}], ids=["l0", "l1", "l2", "linf", "mixture"]
+)
 
 
 def recorded(question: Question, points: np.ndarray) -> list[Claim]:
@@ -42,7 +44,10 @@ def questions(norm: Any) -> Iterator[tuple[Question, np.ndarray]]:
     for seed in (3, 8, 21, 34, 55):
         question, points = random_problem(seed)
         distance = Distance(norm, question.distance.weights, question.distance.scales)
-        yield Question(model=question.model, target=question.target, distance=distance, constraints=question.constraints), points
+        yield (
+            Question(model=question.model, target=question.target, distance=distance, constraints=question.constraints),
+            points,
+        )
 
 
 @every_norm
@@ -147,7 +152,9 @@ def near(question: Question, factual: np.ndarray, best: np.ndarray, rng: np.rand
     return np.where((rng.random(mixed.shape) < 0.3) & back, factual, mixed)
 
 
-def reached(lowered: Lowered, factual: np.ndarray, point: np.ndarray, children: dict[int, list[NodeRecord]]) -> list[NodeRecord]:
+def reached(
+    lowered: Lowered, factual: np.ndarray, point: np.ndarray, children: dict[int, list[NodeRecord]]
+) -> list[NodeRecord]:
     """The leaves that hold a point; on the border of a split it is in both halves, and must be ruled out by none."""
     h, hidden = lowered.unrolled(point), []
     for weight, bias in lowered.layers[:-1]:

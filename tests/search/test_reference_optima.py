@@ -32,7 +32,9 @@ def test_reference_optima(case: tuple[str, str, str], norm: str) -> None:
     assert (lower <= known + 1e-9)[there].all()
 
 
-@pytest.mark.parametrize("case", [("compas", "2x10", "norm"), ("credit", "2x10", "norm"), ("adult", "2x10", "norm")], ids="_".join)
+@pytest.mark.parametrize(
+    "case", [("compas", "2x10", "norm"), ("credit", "2x10", "norm"), ("adult", "2x10", "norm")], ids="_".join
+)
 def test_reference_optima_with_a_margin(case: tuple[str, str, str]) -> None:
     model, points, optima = load(*case, margin=0.1)
     assert optima, "no optima at this margin"

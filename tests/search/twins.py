@@ -24,7 +24,9 @@ Floats = NDArray[np.float64]
 
 def solve_lp(*arguments: Any, **named: Any) -> Any:
     """scipy's linprog (HiGHS), with tolerances as tight as it takes."""
-    return linprog(*arguments, **named, options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10})
+    return linprog(
+        *arguments, **named, options={"primal_feasibility_tolerance": 1e-10, "dual_feasibility_tolerance": 1e-10}
+    )
 
 
 # ---------------------------------------------------------------------------------------------- items
@@ -226,8 +228,10 @@ def program_l1_linf(node: Node, rows: Floats, needs: Floats) -> float:
     costs, matrix, groups = [], [], []
     for k, item in enumerate(items):
         for c in range(item.columns.start, item.columns.stop):
-            for reach in ([item.up, -item.down] if item.kind != CHOICE else [1.0]):
-                price = item.jump + item.rate * abs(reach) if item.kind != CHOICE else item.prices[c - item.columns.start]
+            for reach in [item.up, -item.down] if item.kind != CHOICE else [1.0]:
+                price = (
+                    item.jump + item.rate * abs(reach) if item.kind != CHOICE else item.prices[c - item.columns.start]
+                )
                 costs.append(price)
                 matrix.append(rows[:, c] * reach)
                 groups.append(k)
@@ -274,7 +278,10 @@ def program_l2(items: list[Item], rows: Floats, needs: Floats) -> float:
                     a = rows[np.ix_(active, free)]
                     kkt = np.block([[np.diag(2.0 * rate[free] ** 2), -a.T], [a, np.zeros((size, size))]])
                     rhs = np.concatenate(
-                        [-2.0 * rate[free] * offset[free] * side[free], needs[list(active)] - rows[list(active)] @ fixed]
+                        [
+                            -2.0 * rate[free] * offset[free] * side[free],
+                            needs[list(active)] - rows[list(active)] @ fixed,
+                        ]
                     )
                     y[free] = np.linalg.lstsq(kkt, rhs, rcond=None)[0][: int(free.sum())]
                 inside = (y >= low - 1e-9).all() and (y <= high + 1e-9).all()

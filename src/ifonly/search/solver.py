@@ -12,7 +12,7 @@ import math
 import threading
 import time
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -77,6 +77,9 @@ class _Batch:
     """The best point of each person, then its cost."""
     nodes: NDArray[np.int64]
     seconds: Floats
+    spent_nodes: NDArray[np.int64]
+    spent_seconds: Floats
+    """What an earlier pass took of each person's limits."""
     limit: dict[int, str] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
 
@@ -119,6 +122,8 @@ class SearchSolver:
             best=np.full((count, self.lowered.features + 1), math.inf),
             nodes=np.zeros(count, dtype=np.int64),
             seconds=np.zeros(count),
+            spent_nodes=np.zeros(count, dtype=np.int64),
+            spent_seconds=np.zeros(count),
         )
 
     def _distance(self, cost: Floats) -> Floats:
@@ -167,12 +172,12 @@ class SearchSolver:
         with ThreadPoolExecutor(max_workers=threads) as pool:
             futures = [pool.submit(worker.work, ranges) for worker in workers]
             try:
-                for future in futures:
-                    future.result()
-            except BaseException:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
                 for worker in workers:
                     worker.stop.set()
-                raise
+            for future in futures:
+                future.result()
 
     def _sharpen(self, batch: _Batch, limits: Limits, threads: int) -> None:
         """Search once more, over the ball of the answer, where rounding over the whole schema left a gap.
@@ -185,11 +190,14 @@ class SearchSolver:
             gap = upper - self._distance(batch.lower)
         allowed = np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper)
         again = [i for i in np.flatnonzero(np.isfinite(upper) & (gap > allowed)).tolist() if i not in batch.limit]
+        if limits.nodes is not None:
+            again = [i for i in again if batch.nodes[i] < limits.nodes]
         if not again:
             return
         reach = upper[again] * (1.0 + 1e-6)
         people = batch.allowed.part(again)
         part = self._batch(people, errors_within(self.lowered, people, reach))
+        part.spent_nodes[:], part.spent_seconds[:] = batch.nodes[again], batch.seconds[again]
         self._search(part, reach**2 if self.pack.norm == SQUARED else reach, limits, threads, _Herald(0, None))
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
@@ -288,8 +296,11 @@ class _Worker:
     def _stretch(self, first: int, last: int) -> int:
         """Answer people from `first` on, in one call as far as it goes; returns whom to go on with."""
         batch, begun = self.batch, time.perf_counter()
-        last = first + 1 if self.solver.records else min(last, first + PEOPLE_A_CALL)
-        slice_nodes = min(self.first_slice, self.limits.nodes or self.first_slice)
+        alone = self.solver.records or batch.spent_nodes[first] > 0
+        last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
+        slice_nodes = self.first_slice
+        if self.limits.nodes is not None:
+            slice_nodes = min(slice_nodes, self.limits.nodes - int(batch.spent_nodes[first]))
         reached, code = self._call(first, last, slice_nodes, False)
         spent = time.perf_counter() - begun
         share = batch.nodes[first:reached] + 1.0  # seconds are shared out by nodes
@@ -310,7 +321,7 @@ class _Worker:
         slice_nodes, told = self.first_slice, 0.0
         while code != DONE:
             seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
-            stopped = self._limit(seconds, nodes, code)
+            stopped = self._limit(seconds + batch.spent_seconds[i], nodes + int(batch.spent_nodes[i]), code)
             if stopped:
                 batch.limit[i] = stopped
                 batch.lower[i] = _proven(self.tree)
@@ -322,10 +333,12 @@ class _Worker:
             if seconds - told >= 2 * SLICE_SECONDS:
                 self.herald.under_way(self.tree, pack.norm == SQUARED, seconds)
                 told = seconds
-            wanted = SLICE_SECONDS if limits.seconds is None else min(SLICE_SECONDS, limits.seconds - seconds)
+            wanted = SLICE_SECONDS
+            if limits.seconds is not None:
+                wanted = min(wanted, limits.seconds - seconds - float(batch.spent_seconds[i]))
             slice_nodes = max(2, min(int((nodes + 1) / max(seconds, 1e-6) * wanted), 4 * slice_nodes))
             if limits.nodes is not None:
-                slice_nodes = min(slice_nodes, max(limits.nodes - nodes, 1))
+                slice_nodes = min(slice_nodes, max(limits.nodes - nodes - int(batch.spent_nodes[i]), 1))
             _, code = self._call(i, i + 1, slice_nodes, True)
         batch.seconds[i] = time.perf_counter() - begun
 

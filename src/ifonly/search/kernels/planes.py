@@ -54,6 +54,8 @@ from ifonly.search.kernels.layout import (
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
 MOST_SWEEPS = 1
+ASCENT_MARGIN = 1e-9
+"""l2: the ascent ends this near to its rows (scaled to the box), so it is asked for as much more."""
 
 
 @njit(**INNER)
@@ -117,7 +119,7 @@ def add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, T,
     for t in range(width):
         A[rows, t] = a[t] * scale
     LF[CONSTANT, rows] = constant * scale
-    LF[RHS, rows] = (shift - constant) * scale
+    LF[RHS, rows] = (shift - constant) * scale + (ASCENT_MARGIN if norm == SQUARED else 0.0)
     LF[SURELY, rows] = surely * scale
     LF[MULTIPLIER, rows] = 0.0
     LI[IS_PLANE, rows] = 1
@@ -239,7 +241,7 @@ def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, L
             value = -LF[RHS, i]
             for t in range(width):
                 value += A[i, t] * F[Y, t]
-            if value < -1e-9:
+            if value < -0.5 * ASCENT_MARGIN:
                 found = np.int64(STUCK)
     bound, planes, loose = 0.0, rows, False
     if norm == SQUARED and found == OPTIMAL:  # feasible; optimal only if its cost is the bound
