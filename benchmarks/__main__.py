@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from benchmarks import methods, plot, processes, records, tables
+from benchmarks import certificates, methods, paper, plot, processes, records, tables
 from benchmarks.plan import PLANNED, SUITES, plan
 from benchmarks.run import Folders, run
 
@@ -97,6 +97,26 @@ def report(quick: bool, cache: Path, results: Path) -> None:
     """Print the summaries of the records that are there."""
     for suite in SUITES:
         _show(_console(), suite, results / "quick" if quick else results)
+
+
+@main.command("certificates")
+@click.option("--rows", type=click.IntRange(1), default=1000, help="Rows a case and norm (default: all).")
+@click.option("--archs", default="2x10,2x50", show_default=True, help="Comma-separated: these architectures only.")
+@click.option("--norms", default=",".join(certificates.NORMS), show_default=True, help="These norms only.")
+@folders
+def certificates_command(rows: int, archs: str, norms: str, cache: Path, results: Path) -> None:
+    """What certificates cost to make, to check and to keep."""
+    names = _listed(norms, certificates.NORMS, "norm")
+    certificates.run(tuple(archs.split(",")), names, rows, results / "certificates.csv", _console())
+
+
+@main.command("methods")
+@click.option("--rows", type=click.IntRange(1), default=5, show_default=True, help="Rows a data set and norm.")
+@click.option("--budget", type=float, default=10.0, show_default=True, help="Seconds a row.")
+@folders
+def methods_command(rows: int, budget: float, cache: Path, results: Path) -> None:
+    """The paper's methods beside one another: times and bounds."""
+    paper.write(results / "methods.md", rows, budget)
 
 
 @main.command("plot")

@@ -7,7 +7,7 @@ from typing import Any
 
 import click
 
-from benchmarks.mip import BigM, available
+from benchmarks.mip import BACKENDS, BigM, available
 from ifonly.proof import Method
 from ifonly.search import Enumerate
 
@@ -34,19 +34,12 @@ METHODS: dict[str, Callable[[], Method]] = {
 def make(name: str) -> Method:
     """A method by its name."""
     backend = name.removesuffix("-ball")
-    if backend in ("gurobi", "highs") and not available(backend):  # type: ignore[arg-type]
+    if backend in BACKENDS and not available(backend):
         raise click.ClickException(f"'{name}' is not installed: pip install -r benchmarks/requirements.txt")
     return METHODS[name]()
 
 
 def solver_version(name: str) -> str:
     """The version of a method's solver; empty for our own."""
-    from benchmarks.mip import gurobi, highs
-
-    match name.removesuffix("-ball"):
-        case "gurobi":
-            return gurobi.version()
-        case "highs":
-            return highs.version()
-        case _:
-            return ""
+    backend = name.removesuffix("-ball")
+    return BACKENDS[backend].version() if backend in BACKENDS else ""

@@ -10,7 +10,14 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).parent.parent
-PAGES = ("README.md", "docs/schema.md", "docs/distances.md", "docs/answers.md")
+PAGES = (
+    "README.md",
+    "docs/schema.md",
+    "docs/distances.md",
+    "docs/answers.md",
+    "docs/certificate.md",
+    "docs/methods.md",
+)
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
 

@@ -17,11 +17,13 @@ HEAVY = (
     "onnx",
     "gurobipy",
     "highspy",
+    "pyscipopt",
+    "z3",
     "numba",
     "rich",
     "click",
 )
-EXTRAS = ("pandas", "polars", "pyarrow", "sklearn", "scipy", "torch", "onnx", "gurobipy")
+EXTRAS = ("pandas", "polars", "pyarrow", "sklearn", "scipy", "torch", "onnx", "gurobipy", "pyscipopt", "z3")
 
 
 def run(code: str) -> str:

@@ -5,6 +5,7 @@ A model says no to a person: what is the smallest change that would have made it
 
 from ifonly.errors import IfonlyError
 from ifonly.explain import Explainer, explain
+from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model, Network, load_network, save_network
 from ifonly.model.importers import import_model, load_model
 from ifonly.problem import (
@@ -19,8 +20,12 @@ from ifonly.problem import (
     scales_from_data,
 )
 from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Unknown, Within
+from ifonly.proof.certificate import Certificate
+from ifonly.proof.check import Checked, check
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 from ifonly.search import Enumerate, Search
+from ifonly.search.certify import certify
+from ifonly.smt import SmtPlain, SmtReduced
 from ifonly.tolerances import Tolerances
 
 __version__ = "0.1.0"
@@ -31,6 +36,8 @@ __all__ = [
     "Answers",
     "Binary",
     "Categorical",
+    "Certificate",
+    "Checked",
     "ClassTarget",
     "Distance",
     "Enumerate",
@@ -40,6 +47,8 @@ __all__ = [
     "IfonlyError",
     "Integer",
     "Limits",
+    "MipInterval",
+    "MipObjective",
     "Model",
     "Nearest",
     "Network",
@@ -52,9 +61,13 @@ __all__ = [
     "Schema",
     "ScoreTarget",
     "Search",
+    "SmtPlain",
+    "SmtReduced",
     "Tolerances",
     "Unknown",
     "Within",
+    "certify",
+    "check",
     "explain",
     "import_model",
     "load_model",

@@ -111,7 +111,15 @@ def test_as_a_frame() -> None:
 
 @pytest.mark.parametrize(
     ("value", "text"),
-    [(None, "missing"), (True, "True"), (3, "3"), (1234.5, "1,234.5"), (1 / 3, "0.3333333333333333"), (1250.0, "1,250"), ("a", "a")],
+    [
+        (None, "missing"),
+        (True, "True"),
+        (3, "3"),
+        (1234.5, "1,234.5"),
+        (1 / 3, "0.3333333333333333"),
+        (1250.0, "1,250"),
+        ("a", "a"),
+    ],
 )
 def test_values_as_people_write_them(value: Any, text: str) -> None:
     assert show(value) == text

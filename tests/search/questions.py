@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ifonly.model import Model, Network, network_model
 from ifonly.problem import ClassTarget, Distance, Question
-from ifonly.schema import Real, Schema
+from ifonly.schema import Categorical, Real, Schema
 
 Floats = NDArray[np.float64]
 
@@ -64,13 +64,22 @@ def beside_the_boundary(seed: int, away: float) -> tuple[Model, Floats]:
     return network_model(network, Schema([Real(f"x{i}", 0, 1000) for i in range(6)])), bad + 1000.0 * away * back
 
 
-def many_classes(seed: int) -> tuple[Model, Floats]:
-    """A linear model of three to five classes over real numbers, and a point: the nearest row of another class often lies where
-    two or more conditions bind at once.
+def many_classes(seed: int, *, hidden: bool = False) -> tuple[Model, Floats]:
+    """A model of three to five classes, linear or with one small hidden layer, and a point.
+
+    The nearest row of another class often lies where two or more conditions bind at once.
     """
-    rng = np.random.default_rng(seed)
-    features, classes = int(rng.integers(2, 8)), int(rng.integers(3, 6))
-    schema = Schema([Real(f"x{i}", 0, float(rng.choice([1.0, 1.0, 100.0]))) for i in range(features)])
-    weight = rng.normal(size=(classes, features)) / np.array([feature.width for feature in schema])
-    model = network_model(Network.of([(weight, 0.3 * rng.normal(size=classes))]), schema)
-    return model, schema.sample(1, rng)[0]
+    rng = np.random.default_rng([seed, 5] if hidden else seed)
+    if not hidden:
+        features, classes = int(rng.integers(2, 8)), int(rng.integers(3, 6))
+        schema = Schema([Real(f"x{i}", 0, float(rng.choice([1.0, 1.0, 100.0]))) for i in range(features)])
+        weight = rng.normal(size=(classes, features)) / np.array([feature.width for feature in schema])
+        return network_model(Network.of([(weight, 0.3 * rng.normal(size=classes))]), schema), schema.sample(1, rng)[0]
+    features, classes, neurons = int(rng.integers(2, 7)), int(rng.integers(3, 5)), int(rng.integers(2, 9))
+    reals = [Real(f"x{i}", 0, float(rng.choice([1.0, 1.0, 100.0]))) for i in range(features)]
+    schema = Schema([*reals, Categorical("c", ["a", "b", "c"])])
+    first = 2.0 * rng.normal(size=(neurons, len(schema.columns)))
+    first[:, :features] /= np.array([feature.width for feature in reals])
+    layers = [(first, 0.5 * rng.normal(size=neurons))]
+    layers.append((rng.normal(size=(classes, neurons)), 0.3 * rng.normal(size=classes)))
+    return network_model(Network.of(layers), schema), schema.sample(1, rng)[0]

@@ -10,7 +10,7 @@ import twins
 from harness import DISTANCES, IDS, Node, compiled, random_node
 
 from ifonly.search.kernels import closed_forms, layout
-from ifonly.search.kernels.layout import ADDITIVE, CHOICE, MAXIMUM, REAL, SQUARED
+from ifonly.search.kernels.layout import ADDITIVE, CHOICE, MAXIMUM, REAL
 
 SEEDS = range(25)
 

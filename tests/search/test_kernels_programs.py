@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import math
+from collections.abc import Iterator
 
 import numpy as np
 import pytest
@@ -172,9 +173,7 @@ def test_linear_programs_against_another_solver(norm) -> None:
         assert (constants + a @ y >= -1e-9 * (1.0 + np.abs(constants))).all()
         if (node.kinds()[node.I[layout.FEATURE, : node.items]] == layout.REAL).all():
             assert bound == pytest.approx(best, rel=1e-8, abs=1e-12)  # the program's own optimum, ...
-        elif (
-            norm != "linf"
-        ):  # ... or below it: the closed form's curve of an option is cheaper (linf: whole steps are dearer)
+        elif norm != "linf":  # ... or below it: options are cheaper in the closed form (linf: whole steps are dearer)
             assert bound <= best * (1.0 + 1e-9) + 1e-12
         x = node.sample(300, rng, inside=False)  # nor beyond any real point that satisfies all planes
         good = (constants + node.compact_columns(x) @ a.T >= 0.0).all(axis=1)
@@ -182,22 +181,40 @@ def test_linear_programs_against_another_solver(norm) -> None:
     assert kinds == {OPTIMAL, INFEASIBLE}
 
 
-def test_squares_against_an_enumeration() -> None:
-    exact = 0
-    for seed in range(60):
+def squares(seeds: range) -> Iterator[tuple[int, float, float, int]]:
+    """Small l2 programs over numbers: seed, the kernel's bound, the optimum by enumeration, what the kernel says it found."""
+    for seed in seeds:
         node = random_node(seed, "l2", hidden=(3,), ball=False, numbers=True).make_compact()
-        if not 1 <= node.items <= 3:
-            continue
-        node, a, constants, (bound, _, found), _ = solved(seed, "l2", count=1 + seed % 3, numbers=True)
-        best = node.base_cost + twins.program_l2(twins.items_of(node), a, -constants)
+        if 1 <= node.items <= 3:
+            node, a, constants, (bound, _, found), _ = solved(seed, "l2", count=1 + seed % 3, numbers=True)
+            best = node.base_cost + twins.program_l2(twins.items_of(node), a, -constants)
+            if found == OPTIMAL:
+                y = node.F[Y, : node.width]
+                assert (constants + a @ y >= -1e-8 * (1.0 + np.abs(constants))).all()
+            yield seed, bound, best, found
+
+
+def test_squares_against_an_enumeration() -> None:
+    tight = []
+    for seed, bound, best, found in squares(range(60)):
         assert bound <= best * (1.0 + 1e-8) + 1e-12, seed
         assert math.isinf(best) == (found == INFEASIBLE), seed
         if found == OPTIMAL:
-            exact += 1
             assert bound == pytest.approx(best, rel=1e-7), seed
-            y = node.F[Y, : node.width]
-            assert (constants + a @ y >= -1e-8 * (1.0 + np.abs(constants))).all()
-    assert exact >= 8
+        if math.isfinite(best):
+            tight.append(bound >= best * (1.0 - 1e-6))
+    assert len(tight) > 15
+    assert np.mean(tight) >= 0.8
+
+
+@pytest.mark.xfail(strict=True, reason="with two or three rows the ascent sometimes stops short: a valid, loose bound")
+def test_squares_are_solved() -> None:
+    loose = [
+        (seed, bound / best)
+        for seed, bound, best, _ in squares(range(120))
+        if math.isfinite(best) and bound < best * (1.0 - 1e-6)
+    ]
+    assert not loose, loose
 
 
 def test_squares_with_options_stay_below_every_point() -> None:
@@ -241,7 +258,7 @@ def test_combinations(norm) -> None:
         assert plane[:3].all()
         scale = s.LF[layout.CONSTANT, :3] / constants
         assert s.A[:3, : node.width] == pytest.approx(a * scale[:, None], rel=1e-12)
-        assert s.LF[RHS, :3] == pytest.approx(-constants * scale, rel=1e-12)
+        assert s.LF[RHS, :3] == pytest.approx(-constants * scale, rel=1e-12, abs=1e-8)  # l2: a little more
         expected, weight = (m[:3] * scale) @ constants, (m[:3] * scale) @ a
         constant = compiled(planes.combine)(rows, node.width, node.F, s.LF, s.LI, s.A)
         assert constant == pytest.approx(expected, rel=1e-9, abs=1e-12)

@@ -6,10 +6,10 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from cases import load
 from harness import DISTANCES, IDS, Node, compiled, random_node
 from questions import beside_the_boundary
 
+from cases import load
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.schema import Binary, Integer, Real, Schema
@@ -163,7 +163,7 @@ def test_tables() -> None:
     assert len({tuple(point) for point in table.points.tolist()}) == len(table.points)
     assert table.surely.all()
     assert (model.scores(table.points)[:, 0] > 0.0).all()
-    lower_bound = sum((model.scores(model.schema.sample(1000, np.random.default_rng(0)))[:, 0] > 0.0)) / 1000
+    lower_bound = sum(model.scores(model.schema.sample(1000, np.random.default_rng(0)))[:, 0] > 0.0) / 1000
     assert len(table.points) / 936 == pytest.approx(lower_bound, abs=0.1)
     real = network_model(Network.of([([[1.0]], [0.0])]), Schema([Real("x", 0, 1)]))
     assert favourable_rows(Question(model=real, target=ClassTarget(1)), most=10**6) is None

@@ -9,9 +9,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import load
 from random_problems import random_problem
 
+from cases import load
 from ifonly import ClassTarget, Distance, Explainer, Limits, Nearest, Search
 from ifonly.problem import Norm, Question, lower
 from ifonly.problem.lowering import Lowered

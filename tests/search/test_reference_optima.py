@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from cases import CASES, NORMS, load
 
+from cases import CASES, NORMS, load
 from ifonly import ClassTarget, Explainer, Nearest, Search
 
 TOLERANCE = 1e-6

@@ -31,7 +31,8 @@ from ifonly import (
     Unknown,
     Within,
 )
-from ifonly.model import network_model
+from ifonly.model import Model, network_model
+from ifonly.problem import Question
 from ifonly.search import solver
 from ifonly.search.solver import SearchSolver
 
@@ -164,29 +165,43 @@ def test_what_float64_cannot_prove_is_not_claimed(norm: str) -> None:
             assert "rounding" in answer.note
 
 
-@pytest.mark.parametrize(
-    "norm",
-    [
-        "l1",
-        "linf",
-        "l2",
-    ],
-)
-def test_many_classes(norm: str) -> None:
-    """Linear models of three to five classes: every question has a nearest row, or provably none."""
+def not_proven(model: Model, point: np.ndarray, norm: str, weight: float = 1.0) -> list[tuple[Any, ...]]:
+    """Ask for every other class; what was neither proven nearest nor proven to be out of reach."""
+    now = int(model.decide(model.scores(point[None, :]))[0])
+    distance = Distance(norm, dict.fromkeys(model.schema.names, weight))
     wrong = []
+    for label in model.classes:
+        if label != model.classes[now]:
+            target, limits = ClassTarget(label, margin=0.0), Limits(seconds=10.0)
+            answer = Explainer(model).explain(model.schema.row(point), target=target, distance=distance, limits=limits)
+            if not isinstance(answer, Nearest | NoneExists):
+                wrong.append((label, weight, answer.status, answer.lower, answer.upper, answer.nodes, answer.note))
+    return wrong
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_many_classes(norm: str) -> None:
+    """Linear models of three to five classes, where two conditions may bind: a nearest row each time, or provably none."""
     for seed in range(60):
-        model, point = many_classes(seed)
-        now = int(model.decide(model.scores(point[None, :]))[0])
-        for label in model.classes:
-            if label == model.classes[now]:
-                continue
-            for weight in (1.0, 100.0):
-                distance = Distance(norm, dict.fromkeys(model.schema.names, weight))
-                answer = Explainer(model).explain(
-                    model.schema.row(point), target=ClassTarget(label, margin=0.0), distance=distance,
-                    limits=Limits(seconds=5.0),
-                )  # fmt: skip
-                if not isinstance(answer, Nearest | NoneExists):
-                    wrong.append((seed, label, weight, answer.status, answer.lower, answer.upper, answer.note))
-    assert not wrong, wrong
+        for weight in (1.0, 100.0):
+            assert not not_proven(*many_classes(seed), norm, weight), seed
+
+
+@pytest.mark.xfail(
+    strict=True, reason="the simplex stops within 1e-11 of a row, which is more than is asked for beyond the margin"
+)
+def test_many_classes_within_the_simplexs_own_tolerance() -> None:
+    assert not not_proven(*many_classes(361), "linf")
+
+
+@pytest.mark.xfail(strict=True, reason="linear leaves whose l2 program is not solved are split into thousands of boxes")
+@pytest.mark.parametrize("seed", [13, 140, 380])
+def test_a_linear_leaf_under_l2_is_solved_not_split(seed: int) -> None:
+    """Three or four classes, one hidden layer of at most eight neurons: a few dozen linear pieces."""
+    model, point = many_classes(seed, hidden=True)
+    now = int(model.decide(model.scores(point[None, :]))[0])
+    for label in model.classes:
+        if label != model.classes[now]:
+            question = Question(model=model, target=ClassTarget(label, margin=0.0), distance=Distance("l2"))
+            (claim,) = SEARCH.prepare(question).solve(point[None, :], Limits(nodes=2000))
+            assert not claim.limit, (label, claim)

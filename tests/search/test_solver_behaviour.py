@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from cases import load
 from questions import TENTS_OPTIMUM, beside_the_boundary, hard_people, hard_question
 
+from cases import load
 from ifonly import (
     ClassTarget,
     Distance,

@@ -12,6 +12,8 @@ import click
 
 from ifonly import __version__
 from ifonly.cli import codes
+from ifonly.cli.certify import certify
+from ifonly.cli.check import check
 from ifonly.cli.datasets import datasets
 from ifonly.cli.demo import demo
 from ifonly.cli.doctor import doctor
@@ -85,5 +87,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, schema, model, datasets, doctor):
+for command in (demo, explain, certify, check, schema, model, datasets, doctor):
     app.add_command(command)

@@ -19,14 +19,15 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
-    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy",),
+    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
+    "scip": ("pyscipopt",), "smt": ("z3-solver",),
 }  # fmt: skip
 
 BACKENDS = {
     "highspy": "pip install highspy",
     "gurobipy": "pip install 'ifonly[gurobi]'",
-    "pyscipopt": "pip install pyscipopt",
-    "z3": "pip install z3-solver",
+    "pyscipopt": "pip install 'ifonly[scip]'",
+    "z3": "pip install 'ifonly[smt]'",
 }
 
 
@@ -126,7 +127,7 @@ def _show(findings: dict[str, Any]) -> None:
         Sheet(header=("package", "status", "version"), rows=packages),
         Heading("Extras"),
         Sheet(header=("extra", "status", "packages"), rows=extras),
-        Heading("Solver backends (of the comparison methods)"),
+        Heading("Solver backends (of the MIP and SMT methods)"),
         Sheet(header=("module", "status", "how to get it"), rows=backends),
     ))  # fmt: skip
 

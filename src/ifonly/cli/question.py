@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
-from ifonly import search
+from ifonly import mip, search, smt
 from ifonly.errors import QuestionError
 from ifonly.problem import (
     Allowed,
@@ -26,8 +26,15 @@ from ifonly.problem.target import MARGIN
 from ifonly.proof import Method
 from ifonly.schema import Schema
 
-METHODS = {"search": "Search", "enumerate": "Enumerate"}
-"""The name of a method on the command line, and of its class."""
+METHODS = {
+    "search": (search, "Search"),
+    "mip-objective": (mip, "MipObjective"),
+    "mip-interval": (mip, "MipInterval"),
+    "smt-reduced": (smt, "SmtReduced"),
+    "smt-plain": (smt, "SmtPlain"),
+    "enumerate": (search, "Enumerate"),
+}
+"""The name of a method on the command line, and where its class is."""
 
 
 def read_norm(words: str) -> str | dict[str, float]:
@@ -87,16 +94,15 @@ def read_methods(words: str | None) -> tuple[Method | None, ...]:
     """The methods named; None stands for the default one."""
     if words is None:
         return (None,)
-    known = {name: getattr(search, cls) for name, cls in METHODS.items() if hasattr(search, cls)}
     names = [name.strip() for name in words.split(",")]
     for name in names:
-        if name not in known:
-            close = get_close_matches(name, known, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"the methods are: {', '.join(known)}."
+        if name not in METHODS:
+            close = get_close_matches(name, METHODS, n=1)
+            hint = f"did you mean '{close[0]}'?" if close else f"the methods are: {', '.join(METHODS)}."
             raise QuestionError(f"There is no method '{name}'; {hint}")
     if len(set(names)) != len(names):
         raise QuestionError(f"--method {words} names a method twice.")
-    return tuple(known[name]() for name in names)
+    return tuple(getattr(*METHODS[name])() for name in names)
 
 
 def listed(words: str) -> list[str]:

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from benchmarks.mip.inputs import Floats, Person
+from ifonly.mip.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
 
 STEPS = 12
@@ -61,3 +61,22 @@ def repaired(lowered: Lowered, person: Person, point: Floats, need: Floats) -> F
         moved = point[real[best]] + np.sign(slope[best]) * max(step[best], np.spacing(abs(point[real[best]])))
         point[real[best]] = min(max(moved, person.lower[real[best]]), person.upper[real[best]])
     return None
+
+
+def pulled(lowered: Lowered, person: Person, point: Floats, row: Floats, need: Floats) -> Floats:
+    """A point that meets `need`, moved towards a nearer row that does not, as far as it still meets it.
+
+    For points that came of asking for more than `need`. Only where nothing but real features differs.
+    """
+    real = lowered.numeric & (lowered.step == 0.0)
+    if (point != row)[~real].any():
+        return point
+    best, low, high = point, 0.0, 1.0  # the share of the way from the row to the point
+    for _ in range(STEPS * 4):
+        share = 0.5 * (low + high)
+        between = np.where(real, np.clip(row + share * (point - row), person.lower, person.upper), point)
+        if (conditions(lowered, between[None, :])[0] >= need).all():
+            best, high = between, share
+        else:
+            low = share
+    return best

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from benchmarks.mip.inputs import Floats, Person
-from benchmarks.mip.repair import conditions
+from ifonly.mip.inputs import Floats, Person
+from ifonly.mip.repair import conditions
 from ifonly.problem import Lowered, Norm
 
 SAMPLES = 500
@@ -93,10 +93,20 @@ def feature_costs(lowered: Lowered, person: Person, point: Floats) -> Floats:
 def within(lowered: Lowered, person: Person, point: Floats) -> Person:
     """The person with every domain cut to what costs no more than the known row does."""
     costs = feature_costs(lowered, person, point)
-    budget = float(costs.max() if lowered.norm is Norm.LINF else costs.sum()) * (1.0 + 1e-9) + 1e-15
+    return cut(lowered, person, float(costs.max() if lowered.norm is Norm.LINF else costs.sum()))
+
+
+def within_distance(lowered: Lowered, person: Person, distance: float) -> Person:
+    """The person with every domain cut to what costs no more than this distance. Domains may become empty."""
+    return cut(lowered, person, distance**2 if lowered.norm is Norm.L2 else distance)
+
+
+def cut(lowered: Lowered, person: Person, most: float) -> Person:
+    """Every domain cut to what costs at most this (l2: squared), with room for rounding."""
+    budget = most * (1.0 + 1e-9) + 1e-15
     rate = lowered.rate**2 if lowered.norm is Norm.L2 else lowered.rate
-    with np.errstate(divide="ignore"):
-        reach = np.where(budget >= lowered.jump, (budget - lowered.jump) / rate, 0.0)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.nan_to_num(np.where(budget >= lowered.jump, (budget - lowered.jump) / rate, 0.0), posinf=np.inf)
     reach = np.sqrt(reach) if lowered.norm is Norm.L2 else reach
     lower, upper = person.lower.copy(), person.upper.copy()
     number = lowered.numeric

@@ -44,6 +44,14 @@ class Person:
         """Does some feature have no value left?"""
         return not np.logical_or.reduceat(self.allowed, lowered.start[:-1]).all()
 
+    def nearest(self, lowered: Lowered) -> Floats:
+        """The allowed row that is nearest to the factual, whatever the model says of it. Domains must not be empty."""
+        point = np.clip(self.factual, self.lower, self.upper)
+        for g in np.flatnonzero(~lowered.numeric):
+            start, end = int(lowered.start[g]), int(lowered.start[g + 1])
+            point[g] = int(np.where(self.allowed[start:end], self.cost[start:end], np.inf).argmin())
+        return point
+
 
 @dataclass(frozen=True, kw_only=True)
 class Inputs:

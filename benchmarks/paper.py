@@ -1,0 +1,124 @@
+"""The paper's methods beside one another: median CPU seconds a row, by method, backend, data set and norm.
+
+And how tight their bounds are. Markdown, on the networks that come with the package.
+"""
+
+from __future__ import annotations
+
+import itertools
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtPlain, SmtReduced, datasets
+from ifonly.mip.backends import BACKENDS, available
+from ifonly.mip.bounds import interval_bounds, linear_bounds
+from ifonly.mip.inputs import Person
+from ifonly.mip.interval import cut_to
+from ifonly.problem import Question, lower
+from ifonly.proof import Method
+
+NORMS = ("l0", "l1", "l2", "linf")
+BUDGETS = (0.01, 0.1, 1.0)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of the table."""
+
+    method: str
+    backend: str
+    how: Method
+
+
+def entries() -> list[Entry]:
+    """Every method with every backend that is installed."""
+    here = [name for name in BACKENDS if available(name)]
+    return [
+        Entry("search", "", Search()),
+        *(Entry("mip-objective", name, MipObjective(backend=name)) for name in here),  # type: ignore[arg-type]
+        *(Entry("mip-interval", name, MipInterval(backend=name)) for name in here),  # type: ignore[arg-type]
+        *([Entry("smt-reduced", "z3", SmtReduced()), Entry("smt-plain", "z3", SmtPlain())] if _z3() else []),
+    ]
+
+
+def _z3() -> bool:
+    from importlib.util import find_spec
+
+    return find_spec("z3") is not None
+
+
+def table(rows: int, seconds: float) -> Iterator[str]:
+    """The lines of the table of times; a cell is the median, and in brackets how many rows were proven nearest."""
+    head = [f"{name} {norm}" for name in datasets.names() for norm in NORMS]
+    yield "| method | backend | " + " | ".join(head) + " |"
+    yield "|---|---|" + "--:|" * len(head)
+    people = {name: denied(name, rows) for name in datasets.names()}
+    for entry in entries():
+        cells = [cell(*people[name], norm, entry.how, seconds) for name in datasets.names() for norm in NORMS]
+        yield f"| {entry.method} | {entry.backend} | " + " | ".join(cells) + " |"
+
+
+def denied(name: str, rows: int) -> tuple[Any, list[Any]]:
+    """The network of a data set and the first people whom it gives class 0."""
+    data, model = datasets.load(name), datasets.network(name)
+    scores = model.decide(model.scores(data.points()[:2000]))
+    return Explainer(model), [data.row(int(i)) for i in np.flatnonzero(scores == 0)[:rows]]
+
+
+def cell(explainer: Explainer, rows: list[Any], norm: str, method: Method, seconds: float) -> str:
+    """Median CPU seconds; ">": most rows hit the limit, and count with what they spent. Two in a row end a cell."""
+    target = ClassTarget(explainer.model.classes[1])
+    spent: list[float] = []
+    proven, stopped, limited = 0, 0, 0
+    explainer.explain(rows[0], target=target, distance=norm, limits=Limits(seconds=seconds))  # kernels are loaded
+    for row in rows:
+        begun = time.process_time()
+        answer = explainer.explain(row, target=target, distance=norm, method=method, limits=Limits(seconds=seconds))
+        spent.append(time.process_time() - begun)
+        proven += answer.status in ("nearest", "none exists")
+        stopped = stopped + 1 if "limit" in answer.note else 0
+        limited += stopped > 0
+        if stopped == 2:
+            break
+    more = "> " if 2 * limited > len(spent) else ""
+    return f"{more}{float(np.median(spent)):.2g} ({proven}/{len(spent)})"
+
+
+def tightness(name: str) -> Iterator[str]:
+    """How many ReLUs stay open and how wide the neurons' bounds are, over one person's l1 ball."""
+    data, model = datasets.load(name), datasets.network(name)
+    decided = model.decide(model.scores(data.points()[:2000]))
+    points = data.points()[:2000][decided == 0][:1]
+    lowered = lower(Question(model=model, target=ClassTarget(model.classes[1])))
+    someone = Person.of(lowered.domains(points), 0)
+    for budget in BUDGETS:
+        cut = cut_to(lowered, someone, budget)
+        if cut is None:
+            continue
+        for how, bounds_of in (("interval", interval_bounds), ("linear", None)):
+            begun = time.process_time()
+            bounds = bounds_of(lowered, cut) if bounds_of else linear_bounds(lowered, cut, budget)
+            spent = time.process_time() - begun
+            width = float(np.mean(np.concatenate([u - b for b, u in zip(bounds.lower, bounds.upper, strict=True)])))
+            yield f"| {name} | {budget:g} | {how} | {bounds.unstable_count} | {width:.3g} | {1000 * spent:.2g} |"
+
+
+def write(path: Path | None, rows: int, seconds: float) -> None:
+    """Print both tables, line by line, and keep them."""
+    lines = []
+    for line in itertools.chain(
+        [f"Median CPU seconds a row, {rows} rows, limit {seconds:g} s; in brackets: proven of asked.", ""],
+        table(rows, seconds),
+        ["", "| data set | budget (l1) | bounds | open ReLUs | mean width | CPU ms |", "|---|--:|---|--:|--:|--:|"],
+        (line for name in datasets.names() for line in tightness(name)),
+    ):
+        print(line, flush=True)
+        lines.append(line)
+    if path is not None:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text("\n".join(lines) + "\n")

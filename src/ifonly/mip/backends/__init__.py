@@ -1,0 +1,31 @@
+"""The solvers, by name. Nothing is imported here, and no licence taken: that happens when something is solved."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+
+from ifonly.errors import MissingExtra, QuestionError
+from ifonly.mip.backends.gurobi import Gurobi
+from ifonly.mip.backends.highs import Highs
+from ifonly.mip.backends.protocol import Backend
+from ifonly.mip.backends.scip import Scip
+
+BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (Highs(), Gurobi(), Scip())}
+
+
+def available(name: str) -> bool:
+    """Is the solver's package installed? Never raises, takes no licence."""
+    try:
+        return name in BACKENDS and find_spec(BACKENDS[name].module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def get(name: str) -> Backend:
+    """A backend by its name."""
+    if name not in BACKENDS:
+        raise QuestionError(f"There is no backend {name!r}; choose one of {', '.join(BACKENDS)}.")
+    backend = BACKENDS[name]
+    if not available(name):
+        raise MissingExtra(backend.module, extra=backend.extra, needed_for=f"The backend '{name}'")
+    return backend

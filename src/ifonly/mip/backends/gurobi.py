@@ -1,0 +1,109 @@
+"""Gurobi through its matrix form, one thread, all tolerances at their tightest."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from ifonly.errors import UnsupportedQuestion
+from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+
+SIZE_LIMIT = 10010
+"""Gurobi's error number for a model that is too large for the licence."""
+
+TOLERANCES = {"FeasibilityTol": TIGHTEST, "IntFeasTol": TIGHTEST, "OptimalityTol": TIGHTEST}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Gurobi:
+    """Gurobi; small programs need no licence."""
+
+    name: str = "gurobi"
+    module: str = "gurobipy"
+    extra: str = "gurobi"
+    capabilities: frozenset[Capability] = frozenset(Capability)
+    tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+
+    def version(self) -> str:
+        import gurobipy
+
+        return "gurobi " + ".".join(map(str, gurobipy.gurobi.version()))
+
+    def solve(self, form: Form, settings: Settings) -> Outcome:
+        import gurobipy
+        from scipy.sparse import csr_array
+
+        with gurobipy.Model(env=_environment(tuple(self.tolerances.items()))) as model:
+            _set(model, settings)
+            kinds = np.where(form.integer, "I", "C")
+            v = model.addMVar(len(form.cost), form.lower, form.upper, form.cost, kinds)
+            model.addMConstr(csr_array(form.rows), v, "<", form.limit)
+            quadratic = np.flatnonzero(form.square).tolist()
+            if quadratic:
+                diagonal = np.diag(form.square[quadratic])
+                model.setMObjective(diagonal, form.cost, 0.0, v[quadratic], v[quadratic], v)
+            try:
+                model.optimize()
+            except gurobipy.GurobiError as error:
+                if error.errno == SIZE_LIMIT:
+                    raise UnsupportedQuestion(
+                        f"A program of {len(form.cost)} columns and {len(form.limit)} rows is too large for this "
+                        f"Gurobi licence; use backend='highs', or a full licence."
+                    ) from None
+                raise
+            return _outcome(model, v)
+
+
+@cache
+def _environment(tolerances: tuple[tuple[str, float], ...]) -> Any:
+    import gurobipy
+
+    environment = gurobipy.Env(params={"OutputFlag": 0})
+    for name, value in tolerances:
+        environment.setParam(name, value)
+    environment.setParam("Threads", 1)
+    return environment
+
+
+def _set(model: Any, settings: Settings) -> None:
+    model.Params.MIPGap = settings.gap
+    model.Params.MIPGapAbs = settings.gap_absolute
+    if settings.seconds is not None:
+        model.Params.TimeLimit = settings.seconds
+    if settings.nodes is not None:
+        model.Params.NodeLimit = settings.nodes
+    if settings.memory_bytes is not None:
+        model.Params.SoftMemLimit = settings.memory_bytes / 1e9
+    if settings.enough is not None:
+        model.Params.BestObjStop = settings.enough
+
+
+def _outcome(model: Any, v: Any) -> Outcome:
+    from gurobipy import GRB
+
+    endings = {
+        GRB.OPTIMAL: Ending.SOLVED,
+        GRB.INFEASIBLE: Ending.INFEASIBLE,
+        GRB.INF_OR_UNBD: Ending.INFEASIBLE,
+        GRB.USER_OBJ_LIMIT: Ending.ENOUGH,
+        GRB.TIME_LIMIT: Ending.TIME,
+        GRB.NODE_LIMIT: Ending.NODES,
+        GRB.MEM_LIMIT: Ending.MEMORY,
+    }
+    if model.Status == GRB.INTERRUPTED:
+        raise KeyboardInterrupt
+    ending = endings.get(model.Status, Ending.TROUBLE)
+    if ending is Ending.INFEASIBLE:
+        return Outcome(ending=ending, values=None, bound=math.inf, nodes=int(model.NodeCount))
+    bound = -math.inf
+    if model.IsMIP:
+        bound = float(model.ObjBound)
+    elif ending is Ending.SOLVED:
+        bound = float(model.ObjVal)
+    return Outcome(
+        ending=ending, values=np.array(v.X) if model.SolCount else None, bound=bound, nodes=int(model.NodeCount)
+    )

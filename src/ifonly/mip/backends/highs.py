@@ -1,0 +1,116 @@
+"""HiGHS through arrays, one thread, tight tolerances. It has no quadratic MIP: squares by tangents."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Settings
+from ifonly.mip.backends.squares import outer_approximation
+
+TOLERANCES = {
+    "mip_feasibility_tolerance": TIGHTEST,
+    "primal_feasibility_tolerance": TIGHTEST,
+    "dual_feasibility_tolerance": TIGHTEST,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Highs:
+    """HiGHS, which comes with ifonly."""
+
+    name: str = "highs"
+    module: str = "highspy"
+    extra: str = ""
+    capabilities: frozenset[Capability] = frozenset({Capability.ENOUGH, Capability.NODES})
+    tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+
+    def version(self) -> str:
+        import highspy
+
+        return f"highs {highspy.Highs().version()}"
+
+    def solve(self, form: Form, settings: Settings) -> Outcome:
+        return outer_approximation(form, settings, self._solve)
+
+    def _solve(self, form: Form, settings: Settings) -> Outcome:
+        highs = loaded(form)
+        options: dict[str, Any] = {"mip_rel_gap": settings.gap, "mip_abs_gap": settings.gap_absolute, **self.tolerances}
+        if settings.seconds is not None:
+            options["time_limit"] = float(settings.seconds)
+        if settings.nodes is not None:
+            options["mip_max_nodes"] = int(settings.nodes)
+        if settings.enough is not None:
+            options["objective_target"] = float(settings.enough)
+        for name, value in options.items():
+            highs.setOptionValue(name, value)
+        highs.run()
+        return _outcome(highs, bool(form.integer.any()))
+
+
+def loaded(form: Form) -> Any:
+    """A silent, single-threaded HiGHS with the linear part of the form in it."""
+    import highspy
+
+    highs = highspy.Highs()
+    highs.setOptionValue("output_flag", False)
+    highs.setOptionValue("threads", 1)
+    start, index, value = compressed(form.rows)
+    count = len(form.limit)
+    highs.passModel(
+        len(form.cost),
+        count,
+        len(value),
+        int(highspy.MatrixFormat.kRowwise),
+        int(highspy.ObjSense.kMinimize),
+        0.0,
+        form.cost,
+        form.lower,
+        form.upper,
+        np.full(count, -highspy.kHighsInf),
+        form.limit,
+        start,
+        index,
+        value,
+        form.integer.astype(np.int32),
+    )
+    return highs
+
+
+def compressed(rows: Floats) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:
+    """Where each row starts (and the last ends), the columns and the values of what is not 0."""
+    at, index = np.nonzero(rows)
+    start = np.concatenate(([0], np.cumsum(np.bincount(at, minlength=len(rows)))))
+    return start.astype(np.int32), index.astype(np.int32), np.ascontiguousarray(rows[at, index])
+
+
+def _outcome(highs: Any, whole: bool) -> Outcome:
+    import highspy
+
+    kinds = highspy.HighsModelStatus
+    endings = {
+        kinds.kOptimal: Ending.SOLVED,
+        kinds.kInfeasible: Ending.INFEASIBLE,
+        kinds.kUnboundedOrInfeasible: Ending.INFEASIBLE,
+        kinds.kObjectiveTarget: Ending.ENOUGH,
+        kinds.kTimeLimit: Ending.TIME,
+        kinds.kSolutionLimit: Ending.NODES,
+        kinds.kIterationLimit: Ending.NODES,
+        kinds.kMemoryLimit: Ending.MEMORY,
+    }
+    ending = endings.get(highs.getModelStatus(), Ending.TROUBLE)
+    info = highs.getInfo()
+    nodes = max(int(info.mip_node_count), 0)
+    if ending is Ending.INFEASIBLE:
+        return Outcome(ending=ending, values=None, bound=math.inf, nodes=nodes)
+    found = info.primal_solution_status == highspy.SolutionStatus.kSolutionStatusFeasible
+    bound = float(info.mip_dual_bound) if whole else -math.inf
+    if not whole and ending is Ending.SOLVED:
+        bound = float(info.objective_function_value)
+    return Outcome(
+        ending=ending, values=np.array(highs.getSolution().col_value) if found else None, bound=bound, nodes=nodes
+    )

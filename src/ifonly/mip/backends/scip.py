@@ -1,0 +1,97 @@
+"""SCIP through PySCIPOpt, one thread, tight tolerances. Squares by tangents: its own tolerance for them is loose."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.mip.backends.squares import outer_approximation
+
+TOLERANCES = {
+    "numerics/epsilon": 1e-10,
+    "numerics/sumepsilon": 1e-9,
+    "numerics/feastol": TIGHTEST,
+    "numerics/dualfeastol": TIGHTEST,
+}
+
+
+@dataclass(frozen=True, kw_only=True)
+class Scip:
+    """SCIP."""
+
+    name: str = "scip"
+    module: str = "pyscipopt"
+    extra: str = "scip"
+    capabilities: frozenset[Capability] = frozenset({Capability.ENOUGH, Capability.NODES, Capability.MEMORY})
+    tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+
+    def version(self) -> str:
+        import pyscipopt
+
+        return f"scip {pyscipopt.Model().version()}"
+
+    def solve(self, form: Form, settings: Settings) -> Outcome:
+        return outer_approximation(form, settings, self._solve)
+
+    def _solve(self, form: Form, settings: Settings) -> Outcome:
+        import pyscipopt
+
+        model = pyscipopt.Model()
+        model.hideOutput()
+        for name, value in {**self.tolerances, **_knobs(settings)}.items():
+            model.setParam(name, value)
+        kinds = np.where(form.integer, "I", "C").tolist()
+        ends = zip(kinds, form.lower.tolist(), form.upper.tolist(), form.cost.tolist(), strict=True)
+        columns = [model.addVar(vtype=kind, lb=low, ub=high, obj=cost) for kind, low, high, cost in ends]
+        for row, limit in zip(form.rows, form.limit.tolist(), strict=True):
+            used = np.flatnonzero(row).tolist()
+            if used:
+                model.addCons(pyscipopt.quicksum(float(row[j]) * columns[j] for j in used) <= limit)
+            elif limit < -TIGHTEST:
+                return Outcome(ending=Ending.INFEASIBLE, values=None, bound=math.inf)
+        model.optimize()
+        return _outcome(model, columns)
+
+
+def _knobs(settings: Settings) -> dict[str, Any]:
+    knobs: dict[str, Any] = {"limits/gap": settings.gap, "limits/absgap": settings.gap_absolute, "lp/threads": 1}
+    if settings.seconds is not None:
+        knobs["limits/time"] = settings.seconds
+    if settings.nodes is not None:
+        knobs["limits/totalnodes"] = settings.nodes
+    if settings.memory_bytes is not None:
+        knobs["limits/memory"] = settings.memory_bytes / 2**20
+    if settings.enough is not None:
+        knobs["limits/primal"] = settings.enough
+    return knobs
+
+
+def _outcome(model: Any, columns: list[Any]) -> Outcome:
+    endings = {
+        "optimal": Ending.SOLVED,
+        "gaplimit": Ending.SOLVED,
+        "infeasible": Ending.INFEASIBLE,
+        "inforunbd": Ending.INFEASIBLE,
+        "primallimit": Ending.ENOUGH,
+        "timelimit": Ending.TIME,
+        "totalnodelimit": Ending.NODES,
+        "nodelimit": Ending.NODES,
+        "memlimit": Ending.MEMORY,
+    }
+    status = model.getStatus()
+    if status == "userinterrupt":
+        raise KeyboardInterrupt
+    ending = endings.get(status, Ending.TROUBLE)
+    nodes = int(model.getNTotalNodes())
+    if ending is Ending.INFEASIBLE:
+        return Outcome(ending=ending, values=None, bound=math.inf, nodes=nodes)
+    values = None
+    if model.getNSols():
+        best = model.getBestSol()
+        values = np.array([float(best[column]) for column in columns])
+    bound = float(model.getDualbound())
+    return Outcome(ending=ending, values=values, bound=bound if abs(bound) < 1e19 else -math.inf, nodes=nodes)

@@ -1,0 +1,88 @@
+"""Squares for solvers that have none: outer approximation, exact to the gap.
+
+Each squared column v gets a column s >= v^2, given by tangents  s >= 2 a v - a^2.  Every round's optimum is a lower
+bound; tangents are added where its solution lies below the parabola, until it no longer does.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.mip.backends.protocol import Ending, Floats, Form, Outcome, Settings
+
+FIRST_TANGENTS = 9
+MOST_ROUNDS = 60
+REDRAW = 4.0
+"""New tangents are drawn all over what a solution leaves when its value has fallen by this factor."""
+SQUARES_GAP = 1e-9
+"""Objective: a round is the last when the tangents are this close to the squares (rows hold to no more)."""
+
+Indices = NDArray[np.intp]
+
+
+def with_squares(form: Form, squared: Indices) -> Form:
+    """One more column for each square, at the end, and the first tangents. Costs of squares move to these columns."""
+    columns, more = len(form.cost), len(squared)
+    highest = np.maximum(form.lower[squared] ** 2, form.upper[squared] ** 2)
+    wide = replace(
+        form,
+        cost=np.concatenate([form.cost, form.square[squared]]),
+        square=np.zeros(columns + more),
+        rows=np.hstack([form.rows, np.zeros((len(form.limit), more))]),
+        lower=np.concatenate([form.lower, np.zeros(more)]),
+        upper=np.concatenate([form.upper, highest]),
+        integer=np.concatenate([form.integer, np.zeros(more, dtype=bool)]),
+    )
+    for share in np.linspace(0.0, 1.0, FIRST_TANGENTS):
+        at = form.lower[squared] + share * (form.upper[squared] - form.lower[squared])
+        wide = with_tangents(wide, squared, columns + np.arange(more), at)
+    return wide
+
+
+def with_tangents(form: Form, at: Indices, square: Indices, a: Floats) -> Form:
+    """2 a v - s <= a^2 for each given column."""
+    rows = np.zeros((len(at), len(form.cost)))
+    each = np.arange(len(at))
+    rows[each, at], rows[each, square] = 2.0 * a, -1.0
+    return replace(form, rows=np.vstack([form.rows, rows]), limit=np.concatenate([form.limit, a**2]))
+
+
+def outer_approximation(form: Form, settings: Settings, solve: Callable[[Form, Settings], Outcome]) -> Outcome:
+    """Solve a form with squares by a solver of forms without; one without is passed on."""
+    squared = np.flatnonzero(form.square)
+    if not len(squared):
+        return solve(form, settings)
+    begun, nodes, columns = time.perf_counter(), 0, len(form.cost)
+    linear = with_squares(form, squared)
+    bound, best, best_value, drawn = -math.inf, None, math.inf, math.inf
+    for _ in range(MOST_ROUNDS):
+        left = settings
+        if settings.seconds is not None:
+            left = replace(settings, seconds=max(settings.seconds - (time.perf_counter() - begun), 1e-3))
+        outcome = solve(linear, left)
+        nodes += outcome.nodes
+        bound = max(bound, outcome.bound)
+        if outcome.values is None:
+            return replace(outcome, bound=bound, nodes=nodes)
+        v, s = outcome.values[:columns], outcome.values[columns:]
+        value = float(form.cost @ v + form.square @ v**2)
+        if value < best_value:
+            best, best_value = v, value
+        short = form.square[squared] * (v[squared] ** 2 - s)
+        if outcome.ending is not Ending.SOLVED or short.sum() <= SQUARES_GAP or best_value - bound <= SQUARES_GAP:
+            return replace(outcome, values=best, bound=min(bound, best_value), nodes=nodes)
+        if 0.0 < best_value < drawn / REDRAW:  # only squares below this matter now: tangents where they are
+            drawn = best_value
+            reach = np.sqrt(best_value / form.square[squared])
+            for share in np.linspace(-1.0, 1.0, FIRST_TANGENTS):
+                at = np.clip(share * reach, form.lower[squared], form.upper[squared])
+                linear = with_tangents(linear, squared, columns + np.arange(len(squared)), at)
+        below = np.flatnonzero(short > 0.0)
+        linear = with_tangents(linear, squared[below], columns + below, v[squared[below]])
+    return Outcome(ending=Ending.TROUBLE, values=best, bound=bound, nodes=nodes)

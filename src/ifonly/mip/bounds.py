@@ -1,0 +1,176 @@
+"""What every neuron can be: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2).
+
+Interval arithmetic, layer by layer:
+
+    l_i = max(W_i, 0) l_{i-1} + min(W_i, 0) u_{i-1} + b_i        u_i likewise
+
+and linear over-approximation: with unstable ReLUs replaced by
+
+    h >= z,   h >= 0,   h <= u (z - l) / (u - l)
+
+and the distance budget among the rows, two linear programs a neuron. No optimum is believed: any multipliers y >= 0 of
+the rows give, over the box of the columns,
+
+    min c.v  >=  - y.limit + sum over columns of min((c + y rows) lower, (c + y rows) upper)
+
+whatever the solver was up to. That is evaluated here and rounded outward, and never worse than the interval.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.mip.backends.highs import loaded
+from ifonly.mip.backends.protocol import Floats, Form
+from ifonly.mip.inputs import Person
+from ifonly.problem import Lowered
+
+ROUNDING = 1e-12
+"""Relative to the sum of absolute terms: far more than float64 loses in such sums."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Bounds:
+    """Bounds of every layer's pre-activations, the conditions C s - d last."""
+
+    lower: tuple[Floats, ...]
+    upper: tuple[Floats, ...]
+
+    def unstable(self, layer: int) -> NDArray[np.bool_]:
+        return (self.lower[layer] < 0.0) & (self.upper[layer] > 0.0)
+
+    @property
+    def unstable_count(self) -> int:
+        return sum(int(self.unstable(i).sum()) for i in range(len(self.lower) - 1))
+
+
+def first_interval(lowered: Lowered, person: Person) -> tuple[Floats, Floats]:
+    """The first layer over the person's domain; exactly one option of each choice."""
+    weight, bias = lowered.layers[0]
+    at = lowered.start[:-1][lowered.numeric]
+    ends = weight[:, at] * person.lower[lowered.numeric], weight[:, at] * person.upper[lowered.numeric]
+    low, high = np.minimum(*ends).sum(axis=1) + bias, np.maximum(*ends).sum(axis=1) + bias
+    work = np.maximum(np.abs(ends[0]), np.abs(ends[1])).sum(axis=1) + np.abs(bias)
+    for g in np.flatnonzero(~lowered.numeric):
+        here = slice(int(lowered.start[g]), int(lowered.start[g + 1]))
+        options = weight[:, here][:, person.allowed[here]]
+        low, high = low + options.min(axis=1), high + options.max(axis=1)
+        work = work + np.abs(options).max(axis=1)
+    return low - ROUNDING * work, high + ROUNDING * work
+
+
+def next_interval(weight: Floats, bias: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """One layer on, from the bounds of the pre-activations before it."""
+    positive, negative = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
+    below, above = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
+    work = ROUNDING * (np.abs(weight) @ above + np.abs(bias))
+    return positive @ below + negative @ above + bias - work, positive @ above + negative @ below + bias + work
+
+
+def interval_bounds(lowered: Lowered, person: Person) -> Bounds:
+    """Interval arithmetic over the person's domain."""
+    lows, highs = [], []
+    low, high = first_interval(lowered, person)
+    for weight, bias in lowered.layers[1:]:
+        lows.append(low)
+        highs.append(high)
+        low, high = next_interval(weight, bias, low, high)
+    return Bounds(lower=(*lows, low), upper=(*highs, high))
+
+
+def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
+    """Two linear programs a neuron whose interval leaves its state open (and for each condition).
+
+    `person` should be cut to what the budget allows. A neuron whose interval already fixes its state is left alone.
+    """
+    from ifonly.mip.program import input_side
+
+    side = input_side(lowered, person, budget)
+    form, matrix, constant = side.form, *side.inputs.first_layer(*lowered.layers[0])
+    z = np.zeros((len(matrix), len(form.cost)))
+    z[:, : len(side.inputs)] = matrix
+    c = constant
+    low, high = first_interval(lowered, person)
+    lows, highs = [], []
+    for i in range(len(lowered.layers)):
+        low, high = _tightened(form, z, c, low, high, last=i == len(lowered.layers) - 1)
+        lows.append(low)
+        highs.append(high)
+        if i + 1 < len(lowered.layers):
+            form, h, d = _with_relus(form, z, c, low, high)
+            weight, bias = lowered.layers[i + 1]
+            z, c = weight @ h, weight @ d + bias
+            low, high = next_interval(weight, bias, low, high)
+    return Bounds(lower=tuple(lows), upper=tuple(highs))
+
+
+def _tightened(form: Form, z: Floats, c: Floats, low: Floats, high: Floats, *, last: bool) -> tuple[Floats, Floats]:
+    """Both ends of each open neuron z v + c by a linear program each, where that is better."""
+    low, high = low.copy(), high.copy()
+    neurons = np.arange(len(low)) if last else np.flatnonzero((low < 0.0) & (high > 0.0))
+    if not len(neurons) or not len(form.cost):
+        return low, high
+    highs = loaded(replace(form, integer=np.zeros(len(form.cost), dtype=bool)))
+    highs.setOptionValue("presolve", "off")
+    highs.setOptionValue("solver", "simplex")
+    for j in neurons.tolist():
+        low[j] = max(low[j], _least(highs, form, z[j]) + c[j] - ROUNDING * abs(c[j]))
+        high[j] = min(high[j], -_least(highs, form, -z[j]) + c[j] + ROUNDING * abs(c[j]))
+        if low[j] > high[j]:  # only over an empty set can this be; both ends hold there, and a program needs an order
+            low[j] = high[j] = 0.5 * (low[j] + high[j])
+    return low, high
+
+
+def _least(highs: Any, form: Form, objective: Floats) -> float:
+    """A number that objective.v is never below, from the solver's multipliers (or from none)."""
+    columns = len(form.cost)
+    highs.changeColsCost(columns, np.arange(columns, dtype=np.int32), objective)
+    highs.run()
+    best = safe_bound(form, objective, np.zeros(len(form.limit)))
+    solution = highs.getSolution()
+    if solution.dual_valid:
+        multipliers = np.maximum(-np.array(solution.row_dual), 0.0)
+        if np.isfinite(multipliers).all():
+            best = max(best, safe_bound(form, objective, multipliers))
+    return best
+
+
+def safe_bound(form: Form, objective: Floats, multipliers: Floats) -> float:
+    """The bound that the multipliers (>= 0) of the rows prove, rounded outward."""
+    reduced = objective + multipliers @ form.rows
+    size = np.maximum(np.abs(form.lower), np.abs(form.upper))
+    work = (np.abs(objective) + multipliers @ np.abs(form.rows)) @ size + multipliers @ np.abs(form.limit)
+    bound = np.minimum(reduced * form.lower, reduced * form.upper).sum() - multipliers @ form.limit
+    return float(bound - ROUNDING * work)
+
+
+def _with_relus(form: Form, z: Floats, c: Floats, low: Floats, high: Floats) -> tuple[Form, Floats, Floats]:
+    """The form with a column h for each unstable neuron and its triangle; then all h as functions of the columns."""
+    mask = (low < 0.0) & (high > 0.0)
+    count, columns = int(mask.sum()), len(form.cost)
+    z = np.hstack([z, np.zeros((len(z), count))])
+    open_z, open_c, least, most = z[mask], c[mask], low[mask], high[mask]
+    each, h = np.arange(count), columns + np.arange(count)
+    slope = most / (most - least)
+    work = np.abs(open_c) + most - least
+    above, roof = open_z.copy(), -slope[:, None] * open_z
+    above[each, h] -= 1.0
+    roof[each, h] += 1.0
+    wide = Form(
+        cost=np.zeros(columns + count),
+        square=np.zeros(columns + count),
+        rows=np.vstack([np.hstack([form.rows, np.zeros((len(form.limit), count))]), above, roof]),
+        # outward: the slope is a rounded number
+        limit=np.concatenate([form.limit, -open_c, slope * (open_c - least) + ROUNDING * work]),
+        lower=np.concatenate([form.lower, np.zeros(count)]),
+        upper=np.concatenate([form.upper, most]),
+        integer=np.zeros(columns + count, dtype=bool),
+    )
+    live = low >= 0.0
+    after, d = np.where(live[:, None], z, 0.0), np.where(live, c, 0.0)
+    after[np.flatnonzero(mask), h] = 1.0
+    return wide, after, d

@@ -1,0 +1,55 @@
+"""Two numbers that exclude each other: an error that names both, and a file with which to reproduce it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import Contradiction
+from ifonly.problem import Question
+from ifonly.schema.io import schema_to_json
+
+ALLOWED = 1e-6
+"""Distance: how far a bound may lie above the distance of a checked row and still be the solver's tolerances."""
+
+
+def reproducer(question: Question, factual: NDArray[np.float64], said: dict[str, Any]) -> dict[str, Any]:
+    """The question, the person and what was said, as plain data."""
+    return {
+        "kind": "ifonly-contradiction",
+        "said": said,
+        "factual": factual.tolist(),
+        "question": question.describe(),
+        "schema": schema_to_json(question.schema),
+        "layers": [[layer.weight.tolist(), layer.bias.tolist()] for layer in question.model.network.layers],
+    }
+
+
+def contradiction(question: Question, factual: NDArray[np.float64], sentence: str, **said: Any) -> Contradiction:
+    """The error, ready to be raised; the problem is saved in the folder for temporary files."""
+    text = json.dumps(reproducer(question, factual, said), indent=1)
+    path = Path(tempfile.gettempdir()) / f"ifonly-contradiction-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
+    try:
+        path.write_text(text)
+    except OSError as error:
+        return Contradiction(f"{sentence} (The problem could not be saved: {error}.)")
+    return Contradiction(f"{sentence} The problem is saved as {path}.")
+
+
+def check_bound(question: Question, factual: NDArray[np.float64], lower: float, upper: float, method: str) -> None:
+    """Nothing nearer than `lower` exists, and there is a row at `upper`: both cannot be said when lower > upper."""
+    if lower > upper + ALLOWED * (1.0 + upper):
+        raise contradiction(
+            question,
+            factual,
+            f"Method '{method}' claims that nothing is nearer than {lower!r}, but a row at {upper!r} is known.",
+            method=method,
+            lower=lower,
+            upper=upper,
+        )

@@ -1,0 +1,239 @@
+"""MIP-EXP (paper, Algorithms 1, 2 and 4): search on the distance, and in each step optimise the network's output.
+
+Within a budget: cut the domains to what it allows (the paper's optimisation of each input; here in closed form, since
+distances are sums or maxima over features), bound every neuron over them, then maximise the smallest slack
+
+    t = min over conditions of  C s - d - margin
+
+and stop at the first row that is surely favourable. t < -E everywhere (by the solver's bound, less SLACK, never by an
+incumbent) proves that the budget holds none. E is the deployed model's rounding error.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.mip import backends
+from ifonly.mip.backends.protocol import TIGHTEST, Ending, Floats, Settings
+from ifonly.mip.backends.squares import MOST_ROUNDS, with_tangents
+from ifonly.mip.ball import within_distance
+from ifonly.mip.bounds import Bounds, interval_bounds, linear_bounds
+from ifonly.mip.contradiction import check_bound
+from ifonly.mip.inputs import Person, read_point
+from ifonly.mip.nearest import Finding, Interval, Verdict, nearest
+from ifonly.mip.objective import MORE, BackendName, BoundsName, run, surely
+from ifonly.mip.program import BUDGET_SLACK, InputSide, Program, formulate_output
+from ifonly.mip.repair import repaired
+from ifonly.problem import Lowered, Norm, Question, lower
+from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.tolerances import DEFAULT, Tolerances
+
+MOST_KEPT = 30
+"""Solutions whose tangents are handed on to the next budget."""
+
+SLACK = TIGHTEST
+"""Score, relative to 1 + |bound|: what a solver's bound is moved outward by."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MipInterval:
+    """MIP-EXP: exponential, then binary search on the distance, a mixed-integer program a step.
+
+    `first`: the paper's epsilon, the first interval. `gap`: how small the last must be (None: as the tolerances say).
+    """
+
+    backend: BackendName = "highs"
+    bounds: BoundsName = "linear"
+    first: float = 1e-3
+    gap: float | None = None
+
+    @property
+    def name(self) -> str:
+        return "mip-interval" + ("" if self.backend == "highs" else f"-{self.backend}")
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> IntervalSolver:
+        backends.get(self.backend)
+        return IntervalSolver(method=self, lowered=lower(question), tolerances=tolerances)
+
+
+def farthest(lowered: Lowered, person: Person) -> float:
+    """A distance that no allowed row exceeds."""
+    moved = np.maximum(np.abs(person.upper - person.factual), np.abs(person.lower - person.factual))
+    number = lowered.jump * (moved > 0.0) + lowered.rate * moved
+    number = number**2 if lowered.norm is Norm.L2 else number
+    options = np.maximum.reduceat(np.where(person.allowed, person.cost, 0.0), lowered.start[:-1])
+    costs = np.where(lowered.numeric, number, options)
+    total = float(costs.max() if lowered.norm is Norm.LINF else costs.sum()) * (1.0 + 1e-9) + 1e-12
+    return math.sqrt(total) if lowered.norm is Norm.L2 else total
+
+
+def neuron_bounds(lowered: Lowered, person: Person, budget: float, how: BoundsName) -> Bounds:
+    """Bounds over a domain that is cut to the budget already."""
+    return interval_bounds(lowered, person) if how == "interval" else linear_bounds(lowered, person, budget)
+
+
+def cut_to(lowered: Lowered, person: Person, budget: float) -> Person | None:
+    """The person with domains cut to the budget; None where some feature has no value left."""
+    searched = within_distance(lowered, person, budget)
+    gone = (searched.lower > searched.upper) & lowered.numeric
+    return None if gone.any() or searched.empty(lowered) else searched
+
+
+def distance_of(lowered: Lowered, person: Person, point: Floats) -> float:
+    question = lowered.question
+    return float(question.distance.between(question.schema, person.factual, point))
+
+
+@dataclass(frozen=True, kw_only=True)
+class _Work:
+    """What one person's search may spend, has spent and has learnt."""
+
+    limits: Limits
+    begun: float
+    nodes: list[int] = field(default_factory=lambda: [0])
+    tangents: dict[tuple[int, ...], list[Floats]] = field(default_factory=dict)
+    """Features squared -> where tangents were needed. Columns are in units of the budget: the next has use for them."""
+
+    def settings(self) -> Settings:
+        left = self.limits.seconds
+        if left is not None:
+            left = max(left - (time.perf_counter() - self.begun), 1e-3)
+        return Settings(seconds=left, nodes=self.limits.nodes, memory_bytes=self.limits.memory_bytes)
+
+
+@dataclass(frozen=True, kw_only=True)
+class IntervalSolver:
+    """MIP-EXP, ready for one question; one thread, whatever `threads` says."""
+
+    method: MipInterval
+    lowered: Lowered
+    tolerances: Tolerances
+
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+        people = self.lowered.domains(points)
+        claims: list[Claim] = []
+        begun = time.perf_counter()
+        for i in range(len(people)):
+            claims.append(self._solve(Person.of(people, i), limits))
+            if listen is not None:
+                listen(Progress(finished=i + 1, people=len(people), seconds=time.perf_counter() - begun))
+        return claims
+
+    def _solve(self, person: Person, limits: Limits) -> Claim:
+        begun = time.perf_counter()
+        if person.empty(self.lowered):
+            return Claim(point=None, lower=math.inf, method=self.method.name)
+        work = _Work(limits=limits, begun=begun)
+        known = search_distances(
+            self.lowered,
+            person,
+            lambda budget: self._find(person, budget, work),
+            first=self.method.first,
+            gap=self.method.gap,
+            tolerances=self.tolerances,
+            method=self.method.name,
+        )
+        return Claim(
+            point=known.point,
+            lower=min(known.proven, known.upper),
+            method=self.method.name,
+            limit=known.limit,
+            nodes=work.nodes[0],
+            seconds=time.perf_counter() - begun,
+        )
+
+    def _find(self, person: Person, budget: float, work: _Work) -> Finding:
+        """Algorithm 4: is there a counterfactual within the budget?"""
+        lowered = self.lowered
+        if work.limits.seconds is not None and time.perf_counter() - work.begun > work.limits.seconds:
+            return Finding(verdict=Verdict.STOPPED, limit=Ending.TIME.value)
+        searched = cut_to(lowered, person, budget)
+        if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
+            return Finding(verdict=Verdict.NONE)
+        error = lowered.question.error
+        bounds = neuron_bounds(lowered, searched, budget, self.method.bounds)
+        if (bounds.upper[-1] - lowered.need < -error).any():  # a condition that nothing in the budget meets
+            return Finding(verdict=Verdict.NONE)
+        program, side = formulate_output(lowered, searched, budget, bounds)
+        tangents = work.tangents.setdefault(tuple(side.inputs.feature[side.squared].tolist()), [])
+        program = _with_tangents(program, side, tangents)
+        for _ in range(MOST_ROUNDS):
+            settings = replace(work.settings(), enough=-(float(error.max()) + MORE))
+            outcome = run(program.form, self.method.backend, settings)
+            work.nodes[0] += outcome.nodes
+            if outcome.ending is Ending.INFEASIBLE:  # not so: the nearest row is in the budget, and the slack is free
+                return Finding(verdict=Verdict.STOPPED, limit=Ending.TROUBLE.value)
+            if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > error.max():
+                return Finding(verdict=Verdict.NONE)
+            shrink = 1.0
+            if outcome.values is not None:
+                row = read_point(lowered, searched, program.inputs, outcome.values[: len(program.inputs)])
+                shrink = min(budget / max(distance_of(lowered, person, row), 1e-300), 1.0)
+                point = repaired(lowered, person, row, lowered.need + error)
+                if point is not None:  # where tangents stand for squares it may be beyond the budget, and still a row
+                    distance = distance_of(lowered, person, point)
+                    if distance <= budget * (1.0 + accepted(lowered)):
+                        return Finding(verdict=Verdict.FOUND, point=point, distance=distance)
+            if outcome.ending not in (Ending.SOLVED, Ending.ENOUGH):
+                return Finding(verdict=Verdict.STOPPED, limit=outcome.ending.value)
+            if outcome.values is None or not _below(side, outcome.values):
+                return Finding(verdict=Verdict.UNDECIDED)
+            more = [share * outcome.values[side.squared] for share in (1.0, shrink)]
+            program = _with_tangents(program, side, more)
+            tangents.extend(more[-1:])
+            del tangents[:-MOST_KEPT]
+        return Finding(verdict=Verdict.UNDECIDED)
+
+
+def accepted(lowered: Lowered) -> float:
+    """Relative: how far beyond the budget a row may be. Tangents meet a parabola only to the solver's tolerance."""
+    return 1e-7 if lowered.norm is Norm.L2 else 2.0 * BUDGET_SLACK
+
+
+def _squares(side: InputSide) -> NDArray[np.intp]:
+    return len(side.form.cost) - len(side.squared) + np.arange(len(side.squared))
+
+
+def _below(side: InputSide, values: Floats) -> bool:
+    """Does the solution lie below a parabola?"""
+    return bool((values[side.squared] ** 2 > values[_squares(side)] + TIGHTEST).any())
+
+
+def _with_tangents(program: Program, side: InputSide, places: list[Floats]) -> Program:
+    """The program with tangents of every square at these places."""
+    form = program.form
+    for a in places:
+        form = with_tangents(form, side.squared, _squares(side), a)
+    return replace(program, form=form)
+
+
+def search_distances(
+    lowered: Lowered,
+    person: Person,
+    find: Callable[[float], Finding],
+    *,
+    first: float,
+    gap: float | None,
+    tolerances: Tolerances,
+    method: str,
+) -> Interval:
+    """`nearest` for one person, and the check that what it ends with is not a contradiction."""
+    allowed = tolerances.allowed if gap is None else lambda _: gap
+    share = 0.5 if gap is None else 1.0  # two ends share what the tolerances allow
+
+    def small(upper: float) -> float:
+        return max(share * allowed(upper), 4.0 * accepted(lowered) * upper, 1e-15)
+
+    start = person.nearest(lowered)
+    if surely(lowered, start):  # nothing has to change (or only what the constraints force)
+        distance = distance_of(lowered, person, start)
+        return Interval(point=start, upper=distance, floor=distance, proven=distance)
+    known = nearest(find, first=first, most=farthest(lowered, person), allowed=small)
+    check_bound(lowered.question, person.factual, known.proven, known.upper, method)
+    return known

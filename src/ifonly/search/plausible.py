@@ -1,0 +1,247 @@
+"""Multipliers for the rows of a region, in floating point: proposals, which exact arithmetic then accepts or not.
+
+Rows are planes  c_i + a_i.y >= 0  that every favourable point of a region satisfies. Wanted are multipliers m >= 0 with
+max over y of  sum m_i (c_i + a_i.y) < 0.  That is a game between m and y: each round adds the best y against the
+present m as a cut, and a linear program over a handful of variables gives the next m.
+"""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.proof.check.region import Region, best_price, spent_at
+from ifonly.proof.check.statement import ADDITIVE, MAXIMUM
+
+CUTS = 60
+SMALL = 1e-9
+"""Multipliers below this share of the largest are left out."""
+
+Floats = NDArray[np.float64]
+
+
+class Planes:
+    """A region and its rows in floats: natural units, rows scaled to a largest term of 1."""
+
+    def __init__(self, region: Region) -> None:
+        self.region = region
+        statement = region.statement
+        grid, costs = 1 << statement.grid, 1 << statement.cost_unit
+        per = 1 << statement.cost_unit - statement.grid
+        self.budget = None if region.budget is None else region.budget / costs
+        self.items: list[tuple[Any, ...]] = []
+        reach = np.ones(len(region.columns))
+        for item in region.items:
+            if item.options:
+                self.items.append((item.first, [c / costs for c in item.costs]))
+            else:
+                up, down = item.up / grid, item.down / grid
+                rate = item.rate / (per if statement.norm != "squared" else per >> statement.grid)
+                self.items.append((item.first, up, down, rate, item.jump / costs, item.moved / grid))
+                reach[item.first] = max(up, down)
+        self.reach = reach
+        unit = 1 << statement.exponents[0]
+        columns = [[w / unit for w in column] for column in region.columns]
+        self.weight = np.array(columns).T if columns else np.zeros((statement.sizes[0], 0))
+        self.first = np.array([z / (unit << statement.grid) for z in region.first])
+        self.rows: list[Floats] = []
+        self.scales: list[float] = []
+
+    def add(self, a: list[int], constant: int, unit: int) -> None:
+        one = 1 << unit
+        row = np.array([constant / (one << self.region.statement.grid), *(v / one for v in a)])
+        size = float(np.abs(row * np.concatenate(([1.0], self.reach))).max()) or 1.0
+        self.rows.append(row / size)
+        self.scales.append(size)
+
+    # ------------------------------------------------------------------ the best answer of y
+
+    def answer(self, a: Floats) -> Floats:
+        """The y in box and ball that makes a.y largest."""
+        norm = self.region.statement.norm
+        if self.budget is None or norm == MAXIMUM:
+            return self._all(a)
+        return self._greedy(a) if norm == ADDITIVE else self._squared(a)
+
+    def _all(self, a: Floats) -> Floats:
+        y = np.zeros(len(a))
+        for item in self.items:
+            first = item[0]
+            if len(item) == 2:
+                best = first + int(a[first : first + len(item[1])].argmax())
+                y[best] = 1.0 if a[best] > 0 else 0.0
+            else:
+                y[first] = item[1] if a[first] > 0 else -item[2] if a[first] < 0 else 0.0
+        return y
+
+    def _greedy(self, a: Floats) -> Floats:
+        y, steps = np.zeros(len(a)), []
+        for item in self.items:
+            first = item[0]
+            if len(item) > 2:
+                _, up, down, rate, jump, _ = item
+                reach = up if a[first] > 0 else -down
+                if a[first] * reach > 0:
+                    steps.append((jump + rate * abs(reach), a[first] * reach, first, -1, reach))
+                continue
+            chain = [(0.0, 0.0, -1)]
+            order = sorted(range(len(item[1])), key=lambda k, item=item: item[1][k])  # type: ignore[misc]
+            for k in order:
+                cost, gain = item[1][k], float(a[first + k])
+                if gain <= chain[-1][1]:
+                    continue
+                while len(chain) > 1 and (chain[-1][1] - chain[-2][1]) * (cost - chain[-2][0]) <= (
+                    gain - chain[-2][1]
+                ) * (chain[-1][0] - chain[-2][0]):
+                    chain.pop()
+                chain.append((cost, gain, first + k))
+            steps += [(q[0] - p[0], q[1] - p[1], q[2], p[2], 1.0) for p, q in pairwise(chain)]
+        budget = self.budget or 0.0
+        for cost, _, to, away, reach in sorted(steps, key=lambda s: -s[1] / s[0] if s[0] > 0 else -np.inf):
+            share = 1.0 if cost <= budget else budget / cost
+            y[to] += share * reach
+            if away >= 0:
+                y[away] -= share
+            budget -= share * cost
+            if share < 1.0:
+                break
+        return y
+
+    def _squared(self, a: Floats) -> Floats:
+        numbers, choices = [], []
+        for item in self.items:
+            first = item[0]
+            if len(item) == 2:
+                choices.append([(c, float(a[first + k])) for k, c in enumerate(item[1]) if a[first + k] > 0])
+            elif a[first] != 0.0 and item[3] > 0.0:
+                reach = item[1] if a[first] > 0 else item[2]
+                numbers.append((abs(float(a[first])), item[3], item[5], reach))
+        budget = self.budget or 0.0
+        price = best_price(numbers, choices, budget)
+        if price <= 0.0:
+            return self._all(a)
+        cheap, dear = (self._bought(a, price * (1.0 + side)) for side in (-1e-10, 1e-10))
+        most, least = (spent_at(price * (1.0 + side), numbers, choices) for side in (-1e-10, 1e-10))
+        share = min(max((budget - least) / (most - least), 0.0), 1.0) if most > least else 0.0
+        return share * cheap + (1.0 - share) * dear
+
+    def _bought(self, a: Floats, price: float) -> Floats:
+        """What is bought at a price."""
+        y = np.zeros(len(a))
+        for item in self.items:
+            first = item[0]
+            if len(item) == 2:
+                values = [float(a[first + k]) - price * c for k, c in enumerate(item[1])]
+                best = int(np.argmax(values))
+                y[first + best] = 1.0 if values[best] > 0 else 0.0
+            elif a[first] != 0.0:
+                reach = item[1] if a[first] > 0 else item[2]
+                move = reach if price * item[3] <= 0 else abs(a[first]) / (2 * price * item[3]) - item[5]
+                y[first] = np.sign(a[first]) * min(max(move, 0.0), reach)
+        return y
+
+    # ------------------------------------------------------------------ the network at a point of the region
+
+    def _activations(self, y: Floats) -> list[Floats]:
+        statement = self.region.statement
+        z = [self.first + self.weight @ y]
+        for k in range(1, statement.layers - 1):
+            unit = 1 << statement.exponents[k]
+            weight = np.array([[w / unit for w in row] for row in statement.weight_rows[k]])
+            bias = np.array([b / (unit << statement.grid) for b in statement.biases[k]])
+            z.append(weight @ np.maximum(z[-1], 0.0) + bias)
+        return z if statement.layers > 1 else []
+
+    def pattern(self, y: Floats) -> int:
+        """Slopes: which ReLUs are active at y."""
+        active = [bool(v > 0.0) for z in self._activations(y) for v in z]
+        return sum(1 << h for h, one in enumerate(active) if one)
+
+    def needed(self, y: Floats) -> float:
+        """The share of the way to y at which every row that holds at y begins to hold, or a little more; at most 1."""
+        shares = [-row[0] / (row[1:] @ y) for row in self.rows if row[0] < 0.0 < row[0] + row[1:] @ y]
+        return min(float(max(shares, default=1.0)) * (1.0 + 1e-9), 1.0)
+
+    def worst_relu(self, y: Floats) -> tuple[int, int] | None:
+        """The unstable ReLU whose chord is farthest above it at y, weighted by what it feeds."""
+        statement, best, error = self.region.statement, None, 1e-12
+        grid = 1 << statement.grid
+        for layer, z in enumerate(self._activations(y)):
+            unit = 1 << statement.exponents[layer + 1]
+            for i, (low, high) in enumerate(self.region.bounds[layer]):
+                if not low < 0 < high:
+                    continue
+                above, shift = self.region.chords[layer][0][i] / 2**44, self.region.chords[layer][1][i] / (grid << 44)
+                size = sum(abs(row[i]) for row in statement.weight_rows[layer + 1]) / unit
+                this = (above * z[i] + shift - max(z[i], 0.0)) * size
+                if this > error:
+                    best, error = (layer, i), this
+        return best
+
+    def any_relu(self) -> tuple[int, int] | None:
+        for layer, bounds in enumerate(self.region.bounds):
+            for i, (low, high) in enumerate(bounds):
+                if low < 0 < high:
+                    return layer, i
+        return None
+
+
+def best_multipliers(planes: Planes) -> tuple[Floats | None, Floats]:
+    """Multipliers that should close the region (None when there are none), and the last answer of y to them."""
+    rows = np.array(planes.rows)
+    if len(rows) == 1:
+        y = planes.answer(rows[0, 1:])
+        value = rows[0, 0] + rows[0, 1:] @ y
+        return (np.ones(1) if value < 0.0 else None), y
+    program = _Program(len(rows))
+    m = np.full(len(rows), 1.0 / len(rows))
+    best, lowest, y = None, np.inf, np.zeros(rows.shape[1] - 1)
+    kept = y
+    for _ in range(CUTS):
+        combined = m @ rows
+        y = planes.answer(combined[1:])
+        value = float(combined[0] + combined[1:] @ y)
+        if value < lowest:
+            lowest, best, kept = value, m, y
+        if lowest < -1e-7:
+            break
+        m, level = program.cut(rows[:, 0] + rows[:, 1:] @ y)
+        if level >= -1e-13 or lowest - level <= 1e-10 * abs(level) + 1e-13:
+            break
+    if best is None or lowest >= 0.0:
+        return None, kept
+    best = np.where(best > SMALL * best.max(), best, 0.0) / np.array(planes.scales)
+    return np.array([_short(v) for v in best.tolist()]), kept
+
+
+def _short(value: float) -> float:
+    """The number with a mantissa of 32 bits."""
+    part, power = np.frexp(value)
+    return float(np.ldexp(np.round(part * 2.0**32), int(power) - 32))
+
+
+class _Program:
+    """min t  subject to  t >= cut.m  for all cuts,  sum m = 1,  m >= 0."""
+
+    def __init__(self, rows: int) -> None:
+        import highspy
+
+        self.rows, self.highs = rows, highspy.Highs()
+        for name, value in (("output_flag", False), ("threads", 1), ("presolve", "off")):
+            self.highs.setOptionValue(name, value)
+        for j in range(rows + 1):
+            free = -highspy.kHighsInf if j == rows else 0.0
+            self.highs.addCol(float(j == rows), free, highspy.kHighsInf, 0, np.array([]), np.array([]))
+        self.highs.addRow(1.0, 1.0, rows, np.arange(rows, dtype=np.int32), np.ones(rows))
+        self.infinite = highspy.kHighsInf
+
+    def cut(self, values: Floats) -> tuple[Floats, float]:
+        where = np.arange(self.rows + 1, dtype=np.int32)
+        self.highs.addRow(0.0, self.infinite, self.rows + 1, where, np.append(-values, 1.0))
+        self.highs.run()
+        solution = np.array(self.highs.getSolution().col_value)
+        m = np.maximum(solution[:-1], 0.0)
+        return m / (m.sum() or 1.0), float(solution[-1])

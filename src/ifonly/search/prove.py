@@ -1,0 +1,291 @@
+"""From the search's records to a tree that the checker accepts: every leaf is closed with the checker's arithmetic."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.proof.check.checker import Walk, most_of_rows
+from ifonly.proof.check.region import ACTIVE, Box, Region
+from ifonly.proof.check.statement import Statement
+from ifonly.schema import Choice
+from ifonly.search.plausible import Planes, best_multipliers
+from ifonly.search.record import NodeRecord, Record
+
+MULTIPLIER_BITS = 40
+ROUNDS = 6
+MORE_SPLITS, TIMES = 500, 4
+"""How many splits there may be beyond the search's own: so many, and so many times its nodes."""
+MOST_TESTED = 50
+"""Open regions that are searched for a nearer row."""
+
+Row = tuple[int, int, int, int]
+"""Layer, neuron, sign, slopes: what the checker calls a row, without its multiplier."""
+
+
+class Unclosed(Exception):
+    """A box that could not be closed at the claimed lower bound."""
+
+
+class Nearer(Exception):
+    """A favourable row nearer than the claimed lower bound, in exact arithmetic. Carries the row."""
+
+    def __init__(self, point: tuple[float, ...]) -> None:
+        super().__init__(point)
+        self.point = point
+
+
+@dataclass(frozen=True, slots=True)
+class _Work:
+    box: Box
+    record: NodeRecord | None
+    hints: tuple[Row, ...]
+
+
+def prove(statement: Statement, radius: int | None, record: Record | None) -> list[Any]:
+    """The tree in preorder."""
+    prover = _Prover(statement, radius, record)
+    waiting = [_Work(Box.whole(statement), prover.root, ())]
+    tree: list[Any] = []
+    while waiting:
+        work = waiting.pop()
+        node, children = prover.settle(work)
+        tree.append(node)
+        waiting += reversed(children)
+    return tree
+
+
+class _Prover:
+    def __init__(self, statement: Statement, radius: int | None, record: Record | None) -> None:
+        self.statement, self.radius = statement, radius
+        self.known = Walk(statement, radius).known
+        nodes = [] if record is None else [node for node in record.nodes if node.phase == record.phases]
+        self.children: dict[int, list[NodeRecord]] = defaultdict(list)
+        for node in sorted(nodes, key=lambda node: node.name):
+            self.children[node.parent].append(node)
+        self.root = next(iter(self.children[-1]), None)
+        self.splits, self.most = 0, MORE_SPLITS + TIMES * len(nodes)
+
+    def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
+        """A leaf, or a split and its two sides."""
+        record = work.record
+        children = self.children.get(record.name, []) if record is not None else []
+        hints = work.hints if record is None else self._hints(record)
+        if record is not None and len(children) == 2:
+            split = self._recorded_split(record)
+            first, second = self.sides(work.box, split)
+            return split, [_Work(first, children[0], hints), _Work(second, children[1], hints)]
+        region = Region(self.statement, work.box, self.radius, self.known)
+        if region.empty:
+            return {"rows": []}, []
+        closing = _Closing(region, hints)
+        rows = closing.close()
+        if rows is not None:
+            return {"rows": rows}, []
+        for point in closing.points() if self.splits < MOST_TESTED else ():
+            if nearer(self.statement, point, self.radius):
+                raise Nearer(point)
+        found = closing.split()
+        self.splits += 1
+        if found is None or self.splits > self.most:
+            raise Unclosed
+        first, second = self.sides(work.box, found)
+        return found, [_Work(side, None, closing.hints()) for side in (first, second)]
+
+    def sides(self, box: Box, split: list[Any]) -> tuple[Box, Box]:
+        kind, a, b = split
+        if kind == "relu":
+            return box.split_relu(a, b)
+        if kind == "option":
+            return box.split_option(a, b)
+        return box.split_number(self.statement, a, int(Fraction(float.fromhex(b)) * 2**self.statement.grid))
+
+    def _hints(self, record: NodeRecord) -> tuple[Row, ...]:
+        """The rows of a record. Some are remnants of other nodes: rows that do not hold are sorted out later."""
+        result: dict[Row, None] = {}
+        for row in record.rows:
+            bits = int("".join(map(str, row.slopes[::-1].tolist())) or "0", 2)
+            if row.about >= 0:
+                result[self.statement.layers - 1, min(row.about, self.statement.sizes[-1] - 1), 1, bits] = None
+            else:
+                layer, neuron = place(self.statement, -1 - row.about)
+                result.update({(layer, neuron, sign, bits): None for sign in (1, -1)})
+        return tuple(result)
+
+    def _recorded_split(self, record: NodeRecord) -> list[Any]:
+        statement = self.statement
+        if record.split < 0:
+            return ["relu", *place(statement, -2 - record.split)]
+        if isinstance(statement.schema.features[record.split], Choice):
+            return ["option", record.split, int(record.value)]
+        step = statement.domains[record.split].step >> statement.grid
+        value = Fraction(record.value) * (step or 1)
+        return ["number", record.split, on_grid(statement, value)]
+
+
+def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -> bool:
+    """Is this an allowed favourable row below the radius?"""
+    if statement.allows(point):
+        return False
+    if radius is not None and statement.cost(point) * 2**statement.cost_unit >= radius:
+        return False
+    return all(value >= 0 for value in statement.conditions(point))
+
+
+def place(statement: Statement, h: int) -> tuple[int, int]:
+    """Layer and position of hidden neuron h."""
+    for layer, size in enumerate(statement.sizes[:-1]):
+        if h < size:
+            return layer, h
+        h -= size
+    raise AssertionError("a record names a neuron that is not there")
+
+
+def on_grid(statement: Statement, value: Fraction) -> str:
+    """A change as the certificate writes it: on the grid, and a float64."""
+    return float(Fraction(math.floor(value * 2**statement.grid), 2**statement.grid)).hex()
+
+
+class _Closing:
+    """Attempts to close one region."""
+
+    def __init__(self, region: Region, hints: tuple[Row, ...]) -> None:
+        self.region = region
+        statement = region.statement
+        self.last = statement.layers - 1
+        sides = region.box.sides
+        self.rows: list[Row] = []
+        for row in hints:
+            holds = row[0] == self.last or sides.get(row[:2]) == (1 if row[2] == 1 else 2)
+            if holds and row not in self.rows:
+                self.rows.append(row)
+        self.hinted = len(self.rows)
+        rule = self._rule()
+        for r in range(statement.sizes[-1]):
+            self._add((self.last, r, 1, rule))
+        for (layer, neuron), side in sides.items():
+            self._add((layer, neuron, 1 if side == ACTIVE else -1, rule))
+        self.y: NDArray[np.float64] | None = None
+        self.planes: Planes | None = None
+
+    def hints(self) -> tuple[Row, ...]:
+        return tuple(self.rows[-24:])
+
+    def _add(self, row: Row) -> bool:
+        if row in self.rows:
+            return False
+        self.rows.append(row)
+        return True
+
+    def _rule(self) -> int:
+        bits = [high > -low for bounds in self.region.bounds for low, high in bounds]
+        return sum(1 << h for h, bit in enumerate(bits) if bit)
+
+    def close(self) -> list[Any] | None:
+        """Rows and multipliers that close the region, or None."""
+        for row in self.rows:
+            if row[0] == self.last and self._holds([(row, 1.0)]):
+                return [_written(row, 1.0)]
+        self.planes = Planes(self.region)
+        for row in self.rows:
+            self.planes.add(*self.region.plane(*row))
+        for _ in range(ROUNDS):
+            multipliers, self.y = best_multipliers(self.planes)
+            if multipliers is not None:
+                used = [(row, m) for row, m in zip(self.rows, multipliers.tolist(), strict=True) if m > 0.0]
+                if self._holds(used):
+                    return [_written(row, m) for row, m in used]
+            if not self._refine():
+                return None
+        return None
+
+    def _refine(self) -> bool:
+        """Add rows whose slopes are right at the present solution; False when there are none."""
+        assert self.planes is not None and self.y is not None
+        pattern = self.planes.pattern(self.y)
+        new = False
+        rows = [(self.last, r, 1) for r in range(self.region.statement.sizes[-1])]
+        rows += [(*key, 1 if side == ACTIVE else -1) for key, side in self.region.box.sides.items() if key[0] > 0]
+        for row in rows:
+            if self._add((*row, pattern)):
+                self.planes.add(*self.region.plane(*row, pattern))
+                new = True
+        return new
+
+    def _holds(self, used: list[tuple[Row, float]]) -> bool:
+        return bool(used) and most_of_rows(self.region, [(*row, Fraction(m)) for row, m in used]) < 0
+
+    # ------------------------------------------------------------------ splitting further
+
+    def points(self) -> list[tuple[float, ...]]:
+        """Rows of the region that may be favourable: its cheapest corner, and the present solution, rounded."""
+        region, statement = self.region, self.region.statement
+        corner = [
+            float(c) if isinstance(f, Choice) else float(Fraction(before) + Fraction(c, 2**statement.grid))
+            for f, c, before in zip(statement.schema.features, region.corner, statement.factual, strict=True)
+        ]
+        found = [tuple(corner)]
+        if self.y is None or self.planes is None:
+            return found
+        ways = [(share, up) for share in (1.0, self.planes.needed(self.y)) for up in (False, True)]
+        found += [tuple(self._rounded(corner, share * self.y, up)) for share, up in ways]
+        return [*dict.fromkeys(found)]
+
+    def _rounded(self, corner: list[float], y: NDArray[np.float64], up: bool) -> list[float]:
+        """The row at y from the corner; integers to the nearest value, or to the next one away from the corner."""
+        point, domains = list(corner), self.region.statement.domains
+        for item in self.region.items:
+            g, value = item.feature, float(y[item.first])
+            if item.options:
+                shares = y[item.first : item.first + len(item.options)]
+                if shares.max() >= 0.5:
+                    point[g] = float(item.options[int(shares.argmax())])
+            elif step := domains[g].step >> self.region.statement.grid:
+                steps = math.ceil(abs(value) / step - 1e-9) if up else round(abs(value) / step)
+                point[g] += math.copysign(steps * step, value)
+            else:
+                point[g] += value
+        return point
+
+    def split(self) -> list[Any] | None:
+        """How to split a region that could not be closed: at what keeps its bound from being exact."""
+        assert self.planes is not None
+        region, statement = self.region, self.region.statement
+        y = self.y if self.y is not None else np.zeros(len(region.columns))
+        worst = self.planes.worst_relu(y)
+        if worst is not None:
+            return ["relu", *worst]
+        one = 2.0**statement.grid
+        for exact in (True, False):  # what is a fraction in the solution first, then anything
+            for item in region.items:
+                value = float(y[item.first])
+                if item.options:
+                    shares = y[item.first : item.first + len(item.options)]
+                    if not exact or bool(((shares > 1e-9) & (shares < 1.0 - 1e-9)).any()):
+                        return ["option", item.feature, region.corner[item.feature]]
+                    continue
+                step = statement.domains[item.feature].step
+                base = region.corner[item.feature]
+                if step:
+                    steps = value * one / step
+                    if not exact or abs(steps - round(steps)) > 1e-9:
+                        at = base + math.floor(steps) * step
+                        at = max(min(at, base + item.up - step), base - item.down)
+                        return ["number", item.feature, on_grid(statement, Fraction(at, 2**statement.grid))]
+                elif item.jump and exact and base == 0 and abs(value) > 1e-12:
+                    return ["number", item.feature, (0.0).hex()] if item.up and item.down else None
+        loose = self.planes.any_relu()
+        if loose is not None:
+            return ["relu", *loose]
+        return None
+
+
+def _written(row: Row, multiplier: float) -> list[Any]:
+    layer, neuron, sign, slopes = row
+    return [layer, neuron, sign, f"{slopes:x}", multiplier.hex()]

@@ -1,0 +1,153 @@
+"""One person's question as an SMT formula over exact rationals, for Z3 (paper, Figure 1 and Algorithm 3).
+
+    numbers    a Real (or factual + step * an Int) inside its domain
+    choices    a Bool an option, exactly one true
+    network    z = W h + b;  an open ReLU is  (h = z and z >= 0) or (h = 0 and z < 0),  one of fixed state is z or 0
+    decision   C s - d >= need
+    distance   <= budget (l2: its square, a nonlinear constraint)
+
+Floats are rationals, so every number here is exactly the lowered one's; Z3's arithmetic is exact too.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import Any
+
+from ifonly.errors import MissingExtra
+from ifonly.mip.bounds import Bounds
+from ifonly.mip.inputs import Floats, Person
+from ifonly.problem import Lowered, Norm
+
+
+def load_z3() -> Any:
+    """The package, or the sentence that says how to get it."""
+    try:
+        import z3
+    except ImportError:
+        raise MissingExtra("z3-solver", extra="smt", needed_for="An SMT method") from None
+    return z3
+
+
+def exact(number: float | Fraction) -> Any:
+    """A float as Z3's rational."""
+    return load_z3().RealVal(str(Fraction(number)))
+
+
+@dataclass(frozen=True, kw_only=True)
+class Formula:
+    """Assertions, and where the values of the features are read from."""
+
+    assertions: list[Any]
+    numbers: dict[int, Any]
+    """Feature -> its value, a Z3 term."""
+    choices: dict[int, list[tuple[int, Any]]]
+    """Feature -> option and its Bool."""
+
+    def read(self, model: Any, person: Person) -> Floats:
+        """The point that a model of the formula stands for, rounded to floats."""
+        z3 = load_z3()
+        point = person.factual.copy()
+        for g, term in self.numbers.items():
+            point[g] = min(max(_rounded(model.eval(term, model_completion=True)), person.lower[g]), person.upper[g])
+        for g, options in self.choices.items():
+            point[g] = next(k for k, chosen in options if z3.is_true(model.eval(chosen, model_completion=True)))
+        return point
+
+
+def _rounded(value: Any) -> float:
+    if hasattr(value, "as_fraction"):
+        return float(value.as_fraction())
+    return float(value.approx(30).as_fraction())  # an algebraic number (l2)
+
+
+def formula(lowered: Lowered, person: Person, budget: float, need: Floats, bounds: Bounds | None) -> Formula:
+    """The formula; with `bounds`, ReLUs of fixed state are not in it."""
+    z3 = load_z3()
+    made = Formula(assertions=[], numbers={}, choices={})
+    columns: list[Any] = []
+    costs = []
+    for g in range(lowered.features):
+        if lowered.numeric[g]:
+            term, cost = _number(lowered, person, g, made)
+            columns.append(term)
+        else:
+            cost = _choice(lowered, person, g, made, columns)
+        costs.append(cost)
+    total = exact(budget**2 if lowered.norm is Norm.L2 else budget)
+    if lowered.norm is Norm.LINF:
+        made.assertions.extend(cost <= total for cost in costs)
+    else:
+        made.assertions.append(z3.Sum(costs) <= total)
+    outputs = _network(lowered, columns, bounds, made)
+    made.assertions.extend(z >= exact(least) for z, least in zip(outputs, need.tolist(), strict=True))
+    return made
+
+
+def _number(lowered: Lowered, person: Person, g: int, made: Formula) -> tuple[Any, Any]:
+    """A number's term and its cost."""
+    z3 = load_z3()
+    low, high, factual = float(person.lower[g]), float(person.upper[g]), float(person.factual[g])
+    rate, jump = exact(lowered.rate[g]), exact(lowered.jump[g])
+    if low == high:
+        moved = exact(abs(Fraction(low) - Fraction(factual)))
+        cost = rate * moved + (jump if low != factual else exact(0.0))
+        return exact(low), z3.simplify(cost * cost if lowered.norm is Norm.L2 else cost)
+    if lowered.step[g]:
+        steps = z3.Int(f"steps{g}")
+        term = exact(factual) + exact(lowered.step[g]) * z3.ToReal(steps)
+    else:
+        term = z3.Real(f"x{g}")
+    made.numbers[g] = term
+    made.assertions.extend([term >= exact(low), term <= exact(high)])
+    change = term - exact(factual)
+    if lowered.norm is Norm.L2:
+        return term, rate * rate * change * change
+    size = z3.Real(f"size{g}")
+    made.assertions.extend([size >= change, size >= -change])
+    cost = rate * size
+    if lowered.jump[g] > 0.0:
+        cost = cost + z3.If(term == exact(factual), exact(0.0), jump)
+    return term, cost
+
+
+def _choice(lowered: Lowered, person: Person, g: int, made: Formula, columns: list[Any]) -> Any:
+    """A choice's columns, 0 or 1, and its cost."""
+    z3 = load_z3()
+    start, end = int(lowered.start[g]), int(lowered.start[g + 1])
+    zero, one = exact(0.0), exact(1.0)
+    allowed = [j for j in range(start, end) if person.allowed[j]]
+    bools = {j: z3.Bool(f"option{g}_{j - start}") for j in allowed}
+    made.choices[g] = [(j - start, bools[j]) for j in allowed]
+    made.assertions.append(z3.PbEq([(chosen, 1) for chosen in bools.values()], 1))
+    columns.extend(z3.If(bools[j], one, zero) if j in bools else zero for j in range(start, end))
+    return z3.Sum([z3.If(chosen, exact(person.cost[j]), zero) for j, chosen in bools.items()])
+
+
+def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: Formula) -> list[Any]:
+    """The conditions C s - d as terms."""
+    z3 = load_z3()
+    h = columns
+    zero = exact(0.0)
+    for i, (weight, bias) in enumerate(lowered.layers):
+        z = [
+            z3.Sum([exact(b), *(exact(w) * term for w, term in zip(row.tolist(), h, strict=True) if w)])
+            for row, b in zip(weight, bias.tolist(), strict=True)
+        ]
+        if i == len(lowered.layers) - 1:
+            return z
+        h = []
+        for j, value in enumerate(z):
+            if bounds is not None and bounds.upper[i][j] <= 0.0:
+                h.append(zero)
+                continue
+            before = z3.Real(f"z{i}_{j}")
+            made.assertions.append(before == value)
+            if bounds is not None and bounds.lower[i][j] >= 0.0:
+                h.append(before)
+                continue
+            after = z3.Real(f"h{i}_{j}")
+            made.assertions.append(z3.Or(z3.And(after == before, before >= zero), z3.And(after == zero, before < zero)))
+            h.append(after)
+    raise AssertionError("a network has layers")

@@ -1,0 +1,144 @@
+"""MIP-SAT (paper, Algorithms 1 and 3) and SAT (MACE): search on the distance, and ask Z3 in each step.
+
+    smt-reduced   exponential, then binary search; ReLUs whose state the bounds of Algorithm 2 fix are left out
+    smt-plain     binary search from [0, the farthest row], every ReLU a disjunction
+
+Both ask for  C s - d >= margin - E  first (E: the deployed model's rounding error). Unsatisfiable is a proof in exact
+arithmetic that nothing is within the budget. A model is a row; when its floats do not surely meet the decision, the
+formula is asked again for  margin + E.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import dataclass
+from typing import Any
+
+from ifonly.mip.backends.protocol import Ending
+from ifonly.mip.bounds import Bounds
+from ifonly.mip.inputs import Floats, Person
+from ifonly.mip.interval import cut_to, distance_of, neuron_bounds, search_distances
+from ifonly.mip.nearest import Finding, Verdict
+from ifonly.mip.objective import BoundsName
+from ifonly.mip.repair import repaired
+from ifonly.problem import Lowered, Question, lower
+from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.smt.formula import formula, load_z3
+from ifonly.tolerances import DEFAULT, Tolerances
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmtReduced:
+    """MIP-SAT: Z3 on formulas without the ReLUs that the distance interval fixes.
+
+    `first`: the paper's epsilon, the first interval. `gap`: how small the last must be (None: as the tolerances say).
+    """
+
+    bounds: BoundsName = "linear"
+    first: float = 1e-3
+    gap: float | None = None
+    name: str = "smt-reduced"
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
+        load_z3()
+        return SmtSolver(method=self, lowered=lower(question), tolerances=tolerances)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SmtPlain:
+    """SAT, as MACE asks it: Z3 on the whole network, binary search from the whole interval."""
+
+    gap: float | None = None
+    name: str = "smt-plain"
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
+        load_z3()
+        return SmtSolver(method=self, lowered=lower(question), tolerances=tolerances)
+
+
+@dataclass(frozen=True, kw_only=True)
+class SmtSolver:
+    """An SMT method, ready for one question; one thread, whatever `threads` says."""
+
+    method: SmtReduced | SmtPlain
+    lowered: Lowered
+    tolerances: Tolerances
+
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+        people = self.lowered.domains(points)
+        claims: list[Claim] = []
+        begun = time.perf_counter()
+        for i in range(len(people)):
+            claims.append(self._solve(Person.of(people, i), limits))
+            if listen is not None:
+                listen(Progress(finished=i + 1, people=len(people), seconds=time.perf_counter() - begun))
+        return claims
+
+    def _solve(self, person: Person, limits: Limits) -> Claim:
+        begun = time.perf_counter()
+        if person.empty(self.lowered):
+            return Claim(point=None, lower=math.inf, method=self.method.name)
+        known = search_distances(
+            self.lowered,
+            person,
+            lambda budget: self._find(person, budget, limits, begun),
+            first=self.method.first if isinstance(self.method, SmtReduced) else math.inf,
+            gap=self.method.gap,
+            tolerances=self.tolerances,
+            method=self.method.name,
+        )
+        return Claim(
+            point=known.point,
+            lower=min(known.proven, known.upper),
+            method=self.method.name,
+            limit=known.limit,
+            nodes=len(known.asked),
+            seconds=time.perf_counter() - begun,
+        )
+
+    def _find(self, person: Person, budget: float, limits: Limits, begun: float) -> Finding:
+        """Algorithm 3: is there a counterfactual within the budget?"""
+        lowered, error = self.lowered, self.lowered.question.error
+        searched, bounds = person, None
+        if isinstance(self.method, SmtReduced):
+            cut = cut_to(lowered, person, budget)
+            if cut is None:
+                return Finding(verdict=Verdict.NONE)
+            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds)
+            if (bounds.upper[-1] - lowered.need < -error).any():
+                return Finding(verdict=Verdict.NONE)
+        for need, nothing in ((lowered.need - error, Verdict.NONE), (lowered.need + error, Verdict.UNDECIDED)):
+            asked = self._ask(searched, budget, need, bounds, limits, begun)
+            if isinstance(asked, str):
+                return Finding(verdict=Verdict.STOPPED, limit=asked)
+            if asked is None:
+                return Finding(verdict=nothing)
+            point = repaired(lowered, person, asked, lowered.need + error)
+            if point is not None:
+                return Finding(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
+        return Finding(verdict=Verdict.UNDECIDED)
+
+    def _ask(
+        self, person: Person, budget: float, need: Floats, bounds: Bounds | None, limits: Limits, begun: float
+    ) -> Floats | str | None:
+        """A point; None for unsatisfiable; or why Z3 stopped."""
+        z3: Any = load_z3()
+        solver = z3.Solver()
+        solver.set("threads", 1)
+        if limits.seconds is not None:
+            left = limits.seconds - (time.perf_counter() - begun)
+            if left <= 0.0:
+                return Ending.TIME.value
+            solver.set("timeout", max(int(1000 * left), 1))
+        if limits.memory_bytes is not None:
+            solver.set("max_memory", max(int(limits.memory_bytes / 2**20), 1))
+        made = formula(self.lowered, person, budget, need, bounds)
+        solver.add(*made.assertions)
+        said = solver.check()
+        if said == z3.unsat:
+            return None
+        if said == z3.sat:
+            return made.read(solver.model(), person)
+        reason = solver.reason_unknown()
+        return Ending.TIME.value if "timeout" in reason or "canceled" in reason else f"Z3 does not know: {reason}"

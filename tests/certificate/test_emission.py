@@ -1,0 +1,108 @@
+"""What the search answers, it can prove: the certificate is emitted, valid, and tight."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+import ifonly
+from cases import load
+from ifonly import Certificate, ClassTarget, Distance, Enumerate, Limits, Search, Tolerances, check
+from ifonly.problem import Question
+from ifonly.search.certify import certificate_of, certify_question
+from oracles.random_problems import random_problem
+
+TOLERANCES = Tolerances()
+REFERENCE = [("compas", "2x10", "raw", 4), ("credit", "2x10", "norm", 3), ("adult", "2x10", "raw", 3),
+             ("credit", "2x50", "norm", 1), ("adult", "2x50", "norm", 1)]  # fmt: skip
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+@pytest.mark.parametrize(("dataset", "arch", "variant", "rows"), REFERENCE)
+def test_reference_cases(dataset, arch, variant, rows, norm):
+    model, points, optima = load(dataset, arch, variant)
+    question = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm))
+    for i in range(rows):
+        certificate = certify_question(question, points[i], TOLERANCES, Limits())
+        checked = check(certificate)
+        assert checked.valid, checked.failure
+        assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
+        if norm in optima and not math.isnan(optima[norm][i]):
+            assert checked.lower <= optima[norm][i] + 1e-9 and abs(checked.upper - optima[norm][i]) <= 1e-6
+
+
+@pytest.mark.parametrize("finite", [False, True])
+@pytest.mark.parametrize("seed", range(30))
+def test_random_problems(seed, finite):
+    """Everything random, both claims; where the search leaves a row on the margin open, exact arithmetic decides."""
+    question, points = random_problem(seed, finite=finite)
+    claim = Search(records=True).prepare(question).solve(points[:1], Limits())[0]
+    checked = check(certificate_of(question, points[0], claim, TOLERANCES))
+    assert checked.valid, checked.failure
+    if finite:  # every row, looked at
+        seen = Enumerate().prepare(question).solve(points[:1], Limits())[0]
+        sure = math.inf if seen.point is None else question.distance.between(question.schema, points[0], seen.point)
+        assert checked.lower <= sure * (1.0 + 1e-12) and (checked.upper or math.inf) >= seen.lower * (1.0 - 1e-12)
+    if checked.upper is None:
+        assert checked.lower == math.inf or checked.lower <= claim.lower
+    else:
+        assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
+        assert checked.upper >= claim.lower * (1.0 - 1e-6)
+
+
+def test_the_verbs(tmp_path):
+    model, points, _ = load("compas")
+    explainer = ifonly.Explainer(model)
+    row = model.schema.row(points[0])
+    certificate = ifonly.certify(explainer, row, distance="l2")
+    answer = explainer.explain(row, distance="l2")
+    path = tmp_path / "answer.cert"
+    certificate.save(path)
+    assert Certificate.load(path) == certificate and path.read_bytes() == certificate.content
+    checked = ifonly.check(path)
+    assert checked.valid and checked == ifonly.check(certificate)
+    assert checked.lower <= answer.upper + 1e-12 and abs(checked.upper - answer.upper) <= 1e-9
+    assert "at least" in checked.statement and str(checked).startswith("VALID: ")
+
+
+def test_a_limit_is_no_proof():
+    model, points, _ = load("credit")
+    question = Question(model=model, target=ClassTarget(1), distance=Distance("l2"))
+    with pytest.raises(ifonly.IfonlyError, match="no proof"):
+        certify_question(question, points[1], TOLERANCES, Limits(nodes=2))
+
+
+def test_without_records_the_proof_is_found_anew():
+    """Records only guide: from nothing, the emitter splits by itself."""
+    model, points, _ = load("compas")
+    question = Question(model=model, target=ClassTarget(1), distance=Distance("l2"))
+    claim = Search(table_rows=0).prepare(question).solve(points[:1], Limits())[0]
+    assert claim.record is None
+    assert check(certificate_of(question, points[0], claim, TOLERANCES)).valid
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+def test_a_lying_search_is_not_believed(norm):
+    """A search that overlooks rows, or claims too much: what is certified is the truth, or nothing is."""
+    model, points, _ = load("compas")
+    question = Question(model=model, target=ClassTarget(1), distance=Distance(norm))
+    claim = Search(records=True).prepare(question).solve(points[:1], Limits())[0]
+    honest = check(certificate_of(question, points[0], claim, TOLERANCES))
+    nothing = replace(claim, point=None, lower=math.inf)
+    too_much = replace(claim, lower=claim.lower * 1.5)
+    for lie in (nothing, too_much, replace(nothing, record=None)):
+        try:
+            checked = check(certificate_of(question, points[0], lie, TOLERANCES))
+        except ifonly.IfonlyError:
+            continue
+        assert checked.valid and checked.lower <= honest.upper and checked.upper >= honest.lower
+
+
+def test_target_is_met_already():
+    model, points, _ = load("compas")
+    question = Question(model=model, target=ClassTarget(0, margin=0.0), distance=Distance("l1"))
+    checked = check(certify_question(question, np.array(points[0]), TOLERANCES, Limits()))
+    assert checked.valid and checked.lower == checked.upper == 0.0

@@ -1,0 +1,125 @@
+"""What every backend must do. A backend that is not installed is left out, and says so."""
+
+import math
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+
+from ifonly import MipObjective
+from ifonly.errors import MissingExtra, QuestionError
+from ifonly.mip import backends
+from ifonly.mip.backends.protocol import Capability, Ending, Form, Settings
+
+INSTALLED = [name for name in backends.BACKENDS if backends.available(name)]
+EACH = pytest.mark.parametrize("name", INSTALLED)
+
+
+def knapsack(square=0.0):
+    """min -3a - 4b (+ square c^2 - c) with a, b binary, a + b <= 1.5, c in [0, 2]."""
+    return Form(
+        cost=np.array([-3.0, -4.0, -1.0 if square else 0.0]),
+        square=np.array([0.0, 0.0, square]),
+        rows=np.array([[1.0, 1.0, 0.0]]),
+        limit=np.array([1.5]),
+        lower=np.zeros(3),
+        upper=np.array([1.0, 1.0, 2.0]),
+        integer=np.array([True, True, False]),
+    )
+
+
+@EACH
+def test_optimum_and_bound(name):
+    outcome = backends.get(name).solve(knapsack(), Settings())
+    assert outcome.ending is Ending.SOLVED
+    assert outcome.values[:2] == pytest.approx([0.0, 1.0], abs=1e-8)
+    assert outcome.bound == pytest.approx(-4.0, abs=1e-8)
+
+
+@EACH
+def test_squares(name):
+    outcome = backends.get(name).solve(knapsack(square=1.0), Settings())  # c^2 - c is least at 1/2
+    assert outcome.ending is Ending.SOLVED
+    assert outcome.values[2] == pytest.approx(0.5, abs=1e-3)
+    assert outcome.bound == pytest.approx(-4.25, abs=1e-7)
+    assert outcome.bound <= -4.25 + 1e-8
+
+
+@EACH
+def test_infeasible(name):
+    form = knapsack()
+    form.rows[:] = [[-1.0, -1.0, 0.0]]
+    form.limit[:] = -2.5
+    outcome = backends.get(name).solve(form, Settings())
+    assert outcome.ending is Ending.INFEASIBLE and outcome.bound == math.inf and outcome.values is None
+
+
+@EACH
+def test_a_linear_program(name):
+    form = Form(
+        cost=np.array([-1.0, -1.0]),
+        square=np.zeros(2),
+        rows=np.array([[1.0, 2.0], [2.0, 1.0]]),
+        limit=np.array([2.0, 2.0]),
+        lower=np.zeros(2),
+        upper=np.ones(2),
+        integer=np.zeros(2, dtype=bool),
+    )
+    outcome = backends.get(name).solve(form, Settings())
+    assert outcome.bound == pytest.approx(-4.0 / 3.0, abs=1e-8)
+
+
+def hard(seed=0, columns=250):
+    rng = np.random.default_rng(seed)
+    rows = rng.integers(1, 60, (12, columns)).astype(float)
+    return Form(
+        cost=-rng.integers(1, 60, columns).astype(float),
+        square=np.zeros(columns),
+        rows=rows,
+        limit=np.floor(rows.sum(axis=1) / 3.0),
+        lower=np.zeros(columns),
+        upper=np.ones(columns),
+        integer=np.ones(columns, dtype=bool),
+    )
+
+
+@EACH
+def test_limits_are_kept_and_their_bound_is_a_bound(name):
+    outcome = backends.get(name).solve(hard(), Settings(seconds=0.1))
+    assert outcome.ending is Ending.TIME
+    if outcome.values is not None:
+        assert outcome.bound <= hard().cost @ np.round(outcome.values) + 1e-6
+
+
+@EACH
+def test_enough_is_enough(name):
+    backend = backends.get(name)
+    assert Capability.ENOUGH in backend.capabilities
+    outcome = backend.solve(hard(), Settings(seconds=20.0, enough=-100.0))
+    assert outcome.ending is Ending.ENOUGH
+    assert hard().cost @ outcome.values <= -100.0 + 1e-6
+
+
+def test_what_is_declared():
+    for name, backend in backends.BACKENDS.items():
+        assert backend.name == name
+        assert isinstance(backend.capabilities, frozenset)
+        assert backend.tolerances and all(0.0 < value <= 1e-8 for value in backend.tolerances.values())
+
+
+def test_availability_never_raises_and_a_missing_backend_is_named(monkeypatch):
+    assert not backends.available("cplex")
+    with pytest.raises(QuestionError, match="There is no backend 'cplex'; choose one of highs, gurobi, scip"):
+        backends.get("cplex")
+    monkeypatch.setattr(backends, "find_spec", lambda _: None)
+    with pytest.raises(MissingExtra, match=r"pip install 'ifonly\[scip\]'"):
+        backends.get("scip")
+
+
+def test_the_methods_import_no_solver():
+    code = "import sys, ifonly.mip, ifonly.smt; print([m for m in ('highspy', 'gurobipy', 'pyscipopt', 'z3', 'scipy') "
+    code += "if m in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+    assert MipObjective().name == "mip-objective" and MipObjective(backend="scip").name == "mip-objective-scip"

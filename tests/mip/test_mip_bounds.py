@@ -1,0 +1,98 @@
+"""Bounds hold every sampled row of box and budget, for every bound method; one point gives the forward pass."""
+
+import numpy as np
+import pytest
+from small import SCHEMA, person, question
+
+from cases import load
+from ifonly import ClassTarget, Distance
+from ifonly.mip.backends.protocol import Form
+from ifonly.mip.bounds import interval_bounds, linear_bounds, safe_bound
+from ifonly.mip.inputs import Person
+from ifonly.mip.interval import cut_to, farthest
+from ifonly.problem import Question, lower
+
+NORMS = ["l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}]
+
+
+def assert_inside(lowered, bounds, points):
+    h = lowered.unrolled(points)
+    for i, (weight, bias) in enumerate(lowered.layers):
+        z = h @ weight.T + bias
+        slack = 1e-10 * (1.0 + np.abs(z))
+        assert (z >= bounds.lower[i] - slack).all() and (z <= bounds.upper[i] + slack).all()
+        h = np.maximum(z, 0.0)
+
+
+def near(lowered, someone, budget, schema, rng, count):
+    """Rows of the domain within the budget: samples, most features put back to the factual's."""
+    points = schema.sample(count, rng)
+    stay = rng.random(points.shape) < rng.random((count, 1))
+    points = np.where(stay, someone.factual, points)
+    numbers = lowered.numeric & (lowered.step == 0.0)
+    pull = rng.random((count, 1)) ** 3
+    points = np.where(numbers, someone.factual + pull * (points - someone.factual), points)
+    distance = lowered.question.distance.between(schema, someone.factual, points)
+    return points[distance <= budget]
+
+
+@pytest.mark.parametrize("norm", NORMS, ids=str)
+@pytest.mark.parametrize("share", [0.01, 0.2, 1.0])
+def test_bounds_hold_every_sampled_row_of_the_budget(norm, share):
+    lowered = lower(question(norm))
+    someone = person(lowered)
+    budget = share * farthest(lowered, someone)
+    cut = cut_to(lowered, someone, budget)
+    points = near(lowered, someone, budget, SCHEMA, np.random.default_rng(7), 20_000)
+    assert len(points) > 100
+    for bounds in (interval_bounds(lowered, cut), linear_bounds(lowered, cut, budget)):
+        assert_inside(lowered, bounds, points)
+
+
+@pytest.mark.parametrize("dataset", ["compas", "credit", "adult"])
+def test_ten_thousand_rows_of_each_network_and_linear_bounds_are_no_worse(dataset):
+    model, points, _ = load(dataset)
+    lowered = lower(Question(model=model, target=ClassTarget(1, 0.0), distance=Distance("l1")))
+    someone = Person.of(lowered.domains(points[:1]), 0)
+    budget = 0.1
+    cut = cut_to(lowered, someone, budget)
+    loose, tight = interval_bounds(lowered, cut), linear_bounds(lowered, cut, budget)
+    rows = near(lowered, someone, budget, model.schema, np.random.default_rng(1), 10_000)
+    for bounds in (loose, tight):
+        assert_inside(lowered, bounds, rows)
+    widths = [sum(float((b.upper[i] - b.lower[i]).sum()) for i in range(len(b.lower))) for b in (loose, tight)]
+    assert widths[1] < widths[0]
+    assert tight.unstable_count <= loose.unstable_count
+
+
+@pytest.mark.parametrize("bounds_of", [interval_bounds, linear_bounds])
+def test_over_one_point_they_are_the_forward_pass(bounds_of):
+    lowered = lower(question())
+    someone = person(lowered)
+    fixed = Person(
+        factual=someone.factual,
+        lower=someone.factual,
+        upper=someone.factual,
+        allowed=np.repeat(lowered.numeric, np.diff(lowered.start)) | (lowered.unrolled(someone.factual) == 1.0),
+        cost=someone.cost,
+    )
+    bounds = bounds_of(lowered, fixed)
+    score = lowered.question.model.scores(someone.factual[None, :])[0]
+    assert bounds.lower[-1] == pytest.approx(score, abs=1e-9) and bounds.upper[-1] == pytest.approx(score, abs=1e-9)
+
+
+def test_any_multipliers_give_a_bound():
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        rows, inside = rng.normal(size=(5, 4)), rng.uniform(-1.0, 1.0, 4)
+        form = Form(
+            cost=np.zeros(4),
+            square=np.zeros(4),
+            rows=rows,
+            limit=rows @ inside + rng.random(5),
+            lower=-np.ones(4),
+            upper=np.ones(4),
+            integer=np.zeros(4, dtype=bool),
+        )
+        objective = rng.normal(size=4)
+        assert safe_bound(form, objective, 3.0 * rng.random(5)) <= objective @ inside

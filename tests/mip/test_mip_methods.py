@@ -1,0 +1,146 @@
+"""MIP-OBJ and MIP-EXP against the reference optima, the exact search and one another; limits; contradictions."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+from agreement import disagreements, methods
+from random_problems import random_problem
+
+from cases import load
+from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search
+from ifonly.errors import Contradiction
+from ifonly.mip.backends import available
+from ifonly.mip.contradiction import check_bound
+from ifonly.mip.nearest import Finding, Verdict, nearest
+from ifonly.problem import Question
+
+GUROBI = pytest.mark.skipif(not available("gurobi"), reason="gurobipy is not installed")
+DATASETS = ("compas", "credit", "adult")
+
+
+def compare_with_reference(dataset, variant, norm, method, rows):
+    model, points, optima = load(dataset, "2x10", variant)
+    known = np.flatnonzero(np.isfinite(optima[norm]))[:rows]
+    answers = Explainer(model).explain_many(
+        [model.schema.row(points[i]) for i in known],
+        target=ClassTarget(1, 0.0),
+        distance=norm,
+        method=method,
+        limits=Limits(seconds=60.0),
+    )
+    for i, answer in zip(known, answers, strict=True):
+        assert answer.upper == pytest.approx(optima[norm][i], abs=1e-6), (dataset, norm, i, answer)
+        assert answer.lower <= optima[norm][i] + 1e-9
+        assert answer.lower >= optima[norm][i] - 2e-6
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("method", [MipObjective(), MipInterval(gap=1e-6)], ids=["objective", "interval"])
+def test_reference_optima(dataset, norm, method):
+    compare_with_reference(dataset, "norm", norm, method, rows=2)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+@pytest.mark.parametrize("variant", ["norm", "raw"])
+@GUROBI
+def test_reference_optima_l2_with_squares_in_the_solver(dataset, variant):
+    compare_with_reference(dataset, variant, "l2", MipObjective(backend="gurobi"), rows=2)
+
+
+@pytest.mark.parametrize("dataset", ["compas", "adult"])
+def test_reference_optima_l2_by_tangents(dataset):
+    compare_with_reference(dataset, "norm", "l2", MipInterval(gap=1e-6), rows=1)
+
+
+@pytest.mark.parametrize("dataset", DATASETS)
+def test_reference_optima_of_raw_inputs(dataset):
+    compare_with_reference(dataset, "raw", "l1", MipInterval(gap=1e-6), rows=1)
+    compare_with_reference(dataset, "raw", "l1", MipObjective(bounds="interval"), rows=1)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 10))
+def test_methods_agree_on_random_questions(first):
+    for seed in range(first, first + 10):
+        question, points = random_problem(seed)
+        sentences, _ = disagreements(question, points, methods())
+        assert not sentences, f"random_problem({seed}): {sentences}"
+
+
+@pytest.mark.parametrize("seed", [118, 127, 148, 182, 184, 237, 238, 265])
+def test_questions_that_were_hard(seed):
+    """A program wrongly called infeasible; the factual itself on the margin; flat networks; squares by tangents."""
+    question, points = random_problem(seed)
+    sentences, _ = disagreements(question, points, [Search(), MipObjective(), MipInterval()])
+    assert not sentences
+
+
+@pytest.mark.parametrize("method", [MipObjective(), MipInterval()], ids=["objective", "interval"])
+def test_a_time_limit_is_kept_and_its_bound_is_a_bound(method):
+    model, points, optima = load("adult", "2x50", "norm")
+    row = model.schema.row(points[0])
+    answer = Explainer(model).explain(
+        row, target=ClassTarget(1, 0.0), distance="l1", method=method, limits=Limits(seconds=0.05)
+    )
+    assert answer.lower <= optima["l1"][0] <= answer.upper
+    assert answer.status in ("within", "unknown") and "limit" in answer.note
+
+
+def test_a_contradiction_names_both_numbers_and_saves_the_problem():
+    question, points = random_problem(0)
+    assert isinstance(question, Question)
+    check_bound(question, points[0], 0.25, 0.25, "a")
+    with pytest.raises(Contradiction, match=r"nothing is nearer than 0.5, but a row at 0.25 is known") as caught:
+        check_bound(question, points[0], 0.5, 0.25, "a")
+    path = Path(str(caught.value).rsplit(" ", 1)[1].rstrip("."))
+    saved = json.loads(path.read_text())
+    path.unlink()
+    assert saved["said"] == {"method": "a", "lower": 0.5, "upper": 0.25}
+    assert saved["factual"] == points[0].tolist()
+    assert [len(layer[1]) for layer in saved["layers"]] == [len(layer.bias) for layer in question.model.network.layers]
+
+
+# ---------------------------------------------------------------------- the search on the distance
+
+
+def step_at(optimum, sure=None):
+    """A finder that knows the nearest row, and the nearest sure one."""
+    sure = optimum if sure is None else sure
+
+    def find(budget):
+        if budget >= sure:
+            return Finding(verdict=Verdict.FOUND, point=np.zeros(1), distance=0.5 * (sure + budget))
+        return Finding(verdict=Verdict.UNDECIDED if budget >= optimum else Verdict.NONE)
+
+    return find
+
+
+@pytest.mark.parametrize("optimum", [1e-7, 3e-4, 0.3, 0.99])
+@pytest.mark.parametrize("first", [1e-3, math.inf])
+def test_the_search_finds_the_step(optimum, first):
+    known = nearest(step_at(optimum), first=first, most=1.0, allowed=lambda upper: 1e-6 * upper)
+    assert known.proven <= optimum <= known.upper
+    assert known.upper - known.proven <= 1e-6 * known.upper
+    assert len(known.asked) < 80
+
+
+def test_undecided_budgets_leave_a_gap_and_no_more():
+    known = nearest(step_at(0.2, sure=0.3), first=1e-3, most=1.0, allowed=lambda _: 1e-6)
+    assert known.proven == pytest.approx(0.2, abs=1e-6) and known.upper == pytest.approx(0.3, abs=1e-6)
+
+
+def test_nothing_within_the_farthest_row_is_a_proof():
+    known = nearest(step_at(2.0), first=1e-3, most=1.0, allowed=lambda _: 1e-6)
+    assert known.proven == math.inf and known.point is None
+    undecided = nearest(step_at(0.5, sure=2.0), first=1e-3, most=1.0, allowed=lambda _: 1e-6)
+    assert undecided.proven == pytest.approx(0.5, abs=1e-6) and undecided.point is None
+
+
+def test_what_stops_the_finder_stops_the_search():
+    known = nearest(
+        lambda _: Finding(verdict=Verdict.STOPPED, limit="time limit"), first=1e-3, most=1.0, allowed=lambda _: 1e-6
+    )
+    assert known.limit == "time limit" and known.proven == 0.0 and known.point is None

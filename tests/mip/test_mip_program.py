@@ -1,0 +1,78 @@
+"""Does the program say what the network does?"""
+
+import numpy as np
+import pytest
+from small import SCHEMA, person, question
+
+from ifonly.mip.ball import known_row, within
+from ifonly.mip.bounds import interval_bounds, linear_bounds
+from ifonly.mip.inputs import Person, make_inputs, read_point
+from ifonly.mip.program import formulate
+from ifonly.mip.repair import conditions
+from ifonly.problem import lower
+
+BOUNDS = pytest.mark.parametrize("bounds_of", [interval_bounds, linear_bounds])
+
+
+@BOUNDS
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf", "mixture"])
+def test_a_row_and_its_activations_satisfy_the_program_at_the_cost_of_its_distance(norm, bounds_of):
+    asked = question({"l0": 0.3, "l1": 0.7} if norm == "mixture" else norm)
+    lowered = lower(asked)
+    someone = person(lowered)
+    bounds = bounds_of(lowered, someone)
+    program = formulate(lowered, someone, np.array([-1e9]), bounds)
+    form = program.form
+    for point in SCHEMA.sample(200, np.random.default_rng(3)):
+        values = solution(lowered, someone, program, bounds, point)
+        assert (form.rows @ values <= form.limit + 1e-9).all()
+        assert (values >= form.lower - 1e-9).all() and (values <= form.upper + 1e-9).all()
+        cost = (form.cost @ values + form.square @ values**2) / program.scale + program.offset
+        distance = asked.distance.between(SCHEMA, someone.factual, point)
+        assert cost == pytest.approx(distance**2 if norm == "l2" else distance, abs=1e-12)
+        assert read_point(lowered, someone, program.inputs, values[: len(program.inputs)]) == pytest.approx(point)
+
+
+def solution(lowered, someone, program, bounds, point):
+    """The program's columns at a row, worked out by hand."""
+    inputs, columns = program.inputs, lowered.unrolled(point)
+    change = columns[inputs.plus] - inputs.base[inputs.plus]
+    v = np.where(inputs.minus >= 0, columns[inputs.plus], change / inputs.unit)
+    v = np.where(inputs.signed, v, np.maximum(v, 0.0))
+    changed = [g for g in np.unique(inputs.feature) if lowered.numeric[g] and lowered.jump[g] > 0]
+    extra = [float(point[g] != someone.factual[g]) for g in changed]
+    if lowered.norm.value == "linf":
+        extra.append(lowered.question.distance.between(SCHEMA, someone.factual, point))
+    h, relu = columns, []
+    for i, (weight, bias) in enumerate(lowered.layers[:-1]):
+        z = weight @ h + bias
+        h = np.maximum(z, 0.0)
+        relu += [h[bounds.unstable(i)], (z > 0.0)[bounds.unstable(i)].astype(float)]
+    return np.concatenate([v, extra, *relu])
+
+
+def test_the_box_of_a_known_row_keeps_every_nearer_row():
+    lowered = lower(question())
+    someone = person(lowered)
+    known = known_row(lowered, someone, lowered.need)
+    assert (conditions(lowered, known[None, :]) >= lowered.need).all()
+    box = within(lowered, someone, known)
+    between = lowered.question.distance.between
+    for point in SCHEMA.sample(5000, np.random.default_rng(4)):
+        if between(SCHEMA, someone.factual, point) <= between(SCHEMA, someone.factual, known):
+            numbers = lowered.numeric
+            assert (point >= box.lower - 1e-12)[numbers].all() and (point <= box.upper + 1e-12)[numbers].all()
+            assert box.allowed[lowered.unrolled(point) == 1.0].all()
+
+
+def test_features_that_cannot_change_are_no_columns():
+    lowered = lower(question())
+    fixed = person(lowered)
+    still = Person(
+        factual=fixed.factual,
+        lower=fixed.factual,
+        upper=fixed.factual,
+        allowed=np.repeat(lowered.numeric, np.diff(lowered.start)) | (lowered.unrolled(fixed.factual) == 1.0),
+        cost=fixed.cost,
+    )
+    assert len(make_inputs(lowered, still)) == 0
