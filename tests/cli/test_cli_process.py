@@ -13,9 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from ifonly.search import load_kernels
-
 from ifonly.cli import codes
+from ifonly.search import load_kernels
 
 SECONDS = 120
 EXAMPLES = Path(__file__).parents[2] / "examples"

@@ -187,9 +187,6 @@ def test_many_classes(norm: str) -> None:
             assert not not_proven(*many_classes(seed), norm, weight), seed
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the simplex stops within 1e-11 of a row, which is more than is asked for beyond the margin"
-)
 def test_many_classes_within_the_simplexs_own_tolerance() -> None:
     assert not not_proven(*many_classes(361), "linf")
 
@@ -207,9 +204,6 @@ def test_a_linear_leaf_under_l2_is_solved_not_split(seed: int) -> None:
             assert not claim.limit, (label, claim)
 
 
-@pytest.mark.xfail(
-    strict=True, reason="the simplex stops within 1e-11 of a row, so that every candidate misses the margin"
-)
 def test_a_finished_search_has_found_a_row() -> None:
     """Eight numbers, all corners alike: the search ends, proves 0.25, and must not end without a row."""
     question = hard_question("l1", 8)

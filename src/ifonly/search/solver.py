@@ -202,6 +202,8 @@ class SearchSolver:
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
             batch.seconds[i] += part.seconds[k]
+            if k in part.limit:
+                batch.limit[i] = part.limit[k]
             if part.best[k, -1] <= batch.best[i, -1] * (1.0 + 1e-9) and k not in part.limit:
                 batch.lower[i], batch.best[i] = part.lower[k], part.best[k]
                 if k in part.records:

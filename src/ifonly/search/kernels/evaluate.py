@@ -410,7 +410,10 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
     slopes = F[ALPHA]
     for attempt in range(ROUNDS):
         before = rows
-        for layer in range(split_layers, pack.layers):
+        for place in range(split_layers, pack.layers):
+            layer = (
+                last if place == split_layers else place - 1
+            )  # the conditions first: without them nothing is bounded
             at = pack.index[BIAS_AT, layer]
             for i in range(pack.index[SIZES, layer + 1]):
                 sign = 1.0

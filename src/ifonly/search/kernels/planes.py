@@ -51,10 +51,10 @@ from ifonly.search.kernels.layout import (
     VALUE,
     Y,
 )
-from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
+from ifonly.search.kernels.simplex import FEASIBLE, INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
 MOST_SWEEPS = 1
-ASCENT_MARGIN = 1e-9
+ASCENT_MARGIN = 1e-11
 """l2: the ascent ends this near to its rows (scaled to the box), so it is asked for as much more."""
 
 
@@ -115,7 +115,7 @@ def add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, T,
     for j in range(columns):
         LF[ROW, j] *= scale
     if norm != SQUARED:
-        add_row((shift - constant) * scale, rows, columns, LF, LI, T)
+        add_row((shift - constant) * scale + 2.0 * FEASIBLE, rows, columns, LF, LI, T)
     for t in range(width):
         A[rows, t] = a[t] * scale
     LF[CONSTANT, rows] = constant * scale
@@ -247,7 +247,7 @@ def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, L
     if norm == SQUARED and found == OPTIMAL:  # feasible; optimal only if its cost is the bound
         constant = combine(rows, width, F, LF, LI, A)
         bound = solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
-        loose = base_cost + _cost_squared(items, F, I) > bound * (1.0 + 1e-9)
+        loose = base_cost + _cost_squared(items, F, I) > bound * (1.0 + 1e-8)
     if found == STUCK:  # l2: is there a point at all? The linear program over the same rows knows, and finds one
         constant = combine(rows, width, F, LF, LI, A)
         bound = solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
@@ -257,17 +257,9 @@ def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, L
                 LF[ROW, j] = A[i, LI[LP_COLUMN, j]] * LF[REACH, j]
             add_row(LF[RHS, i], i, columns, LF, LI, T)
     if norm != SQUARED or found == STUCK:
-        failed = np.int64(-1)
-        for _ in range(40):
-            status, failed = reoptimise(rows, columns, LF, LI, T, 200)
-            if norm != SQUARED or status == INFEASIBLE:
-                found = status
-            if status != OPTIMAL:
-                break
-            more = _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
-            if more == rows:
-                break
-            rows = more
+        status, rows, failed = _optimise(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
+        if norm != SQUARED or status == INFEASIBLE:
+            found = status
         _read_multipliers(rows, columns, failed, LF, LI, T)
         _read_solution(rows, columns, LF, LI)
         for t in range(width):
@@ -278,7 +270,34 @@ def solve_program(norm, items, rows, columns, width, base_cost, ceiling, F, I, L
                 F[Y, c] += LF[REACH, j] * min(max(LF[VALUE, j], 0.0), 1.0)
     constant = combine(rows, width, F, LF, LI, A)
     bound = max(bound, solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I))
+    if norm != SQUARED and found == INFEASIBLE and bound < ceiling:
+        # no point can be returned from here, but some may be possible: bound those
+        begin_program(norm, items, F, I, LF, LI)
+        for i in range(rows):
+            for j in range(columns):
+                c = LI[LP_COLUMN, j]
+                LF[ROW, j] = A[i, c] * LF[REACH, j] if LI[IS_PLANE, i] and c >= 0 else 0.0
+            add_row(-LF[CONSTANT, i] if LI[IS_PLANE, i] else -1.0, i, columns, LF, LI, T)
+        status, rows, failed = _optimise(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
+        _read_multipliers(rows, columns, failed, LF, LI, T)
+        constant = combine(rows, width, F, LF, LI, A)
+        bound = max(bound, solve_plane(norm, F[PLANE], constant, base_cost, ceiling, items, F, I))
     return bound, planes if norm == SQUARED else rows, np.int64(STUCK) if loose else found
+
+
+@njit(**INNER)
+def _optimise(norm, items, rows, columns, base_cost, F, I, LF, LI, T):
+    """Solve the linear program, adding group rows that its solution breaks. Returns (status, rows, failed row)."""
+    status, failed = np.int64(STUCK), np.int64(-1)
+    for _ in range(40):
+        status, failed = reoptimise(rows, columns, LF, LI, T, 200)
+        if status != OPTIMAL:
+            break
+        more = _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
+        if more == rows:
+            break
+        rows = more
+    return status, rows, failed
 
 
 @njit(**INNER)
