@@ -135,7 +135,6 @@ def test_the_node_limit_counts_both_passes() -> None:
             assert claim.nodes <= nodes + 1, (seed, nodes)
 
 
-@pytest.mark.xfail(strict=True, reason="a limit that stops the second pass is not named: the note speaks of rounding")
 def test_a_limit_that_stops_the_second_pass_is_named() -> None:
     model, point = beside_the_boundary(0, 1e-6)
     question = Question(model=model, target=ClassTarget(1, margin=0.0))

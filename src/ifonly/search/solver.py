@@ -191,7 +191,10 @@ class SearchSolver:
         allowed = np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper)
         again = [i for i in np.flatnonzero(np.isfinite(upper) & (gap > allowed)).tolist() if i not in batch.limit]
         if limits.nodes is not None:
-            again = [i for i in again if batch.nodes[i] < limits.nodes]
+            for i in again:
+                if batch.nodes[i] >= limits.nodes:
+                    batch.limit[i] = f"node limit of {limits.nodes}"
+            again = [i for i in again if i not in batch.limit]
         if not again:
             return
         reach = upper[again] * (1.0 + 1e-6)
