@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import functools
 from pathlib import Path
 
@@ -28,12 +29,21 @@ def load_kernels() -> None:
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )
     kernel.scan_table(pack, people, matrix, number, np.zeros(1, dtype=np.bool_), flat, nobody, flat, nodes)
+    with contextlib.suppress(OSError):  # a read-only place: then it is compiled, and said, each time
+        _ready().touch()
 
 
 def kernels_are_cached() -> bool:
     """Does numba's cache hold the compiled kernels of these sources? (If not, the first answer waits for them.)"""
-    from ifonly.search.kernels import search as kernel
+    ready = _ready()
+    return ready.exists() and any(ready.parent.glob("search.*search_people*.nbc"))
 
-    place = Path(kernel.search_people.stats.cache_path)
-    sources = max(file.stat().st_mtime for file in Path(kernel.__file__).parent.glob("*.py"))
-    return any(file.stat().st_mtime >= sources for file in place.glob("search.*search_people*.nbc"))
+
+def _ready() -> Path:
+    """A mark beside numba's files: these very sources have been compiled, by this numba."""
+    import numba
+
+    from ifonly.search.kernels import search as kernel
+    from ifonly.search.kernels.layout import SOURCES
+
+    return Path(kernel.search_people.stats.cache_path) / f"ifonly-{SOURCES:08x}-{numba.__version__}.ready"
