@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from benchmarks import certificates, methods, paper, plot, processes, records, tables
+from benchmarks import certificates, method_table, methods, plot, processes, records, tables
 from benchmarks.plan import PLANNED, SUITES, plan
 from benchmarks.run import Folders, run
 
@@ -116,7 +116,7 @@ def certificates_command(rows: int, archs: str, norms: str, cache: Path, results
 @folders
 def methods_command(rows: int, budget: float, cache: Path, results: Path) -> None:
     """The paper's methods beside one another: times and bounds."""
-    paper.write(results / "methods.md", rows, budget)
+    method_table.write(results / "methods.md", rows, budget)
 
 
 @main.command("plot")
