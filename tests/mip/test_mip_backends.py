@@ -3,6 +3,7 @@
 import math
 import subprocess
 import sys
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -10,7 +11,7 @@ import pytest
 from ifonly import MipObjective
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.mip import backends
-from ifonly.mip.backends.protocol import Capability, Ending, Form, Settings
+from ifonly.mip.backends.protocol import Capability, Ending, Form, Settings, When
 
 INSTALLED = [name for name in backends.BACKENDS if backends.available(name)]
 EACH = pytest.mark.parametrize("name", INSTALLED)
@@ -53,6 +54,18 @@ def test_infeasible(name):
     form.limit[:] = -2.5
     outcome = backends.get(name).solve(form, Settings())
     assert outcome.ending is Ending.INFEASIBLE and outcome.bound == math.inf and outcome.values is None
+
+
+@pytest.mark.parametrize("name", [n for n in INSTALLED if Capability.INDICATORS in backends.BACKENDS[n].capabilities])
+@pytest.mark.parametrize("state", [False, True])
+def test_rows_that_count_only_in_one_state(name, state):
+    """a is dear when it is not in the state; in the state, c <= 0.5; c wants to be large."""
+    when = When(binary=0, value=state, columns=np.array([2]), row=np.ones(1), limit=0.5)
+    form = replace(knapsack(), cost=np.array([-9.0 if state else 9.0, 0.0, -1.0]), when=(when,))
+    outcome = backends.get(name).solve(form, Settings())
+    assert outcome.values[[0, 2]] == pytest.approx([float(state), 0.5], abs=1e-8)
+    freed = backends.get(name).solve(replace(form, cost=np.array([0.0, 0.0, -1.0])), Settings())
+    assert freed.values[2] == pytest.approx(2.0, abs=1e-8) and freed.values[0] == pytest.approx(float(not state), abs=1e-8)
 
 
 @EACH

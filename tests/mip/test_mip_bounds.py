@@ -7,7 +7,7 @@ from small import SCHEMA, person, question
 from cases import load
 from ifonly import ClassTarget, Distance
 from ifonly.mip.backends.protocol import Form
-from ifonly.mip.bounds import interval_bounds, linear_bounds, safe_bound
+from ifonly.mip.bounds import BOUNDS, neuron_bounds, safe_bound
 from ifonly.mip.inputs import Person
 from ifonly.mip.interval import cut_to, farthest
 from ifonly.problem import Question, lower
@@ -45,28 +45,28 @@ def test_bounds_hold_every_sampled_row_of_the_budget(norm, share):
     cut = cut_to(lowered, someone, budget)
     points = near(lowered, someone, budget, SCHEMA, np.random.default_rng(7), 20_000)
     assert len(points) > 100
-    for bounds in (interval_bounds(lowered, cut), linear_bounds(lowered, cut, budget)):
-        assert_inside(lowered, bounds, points)
+    for how in BOUNDS:
+        assert_inside(lowered, neuron_bounds(lowered, cut, budget, how), points)
 
 
 @pytest.mark.parametrize("dataset", ["compas", "credit", "adult"])
-def test_ten_thousand_rows_of_each_network_and_linear_bounds_are_no_worse(dataset):
+def test_ten_thousand_rows_of_each_network_and_the_order_of_the_bounds(dataset):
     model, points, _ = load(dataset)
     lowered = lower(Question(model=model, target=ClassTarget(1, 0.0), distance=Distance("l1")))
     someone = Person.of(lowered.domains(points[:1]), 0)
     budget = 0.1
     cut = cut_to(lowered, someone, budget)
-    loose, tight = interval_bounds(lowered, cut), linear_bounds(lowered, cut, budget)
     rows = near(lowered, someone, budget, model.schema, np.random.default_rng(1), 10_000)
-    for bounds in (loose, tight):
+    every = [neuron_bounds(lowered, cut, budget, how) for how in ("linear", "backward", "interval")]
+    for bounds in every:
         assert_inside(lowered, bounds, rows)
-    widths = [sum(float((b.upper[i] - b.lower[i]).sum()) for i in range(len(b.lower))) for b in (loose, tight)]
-    assert widths[1] < widths[0]
-    assert tight.unstable_count <= loose.unstable_count
+    widths = [float((bounds.upper[-1] - bounds.lower[-1]).sum()) for bounds in every]
+    assert widths[0] < widths[1] < widths[2]
+    assert every[0].unstable_count <= every[1].unstable_count <= every[2].unstable_count
 
 
-@pytest.mark.parametrize("bounds_of", [interval_bounds, linear_bounds])
-def test_over_one_point_they_are_the_forward_pass(bounds_of):
+@pytest.mark.parametrize("how", BOUNDS)
+def test_over_one_point_they_are_the_forward_pass(how):
     lowered = lower(question())
     someone = person(lowered)
     fixed = Person(
@@ -76,7 +76,7 @@ def test_over_one_point_they_are_the_forward_pass(bounds_of):
         allowed=np.repeat(lowered.numeric, np.diff(lowered.start)) | (lowered.unrolled(someone.factual) == 1.0),
         cost=someone.cost,
     )
-    bounds = bounds_of(lowered, fixed)
+    bounds = neuron_bounds(lowered, fixed, None, how)
     score = lowered.question.model.scores(someone.factual[None, :])[0]
     assert bounds.lower[-1] == pytest.approx(score, abs=1e-9) and bounds.upper[-1] == pytest.approx(score, abs=1e-9)
 
@@ -95,4 +95,4 @@ def test_any_multipliers_give_a_bound():
             integer=np.zeros(4, dtype=bool),
         )
         objective = rng.normal(size=4)
-        assert safe_bound(form, objective, 3.0 * rng.random(5)) <= objective @ inside
+        assert (safe_bound(form, objective, 3.0 * rng.random((3, 5))) <= objective @ inside).all()

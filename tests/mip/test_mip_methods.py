@@ -10,8 +10,8 @@ from agreement import disagreements, methods
 from random_problems import random_problem
 
 from cases import load
-from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search
-from ifonly.errors import Contradiction
+from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced
+from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
 from ifonly.mip.backends import available
 from ifonly.mip.contradiction import check_bound
 from ifonly.mip.nearest import Finding, Verdict, nearest
@@ -76,6 +76,25 @@ def test_questions_that_were_hard(seed):
     question, points = random_problem(seed)
     sentences, _ = disagreements(question, points, [Search(), MipObjective(), MipInterval()])
     assert not sentences
+
+
+@pytest.mark.parametrize("backend", [name for name in ("gurobi", "scip") if available(name)])
+def test_the_unbounded_encoding_finds_the_same(backend):
+    method = MipObjective(backend=backend, bounds="none")
+    compare_with_reference("credit", "norm", "l1", method, rows=2)
+    for seed in range(8):
+        question, points = random_problem(seed)
+        sentences, _ = disagreements(question, points, [Search(), method])
+        assert not sentences, f"random_problem({seed}): {sentences}"
+
+
+def test_bounds_that_a_method_does_not_have():
+    question, _ = random_problem(0)
+    with pytest.raises(UnsupportedQuestion, match=r"'highs' has no indicator constraints.*use backend='gurobi'"):
+        MipObjective(bounds="none").prepare(question)
+    for method in (MipInterval(bounds="none"), SmtReduced(bounds="none"), MipObjective(bounds="tight")):
+        with pytest.raises(QuestionError, match=r"There are no bounds .* choose one of linear, backward, interval"):
+            method.prepare(question)
 
 
 @pytest.mark.parametrize("method", [MipObjective(), MipInterval()], ids=["objective", "interval"])

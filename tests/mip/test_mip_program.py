@@ -5,32 +5,53 @@ import pytest
 from small import SCHEMA, person, question
 
 from ifonly.mip.ball import known_row, within
-from ifonly.mip.bounds import interval_bounds, linear_bounds
+from ifonly.mip.bounds import BOUNDS, neuron_bounds
 from ifonly.mip.inputs import Person, make_inputs, read_point
 from ifonly.mip.program import formulate
 from ifonly.mip.repair import conditions
 from ifonly.problem import lower
 
-BOUNDS = pytest.mark.parametrize("bounds_of", [interval_bounds, linear_bounds])
 
-
-@BOUNDS
+@pytest.mark.parametrize("how", (*BOUNDS, "none"))
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf", "mixture"])
-def test_a_row_and_its_activations_satisfy_the_program_at_the_cost_of_its_distance(norm, bounds_of):
+def test_a_row_and_its_activations_satisfy_the_program_at_the_cost_of_its_distance(norm, how):
     asked = question({"l0": 0.3, "l1": 0.7} if norm == "mixture" else norm)
     lowered = lower(asked)
     someone = person(lowered)
-    bounds = bounds_of(lowered, someone)
+    bounds = neuron_bounds(lowered, someone, None, how)
     program = formulate(lowered, someone, np.array([-1e9]), bounds)
     form = program.form
     for point in SCHEMA.sample(200, np.random.default_rng(3)):
         values = solution(lowered, someone, program, bounds, point)
         assert (form.rows @ values <= form.limit + 1e-9).all()
+        assert all(counts(when, values) for when in form.when)
         assert (values >= form.lower - 1e-9).all() and (values <= form.upper + 1e-9).all()
         cost = (form.cost @ values + form.square @ values**2) / program.scale + program.offset
         distance = asked.distance.between(SCHEMA, someone.factual, point)
         assert cost == pytest.approx(distance**2 if norm == "l2" else distance, abs=1e-12)
         assert read_point(lowered, someone, program.inputs, values[: len(program.inputs)]) == pytest.approx(point)
+
+
+def counts(when, values):
+    return values[when.binary] != when.value or when.row @ values[when.columns] <= when.limit + 1e-9
+
+
+@pytest.mark.parametrize("how", (*BOUNDS, "none"))
+def test_no_activation_but_the_networks_own_satisfies_the_program(how):
+    lowered = lower(question())
+    someone = person(lowered)
+    bounds = neuron_bounds(lowered, someone, None, how)
+    program = formulate(lowered, someone, np.array([-1e9]), bounds)
+    form, rng = program.form, np.random.default_rng(5)
+    points = SCHEMA.sample(20, rng)
+    for point in points:
+        values = solution(lowered, someone, program, bounds, point)
+        neurons = np.arange(len(values) - 2 * program.unstable, len(values))
+        for j in neurons:
+            other = values.copy()
+            other[j] = 1.0 - values[j] if form.integer[j] else values[j] + rng.choice([-1.0, 1.0]) * 1e-3
+            possible = (form.rows @ other <= form.limit + 1e-6).all() and all(counts(when, other) for when in form.when)
+            assert not (possible and other[j] >= form.lower[j]), (j, values[j], other[j])
 
 
 def solution(lowered, someone, program, bounds, point):

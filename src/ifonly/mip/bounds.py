@@ -1,33 +1,44 @@
-"""What every neuron can be: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2).
+"""What every neuron can be: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2), in three ways.
 
 Interval arithmetic, layer by layer:
 
     l_i = max(W_i, 0) l_{i-1} + min(W_i, 0) u_{i-1} + b_i        u_i likewise
 
-and linear over-approximation: with unstable ReLUs replaced by
+The other two put the linear over-approximation of eq. 6 in place of an unstable ReLU:
 
     h >= z,   h >= 0,   h <= u (z - l) / (u - l)
 
-and the distance budget among the rows, two linear programs a neuron. No optimum is believed: any multipliers y >= 0 of
-the rows give, over the box of the columns,
+*Linear* (the paper's way): with the distance budget among the rows, two linear programs a neuron. No optimum is
+believed: any multipliers y >= 0 of the rows give, over the box of the columns,
 
     min c.v  >=  - y.limit + sum over columns of min((c + y rows) lower, (c + y rows) upper)
 
-whatever the solver was up to. That is evaluated here and rounded outward, and never worse than the interval.
+whatever the solver was up to. That is evaluated here and rounded outward.
+
+*Backward* (no solver): a neuron is a sum over the layer before it; each h there is replaced by the side of the
+over-approximation that its sign asks for (below: z or 0, whichever encloses the smaller triangle), layer by layer down
+to the inputs, where the sum is bounded over the domain, and over the budget with the one multiplier that suits it best.
+
+Neither is ever worse than the interval.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import Any, Literal, TypeAlias, assert_never, get_args
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.errors import QuestionError
 from ifonly.mip.backends.highs import loaded
 from ifonly.mip.backends.protocol import Floats, Form
 from ifonly.mip.inputs import Person
 from ifonly.problem import Lowered
+
+BoundsName: TypeAlias = Literal["linear", "backward", "interval"]
+BOUNDS: tuple[str, ...] = get_args(BoundsName)
 
 ROUNDING = 1e-12
 """Relative to the sum of absolute terms: far more than float64 loses in such sums."""
@@ -48,9 +59,35 @@ class Bounds:
         return sum(int(self.unstable(i).sum()) for i in range(len(self.lower) - 1))
 
 
-def first_interval(lowered: Lowered, person: Person) -> tuple[Floats, Floats]:
-    """The first layer over the person's domain; exactly one option of each choice."""
-    weight, bias = lowered.layers[0]
+def neuron_bounds(lowered: Lowered, person: Person, budget: float | None, how: BoundsName | Literal["none"]) -> Bounds:
+    """Bounds over a domain that is cut to the budget already."""
+    match how:
+        case "linear":
+            return linear_bounds(lowered, person, budget)
+        case "backward":
+            return backward_bounds(lowered, person, budget)
+        case "interval":
+            return interval_bounds(lowered, person)
+        case "none":
+            return unbounded(lowered)
+        case _:
+            assert_never(how)
+
+
+def check_bounds(how: str, names: tuple[str, ...]) -> None:
+    """A sentence for a name that a method does not know."""
+    if how not in names:
+        raise QuestionError(f"There are no bounds {how!r} here; choose one of {', '.join(names)}.")
+
+
+def unbounded(lowered: Lowered) -> Bounds:
+    """Nothing is known of any neuron."""
+    ends = [np.full(len(bias), np.inf) for _, bias in lowered.layers]
+    return Bounds(lower=tuple(-end for end in ends), upper=tuple(ends))
+
+
+def input_interval(lowered: Lowered, person: Person, weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
+    """weight x + bias over the person's domain; exactly one option of each choice."""
     at = lowered.start[:-1][lowered.numeric]
     ends = weight[:, at] * person.lower[lowered.numeric], weight[:, at] * person.upper[lowered.numeric]
     low, high = np.minimum(*ends).sum(axis=1) + bias, np.maximum(*ends).sum(axis=1) + bias
@@ -74,12 +111,83 @@ def next_interval(weight: Floats, bias: Floats, lower: Floats, upper: Floats) ->
 def interval_bounds(lowered: Lowered, person: Person) -> Bounds:
     """Interval arithmetic over the person's domain."""
     lows, highs = [], []
-    low, high = first_interval(lowered, person)
+    low, high = input_interval(lowered, person, *lowered.layers[0])
     for weight, bias in lowered.layers[1:]:
         lows.append(low)
         highs.append(high)
         low, high = next_interval(weight, bias, low, high)
     return Bounds(lower=(*lows, low), upper=(*highs, high))
+
+
+def backward_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
+    """Every neuron by substitution back to the inputs. `person` should be cut to what the budget allows."""
+    from ifonly.mip.program import input_side
+
+    side = input_side(lowered, person, budget)
+    largest = np.ones(lowered.width)
+    largest[lowered.start[:-1][lowered.numeric]] = np.maximum(np.abs(person.lower), np.abs(person.upper))[
+        lowered.numeric
+    ]
+    lows: list[Floats] = []
+    highs: list[Floats] = []
+
+    def most(weight: Floats, bias: Floats) -> Floats:
+        """What weight h + bias is never above, h being what the last layer that is bounded gives."""
+        weight, bias = _substituted(lowered.layers[: len(lows)], lows, highs, weight, bias, largest)
+        within_box = input_interval(lowered, person, weight, bias)[1]
+        if budget is None:
+            return within_box
+        return np.minimum(within_box, _within_budget(side.form, *side.inputs.first_layer(weight, bias)))
+
+    for i, (weight, bias) in enumerate(lowered.layers):
+        low, high = -most(-weight, -bias), most(weight, bias)
+        if i:
+            least, greatest = next_interval(weight, bias, lows[-1], highs[-1])
+            low, high = np.maximum(low, least), np.minimum(high, greatest)
+        crossed = low > high  # only over an empty set
+        low[crossed] = high[crossed] = 0.5 * (low + high)[crossed]
+        lows.append(low)
+        highs.append(high)
+    return Bounds(lower=tuple(lows), upper=tuple(highs))
+
+
+def _substituted(
+    layers: Sequence[tuple[Floats, Floats]],
+    lows: list[Floats],
+    highs: list[Floats],
+    weight: Floats,
+    bias: Floats,
+    largest: Floats,
+) -> tuple[Floats, Floats]:
+    """A function of the inputs (none larger than `largest`) that weight h + bias is never above, h after the layers."""
+    size, work = np.abs(weight), np.abs(bias)
+    for (before, constant), low, high in zip(reversed(layers), reversed(lows), reversed(highs), strict=True):
+        unsure = (low < 0.0) & (high > 0.0)
+        roof = np.where(unsure, high / np.where(unsure, high - low, 1.0), low >= 0.0)
+        floor = np.where(unsure, high > -low, low >= 0.0)
+        up, down = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
+        after = up * roof + down * floor
+        bias = bias - up @ np.where(unsure, roof * low, 0.0) + after @ constant
+        weight = after @ before
+        work = work + size @ (np.abs(low) + np.abs(high) + np.abs(constant))
+        size = size @ np.abs(before)
+    return weight, bias + ROUNDING * (work + size @ largest)
+
+
+def _within_budget(form: Form, matrix: Floats, constant: Floats) -> Floats:
+    """What matrix v + constant, of the first columns, is never above in the box and within the last row (the budget).
+
+    One multiplier: the bound is convex in it, and turns where it is the gain of a column for its share of the budget.
+    """
+    only = replace(form, rows=form.rows[-1:], limit=form.limit[-1:])
+    gains = np.zeros((len(matrix), len(form.cost)))
+    gains[:, : matrix.shape[1]] = matrix
+    paid = only.rows[0] > 0.0
+    prices = np.maximum(gains[:, paid] / only.rows[0, paid], 0.0)
+    most = [
+        -safe_bound(only, -gain, price[:, None]).max(initial=-np.inf) for gain, price in zip(gains, prices, strict=True)
+    ]
+    return np.array(most) + constant + ROUNDING * np.abs(constant)
 
 
 def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
@@ -94,7 +202,7 @@ def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None)
     z = np.zeros((len(matrix), len(form.cost)))
     z[:, : len(side.inputs)] = matrix
     c = constant
-    low, high = first_interval(lowered, person)
+    low, high = input_interval(lowered, person, *lowered.layers[0])
     lows, highs = [], []
     for i in range(len(lowered.layers)):
         low, high = _tightened(form, z, c, low, high, last=i == len(lowered.layers) - 1)
@@ -136,16 +244,16 @@ def _least(highs: Any, form: Form, objective: Floats) -> float:
         multipliers = np.maximum(-np.array(solution.row_dual), 0.0)
         if np.isfinite(multipliers).all():
             best = max(best, safe_bound(form, objective, multipliers))
-    return best
+    return float(best)
 
 
-def safe_bound(form: Form, objective: Floats, multipliers: Floats) -> float:
-    """The bound that the multipliers (>= 0) of the rows prove, rounded outward."""
+def safe_bound(form: Form, objective: Floats, multipliers: Floats) -> Floats:
+    """The bound that the multipliers (>= 0) of the rows prove, rounded outward; one for each line of multipliers."""
     reduced = objective + multipliers @ form.rows
     size = np.maximum(np.abs(form.lower), np.abs(form.upper))
     work = (np.abs(objective) + multipliers @ np.abs(form.rows)) @ size + multipliers @ np.abs(form.limit)
-    bound = np.minimum(reduced * form.lower, reduced * form.upper).sum() - multipliers @ form.limit
-    return float(bound - ROUNDING * work)
+    bound = np.minimum(reduced * form.lower, reduced * form.upper).sum(axis=-1) - multipliers @ form.limit
+    return np.asarray(bound - ROUNDING * work)
 
 
 def _with_relus(form: Form, z: Floats, c: Floats, low: Floats, high: Floats) -> tuple[Form, Floats, Floats]:

@@ -12,7 +12,6 @@ incumbent) proves that the budget holds none. E is the deployed model's rounding
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
@@ -20,18 +19,20 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.mip import backends
-from ifonly.mip.backends.protocol import TIGHTEST, Ending, Floats, Settings
+from ifonly.mip.backends import BackendName
+from ifonly.mip.backends.protocol import TIGHTEST, Ending, Floats
 from ifonly.mip.backends.squares import MOST_ROUNDS, with_tangents
 from ifonly.mip.ball import within_distance
-from ifonly.mip.bounds import Bounds, interval_bounds, linear_bounds
+from ifonly.mip.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
 from ifonly.mip.contradiction import check_bound
+from ifonly.mip.each import Clock, answer_each, distance_of
 from ifonly.mip.inputs import Person, read_point
-from ifonly.mip.nearest import Finding, Interval, Verdict, nearest
-from ifonly.mip.objective import MORE, BackendName, BoundsName, run, surely
+from ifonly.mip.nearest import Finding, Verdict, nearest
+from ifonly.mip.objective import MORE
 from ifonly.mip.program import BUDGET_SLACK, InputSide, Program, formulate_output
 from ifonly.mip.repair import repaired
 from ifonly.problem import Lowered, Norm, Question, lower
-from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances
 
 MOST_KEPT = 30
@@ -58,6 +59,7 @@ class MipInterval:
         return "mip-interval" + ("" if self.backend == "highs" else f"-{self.backend}")
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> IntervalSolver:
+        check_bounds(self.bounds, BOUNDS)
         backends.get(self.backend)
         return IntervalSolver(method=self, lowered=lower(question), tolerances=tolerances)
 
@@ -73,11 +75,6 @@ def farthest(lowered: Lowered, person: Person) -> float:
     return math.sqrt(total) if lowered.norm is Norm.L2 else total
 
 
-def neuron_bounds(lowered: Lowered, person: Person, budget: float, how: BoundsName) -> Bounds:
-    """Bounds over a domain that is cut to the budget already."""
-    return interval_bounds(lowered, person) if how == "interval" else linear_bounds(lowered, person, budget)
-
-
 def cut_to(lowered: Lowered, person: Person, budget: float) -> Person | None:
     """The person with domains cut to the budget; None where some feature has no value left."""
     searched = within_distance(lowered, person, budget)
@@ -85,26 +82,14 @@ def cut_to(lowered: Lowered, person: Person, budget: float) -> Person | None:
     return None if gone.any() or searched.empty(lowered) else searched
 
 
-def distance_of(lowered: Lowered, person: Person, point: Floats) -> float:
-    question = lowered.question
-    return float(question.distance.between(question.schema, person.factual, point))
-
-
 @dataclass(frozen=True, kw_only=True)
 class _Work:
     """What one person's search may spend, has spent and has learnt."""
 
-    limits: Limits
-    begun: float
+    clock: Clock
     nodes: list[int] = field(default_factory=lambda: [0])
     tangents: dict[tuple[int, ...], list[Floats]] = field(default_factory=dict)
     """Features squared -> where tangents were needed. Columns are in units of the budget: the next has use for them."""
-
-    def settings(self) -> Settings:
-        left = self.limits.seconds
-        if left is not None:
-            left = max(left - (time.perf_counter() - self.begun), 1e-3)
-        return Settings(seconds=left, nodes=self.limits.nodes, memory_bytes=self.limits.memory_bytes)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -116,21 +101,11 @@ class IntervalSolver:
     tolerances: Tolerances
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
-        people = self.lowered.domains(points)
-        claims: list[Claim] = []
-        begun = time.perf_counter()
-        for i in range(len(people)):
-            claims.append(self._solve(Person.of(people, i), limits))
-            if listen is not None:
-                listen(Progress(finished=i + 1, people=len(people), seconds=time.perf_counter() - begun))
-        return claims
+        return answer_each(self.lowered, points, limits, listen, self.method.name, self._answer)
 
-    def _solve(self, person: Person, limits: Limits) -> Claim:
-        begun = time.perf_counter()
-        if person.empty(self.lowered):
-            return Claim(point=None, lower=math.inf, method=self.method.name)
-        work = _Work(limits=limits, begun=begun)
-        known = search_distances(
+    def _answer(self, person: Person, clock: Clock) -> Claim:
+        work = _Work(clock=clock)
+        claim = search_distances(
             self.lowered,
             person,
             lambda budget: self._find(person, budget, work),
@@ -139,19 +114,12 @@ class IntervalSolver:
             tolerances=self.tolerances,
             method=self.method.name,
         )
-        return Claim(
-            point=known.point,
-            lower=min(known.proven, known.upper),
-            method=self.method.name,
-            limit=known.limit,
-            nodes=work.nodes[0],
-            seconds=time.perf_counter() - begun,
-        )
+        return replace(claim, nodes=work.nodes[0])
 
     def _find(self, person: Person, budget: float, work: _Work) -> Finding:
         """Algorithm 4: is there a counterfactual within the budget?"""
         lowered = self.lowered
-        if work.limits.seconds is not None and time.perf_counter() - work.begun > work.limits.seconds:
+        if work.clock.out:
             return Finding(verdict=Verdict.STOPPED, limit=Ending.TIME.value)
         searched = cut_to(lowered, person, budget)
         if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
@@ -164,8 +132,8 @@ class IntervalSolver:
         tangents = work.tangents.setdefault(tuple(side.inputs.feature[side.squared].tolist()), [])
         program = _with_tangents(program, side, tangents)
         for _ in range(MOST_ROUNDS):
-            settings = replace(work.settings(), enough=-(float(error.max()) + MORE))
-            outcome = run(program.form, self.method.backend, settings)
+            settings = replace(work.clock.settings(), enough=-(float(error.max()) + MORE))
+            outcome = backends.run(program.form, self.method.backend, settings)
             work.nodes[0] += outcome.nodes
             if outcome.ending is Ending.INFEASIBLE:  # not so: the nearest row is in the budget, and the slack is free
                 return Finding(verdict=Verdict.STOPPED, limit=Ending.TROUBLE.value)
@@ -222,18 +190,20 @@ def search_distances(
     gap: float | None,
     tolerances: Tolerances,
     method: str,
-) -> Interval:
-    """`nearest` for one person, and the check that what it ends with is not a contradiction."""
+) -> Claim:
+    """`nearest` for one person as a claim (its nodes: the budgets asked), once it is seen to contradict nothing."""
     allowed = tolerances.allowed if gap is None else lambda _: gap
     share = 0.5 if gap is None else 1.0  # two ends share what the tolerances allow
 
     def small(upper: float) -> float:
         return max(share * allowed(upper), 4.0 * accepted(lowered) * upper, 1e-15)
 
-    start = person.nearest(lowered)
-    if surely(lowered, start):  # nothing has to change (or only what the constraints force)
-        distance = distance_of(lowered, person, start)
-        return Interval(point=start, upper=distance, floor=distance, proven=distance)
     known = nearest(find, first=first, most=farthest(lowered, person), allowed=small)
     check_bound(lowered.question, person.factual, known.proven, known.upper, method)
-    return known
+    return Claim(
+        point=known.point,
+        lower=min(known.proven, known.upper),
+        method=method,
+        limit=known.limit,
+        nodes=len(known.asked),
+    )

@@ -1,9 +1,13 @@
-"""The big-M programs of one person's question (paper eq. 4), and nothing about any solver.
+"""The programs of one person's question (paper eqs. 3 and 4), and nothing about any solver.
 
 Network: bounds l <= z <= u of every pre-activation over the person's domain; u <= 0 gives h = 0, l >= 0 gives h = z,
 the rest get a binary a and
 
     h >= z,   h >= 0,   h <= z - l (1 - a),   h <= u a
+
+(bounded, eq. 4). Without bounds (eq. 3) every neuron gets one, and rows that count only for one state:
+
+    h >= z,   h >= 0,   a = 1  =>  h <= z,   a = 0  =>  h <= 0
 
 Columns: the person's inputs, a binary for each number that pays for having changed, the level t of linf, the squares
 (only where an l2 distance has a budget), then h and a of the unstable neurons, layer by layer. Stable neurons are
@@ -20,7 +24,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.mip.backends.protocol import Floats, Form
+from ifonly.mip.backends.protocol import Floats, Form, When
 from ifonly.mip.backends.squares import with_squares
 from ifonly.mip.bounds import Bounds
 from ifonly.mip.inputs import Inputs, Person, make_inputs
@@ -118,14 +122,18 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds) -> _Encoded:
     matrix, c = side.inputs.first_layer(*lowered.layers[0])
     z = np.zeros((len(matrix), columns))
     z[:, : len(side.inputs)] = matrix
-    at = before
+    at, when = before, list[When]()
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
         low, high = bounds.lower[i], bounds.upper[i]
         h, a = at + np.arange(count), at + count + np.arange(count)
         room = ROOM * (high - low)[mask]
         upper[h] = high[mask] + 2.0 * room
         integer[a] = True
-        parts.append(_relu_rows(z[mask], c[mask], low[mask] - room, high[mask] + room, h, a))
+        if np.isfinite(room).all():
+            parts.append(_relu_rows(z[mask], c[mask], low[mask] - room, high[mask] + room, h, a))
+        else:
+            parts.append(_above_rows(z[mask], c[mask], h))
+            when += _relu_states(z[mask], c[mask], h, a)
         live = (low >= 0.0)[:, None]
         z, c = np.where(live, z, 0.0), np.where(live[:, 0], c, 0.0)
         z[np.flatnonzero(mask), h] = 1.0
@@ -140,6 +148,7 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds) -> _Encoded:
         lower=lower,
         upper=upper,
         integer=integer,
+        when=tuple(when),
     )
     return _Encoded(form=form, z=z, c=c)
 
@@ -237,12 +246,29 @@ def _relu_rows(
 ) -> tuple[Floats, Floats]:
     """z <= h;  h - z - l a <= -l  (from h <= z - l (1 - a));  h - u a <= 0, where z stands for z v + c."""
     each = np.arange(len(h))
-    above, below, off = z.copy(), -z, np.zeros_like(z)
-    above[each, h] -= 1.0
+    (above, limit), below, off = _above_rows(z, c, h), -z, np.zeros_like(z)
     below[each, h] += 1.0
     below[each, a] -= low
     off[each, h], off[each, a] = 1.0, -high
-    return np.concatenate([above, below, off]), np.concatenate([-c, c - low, np.zeros(len(h))])
+    return np.concatenate([above, below, off]), np.concatenate([limit, c - low, np.zeros(len(h))])
+
+
+def _above_rows(z: Floats, c: Floats, h: NDArray[np.intp]) -> tuple[Floats, Floats]:
+    """z <= h."""
+    above = z.copy()
+    above[np.arange(len(h)), h] -= 1.0
+    return above, -c
+
+
+def _relu_states(z: Floats, c: Floats, h: NDArray[np.intp], a: NDArray[np.intp]) -> list[When]:
+    """a = 1  =>  h <= z;  a = 0  =>  h <= 0."""
+    states = []
+    for row, constant, after, state in zip(-z, c.tolist(), h.tolist(), a.tolist(), strict=True):
+        row[after] = 1.0
+        used = np.flatnonzero(row)
+        states.append(When(binary=state, value=True, columns=used, row=row[used], limit=constant))
+        states.append(When(binary=state, value=False, columns=np.array([after]), row=np.ones(1), limit=0.0))
+    return states
 
 
 def _objective(

@@ -11,19 +11,18 @@ formula is asked again for  margin + E.
 from __future__ import annotations
 
 import math
-import time
 from dataclasses import dataclass
 from typing import Any
 
 from ifonly.mip.backends.protocol import Ending
-from ifonly.mip.bounds import Bounds
+from ifonly.mip.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
+from ifonly.mip.each import Clock, answer_each, distance_of
 from ifonly.mip.inputs import Floats, Person
-from ifonly.mip.interval import cut_to, distance_of, neuron_bounds, search_distances
+from ifonly.mip.interval import cut_to, search_distances
 from ifonly.mip.nearest import Finding, Verdict
-from ifonly.mip.objective import BoundsName
 from ifonly.mip.repair import repaired
 from ifonly.problem import Lowered, Question, lower
-from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.proof import Claim, Limits, Listener
 from ifonly.smt.formula import formula, load_z3
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -41,6 +40,7 @@ class SmtReduced:
     name: str = "smt-reduced"
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
+        check_bounds(self.bounds, BOUNDS)
         load_z3()
         return SmtSolver(method=self, lowered=lower(question), tolerances=tolerances)
 
@@ -66,38 +66,20 @@ class SmtSolver:
     tolerances: Tolerances
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
-        people = self.lowered.domains(points)
-        claims: list[Claim] = []
-        begun = time.perf_counter()
-        for i in range(len(people)):
-            claims.append(self._solve(Person.of(people, i), limits))
-            if listen is not None:
-                listen(Progress(finished=i + 1, people=len(people), seconds=time.perf_counter() - begun))
-        return claims
+        return answer_each(self.lowered, points, limits, listen, self.method.name, self._answer)
 
-    def _solve(self, person: Person, limits: Limits) -> Claim:
-        begun = time.perf_counter()
-        if person.empty(self.lowered):
-            return Claim(point=None, lower=math.inf, method=self.method.name)
-        known = search_distances(
+    def _answer(self, person: Person, clock: Clock) -> Claim:
+        return search_distances(
             self.lowered,
             person,
-            lambda budget: self._find(person, budget, limits, begun),
+            lambda budget: self._find(person, budget, clock),
             first=self.method.first if isinstance(self.method, SmtReduced) else math.inf,
             gap=self.method.gap,
             tolerances=self.tolerances,
             method=self.method.name,
         )
-        return Claim(
-            point=known.point,
-            lower=min(known.proven, known.upper),
-            method=self.method.name,
-            limit=known.limit,
-            nodes=len(known.asked),
-            seconds=time.perf_counter() - begun,
-        )
 
-    def _find(self, person: Person, budget: float, limits: Limits, begun: float) -> Finding:
+    def _find(self, person: Person, budget: float, clock: Clock) -> Finding:
         """Algorithm 3: is there a counterfactual within the budget?"""
         lowered, error = self.lowered, self.lowered.question.error
         searched, bounds = person, None
@@ -109,7 +91,7 @@ class SmtSolver:
             if (bounds.upper[-1] - lowered.need < -error).any():
                 return Finding(verdict=Verdict.NONE)
         for need, nothing in ((lowered.need - error, Verdict.NONE), (lowered.need + error, Verdict.UNDECIDED)):
-            asked = self._ask(searched, budget, need, bounds, limits, begun)
+            asked = self._ask(searched, budget, need, bounds, clock)
             if isinstance(asked, str):
                 return Finding(verdict=Verdict.STOPPED, limit=asked)
             if asked is None:
@@ -120,19 +102,19 @@ class SmtSolver:
         return Finding(verdict=Verdict.UNDECIDED)
 
     def _ask(
-        self, person: Person, budget: float, need: Floats, bounds: Bounds | None, limits: Limits, begun: float
+        self, person: Person, budget: float, need: Floats, bounds: Bounds | None, clock: Clock
     ) -> Floats | str | None:
         """A point; None for unsatisfiable; or why Z3 stopped."""
         z3: Any = load_z3()
         solver = z3.Solver()
         solver.set("threads", 1)
-        if limits.seconds is not None:
-            left = limits.seconds - (time.perf_counter() - begun)
-            if left <= 0.0:
-                return Ending.TIME.value
-            solver.set("timeout", max(int(1000 * left), 1))
-        if limits.memory_bytes is not None:
-            solver.set("max_memory", max(int(limits.memory_bytes / 2**20), 1))
+        if clock.out:
+            return Ending.TIME.value
+        left = clock.settings()
+        if left.seconds is not None:
+            solver.set("timeout", max(int(1000 * left.seconds), 1))
+        if left.memory_bytes is not None:
+            solver.set("max_memory", max(int(left.memory_bytes / 2**20), 1))
         made = formula(self.lowered, person, budget, need, bounds)
         solver.add(*made.assertions)
         said = solver.check()

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from importlib.util import find_spec
+from typing import Literal, TypeAlias
+
+import numpy as np
 
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.mip.backends.gurobi import Gurobi
 from ifonly.mip.backends.highs import Highs
-from ifonly.mip.backends.protocol import Backend
+from ifonly.mip.backends.protocol import TIGHTEST, Backend, Ending, Form, Outcome, Settings
 from ifonly.mip.backends.scip import Scip
+
+BackendName: TypeAlias = Literal["highs", "gurobi", "scip"]
 
 BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (Highs(), Gurobi(), Scip())}
 
@@ -29,3 +35,12 @@ def get(name: str) -> Backend:
     if not available(name):
         raise MissingExtra(backend.module, extra=backend.extra, needed_for=f"The backend '{name}'")
     return backend
+
+
+def run(form: Form, backend: str, settings: Settings) -> Outcome:
+    """Solve; a program without columns is decided here."""
+    if len(form.cost):
+        return get(backend).solve(form, settings)
+    if (form.limit >= -TIGHTEST).all():
+        return Outcome(ending=Ending.SOLVED, values=np.zeros(0), bound=0.0)
+    return Outcome(ending=Ending.INFEASIBLE, values=None, bound=math.inf)

@@ -42,6 +42,9 @@ class Gurobi:
             kinds = np.where(form.integer, "I", "C")
             v = model.addMVar(len(form.cost), form.lower, form.upper, form.cost, kinds)
             model.addMConstr(csr_array(form.rows), v, "<", form.limit)
+            for when in form.when:
+                row = when.row @ v[when.columns.tolist()]
+                model.addGenConstrIndicator(v[when.binary].item(), when.value, row.item(), "<", when.limit)
             quadratic = np.flatnonzero(form.square).tolist()
             if quadratic:
                 diagonal = np.diag(form.square[quadratic])

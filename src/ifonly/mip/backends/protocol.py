@@ -2,7 +2,8 @@
 
     minimise  cost.v + square.(v*v)      subject to  rows v <= limit,  lower <= v <= upper,  some v whole
 
-Every column is bounded. A backend is a small frozen object; its solver's package is imported only when it solves.
+The objective is bounded, because every column in it is. A backend is a small frozen object; its solver's package is
+imported only when it solves.
 """
 
 from __future__ import annotations
@@ -33,10 +34,23 @@ class Form:
     lower: Floats
     upper: Floats
     integer: NDArray[np.bool_]
+    when: tuple[When, ...] = ()
+    """For backends that declare INDICATORS."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class When:
+    """A row that counts only where a binary has this value:  v[binary] = value  =>  row.v[columns] <= limit."""
+
+    binary: int
+    value: bool
+    columns: NDArray[np.intp]
+    row: Floats
+    limit: float
 
 
 class Ending(Enum):
-    """How a solve ended. Every variable is bounded, so "infeasible or unbounded" means infeasible."""
+    """How a solve ended. The objective is bounded, so "infeasible or unbounded" means infeasible."""
 
     SOLVED = ""
     INFEASIBLE = "infeasible"
@@ -76,6 +90,7 @@ class Capability(Enum):
     """What a backend can do by itself; what it cannot is done for it, or not at all."""
 
     SQUARES = "a quadratic objective with whole columns (else: tangents, round by round)"
+    INDICATORS = "rows that count only where a binary has a value (else: refused)"
     ENOUGH = "stops at the first solution that is good enough (else: solves to the end)"
     NODES = "node limit (else: ignored)"
     MEMORY = "memory limit (else: ignored)"

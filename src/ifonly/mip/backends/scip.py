@@ -26,7 +26,9 @@ class Scip:
     name: str = "scip"
     module: str = "pyscipopt"
     extra: str = "scip"
-    capabilities: frozenset[Capability] = frozenset({Capability.ENOUGH, Capability.NODES, Capability.MEMORY})
+    capabilities: frozenset[Capability] = frozenset(
+        {Capability.INDICATORS, Capability.ENOUGH, Capability.NODES, Capability.MEMORY}
+    )
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
 
     def version(self) -> str:
@@ -44,8 +46,9 @@ class Scip:
         model.hideOutput()
         for name, value in {**self.tolerances, **_knobs(settings)}.items():
             model.setParam(name, value)
-        kinds = np.where(form.integer, "I", "C").tolist()
-        ends = zip(kinds, form.lower.tolist(), form.upper.tolist(), form.cost.tolist(), strict=True)
+        kinds = np.where(form.integer, "I", "C")
+        kinds[[when.binary for when in form.when]] = "B"
+        ends = zip(kinds.tolist(), form.lower.tolist(), form.upper.tolist(), form.cost.tolist(), strict=True)
         columns = [model.addVar(vtype=kind, lb=low, ub=high, obj=cost) for kind, low, high, cost in ends]
         for row, limit in zip(form.rows, form.limit.tolist(), strict=True):
             used = np.flatnonzero(row).tolist()
@@ -53,6 +56,10 @@ class Scip:
                 model.addCons(pyscipopt.quicksum(float(row[j]) * columns[j] for j in used) <= limit)
             elif limit < -TIGHTEST:
                 return Outcome(ending=Ending.INFEASIBLE, values=None, bound=math.inf)
+        for when in form.when:
+            terms = zip(when.row.tolist(), when.columns.tolist(), strict=True)
+            total = pyscipopt.quicksum(value * columns[j] for value, j in terms)
+            model.addConsIndicator(total <= when.limit, binvar=columns[when.binary], activeone=when.value)
         model.optimize()
         return _outcome(model, columns)
 

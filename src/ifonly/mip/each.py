@@ -1,0 +1,75 @@
+"""What MIP-OBJ, MIP-EXP, MIP-SAT and SAT share around their solvers: one person after another, each on a clock.
+
+Two people need no solver: one who has no value left for some feature, and one for whom the nearest allowed row is
+favourable already (nothing has to change, or only what the constraints force).
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+
+from ifonly.mip.backends.protocol import Settings
+from ifonly.mip.inputs import Floats, Person
+from ifonly.mip.repair import conditions
+from ifonly.problem import Lowered
+from ifonly.proof import Claim, Limits, Listener, Progress
+
+
+@dataclass(frozen=True, kw_only=True)
+class Clock:
+    """What one person's answer may spend, from now on."""
+
+    limits: Limits
+    begun: float = field(default_factory=time.perf_counter)
+
+    @property
+    def spent(self) -> float:
+        return time.perf_counter() - self.begun
+
+    @property
+    def out(self) -> bool:
+        return self.limits.seconds is not None and self.spent > self.limits.seconds
+
+    def settings(self) -> Settings:
+        """What is left, for the next solve."""
+        left = None if self.limits.seconds is None else max(self.limits.seconds - self.spent, 1e-3)
+        return Settings(seconds=left, nodes=self.limits.nodes, memory_bytes=self.limits.memory_bytes)
+
+
+def answer_each(
+    lowered: Lowered,
+    points: Floats,
+    limits: Limits,
+    listen: Listener | None,
+    method: str,
+    answer: Callable[[Person, Clock], Claim],
+) -> list[Claim]:
+    """`answer` for everyone who needs it, on one thread; its claims get their seconds here."""
+    people = lowered.domains(points)
+    claims: list[Claim] = []
+    whole = Clock(limits=limits)
+    for i in range(len(people)):
+        person, clock = Person.of(people, i), Clock(limits=limits)
+        claim = _without_a_solver(lowered, person, method) or answer(person, clock)
+        claims.append(replace(claim, seconds=clock.spent))
+        if listen is not None:
+            listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))
+    return claims
+
+
+def _without_a_solver(lowered: Lowered, person: Person, method: str) -> Claim | None:
+    if person.empty(lowered):
+        return Claim(point=None, lower=math.inf, method=method)
+    start = person.nearest(lowered)
+    if (conditions(lowered, start[None, :])[0] >= lowered.need + lowered.question.error).all():
+        return Claim(point=start, lower=distance_of(lowered, person, start), method=method)
+    return None
+
+
+def distance_of(lowered: Lowered, person: Person, point: Floats) -> float:
+    """From the person to the point."""
+    question = lowered.question
+    return float(question.distance.between(question.schema, person.factual, point))
