@@ -4,10 +4,13 @@ from ifonly.problem.constraints import Allowed, Constraint, Fixed, OnlyDown, Onl
 from ifonly.problem.distance import Distance, Norm, scales_from_data
 from ifonly.problem.lowering import Lowered, People, lower
 from ifonly.problem.question import Question
+from ifonly.problem.rule import RowRule
+from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.problem.target import ClassTarget, ScoreTarget, Target
 
 __all__ = [
     "Allowed",
+    "AtMostChanges",
     "ClassTarget",
     "Constraint",
     "Distance",
@@ -16,9 +19,11 @@ __all__ = [
     "Norm",
     "OnlyDown",
     "OnlyUp",
+    "OnlyWith",
     "People",
     "Question",
     "Range",
+    "RowRule",
     "ScoreTarget",
     "Target",
     "lower",

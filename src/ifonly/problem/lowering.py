@@ -76,7 +76,7 @@ class Lowered:
         cost = np.zeros((count, self.width))
         for g, feature in enumerate(self.question.schema.features):
             here = slice(int(self.start[g]), int(self.start[g + 1]))
-            mine = [c for c in self.question.constraints if c.feature == feature.name]
+            mine = [c for c in self.question.by_feature if c.feature == feature.name]
             options = len(feature.options) if isinstance(feature, Choice) else 1
             domain = Domains(
                 np.full(count, feature.lower if isinstance(feature, Numeric) else 0.0),

@@ -12,12 +12,11 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.model import Model, rounding_error
-from ifonly.problem.constraints import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Range
+from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance
+from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.target import ClassTarget, ScoreTarget, Target
 from ifonly.schema import Schema
-
-_CONSTRAINTS = (Fixed, OnlyUp, OnlyDown, Range, Allowed)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -31,7 +30,7 @@ class Question:
     model: Model
     target: Target
     distance: Distance = field(default_factory=Distance)
-    constraints: Sequence[Constraint] = ()
+    constraints: Sequence[Constraint | RowRule] = ()
     caution: float = 1.0
 
     def __post_init__(self) -> None:
@@ -43,15 +42,25 @@ class Question:
         self.target.check(self.model)
         self.distance.check(self.schema)
         for constraint in self.constraints:
-            if not isinstance(constraint, _CONSTRAINTS):
+            if not hasattr(constraint, "restrict") and not is_row_rule(constraint):
                 raise QuestionError(
-                    f"{constraint!r} is not a constraint; use {', '.join(c.__name__ for c in _CONSTRAINTS)}."
+                    f"{constraint!r} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range, Allowed or a rule."
                 )
             constraint.check(self.schema)
 
     @property
     def schema(self) -> Schema:
         return self.model.schema
+
+    @cached_property
+    def by_feature(self) -> tuple[Constraint, ...]:
+        """The constraints on one feature each."""
+        return tuple(c for c in self.constraints if not is_row_rule(c))  # type: ignore[misc]
+
+    @cached_property
+    def rules(self) -> tuple[RowRule, ...]:
+        """The constraints on the row as a whole."""
+        return tuple(c for c in self.constraints if is_row_rule(c))
 
     @cached_property
     def conditions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -67,13 +76,17 @@ class Question:
     def more_careful(self, factor: float) -> Question:
         return replace(self, caution=self.caution * factor)
 
-    def allows(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> Constraint | None:
+    def allows(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> Constraint | RowRule | None:
         """The first constraint that the change breaks, or None."""
-        for constraint in self.constraints:
+        for constraint in self.by_feature:
             i = self.schema.index(constraint.feature)
             if not constraint.allows(self.schema.features[i], float(before[i]), float(after[i])):
                 return constraint
-        return None
+        return self.broken_rule(before, after)
+
+    def broken_rule(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> RowRule | None:
+        """The first rule that the change breaks, or None."""
+        return next((rule for rule in self.rules if not rule.allows_row(self.schema, before, after)), None)
 
     def describe(self) -> dict[str, Any]:
         """The question as plain data."""

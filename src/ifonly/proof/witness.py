@@ -49,10 +49,15 @@ def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDAr
     refusals = [""] * len(points)
     for i in np.flatnonzero(~question.schema.admits(points)).tolist():
         refusals[i] = f"the row {points[i].tolist()} is not a row of the schema"
-    for constraint in question.constraints:
+    for constraint in question.by_feature:
         g = question.schema.index(constraint.feature)
         feature = question.schema.features[g]
         for i, (before, after) in enumerate(zip(factuals[:, g].tolist(), points[:, g].tolist(), strict=True)):
             if not refusals[i] and not constraint.allows(feature, before, after):
                 refusals[i] = f"the row breaks the constraint: {constraint.describe()}"
+    if question.rules:
+        for i, (before, after) in enumerate(zip(factuals, points, strict=True)):
+            broken = None if refusals[i] else question.broken_rule(before, after)
+            if broken is not None:
+                refusals[i] = f"the row breaks the rule: {broken.describe()}"
     return refusals

@@ -65,7 +65,7 @@ class Enumeration:
 
     def _values(self, feature: Feature, before: float) -> list[float]:
         """Every value that the feature may take for this person."""
-        mine = [c for c in self.question.constraints if c.feature == feature.name]
+        mine = [c for c in self.question.by_feature if c.feature == feature.name]
         if isinstance(feature, Choice):
             values = [float(i) for i in range(len(feature.options))]
         elif isinstance(feature, Integer):
@@ -126,6 +126,10 @@ class Enumeration:
             looked += len(rows)
             distance = question.distance.between(question.schema, factual, rows)
             close = np.flatnonzero(distance < best_distance)
+            if not len(close):
+                continue
+            if question.rules:
+                close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
             scores = question.model.network.scores(question.schema.encode(rows[close])) @ c.T - d

@@ -1,0 +1,207 @@
+"""Rules as pieces of network: what lets every method read a rule as it reads the model.
+
+A rule between features is a list of *parts*. A part is a small ReLU network over the unrolled columns u of a row (see
+`lowering`) with one output, and the rule holds when every one of its parts is >= 0:
+
+    linear       c + L.u                                     Age - 21 >= 0
+    hinges       c + L.u + sum_j w_j relu(H_j.u + o_j)       distances:  |x - p| = 2 relu(x - p) - (x - p)
+    maximum      max(l_1, ..., l_k)                          one of several inequalities holds
+
+Lowering puts the parts beside the model's own layers, so bounds, splits, programs and formulas need nothing new.
+
+A part that takes only whole values on rows of the schema (`whole`) is >= 0 exactly when it is > -1; it is lowered as
+part + 1/2 >= 0, which no rounding can turn. For others (real numbers) the answer keeps clear of the rule's edge by a
+few roundings, and never crosses it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.schema import Integer, Numeric, Schema
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """The unrolled columns of a schema: one a number, one an option. `start[g]:start[g+1]` are those of feature g."""
+
+    schema: Schema
+
+    @cached_property
+    def start(self) -> NDArray[np.int64]:
+        widths = [1 if isinstance(f, Numeric) else len(f.options) for f in self.schema.features]
+        return np.concatenate(([0], np.cumsum(widths))).astype(np.int64)
+
+    @property
+    def width(self) -> int:
+        return int(self.start[-1])
+
+    def of(self, feature: str) -> slice:
+        g = self.schema.index(feature)
+        return slice(int(self.start[g]), int(self.start[g + 1]))
+
+    @cached_property
+    def ends(self) -> tuple[Floats, Floats]:
+        """The least and the largest value of every column (options: 0 and 1)."""
+        low, high = np.zeros(self.width), np.ones(self.width)
+        for g, feature in enumerate(self.schema.features):
+            if isinstance(feature, Numeric):
+                low[self.start[g]], high[self.start[g]] = feature.lower, feature.upper
+        return low, high
+
+    def least(self, weight: Floats) -> float:
+        """A number below weight.u for every row of the schema."""
+        return -self.largest(-weight)
+
+    def largest(self, weight: Floats) -> float:
+        low, high = self.ends
+        total = 0.0
+        for g, feature in enumerate(self.schema.features):
+            here = slice(int(self.start[g]), int(self.start[g + 1]))
+            mine = weight[here]
+            total += float(max(mine * low[here], mine * high[here])[0] if isinstance(feature, Numeric) else mine.max())
+        return total
+
+    def whole(self, weight: Floats, constant: float) -> bool:
+        """Does constant + weight.u take only whole values on rows of the schema?"""
+        if not (weight == np.round(weight))[self._options].all():
+            return False
+        total = constant
+        for g, feature in enumerate(self.schema.features):
+            if not isinstance(feature, Numeric) or weight[self.start[g]] == 0.0:
+                continue
+            own = weight[self.start[g]]
+            if not isinstance(feature, Integer) or not float(own * feature.step).is_integer():
+                return False
+            total += own * feature.lower
+        return float(total).is_integer()
+
+    @cached_property
+    def _options(self) -> NDArray[np.bool_]:
+        return np.repeat([not isinstance(f, Numeric) for f in self.schema.features], np.diff(self.start))
+
+
+@dataclass(frozen=True)
+class Part:
+    """A ReLU network with one output, weights and biases layer by layer, the first over unrolled columns."""
+
+    layers: tuple[tuple[Floats, Floats], ...]
+    whole: bool = False
+
+    def value(self, unrolled: Floats) -> Floats:
+        """The output for many rows."""
+        h = unrolled
+        for weight, bias in self.layers[:-1]:
+            h = np.maximum(h @ weight.T + bias, 0.0)
+        weight, bias = self.layers[-1]
+        return np.asarray((h @ weight.T + bias)[:, 0])
+
+
+@dataclass(frozen=True)
+class Literal:
+    """The inequality  constant + weight.u >= 0."""
+
+    weight: Floats
+    constant: float
+
+
+def literal(columns: Columns, numbers: Mapping[str, float], options: Mapping[str, Floats], constant: float) -> Literal:
+    """A literal by feature names: a coefficient for each number, a value for each option."""
+    weight = np.zeros(columns.width)
+    for name, coefficient in numbers.items():
+        weight[columns.of(name)] += coefficient
+    for name, values in options.items():
+        weight[columns.of(name)] += values
+    return Literal(weight, constant)
+
+
+def linear_part(columns: Columns, one: Literal) -> Part:
+    whole = columns.whole(one.weight, one.constant)
+    return Part(((one.weight[None, :], np.array([one.constant])),), whole)
+
+
+def hinge_part(columns: Columns, one: Literal, weights: Floats, hinges: Sequence[Literal], *, whole: bool) -> Part:
+    """constant + weight.u + sum_j weights[j] relu(hinge_j) >= 0.  The linear term passes as an always active ReLU."""
+    shift = max(0.0, -columns.least(one.weight)) + 1.0
+    first = np.vstack([one.weight[None, :], *(hinge.weight[None, :] for hinge in hinges)])
+    bias = np.array([shift, *(hinge.constant for hinge in hinges)])
+    last = np.concatenate([[1.0], weights])[None, :]
+    return Part(((first, bias), (last, np.array([one.constant - shift]))), whole)
+
+
+def clause_part(columns: Columns, literals: Sequence[Literal]) -> Part:
+    """At least one of the literals holds.
+
+    Literals that only look at options take the values 0 and 1 less one: any number of them are added to another
+    literal, times what that one can fall short by. The rest is a maximum, by pairs: max(a, b) = b + relu(a - b).
+    """
+    switches, others = [], []
+    for one in literals:
+        (switches if _is_switch(columns, one) else others).append(one)
+    if not others:
+        weight = np.sum([one.weight for one in switches], axis=0)
+        return linear_part(columns, Literal(weight, float(len(switches) - 1 + sum(s.constant for s in switches))))
+    whole = all(columns.whole(one.weight, one.constant) for one in others)
+    if switches:
+        others = [_or_switches(columns, one, switches) for one in others[:1]] + others[1:]
+        whole = whole and all(columns.whole(one.weight, one.constant) for one in others)
+    if len(others) == 1:
+        return linear_part(columns, others[0])
+    return _maximum(columns, others, whole)
+
+
+def _is_switch(columns: Columns, one: Literal) -> bool:
+    """Is it 0 or -1 on every row, by options alone?"""
+    if one.weight[~columns._options].any():
+        return False
+    values = np.unique(one.weight)
+    return bool(np.isin(values, (0.0, 1.0)).all() and one.constant == -1.0 and columns.largest(one.weight) <= 1.0)
+
+
+def _or_switches(columns: Columns, one: Literal, switches: Sequence[Literal]) -> Literal:
+    short = max(0.0, -(columns.least(one.weight) + one.constant))
+    short = float(np.ceil(short))
+    weight = one.weight + short * np.sum([s.weight for s in switches], axis=0)
+    return Literal(weight, one.constant + short * (len(switches) + sum(s.constant for s in switches)))
+
+
+def _maximum(columns: Columns, literals: Sequence[Literal], whole: bool) -> Part:
+    """A tree of pairs. Every value on the way is a row over the last layer's ReLUs plus a constant."""
+    shifts = [max(0.0, -(columns.least(one.weight) + one.constant)) + 1.0 for one in literals]
+    layers: list[tuple[Floats, Floats]] = []
+    rows = np.array([one.weight for one in literals])
+    constants = np.array([one.constant for one in literals])
+    while len(rows) > 1:
+        weight, bias, nxt, rest, later = [], [], [], [], []
+        for i in range(0, len(rows), 2):
+            if i + 1 < len(rows):
+                a, b = i, i + 1
+                weight += [rows[b], rows[a] - rows[b]]
+                bias += [constants[b] + shifts[b], constants[a] - constants[b]]
+                nxt.append((len(weight) - 2, len(weight) - 1))
+                rest.append(-shifts[b])
+                later.append(max(shifts[a], shifts[b]))
+            else:
+                weight.append(rows[i])
+                bias.append(constants[i] + shifts[i])
+                nxt.append((len(weight) - 1,))
+                rest.append(-shifts[i])
+                later.append(shifts[i])
+        layers.append((np.array(weight), np.array(bias)))
+        rows = np.zeros((len(nxt), len(weight)))
+        for k, members in enumerate(nxt):
+            rows[k, list(members)] = 1.0
+        constants, shifts = np.array(rest), later
+    layers.append((rows, constants))
+    return Part(tuple(layers), whole)

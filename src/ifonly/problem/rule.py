@@ -1,0 +1,28 @@
+"""What a constraint on the row as a whole must say of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Protocol, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.problem.parts import Columns, Part
+from ifonly.schema import Schema
+
+
+class RowRule(Protocol):
+    """Said twice, like every constraint: `allows_row` judges one finished row, `parts` is what the methods search."""
+
+    def check(self, schema: Schema) -> None: ...
+
+    def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool: ...
+
+    def parts(self, columns: Columns) -> Sequence[Part]: ...
+
+    def describe(self) -> str: ...
+
+
+def is_row_rule(constraint: Any) -> TypeGuard[RowRule]:
+    return hasattr(constraint, "allows_row") and hasattr(constraint, "parts")

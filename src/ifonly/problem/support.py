@@ -1,0 +1,71 @@
+"""Rules about which features change, not about their values: how many at most, and which only together.
+
+They speak of the person's own row, so they are no linear inequality: every method has its own way with them (the
+search splits on whether a feature changes, the programs have an indicator for it).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import QuestionError
+from ifonly.problem.parts import Columns, Part
+from ifonly.schema import Real, Schema
+from ifonly.schema.features import plain
+
+
+@dataclass(frozen=True, slots=True)
+class AtMostChanges:
+    """At most this many features differ from the person's own."""
+
+    most: int
+
+    def __post_init__(self) -> None:
+        most = plain(self.most)
+        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
+            raise QuestionError(f"The number of changes must be a whole number >= 0; it is {self.most!r}.")
+        object.__setattr__(self, "most", most)
+
+    def check(self, schema: Schema) -> None:
+        """Any number makes sense for any schema."""
+
+    def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+        return int((before != after).sum()) <= self.most
+
+    def parts(self, columns: Columns) -> Sequence[Part]:
+        return ()
+
+    def describe(self) -> str:
+        return f"at most {self.most} change{'' if self.most == 1 else 's'}"
+
+
+@dataclass(frozen=True, slots=True)
+class OnlyWith:
+    """The feature may change only together with another one, its partner."""
+
+    feature: str
+    partner: str
+
+    def check(self, schema: Schema) -> None:
+        schema.index(self.feature)
+        if self.feature == self.partner:
+            raise QuestionError(f"'{self.feature}' always changes together with itself; name another feature.")
+        if isinstance(schema[self.partner], Real):
+            raise QuestionError(
+                f"'{self.partner}' is a real number, which can change by next to nothing, so '{self.feature}' "
+                f"changing only with it has no nearest row; make '{self.partner}' an integer with steps."
+            )
+
+    def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
+        g, partner = schema.index(self.feature), schema.index(self.partner)
+        return bool(before[g] == after[g] or before[partner] != after[partner])
+
+    def parts(self, columns: Columns) -> Sequence[Part]:
+        return ()
+
+    def describe(self) -> str:
+        return f"{self.feature} changes only with {self.partner}"
