@@ -5,17 +5,20 @@ from __future__ import annotations
 import csv
 import json
 import math
+import tempfile
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
-from ifonly import Explainer, Limits, search
+from ifonly import ClassTarget, Enumerate, Explainer, Limits, Network, search
 from ifonly.cli import codes
 from ifonly.cli.shipped import network
+from ifonly.model import network_model
 from ifonly.proof import Claim
 from ifonly.proof.answer import COLUMNS
+from ifonly.schema.io import schema_from_json
 
 
 class Pretender:
@@ -43,6 +46,11 @@ def none_exists(point: Any) -> Claim:
 
 def gives_up(point: Any) -> Claim:
     return Claim(point=None, lower=0.0, method="pretender", limit="time limit")
+
+
+@pytest.fixture(autouse=True)
+def _contradictions_are_saved_here(tmp_path, monkeypatch):
+    monkeypatch.setattr(tempfile, "tempdir", str(tmp_path))
 
 
 def document(result: Any) -> Any:
@@ -260,6 +268,27 @@ def test_a_contradiction_gives_exit_code_four(run, compas, monkeypatch):
     assert result.stderr.startswith("error: Row 0: method 'pretender' claims that none exists, but method 'enumerate'")
     as_json = document(run(*compas.words(), "--method", "search,enumerate", "--json"))
     assert as_json["contradictions"][0]["lower_bound"] is None
+
+
+def test_a_contradiction_is_saved_with_everything_that_reproduces_it(run, compas, monkeypatch, tmp_path):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists))
+    result = run(*compas.words(), "--method", "search,enumerate", "--distance", "l2", "--margin", "0.05")
+    assert result.exit_code == codes.CONTRADICTION
+    files = sorted(tmp_path.glob("ifonly-contradiction-*.json"))
+    assert len(files) == 3 and all(str(path) in result.stderr for path in files)
+    for kept in (json.loads(path.read_text()) for path in files):
+        assert kept["said"]["bound_by"] == "pretender" and kept["said"]["found_by"] == "enumerate"
+        schema = schema_from_json(kept["schema"])
+        network = Network.of([(np.array(weight), np.array(bias)) for weight, bias in kept["layers"]])
+        model = network_model(network, schema, classes=tuple(kept["classes"]))
+        wanted = kept["question"]["target"]
+        again = Explainer(model).explain(
+            schema.row(np.array(kept["factual"])),
+            target=ClassTarget(wanted["class"], wanted["margin"]),
+            distance="l2",
+            method=Enumerate(),
+        )
+        assert again.upper == pytest.approx(kept["said"]["distance"], abs=1e-12)
 
 
 def test_a_bound_beyond_a_found_row_is_a_contradiction(run, compas, monkeypatch):

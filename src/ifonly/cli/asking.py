@@ -35,11 +35,15 @@ class Asked:
 
     def check(self, model: Model) -> None:
         """Complain about the question before any row is asked about."""
+        if self.target is not None or model.classes:
+            self.question(model)
+
+    def question(self, model: Model, decided: int = 1) -> Question:
+        """What is asked about a row that is decided so; an open target is the other of two classes."""
         target = self.target
-        if target is None and model.classes:
-            target = ClassTarget(model.classes[0], MARGIN if self.margin is None else self.margin)
-        if target is not None:
-            Question(model=model, target=target, distance=self.distance, constraints=self.constraints)
+        if target is None:
+            target = ClassTarget(model.classes[1 - decided], MARGIN if self.margin is None else self.margin)
+        return Question(model=model, target=target, distance=self.distance, constraints=self.constraints)
 
 
 @dataclass(slots=True)

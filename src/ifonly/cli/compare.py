@@ -1,7 +1,7 @@
 """Several methods, one question: their proven bounds must not exclude each other's answers.
 
 Method a proves that nothing is nearer than lower_a (infinity: that none exists); method b shows a row at upper_b. They
-contradict each other when  lower_a - upper_b  is more than the gap that counts as proven.
+contradict each other when  lower_a - upper_b  is more than the gap that counts as proven. The problem is then saved.
 """
 
 from __future__ import annotations
@@ -10,6 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ifonly.cli.asking import Asked
+from ifonly.explain import Explainer
+from ifonly.mip.contradiction import saved
 from ifonly.proof import Answer, Answers, Failed
 from ifonly.report import Page, Paragraph, Sheet
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -38,6 +41,14 @@ def describe(contradiction: Mapping[str, Any]) -> str:
         f"Row {contradiction['row']}: method '{contradiction['bound_by']}' {claim}, but method "
         f"'{contradiction['found_by']}' found one at {contradiction['distance']:.9g}."
     )
+
+
+def reproducible(contradiction: Mapping[str, Any], explainer: Explainer, asked: Asked, row: Mapping[str, Any]) -> str:
+    """The sentence, and where the problem was saved."""
+    model = explainer.model
+    point = model.schema.read(row)
+    question = asked.question(model, int(model.decide(model.scores(point[None, :]))[0]))
+    return f"{describe(contradiction)} {saved(question, point, **contradiction)}"
 
 
 def comparison_page(told: Mapping[str, Answers]) -> Page:

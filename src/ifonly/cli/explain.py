@@ -11,11 +11,12 @@ from ifonly.cli.console import json_option, load_search, note, show, show_json
 from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ifonly.cli.asking import Told
+    from ifonly.cli.asking import Asked, Told
     from ifonly.cli.source import Source
+    from ifonly.explain import Explainer
     from ifonly.proof import Method
 
 EPILOG = f"""\b
@@ -33,30 +34,31 @@ Examples:
 @json_option
 def explain(output: str | None, as_json: bool, **options: Any) -> int:
     """The nearest counterfactual of each row, with its proof."""
+    from ifonly.cli.compare import reproducible
     from ifonly.cli.question import read_methods
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import check_output
 
     path = None if output is None else check_output(output)
     methods = read_methods(options["methods"])
-    told = _tell(read_source(options), methods, options)
+    source = read_source(options)
+    asking = _asking(source, options)
+    told = _tell(source, methods, asking)
     if path is not None:
         _write(path, told)
     if as_json:
         show_json(_document(told))
     else:
         _show(told, path)
-    return _code(told, path)
+    return _code(told, path, lambda entry: reproducible(entry, *asking, source.rows[entry["row"]]))
 
 
-def _tell(source: Source, methods: Sequence[Method | None], options: dict[str, Any]) -> dict[str, Told]:
-    """Each method's answers, in turn; the last one may have been stopped."""
-    from ifonly.cli.asking import Asked, ask
+def _asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Asked]:
+    """Whom to ask, and what."""
+    from ifonly.cli.asking import Asked
     from ifonly.cli.question import read_constraints, read_distance, read_target
-    from ifonly.errors import IfonlyError
     from ifonly.explain import Explainer
     from ifonly.proof import Limits
-    from ifonly.report import progress
 
     explainer = Explainer(source.model, threads=options["threads"])
     asked = Asked(
@@ -67,12 +69,21 @@ def _tell(source: Source, methods: Sequence[Method | None], options: dict[str, A
         limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
     )
     asked.check(explainer.model)
+    return explainer, asked
+
+
+def _tell(source: Source, methods: Sequence[Method | None], asking: tuple[Explainer, Asked]) -> dict[str, Told]:
+    """Each method's answers, in turn; the last one may have been stopped."""
+    from ifonly.cli.asking import ask
+    from ifonly.errors import IfonlyError
+    from ifonly.report import progress
+
     told: dict[str, Told] = {}
     for method in methods:
         if method is None or method.name == "search":
             load_search()
         with progress(len(source.rows)) as bar:
-            one = ask(explainer, source.rows, asked, method, bar)
+            one = ask(asking[0], source.rows, asking[1], method, bar)
         if isinstance(one.stopped, IfonlyError) and not any(answer.method for answer in one.answers):
             raise one.stopped
         named = (answer.method for answer in one.answers if answer.method)
@@ -118,8 +129,8 @@ def _show(told: dict[str, Told], path: Path | None) -> None:
             show((*(answers_page(answers) if path is None else ()), *summary_page(answers)))
 
 
-def _code(told: dict[str, Told], path: Path | None) -> int:
-    from ifonly.cli.compare import contradictions, describe
+def _code(told: dict[str, Told], path: Path | None, sentence: Callable[[dict[str, Any]], str]) -> int:
+    from ifonly.cli.compare import contradictions
     from ifonly.errors import Contradiction, IfonlyError
 
     where = "" if path is None else f" and written to {path}"
@@ -132,7 +143,7 @@ def _code(told: dict[str, Told], path: Path | None) -> int:
         if one.stopped is not None:
             return codes.INTERRUPTED
     if wrong := contradictions({name: one.answers for name, one in told.items()}):
-        raise Contradiction(" ".join(map(describe, wrong[:3])) + (f" (and {len(wrong) - 3} more)" if wrong[3:] else ""))
+        raise Contradiction(" ".join(map(sentence, wrong[:3])) + (f" (and {len(wrong) - 3} more)" if wrong[3:] else ""))
     if path is not None:
         note(f"Written to {path}.")
     return codes.of_answers([answer for one in told.values() for answer in one.answers])

@@ -26,20 +26,26 @@ def reproducer(question: Question, factual: NDArray[np.float64], said: dict[str,
         "said": said,
         "factual": factual.tolist(),
         "question": question.describe(),
+        "classes": list(question.model.classes),
         "schema": schema_to_json(question.schema),
         "layers": [[layer.weight.tolist(), layer.bias.tolist()] for layer in question.model.network.layers],
     }
 
 
-def contradiction(question: Question, factual: NDArray[np.float64], sentence: str, **said: Any) -> Contradiction:
-    """The error, ready to be raised; the problem is saved in the folder for temporary files."""
-    text = json.dumps(reproducer(question, factual, said), indent=1)
+def saved(question: Question, factual: NDArray[np.float64], **said: Any) -> str:
+    """Save the problem in the folder for temporary files; a sentence that says where."""
+    text = json.dumps(reproducer(question, factual, said), indent=1, default=str)
     path = Path(tempfile.gettempdir()) / f"ifonly-contradiction-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     try:
         path.write_text(text)
     except OSError as error:
-        return Contradiction(f"{sentence} (The problem could not be saved: {error}.)")
-    return Contradiction(f"{sentence} The problem is saved as {path}.")
+        return f"(The problem could not be saved: {error}.)"
+    return f"The problem is saved as {path}."
+
+
+def contradiction(question: Question, factual: NDArray[np.float64], sentence: str, **said: Any) -> Contradiction:
+    """The error, ready to be raised, with the problem saved."""
+    return Contradiction(f"{sentence} {saved(question, factual, **said)}")
 
 
 def check_bound(question: Question, factual: NDArray[np.float64], lower: float, upper: float, method: str) -> None:
