@@ -65,7 +65,9 @@ def test_rows_that_count_only_in_one_state(name, state):
     outcome = backends.get(name).solve(form, Settings())
     assert outcome.values[[0, 2]] == pytest.approx([float(state), 0.5], abs=1e-8)
     freed = backends.get(name).solve(replace(form, cost=np.array([0.0, 0.0, -1.0])), Settings())
-    assert freed.values[2] == pytest.approx(2.0, abs=1e-8) and freed.values[0] == pytest.approx(float(not state), abs=1e-8)
+    assert freed.values[2] == pytest.approx(2.0, abs=1e-8) and freed.values[0] == pytest.approx(
+        float(not state), abs=1e-8
+    )
 
 
 @EACH
@@ -136,3 +138,24 @@ def test_the_methods_import_no_solver():
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
     assert MipObjective().name == "mip-objective" and MipObjective(backend="scip").name == "mip-objective-scip"
+
+
+@EACH
+def test_squares_of_many_columns_need_few_rounds(name):
+    """The nearest point of a plane, a binary in the way: by tangents at solutions alone 60 rounds did not end it."""
+    rng = np.random.default_rng(3)
+    normal = rng.uniform(0.5, 1.0, 6)
+    form = Form(
+        cost=np.append(np.zeros(6), 0.01),
+        square=np.append(np.full(6, 0.5), 0.0),
+        rows=-np.append(normal, 0.3)[None, :],
+        limit=np.array([-1.0]),
+        lower=np.append(-np.ones(6), 0.0),
+        upper=np.ones(7),
+        integer=np.arange(7) == 6,
+    )
+    outcome = backends.get(name).solve(form, Settings())
+    values = [0.5 * (1.0 - 0.3 * on) ** 2 / (normal @ normal) + 0.01 * on for on in (0.0, 1.0)]
+    assert outcome.ending is Ending.SOLVED
+    assert outcome.bound == pytest.approx(min(values), abs=1e-8) and outcome.bound <= min(values) + 1e-10
+    assert form.square @ outcome.values**2 + form.cost @ outcome.values == pytest.approx(min(values), abs=1e-7)

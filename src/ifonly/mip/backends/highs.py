@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -17,6 +17,9 @@ TOLERANCES = {
     "primal_feasibility_tolerance": TIGHTEST,
     "dual_feasibility_tolerance": TIGHTEST,
 }
+
+QUADRATIC_SECONDS = 1.0
+"""A quadratic program is only a help: one that takes longer is given up."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,6 +82,39 @@ def loaded(form: Form) -> Any:
         form.integer.astype(np.int32),
     )
     return highs
+
+
+def with_whole_columns_fixed(form: Form, values: Floats) -> Floats | None:
+    """The optimum, squares and all, where the whole columns have these values; None when HiGHS does not find it.
+
+    Only a good place for tangents: nothing rests on it.
+    """
+    import highspy
+
+    whole = np.round(values)
+    fixed = replace(
+        form,
+        lower=np.where(form.integer, whole, form.lower),
+        upper=np.where(form.integer, whole, form.upper),
+        integer=np.zeros(len(values), dtype=bool),
+    )
+    highs, squared = loaded(fixed), np.flatnonzero(form.square)
+    for name, value in {**TOLERANCES, "time_limit": QUADRATIC_SECONDS}.items():
+        highs.setOptionValue(name, value)
+    start = np.searchsorted(squared, np.arange(len(values) + 1)).astype(np.int32)
+    highs.passHessian(
+        len(values),
+        len(squared),
+        int(highspy.HessianFormat.kTriangular),
+        start,
+        squared.astype(np.int32),
+        2.0 * form.square[squared],
+    )
+    highs.run()
+    if highs.getModelStatus() != highspy.HighsModelStatus.kOptimal:
+        return None
+    found = np.array(highs.getSolution().col_value)
+    return found if np.isfinite(found).all() else None
 
 
 def compressed(rows: Floats) -> tuple[NDArray[np.int32], NDArray[np.int32], Floats]:

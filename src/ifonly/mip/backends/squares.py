@@ -1,7 +1,9 @@
 """Squares for solvers that have none: outer approximation, exact to the gap.
 
 Each squared column v gets a column s >= v^2, given by tangents  s >= 2 a v - a^2.  Every round's optimum is a lower
-bound; tangents are added where its solution lies below the parabola, until it no longer does.
+bound; tangents are added where its solution lies below the parabola, until it no longer does. They are also added at
+the optimum of the quadratic program that is left when the whole columns keep the solution's values: with those, a round
+that comes back to the same values is the last (Duran and Grossmann), where tangents at the solutions alone creep up.
 """
 
 from __future__ import annotations
@@ -55,11 +57,13 @@ def with_tangents(form: Form, at: Indices, square: Indices, a: Floats) -> Form:
 
 def outer_approximation(form: Form, settings: Settings, solve: Callable[[Form, Settings], Outcome]) -> Outcome:
     """Solve a form with squares by a solver of forms without; one without is passed on."""
+    from ifonly.mip.backends.highs import with_whole_columns_fixed
+
     squared = np.flatnonzero(form.square)
     if not len(squared):
         return solve(form, settings)
     begun, nodes, columns = time.perf_counter(), 0, len(form.cost)
-    linear = with_squares(form, squared)
+    linear, squares = with_squares(form, squared), columns + np.arange(len(squared))
     bound, best, best_value, drawn = -math.inf, None, math.inf, math.inf
     for _ in range(MOST_ROUNDS):
         left = settings
@@ -67,13 +71,17 @@ def outer_approximation(form: Form, settings: Settings, solve: Callable[[Form, S
             left = replace(settings, seconds=max(settings.seconds - (time.perf_counter() - begun), 1e-3))
         outcome = solve(linear, left)
         nodes += outcome.nodes
+        if outcome.values is None and best is None:
+            return replace(outcome, nodes=nodes)
+        if outcome.values is None:  # "infeasible" after a solution is not so
+            ending = Ending.TROUBLE if outcome.ending is Ending.INFEASIBLE else outcome.ending
+            return Outcome(ending=ending, values=best, bound=bound, nodes=nodes)
         bound = max(bound, outcome.bound)
-        if outcome.values is None:
-            return replace(outcome, bound=bound, nodes=nodes)
         v, s = outcome.values[:columns], outcome.values[columns:]
-        value = float(form.cost @ v + form.square @ v**2)
-        if value < best_value:
-            best, best_value = v, value
+        fixed = with_whole_columns_fixed(form, v)
+        for point in (v, fixed):
+            if point is not None and (value := float(form.cost @ point + form.square @ point**2)) < best_value:
+                best, best_value = point, value
         short = form.square[squared] * (v[squared] ** 2 - s)
         if outcome.ending is not Ending.SOLVED or short.sum() <= SQUARES_GAP or best_value - bound <= SQUARES_GAP:
             return replace(outcome, values=best, bound=min(bound, best_value), nodes=nodes)
@@ -82,7 +90,9 @@ def outer_approximation(form: Form, settings: Settings, solve: Callable[[Form, S
             reach = np.sqrt(best_value / form.square[squared])
             for share in np.linspace(-1.0, 1.0, FIRST_TANGENTS):
                 at = np.clip(share * reach, form.lower[squared], form.upper[squared])
-                linear = with_tangents(linear, squared, columns + np.arange(len(squared)), at)
+                linear = with_tangents(linear, squared, squares, at)
+        if fixed is not None:
+            linear = with_tangents(linear, squared, squares, fixed[squared])
         below = np.flatnonzero(short > 0.0)
-        linear = with_tangents(linear, squared[below], columns + below, v[squared[below]])
+        linear = with_tangents(linear, squared[below], squares[below], v[squared[below]])
     return Outcome(ending=Ending.TROUBLE, values=best, bound=bound, nodes=nodes)
