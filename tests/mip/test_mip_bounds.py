@@ -1,8 +1,11 @@
 """Bounds hold every sampled row of box and budget, for every bound method; one point gives the forward pass."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
-from small import SCHEMA, person, question
+from inside import outside, rows_within
+from small import person, question
 
 from cases import load
 from ifonly import ClassTarget, Distance
@@ -15,27 +18,6 @@ from ifonly.problem import Question, lower
 NORMS = ["l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}]
 
 
-def assert_inside(lowered, bounds, points):
-    h = lowered.unrolled(points)
-    for i, (weight, bias) in enumerate(lowered.layers):
-        z = h @ weight.T + bias
-        slack = 1e-10 * (1.0 + np.abs(z))
-        assert (z >= bounds.lower[i] - slack).all() and (z <= bounds.upper[i] + slack).all()
-        h = np.maximum(z, 0.0)
-
-
-def near(lowered, someone, budget, schema, rng, count):
-    """Rows of the domain within the budget: samples, most features put back to the factual's."""
-    points = schema.sample(count, rng)
-    stay = rng.random(points.shape) < rng.random((count, 1))
-    points = np.where(stay, someone.factual, points)
-    numbers = lowered.numeric & (lowered.step == 0.0)
-    pull = rng.random((count, 1)) ** 3
-    points = np.where(numbers, someone.factual + pull * (points - someone.factual), points)
-    distance = lowered.question.distance.between(schema, someone.factual, points)
-    return points[distance <= budget]
-
-
 @pytest.mark.parametrize("norm", NORMS, ids=str)
 @pytest.mark.parametrize("share", [0.01, 0.2, 1.0])
 def test_bounds_hold_every_sampled_row_of_the_budget(norm, share):
@@ -43,10 +25,21 @@ def test_bounds_hold_every_sampled_row_of_the_budget(norm, share):
     someone = person(lowered)
     budget = share * farthest(lowered, someone)
     cut = cut_to(lowered, someone, budget)
-    points = near(lowered, someone, budget, SCHEMA, np.random.default_rng(7), 20_000)
-    assert len(points) > 100
+    points = rows_within(lowered, someone, cut, budget, 2_000, np.random.default_rng(7))
+    assert len(points) == 2_000
     for how in BOUNDS:
-        assert_inside(lowered, neuron_bounds(lowered, cut, budget, how), points)
+        bounds = neuron_bounds(lowered, cut, budget, how)
+        assert outside(lowered, bounds, points) == 0
+
+
+def test_bounds_that_do_not_hold_are_noticed():
+    lowered = lower(question())
+    someone = person(lowered)
+    points = rows_within(lowered, someone, someone, 1.0, 1_000, np.random.default_rng(7))
+    for how in BOUNDS:
+        bounds = neuron_bounds(lowered, someone, None, how)
+        middle = tuple(0.5 * (low + up) for low, up in zip(bounds.lower, bounds.upper, strict=True))
+        assert outside(lowered, replace(bounds, upper=middle), points) > 0
 
 
 @pytest.mark.parametrize("dataset", ["compas", "credit", "adult"])
@@ -56,10 +49,11 @@ def test_ten_thousand_rows_of_each_network_and_the_order_of_the_bounds(dataset):
     someone = Person.of(lowered.domains(points[:1]), 0)
     budget = 0.1
     cut = cut_to(lowered, someone, budget)
-    rows = near(lowered, someone, budget, model.schema, np.random.default_rng(1), 10_000)
+    rows = rows_within(lowered, someone, cut, budget, 10_000, np.random.default_rng(1))
+    assert len(rows) == 10_000
     every = [neuron_bounds(lowered, cut, budget, how) for how in ("linear", "backward", "interval")]
     for bounds in every:
-        assert_inside(lowered, bounds, rows)
+        assert outside(lowered, bounds, rows) == 0
     widths = [float((bounds.upper[-1] - bounds.lower[-1]).sum()) for bounds in every]
     assert widths[0] < widths[1] < widths[2]
     assert every[0].unstable_count <= every[1].unstable_count <= every[2].unstable_count

@@ -30,7 +30,9 @@ LIMITS = Limits(seconds=10.0)
 """A search that does not end is a disagreement, not a hung test."""
 
 
-def answers(question: Question, points: NDArray[np.float64], method: Method) -> Sequence[Answer]:
+def answers(
+    question: Question, points: NDArray[np.float64], method: Method, limits: Limits = LIMITS
+) -> Sequence[Answer]:
     """Through the front door, with the witness check and everything."""
     return Explainer(question.model).explain_many(
         [question.schema.row(point) for point in points],
@@ -38,7 +40,7 @@ def answers(question: Question, points: NDArray[np.float64], method: Method) -> 
         distance=question.distance,
         constraints=question.constraints,
         method=method,
-        limits=LIMITS,
+        limits=limits,
     )
 
 

@@ -22,7 +22,7 @@ STOPS = 64
 
 def known_row(lowered: Lowered, person: Person, need: Floats) -> Floats | None:
     """A favourable row that is not far, or None. Deterministic."""
-    points = _samples(lowered, person)
+    points = samples(lowered, person, SAMPLES, np.random.default_rng(0))
     good = points[(conditions(lowered, points) >= need).all(axis=1)]
     if not len(good):
         return None
@@ -32,22 +32,21 @@ def known_row(lowered: Lowered, person: Person, need: Floats) -> Floats | None:
     return np.asarray(better[between(schema, person.factual, better).argmin()])
 
 
-def _samples(lowered: Lowered, person: Person) -> Floats:
+def samples(lowered: Lowered, person: Person, count: int, rng: np.random.Generator) -> Floats:
     """Rows that keep most of the factual's values (where those are allowed) and draw the others uniformly."""
-    rng = np.random.default_rng(0)
-    points = np.empty((SAMPLES, lowered.features))
+    points = np.empty((count, lowered.features))
     for g in range(lowered.features):
         at, end = int(lowered.start[g]), int(lowered.start[g + 1])
-        stays = rng.random(SAMPLES) < np.linspace(0.1, 0.9, SAMPLES)
+        stays = rng.random(count) < np.linspace(0.1, 0.9, count)
         if lowered.numeric[g]:
             low, high, step = person.lower[g], person.upper[g], lowered.step[g]
-            drawn = rng.uniform(low, high, SAMPLES)
+            drawn = rng.uniform(low, high, count)
             if step:
                 drawn = low + step * np.round((drawn - low) / step)
             inside = low <= person.factual[g] <= high
         else:
             options = np.flatnonzero(person.allowed[at:end])
-            drawn = rng.choice(options, SAMPLES).astype(np.float64)
+            drawn = rng.choice(options, count).astype(np.float64)
             inside = bool(person.allowed[at + int(person.factual[g])])
         points[:, g] = np.where(stays & inside, person.factual[g], drawn)
     return points
