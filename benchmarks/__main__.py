@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from benchmarks import certificates, method_table, methods, plot, processes, records, tables
+from benchmarks import agreement, certificates, method_table, methods, plot, processes, records, tables
 from benchmarks.plan import PLANNED, SUITES, plan
 from benchmarks.run import Folders, run
 
@@ -117,6 +117,9 @@ def certificates_command(rows: int, archs: str, norms: str, cache: Path, results
 def methods_command(rows: int, budget: float, cache: Path, results: Path) -> None:
     """The paper's methods beside one another: times and bounds."""
     method_table.write(results / "methods.md", rows, budget)
+
+
+main.add_command(agreement.commands)
 
 
 @main.command("plot")

@@ -29,11 +29,11 @@ CASES = (
 
 
 def load(
-    dataset: str, arch: str = "2x10", variant: str = "norm", *, margin: float = 0.0
+    dataset: str, arch: str = "2x10", variant: str = "norm", *, margin: float = 0.0, folder: Path = DATA
 ) -> tuple[Model, NDArray[np.float64], dict[str, NDArray[np.float64]]]:
     """The model, the denied people (as points) and, by norm, the optimal distance of person i (NaN where unknown)."""
-    schema = Schema.load(DATA / f"{dataset}.schema.json")
-    with np.load(DATA / f"{dataset}_{arch}_{variant}.npz", allow_pickle=False) as case:
+    schema = Schema.load(folder / f"{dataset}.schema.json")
+    with np.load(folder / f"{dataset}_{arch}_{variant}.npz", allow_pickle=False) as case:
         layers = [(case[f"W{i}"].T, case[f"b{i}"]) for i in range(sum(name.startswith("W") for name in case.files))]
         network = Network.of(layers).after(np.diag(case["scale"]), case["shift"])
         points = schema.decode(case["X"])
