@@ -1,7 +1,8 @@
-"""What may change, one feature at a time: fixed, only up, only down, a range, allowed values.
+"""What may change, one feature at a time: fixed, a direction, a range, allowed values, how far, in which steps.
 
 Each constraint says the same thing twice, on purpose: `allows` judges one finished row (the witness check reads only
-that), `restrict` narrows the domains that the methods search. A wrong narrowing cannot approve itself.
+that), `restrict` narrows the domains that the methods search. A wrong narrowing cannot approve itself. `describe` is a
+sentence of the rule language: `read_constraint` reads it back.
 """
 
 from __future__ import annotations
@@ -9,6 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from decimal import Decimal
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -16,7 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
-from ifonly.schema import Choice, Feature, Numeric, Schema
+from ifonly.problem.words import show_name, show_option
+from ifonly.schema import Choice, Feature, Integer, Numeric, Schema
 from ifonly.schema.features import plain, show_number
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -51,7 +54,7 @@ class Fixed:
             domains.allowed &= np.arange(len(feature.options)) == before[:, None]
 
     def describe(self) -> str:
-        return f"{self.feature} is fixed"
+        return f"{show_name(self.feature)} is fixed"
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +76,7 @@ class OnlyUp:
             domains.allowed &= np.arange(len(feature.options)) >= before[:, None]
 
     def describe(self) -> str:
-        return f"{self.feature} only goes up"
+        return f"{show_name(self.feature)} only goes up"
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ class OnlyDown:
             domains.allowed &= np.arange(len(feature.options)) <= before[:, None]
 
     def describe(self) -> str:
-        return f"{self.feature} only goes down"
+        return f"{show_name(self.feature)} only goes down"
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +133,12 @@ class Range:
         domains.upper = np.minimum(domains.upper, self.upper)
 
     def describe(self) -> str:
-        return f"{self.feature} in {self._ends()}"
+        name = show_name(self.feature)
+        if math.isinf(self.lower) == math.isinf(self.upper):
+            return f"{name} in {self._ends()}"
+        return (
+            f"{name} <= {show_number(self.upper)}" if math.isinf(self.lower) else f"{name} >= {show_number(self.lower)}"
+        )
 
 
 @dataclass(frozen=True)
@@ -168,7 +176,7 @@ class Allowed:
         domains.allowed &= keep
 
     def describe(self) -> str:
-        return f"{self.feature} is one of {', '.join(map(str, self.values))}"
+        return f"{show_name(self.feature)} in ({', '.join(map(show_option, self.values))})"
 
 
 @lru_cache(maxsize=256)
@@ -176,7 +184,115 @@ def _option_indices(feature: Feature, values: tuple[Any, ...]) -> frozenset[int]
     return frozenset(int(feature.read(value)) for value in values)
 
 
-Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed
+@dataclass(frozen=True, slots=True)
+class ChangeAtMost:
+    """The feature moves by at most `by` (ordinals: levels), or by at most this share of what it was (0.1: 10 %)."""
+
+    feature: str
+    by: float | None = None
+    share: float | None = None
+
+    def __post_init__(self) -> None:
+        if (self.by is None) == (self.share is None):
+            raise QuestionError(f"By how much may '{self.feature}' change? Give either 'by' or 'share'.")
+        name = "by" if self.share is None else "share"
+        most = plain(getattr(self, name))
+        if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most < math.inf:
+            raise QuestionError(f"'{name}' of the change of '{self.feature}' must be a number >= 0; it is {most!r}.")
+        object.__setattr__(self, name, float(most))
+
+    def check(self, schema: Schema) -> None:
+        feature = schema[self.feature]
+        _check_ordered(feature, "changes by at most")
+        if isinstance(feature, Choice) and self.share is not None:
+            raise QuestionError(f"Feature '{self.feature}' has levels, which have no share: give a number of levels.")
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        most = self.share * abs(before) if self.share is not None else self.by
+        assert most is not None
+        return before - most <= after <= before + most
+
+    def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
+        most = np.full(len(before), self.by) if self.share is None else self.share * np.abs(before)
+        lower, upper = before - most, before + most
+        if isinstance(feature, Numeric):
+            domains.lower, domains.upper = np.maximum(domains.lower, lower), np.minimum(domains.upper, upper)
+        else:
+            options = np.arange(len(feature.options))
+            domains.allowed &= (options >= lower[:, None]) & (options <= upper[:, None])
+
+    def describe(self) -> str:
+        if self.by is not None:
+            return f"{show_name(self.feature)} changes by at most {show_number(self.by)}"
+        percent = (Decimal(repr(self.share)) * 100).normalize()
+        return f"{show_name(self.feature)} changes by at most {percent:f} %"
+
+
+@dataclass(frozen=True, slots=True)
+class Steps:
+    """A number moves from its present value by whole multiples of `step`: 0, 100, 200, -100, ..."""
+
+    feature: str
+    step: float
+
+    def __post_init__(self) -> None:
+        step = plain(self.step)
+        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < math.inf:
+            raise QuestionError(f"The step of '{self.feature}' must be a number > 0; it is {self.step!r}.")
+        object.__setattr__(self, "step", float(step))
+
+    def check(self, schema: Schema) -> None:
+        feature = schema[self.feature]
+        if not isinstance(feature, Numeric):
+            raise QuestionError(f"Feature '{self.feature}' has options, not numbers, so it has no steps: use Allowed.")
+        if isinstance(feature, Integer) and self.step % feature.step != 0:
+            raise QuestionError(
+                f"Feature '{self.feature}' is {feature.describe()}: a step must be a multiple of {feature.step}; "
+                f"it is {show_number(self.step)}."
+            )
+        if feature.width / self.step > 2**52:
+            raise QuestionError(
+                f"The step {show_number(self.step)} of '{self.feature}' is too fine for float64; give a coarser one."
+            )
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        return after == before + round((after - before) / self.step) * self.step
+
+    def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
+        """Moves the ends onto the steps, so it comes after what else narrows the feature."""
+        first, last = domains.lower, domains.upper
+        up, down = np.ceil((first - before) / self.step), np.floor((last - before) / self.step)
+        domains.lower = np.where(
+            before + up * self.step < first, before + (up + 1) * self.step, before + up * self.step
+        )
+        domains.upper = np.where(
+            before + down * self.step > last, before + (down - 1) * self.step, before + down * self.step
+        )
+
+    def describe(self) -> str:
+        return f"{show_name(self.feature)} changes in steps of {show_number(self.step)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Free:
+    """The feature may change whatever the schema's own rules about it alone say (see `merged`)."""
+
+    feature: str
+
+    def check(self, schema: Schema) -> None:
+        schema.index(self.feature)
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        return True
+
+    def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
+        """Nothing to narrow."""
+
+    def describe(self) -> str:
+        return f"{show_name(self.feature)} is free"
+
+
+Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed | ChangeAtMost | Steps | Free
 
 
 def _check_ordered(feature: Feature, what: str) -> None:

@@ -146,7 +146,8 @@ def clause_part(columns: Columns, literals: Sequence[Literal]) -> Part:
     Literals that only look at options take the values 0 and 1 less one: any number of them are added to another
     literal, times what that one can fall short by. The rest is a maximum, by pairs: max(a, b) = b + relu(a - b).
     """
-    switches, others = [], []
+    switches: list[Literal] = []
+    others: list[Literal] = []
     for one in literals:
         (switches if _is_switch(columns, one) else others).append(one)
     if not others:
@@ -170,8 +171,13 @@ def _is_switch(columns: Columns, one: Literal) -> bool:
 
 
 def _or_switches(columns: Columns, one: Literal, switches: Sequence[Literal]) -> Literal:
-    short = max(0.0, -(columns.least(one.weight) + one.constant))
-    short = float(np.ceil(short))
+    """The literal, lifted to 0 or above by any switch that is on; if not whole, well above for rounding's sake."""
+    least = columns.least(one.weight)
+    short = max(0.0, -(least + one.constant))
+    if columns.whole(one.weight, one.constant):
+        short = float(np.ceil(short))
+    else:
+        short += 2.0**-10 * (columns.largest(one.weight) - least)
     weight = one.weight + short * np.sum([s.weight for s in switches], axis=0)
     return Literal(weight, one.constant + short * (len(switches) + sum(s.constant for s in switches)))
 
@@ -183,7 +189,8 @@ def _maximum(columns: Columns, literals: Sequence[Literal], whole: bool) -> Part
     rows = np.array([one.weight for one in literals])
     constants = np.array([one.constant for one in literals])
     while len(rows) > 1:
-        weight, bias, nxt, rest, later = [], [], [], [], []
+        weight, bias, rest, later = [], [], [], []
+        nxt: list[tuple[int, ...]] = []
         for i in range(0, len(rows), 2):
             if i + 1 < len(rows):
                 a, b = i, i + 1

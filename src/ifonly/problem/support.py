@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.problem.parts import Columns, Part
+from ifonly.problem.words import show_name
 from ifonly.schema import Real, Schema
 from ifonly.schema.features import plain
 
@@ -68,4 +69,4 @@ class OnlyWith:
         return ()
 
     def describe(self) -> str:
-        return f"{self.feature} changes only with {self.partner}"
+        return f"{show_name(self.feature)} changes only with {show_name(self.partner)}"

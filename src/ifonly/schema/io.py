@@ -25,7 +25,7 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kin
 
 
 def schema_to_json(schema: Schema) -> dict[str, Any]:
-    """The schema as plain data; `columns` only where the order is not the natural one."""
+    """The schema as plain data; `columns` only where the order is not the natural one, `rules` only if it has any."""
     data: dict[str, Any] = {
         "format": FORMAT,
         "version": VERSION,
@@ -33,6 +33,8 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
     }
     if tuple(schema.columns) != Schema(schema.features).columns:
         data["columns"] = list(schema.columns)
+    if schema.rules:
+        data["rules"] = list(schema.rules)
     return data
 
 
@@ -48,7 +50,10 @@ def schema_from_json(data: Any) -> Schema:
     columns = data.get("columns", [])
     if not isinstance(columns, list) or not all(isinstance(c, str) for c in columns):
         raise SchemaError('"columns" of a schema must be a list of column names.')
-    return Schema(tuple(_feature(i, item) for i, item in enumerate(listed)), tuple(columns))
+    rules = data.get("rules", [])
+    if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
+        raise SchemaError('"rules" of a schema must be a list of texts such as "Age only goes up".')
+    return Schema(tuple(_feature(i, item) for i, item in enumerate(listed)), tuple(columns), tuple(rules))
 
 
 def _feature(position: int, item: Any) -> Feature:

@@ -29,16 +29,22 @@ class Schema:
 
     Natural order: feature after feature. Column names are the feature's own name for numbers, binaries and codes,
     `feature=category` for one-hot and `feature>=level` for thermometer columns.
+
+    `rules` are constraints in words that hold for everybody ("Age only goes up"); a question reads them.
     """
 
     features: Sequence[Feature]
     columns: Sequence[str] = ()
+    rules: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         if isinstance(self.features, str) or not isinstance(self.features, Iterable):
             raise SchemaError(f"A schema is made from a list of features; got {self.features!r}.")
         if isinstance(self.columns, str) or not all(isinstance(column, str) for column in self.columns):
             raise SchemaError(f"The column order must be a list of column names; got {self.columns!r}.")
+        if isinstance(self.rules, str) or not all(isinstance(rule, str) for rule in self.rules):
+            raise SchemaError(f"The rules of a schema must be a list of texts; got {self.rules!r}.")
+        object.__setattr__(self, "rules", tuple(self.rules))
         features = tuple(self.features)
         if not features:
             raise SchemaError("A schema needs at least one feature.")
@@ -78,7 +84,7 @@ class Schema:
         return self.features[self.index(name)]
 
     def __hash__(self) -> int:
-        return hash((self.features, self.columns))
+        return hash((self.features, self.columns, self.rules))
 
     # ------------------------------------------------------------------ making, loading, saving
 

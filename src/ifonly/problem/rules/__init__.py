@@ -1,0 +1,6 @@
+"""Rules between features, and every constraint, in words."""
+
+from ifonly.problem.rules.reading import AnyConstraint, merged, read_constraint
+from ifonly.problem.rules.rule import Rule
+
+__all__ = ["AnyConstraint", "Rule", "merged", "read_constraint"]

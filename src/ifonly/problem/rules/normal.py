@@ -1,0 +1,291 @@
+"""A rule as clauses: every one of them must hold, and one holds when one of its inequalities does.
+
+Denials are pushed inwards until they meet comparisons, which turn around (not x > 0 is x <= 0); what is left of `and`
+and `or` is multiplied out. Over whole numbers and options nothing is lost: x > 21 is x >= 22, x != 3 is two
+inequalities. Over real numbers x > 0 has no nearest row and x = 3 no room for rounding, so they are refused where the
+rule needs them, with what to write instead.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias, assert_never
+
+import numpy as np
+
+from ifonly.errors import QuestionError
+from ifonly.problem.parts import Columns, Literal, Part, clause_part
+from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some
+from ifonly.schema import Choice, Numeric, Real, Schema
+
+MAX_CLAUSES = 200
+MAX_UNFOLDED = 500
+"""Clauses on the way there, before those that say nothing are dropped."""
+MAX_WHOLE = 2**45
+"""How far a whole-numbered inequality may be from 0: every method adds up such numbers without rounding."""
+
+Weights: TypeAlias = tuple[tuple[tuple[int, int], ...], tuple[tuple[int, tuple[int, ...]], ...]]
+
+
+@dataclass(frozen=True, slots=True)
+class AtLeast:
+    """constant + numbers + options >= 0: coprime whole coefficients, the least option of each feature counting 0."""
+
+    numbers: tuple[tuple[int, int], ...]
+    options: tuple[tuple[int, tuple[int, ...]], ...]
+    constant: Fraction
+    whole: bool
+
+    @property
+    def weights(self) -> Weights:
+        return self.numbers, self.options
+
+
+Clause: TypeAlias = tuple[Member | AtLeast, ...]
+
+
+def clauses(formula: Formula, schema: Schema) -> tuple[Clause, ...]:
+    """The clauses of a rule. None at all: it always holds. An empty one: it never does."""
+    return tuple(_Unfolding(schema).clauses(formula, True))
+
+
+def parts(formula: Formula, columns: Columns) -> tuple[Part, ...]:
+    """The clauses as pieces of network."""
+    return tuple(_part(columns, clause) for clause in clauses(formula, columns.schema))
+
+
+class _Unfolding:
+    """Unfolds the rules of one schema."""
+
+    def __init__(self, schema: Schema) -> None:
+        self.schema = schema
+
+    def clauses(self, formula: Formula, wanted: bool) -> list[Clause]:
+        """The clauses of the formula, or of its denial."""
+        match formula:
+            case Member(g, options):
+                return self.unit(Member(g, options if wanted else self.options(g) - options))
+            case Compare():
+                return self.compare(formula, wanted)
+            case Denial(part):
+                return self.clauses(part, not wanted)
+            case Every(members) | Some(members):
+                unfolded = (self.clauses(member, wanted) for member in members)
+                return self.all_of(unfolded) if isinstance(formula, Every) == wanted else self.one_of(unfolded)
+            case _:
+                assert_never(formula)
+
+    def all_of(self, unfolded: Iterable[list[Clause]]) -> list[Clause]:
+        return self.needed([clause for several in unfolded for clause in several])
+
+    def one_of(self, unfolded: Iterable[list[Clause]]) -> list[Clause]:
+        result: list[Clause] = [()]
+        for several in unfolded:
+            if len(result) * len(several) > MAX_UNFOLDED:
+                raise _too_many()
+            joined = (self.union((*a, *b)) for a in result for b in several)
+            result = self.needed([clause for clause in joined if clause is not None])
+        return result
+
+    def needed(self, given: list[Clause]) -> list[Clause]:
+        """Without the clauses that others imply."""
+        if len(given) > MAX_UNFOLDED:
+            raise _too_many()
+        kept: list[Clause] = []
+        for clause in given:
+            if not any(_implies(other, clause) for other in kept):
+                kept = [*(other for other in kept if not _implies(clause, other)), clause]
+        if len(kept) > MAX_CLAUSES:
+            raise _too_many()
+        return kept
+
+    def union(self, given: Clause) -> Clause | None:
+        """One of these, each feature and each combination of numbers named once; None if that always holds."""
+        members: dict[int, frozenset[int]] = {}
+        others: dict[Weights, AtLeast] = {}
+        for one in given:
+            if isinstance(one, Member):
+                members[one.feature] = members.get(one.feature, frozenset()) | one.options
+            elif one.weights not in others or others[one.weights].constant < one.constant:
+                others[one.weights] = one
+        if any(options == self.options(g) for g, options in members.items()):
+            return None
+        for one in others.values():
+            opposite = others.get(_opposite(one))
+            if opposite is not None and self.covers(one, opposite):
+                return None
+        return (*(Member(g, options) for g, options in members.items()), *others.values())
+
+    def covers(self, one: AtLeast, opposite: AtLeast) -> bool:
+        """Is one of  w + c >= 0  and  -w + d >= 0  true of every row? (The sum of both is a constant.)"""
+        total = one.constant + opposite.constant + sum(max(values) for _, values in one.options)
+        return total >= (-1 if one.whole else 0)
+
+    # ------------------------------------------------------------------ comparisons
+
+    def compare(self, formula: Compare, wanted: bool) -> list[Clause]:
+        linear, sign = formula.linear, formula.sign
+        if not wanted:
+            sign = {">=": "<", ">": "<=", "=": "!=", "!=": "="}[sign]
+        if sign in ("<", "<="):
+            linear, sign = linear.negative(), sign.replace("<", ">")
+        if sign == ">=":
+            return self.at_least(linear)
+        if any(isinstance(self.schema.features[g], Real) for g, _ in linear.numbers):
+            return self.open(formula, linear, sign)
+        above, below = linear.plus(-1), linear.negative().plus(-1)
+        if sign == ">":
+            return self.at_least(above)
+        if sign == "=":
+            return self.all_of([self.at_least(linear), self.at_least(linear.negative())])
+        return self.one_of([self.at_least(above), self.at_least(below)])
+
+    def open(self, formula: Compare, linear: Linear, sign: str) -> list[Clause]:
+        """>, = and != with real numbers: fine where every row or no row does so, else refused."""
+        least, largest = self.ends(linear.numbers, linear.options, Fraction(linear.constant))
+        if least > 0 or largest < 0:
+            true = {">": least > 0, "=": False, "!=": True}[sign]
+            return [] if true else [()]
+        raise _refused(self.schema, formula, linear, sign)
+
+    def at_least(self, linear: Linear) -> list[Clause]:
+        """linear >= 0 in its simplest form."""
+        constant, options = Fraction(linear.constant), []
+        for g, values in linear.options:
+            constant += min(values)
+            options.append((g, tuple(v - min(values) for v in values)))
+        least, largest = self.ends(linear.numbers, tuple(options), constant)
+        if least >= 0:
+            return []
+        if largest < 0:
+            return [()]
+        if not linear.numbers and len(options) == 1:
+            g, values = options[0]
+            return self.unit(Member(g, frozenset(i for i, v in enumerate(values) if v + constant >= 0)))
+        common = math.gcd(*(a for _, a in linear.numbers), *(v for _, values in options for v in values))
+        numbers = tuple((g, a // common) for g, a in linear.numbers)
+        shared = tuple((g, tuple(v // common for v in values)) for g, values in options)
+        whole = not any(isinstance(self.schema.features[g], Real) for g, _ in numbers)
+        constant /= common
+        if whole:
+            constant = self.tight(numbers, shared, constant)
+            if max(map(abs, self.ends(numbers, shared, constant))) > MAX_WHOLE:
+                raise QuestionError("A rule adds up whole numbers beyond 2^45; round its numbers.")
+        return [(AtLeast(numbers, shared, constant, whole),)]
+
+    def tight(
+        self, numbers: Sequence[tuple[int, int]], options: Sequence[tuple[int, tuple[int, ...]]], constant: Fraction
+    ) -> Fraction:
+        """The least constant that admits the same rows: the sum lies on a grid, and only its points above 0 count."""
+        grid, offset = 0, constant
+        for g, a in numbers:
+            feature = self.schema.features[g]
+            grid = math.gcd(grid, a * int(getattr(feature, "step", 1)))
+            offset += a * int(getattr(feature, "lower", 0))
+        grid = math.gcd(grid, *(v for _, values in options for v in values))
+        return constant - offset % grid
+
+    def ends(
+        self, numbers: Sequence[tuple[int, int]], options: Sequence[tuple[int, tuple[int, ...]]], constant: Fraction
+    ) -> tuple[Fraction, Fraction]:
+        """The least and the largest value on rows of the schema."""
+        least = largest = constant
+        for g, a in numbers:
+            feature = self.schema.features[g]
+            assert isinstance(feature, Numeric)
+            values = (a * Fraction(feature.lower), a * Fraction(feature.upper))
+            least, largest = least + min(values), largest + max(values)
+        for _, of_options in options:
+            least, largest = least + min(of_options), largest + max(of_options)
+        return least, largest
+
+    def unit(self, one: Member) -> list[Clause]:
+        if not one.options:
+            return [()]
+        return [] if one.options == self.options(one.feature) else [(one,)]
+
+    def options(self, g: int) -> frozenset[int]:
+        feature = self.schema.features[g]
+        assert isinstance(feature, Choice)
+        return frozenset(range(len(feature.options)))
+
+
+def _implies(one: Clause, other: Clause) -> bool:
+    return all(any(_stronger(a, b) for b in other) for a in one)
+
+
+def _stronger(a: Member | AtLeast, b: Member | AtLeast) -> bool:
+    if isinstance(a, Member) or isinstance(b, Member):
+        return isinstance(a, Member) and isinstance(b, Member) and a.feature == b.feature and a.options <= b.options
+    return a.weights == b.weights and a.constant <= b.constant
+
+
+def _opposite(one: AtLeast) -> Weights:
+    """The weights of the same sum with the other sign, its least option again counting 0."""
+    return (
+        tuple((g, -a) for g, a in one.numbers),
+        tuple((g, tuple(max(values) - v for v in values)) for g, values in one.options),
+    )
+
+
+def _too_many() -> QuestionError:
+    return QuestionError(
+        f"This rule unfolds into more than {MAX_CLAUSES} cases; split it into several rules, or say less in one 'or'."
+    )
+
+
+def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> QuestionError:
+    """What to write instead of an open or a pointlike condition on real numbers."""
+    real = next(f.name for g, _ in linear.numbers if isinstance(f := schema.features[g], Real))
+    if sign == ">":
+        return QuestionError(
+            f"'{formula.words}' would need a strict inequality, and no row is nearest to it since {real} is a real "
+            f"number: write >= or <= with the least difference that counts, such as {real} >= 0.01."
+        )
+    if sign == "=":
+        return QuestionError(
+            f"'{formula.words}' would need {real}, a real number, to hit one value exactly, which rounding does not "
+            f"allow: write a range, such as {real} in [0.99, 1.01]."
+        )
+    return QuestionError(
+        f"'{formula.words}' would need {real}, a real number, to avoid a single value, and no row is nearest to it: "
+        f"write by how much, such as {real} <= 0.99 or {real} >= 1.01."
+    )
+
+
+# ---------------------------------------------------------------------- pieces of network
+
+
+def _part(columns: Columns, clause: Clause) -> Part:
+    if not clause:
+        return clause_part(columns, [Literal(np.zeros(columns.width), -1.0)])
+    real = any(isinstance(one, AtLeast) and not one.whole for one in clause)
+    return clause_part(columns, [_literal(columns, one, beside_real=real) for one in clause])
+
+
+def _literal(columns: Columns, one: Member | AtLeast, *, beside_real: bool) -> Literal:
+    """The inequality over unrolled columns. Beside one of real numbers, a whole one is met or missed by a half, so that
+    keeping clear of the edge does not cost it a value; one of real numbers is scaled to the size of 1."""
+    weight = np.zeros(columns.width)
+    if isinstance(one, Member):
+        weight[[int(columns.start[one.feature]) + i for i in one.options]] = 1.0
+        return Literal(weight, -1.0)
+    constant = one.constant + (Fraction(1, 2) if beside_real and one.whole else 0)
+    scale = Fraction(1) if one.whole else _scale(columns, one)
+    for g, a in one.numbers:
+        weight[columns.start[g]] = float(a * scale)
+    for g, values in one.options:
+        weight[columns.start[g] : columns.start[g + 1]] = [float(v * scale) for v in values]
+    return Literal(weight, float(constant * scale))
+
+
+def _scale(columns: Columns, one: AtLeast) -> Fraction:
+    """A power of 2 (nothing is rounded) that brings the spread of the sum near 1."""
+    schema = columns.schema
+    widths = [abs(a) * Fraction(getattr(schema.features[g], "width", 0)) for g, a in one.numbers]
+    spread = sum(widths, Fraction(sum(max(values) for _, values in one.options)))
+    exponent = spread.denominator.bit_length() - spread.numerator.bit_length() if spread else 0
+    return Fraction(2) ** exponent

@@ -1,0 +1,200 @@
+"""Every constraint in words: what the command line, files and pages say.
+
+    Age is fixed                      Age only goes up            Age in [18, 65]
+    Income changes by at most 10 %    Income changes in steps of 100
+    Job changes only with Income      at most 2 changes           Age is free
+    if Education >= Bachelors then Age >= 21                      (any rule, see `syntax`)
+
+`describe()` of a constraint is such a sentence again, so words are also how constraints are kept in files.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from fractions import Fraction
+from math import ceil, floor, inf
+from typing import TypeAlias
+
+from ifonly.errors import QuestionError
+from ifonly.problem.constraints import (
+    Allowed,
+    ChangeAtMost,
+    Constraint,
+    Fixed,
+    Free,
+    OnlyDown,
+    OnlyUp,
+    Range,
+    Steps,
+)
+from ifonly.problem.rule import RowRule
+from ifonly.problem.rules import normal, syntax
+from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
+from ifonly.problem.rules.normal import AtLeast
+from ifonly.problem.rules.rule import Rule
+from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.problem.words import show_name, suggestion, wrong
+from ifonly.schema import Choice, Integer, Schema
+
+AnyConstraint: TypeAlias = Constraint | RowRule
+_ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
+
+
+def read_constraint(text: str, schema: Schema) -> AnyConstraint:
+    """The constraint that a sentence states; a QuestionError that points at what is wrong with it."""
+    if not isinstance(text, str):
+        raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {text!r}.")
+    stated = _Statement(text.strip(), schema).read()
+    if stated is not None:
+        stated.check(schema)
+        return stated
+    rule = Rule(text)
+    rule.check(schema)
+    return _by_feature(rule, schema) or rule
+
+
+def merged(schema: Schema, personal: Iterable[AnyConstraint | str] = ()) -> tuple[AnyConstraint, ...]:
+    """The schema's own rules and a person's constraints together.
+
+    Both apply; `Age is free` among the personal ones drops the schema's rules that concern Age and nothing else.
+    """
+    own = tuple(read_constraint(c, schema) if isinstance(c, str) else c for c in personal)
+    freed = {c.feature for c in own if isinstance(c, Free)}
+    for name in freed:
+        schema.index(name)
+    defaults = []
+    for text in schema.rules:
+        try:
+            default = read_constraint(text, schema)
+        except QuestionError as error:
+            raise QuestionError(f"In the schema's own rules: {error}") from None
+        concerned = _concerned(default, schema)
+        if not (concerned and concerned <= freed):
+            defaults.append(default)
+    return tuple(dict.fromkeys(c for c in (*defaults, *own) if not isinstance(c, Free)))
+
+
+def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
+    """The features that a constraint speaks of; none if it speaks of no particular one."""
+    if isinstance(constraint, Rule):
+        return constraint.features(schema)
+    if isinstance(constraint, OnlyWith):
+        return frozenset((constraint.feature, constraint.partner))
+    return frozenset((constraint.feature,)) if isinstance(constraint, Constraint) else frozenset()
+
+
+def _by_feature(rule: Rule, schema: Schema) -> Constraint | None:
+    """The range or the list of options that a rule about one feature amounts to, which every method honours at once."""
+    formula, names = rule.formula(schema), rule.features(schema)
+    if len(names) != 1:
+        return None
+    (name,) = names
+    feature = schema[name]
+    clauses = normal.clauses(formula, schema)
+    if any(len(clause) != 1 for clause in clauses):
+        return None
+    if isinstance(feature, Choice):
+        left = [one.options for (one,) in clauses if isinstance(one, Member)]
+        options = sorted(frozenset.intersection(*left)) if left else range(len(feature.options))
+        return Allowed(name, tuple(feature.options[i] for i in options)) if options else None
+    inequalities = _as_written(formula)
+    if inequalities is None:
+        inequalities = [(a, one.constant) for (one,) in clauses if isinstance(one, AtLeast) for _, a in one.numbers]
+    ends = [(a, -constant / a) for a, constant in inequalities]
+    if isinstance(feature, Integer) and any(
+        whole(end) != whole(float(end)) for _, end in ends for whole in (floor, ceil)
+    ):
+        return None  # a number so close to a whole one that float64 cannot tell
+    lower = max((float(end) for a, end in ends if a > 0), default=-inf)
+    upper = min((float(end) for a, end in ends if a < 0), default=inf)
+    return Range(name, lower, upper) if lower <= upper else None
+
+
+def _as_written(formula: Formula) -> list[tuple[int, Fraction]] | None:
+    """The inequalities on one number, with the ends that were written; None if there is more to it than >= and <=."""
+    if isinstance(formula, Compare) and formula.sign == ">=":
+        return [(a, Fraction(formula.linear.constant)) for _, a in formula.linear.numbers]
+    if not isinstance(formula, Every):
+        return None
+    found = [_as_written(part) for part in formula.parts]
+    return None if None in found else [pair for pairs in found if pairs for pair in pairs]
+
+
+class _Statement(syntax.Parser):
+    """Reads the sentences that are no conditions on a row."""
+
+    def __init__(self, text: str, schema: Schema) -> None:
+        super().__init__(text)
+        self.schema = schema
+
+    def read(self) -> AnyConstraint | None:
+        """What is stated; None if the text is a rule."""
+        if self.takes("at", "most"):
+            return self.finished(self.changes())
+        if self.here.kind in ("word", "text") and self.next.kind == "word":
+            match self.next.value:
+                case "is":
+                    return self.finished(self.state())
+                case "only" if self.tokens[self.place + 2].value != "if":
+                    return self.finished(self.direction())
+                case "changes":
+                    return self.finished(self.change())
+                case "in" if [token.value for token in self.tokens[self.place + 1 :]] == _ANYWHERE:
+                    return Range(self.feature())
+        return None
+
+    def changes(self) -> AtMostChanges:
+        most = self.amount()
+        if not (self.takes("changes") or self.takes("change")):
+            raise self.unexpected("'at most' counts changes, such as: at most 2 changes")
+        if most.denominator != 1:
+            raise wrong(self.text, 0, len(self.text), "The number of changes must be whole")
+        return AtMostChanges(int(most))
+
+    def state(self) -> Fixed | Free:
+        name = self.feature()
+        self.takes("is")
+        if self.takes("fixed"):
+            return Fixed(name)
+        self.needs("free", f"after '{show_name(name)} is' comes fixed or free")
+        return Free(name)
+
+    def direction(self) -> OnlyUp | OnlyDown:
+        name = self.feature()
+        self.takes("only")
+        self.takes("goes")
+        if self.takes("up"):
+            return OnlyUp(name)
+        self.needs("down", f"after '{show_name(name)} only goes' comes up or down")
+        return OnlyDown(name)
+
+    def change(self) -> OnlyWith | Steps | ChangeAtMost:
+        name = self.feature()
+        self.takes("changes")
+        if self.takes("only", "with"):
+            return OnlyWith(name, self.feature())
+        if self.takes("in", "steps", "of"):
+            return Steps(name, float(self.amount()))
+        if not self.takes("by", "at", "most"):
+            raise self.unexpected("a feature changes 'by at most', 'in steps of', or 'only with' another")
+        most = self.amount()
+        return ChangeAtMost(name, share=float(most / 100)) if self.takes("%") else ChangeAtMost(name, by=float(most))
+
+    def feature(self) -> str:
+        token = self.here
+        if token.kind not in ("word", "text"):
+            raise self.unexpected("here the name of a feature should stand")
+        if token.value not in self.schema.names:
+            message = f"There is no feature '{token.value}'; {suggestion(token.value, self.schema.names)}"
+            raise wrong(self.text, token.start, token.end, message)
+        return self.advance().value
+
+    def amount(self) -> Fraction:
+        if self.here.kind != "number":
+            raise self.unexpected("here a number should stand")
+        return syntax.number(self.text, self.advance()).value
+
+    def finished(self, constraint: AnyConstraint) -> AnyConstraint:
+        if self.here.kind != "end":
+            raise self.unexpected("the sentence is complete before this; it stands alone, not in a rule")
+        return constraint

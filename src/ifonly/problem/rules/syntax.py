@@ -1,0 +1,334 @@
+"""The grammar of rules, by recursive descent. A rule is only ever read, never run.
+
+    rule        if rule then rule [else rule]  |  either [only if rule]
+    either      both or both ...
+    both        denial and denial ...
+    denial      not denial  |  comparison
+    comparison  sum  |  sum >= sum <= sum ...  |  sum [not] in (value, ...)  |  sum [not] in [number, number]
+    sum         product + product - ...
+    product     sign * sign / ...
+    sign        - sign  |  number  |  name  |  (rule)  |  [rule]
+
+The brackets [rule] make a number of a condition: 1 where it holds, else 0. A tree knows nothing of a schema yet; its
+nodes say where in the text they stand, so that later errors can point there too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from fractions import Fraction
+from typing import TypeAlias
+
+from ifonly.errors import QuestionError
+from ifonly.problem.words import KEYWORDS, Token, tokens, wrong
+
+MAX_DEPTH = 30
+MAX_DIGITS = 150
+"""A number is refused beyond this many digits or this exponent."""
+
+STATING = ("at", "changes", "is", "only")
+"""The words of sentences about change, which are no conditions on a row."""
+COMPARATORS = (">=", "<=", ">", "<", "=", "!=")
+
+
+@dataclass(frozen=True, slots=True)
+class Node:
+    """Where it stands in the text."""
+
+    start: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class Constant(Node):
+    text: str
+    value: Fraction
+
+
+@dataclass(frozen=True, slots=True)
+class Word(Node):
+    """The name of a feature or of an option."""
+
+    name: str
+    quoted: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Sum(Node):
+    terms: tuple[tuple[int, Number], ...]
+    """Each with its sign, 1 or -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class Product(Node):
+    factors: tuple[tuple[str, Number], ...]
+    """Each with * or / before it; the first with *."""
+
+
+@dataclass(frozen=True, slots=True)
+class Indicator(Node):
+    condition: Condition
+
+
+@dataclass(frozen=True, slots=True)
+class Chain(Node):
+    """first >= second <= third ...: every neighbouring pair compares so."""
+
+    items: tuple[Number, ...]
+    comparators: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Among(Node):
+    item: Number
+    values: tuple[Number, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Between(Node):
+    """Ends that are None are open: -inf and inf."""
+
+    item: Number
+    lower: Number | None
+    upper: Number | None
+
+
+@dataclass(frozen=True, slots=True)
+class Every(Node):
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Some(Node):
+    parts: tuple[Condition, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Denial(Node):
+    part: Condition
+
+
+Number: TypeAlias = Constant | Word | Sum | Product | Indicator
+Condition: TypeAlias = Chain | Among | Between | Every | Some | Denial | Word
+Tree: TypeAlias = Number | Condition
+
+
+def parse(text: str) -> Condition:
+    """The tree of a rule."""
+    return Parser(text).whole()
+
+
+def number(text: str, token: Token) -> Constant:
+    """A constant, exactly as written."""
+    mantissa, _, exponent = token.value.lower().partition("e")
+    if len(mantissa) > MAX_DIGITS or abs(int((exponent or "0")[:9])) > MAX_DIGITS or len(exponent) > 9:
+        raise wrong(text, token.start, token.end, "This number is too long or too large")
+    return Constant(token.start, token.end, token.value, Fraction(token.value))
+
+
+class Parser:
+    """Reads the words of one rule from left to right."""
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self.tokens = tokens(text)
+        self.place = 0
+        self.depth = 0
+
+    # ------------------------------------------------------------------ conditions
+
+    def whole(self) -> Condition:
+        rule = self.condition(self.rule())
+        if self.here.kind != "end":
+            raise self.unexpected("the rule is complete before this; join two by and, or, or give two rules")
+        return rule
+
+    def rule(self) -> Tree:
+        with self.deeper():
+            if self.takes("if"):
+                return self.implication(self.before.start)
+            first = self.either()
+            if self.here.value == "only" and self.next.value == "if" and self.takes("only", "if"):
+                needed = self.condition(self.rule())
+                denied = Denial(first.start, first.end, self.condition(first))
+                return Some(first.start, needed.end, (denied, needed))
+            return first
+
+    def implication(self, start: int) -> Condition:
+        if_ = self.condition(self.rule())
+        self.needs("then", "after the condition of 'if' comes 'then'")
+        then = self.condition(self.rule())
+        denied = Denial(if_.start, if_.end, if_)
+        result: Condition = Some(start, then.end, (denied, then))
+        if self.takes("else"):
+            other = self.condition(self.rule())
+            result = Every(start, other.end, (result, Some(start, other.end, (if_, other))))
+        return result
+
+    def either(self) -> Tree:
+        return self.joined("or", self.both, Some)
+
+    def both(self) -> Tree:
+        return self.joined("and", self.denial, Every)
+
+    def joined(self, word: str, read: Callable[[], Tree], kind: type[Every] | type[Some]) -> Tree:
+        first = read()
+        if self.here.kind != "word" or self.here.value != word:
+            return first
+        parts = [self.condition(first)]
+        while self.takes(word):
+            parts.append(self.condition(read()))
+        return kind(first.start, parts[-1].end, tuple(parts))
+
+    def denial(self) -> Tree:
+        if self.takes("not"):
+            start = self.before.start
+            with self.deeper():
+                part = self.condition(self.denial())
+            return Denial(start, part.end, part)
+        if self.here.kind == "word" and self.here.value == "if":
+            return self.rule()
+        return self.comparison()
+
+    def comparison(self) -> Tree:
+        first = self.sum()
+        if self.here.kind == "sign" and self.here.value in COMPARATORS:
+            items, signs = [self.number(first)], []
+            while self.here.kind == "sign" and self.here.value in COMPARATORS:
+                signs.append(self.advance().value)
+                items.append(self.number(self.sum()))
+            return Chain(first.start, items[-1].end, tuple(items), tuple(signs))
+        denied = self.here.value == "not" and self.next.value == "in" and self.takes("not")
+        if self.takes("in"):
+            among = self.among(self.number(first))
+            return Denial(among.start, among.end, among) if denied else among
+        return first
+
+    def among(self, item: Number) -> Among | Between:
+        if self.takes("["):
+            lower = self.end_of_range("-")
+            self.needs(",", "a range looks like [18, 65]")
+            upper = self.end_of_range("")
+            self.needs("]", "a range looks like [18, 65]")
+            return Between(item.start, self.before.end, item, lower, upper)
+        self.needs("(", "after 'in' comes a list such as (a, b) or a range such as [18, 65]")
+        values = [self.number(self.sum())]
+        while self.takes(","):
+            values.append(self.number(self.sum()))
+        self.needs(")", "a list looks like (a, b)")
+        return Among(item.start, self.before.end, item, tuple(values))
+
+    def end_of_range(self, sign: str) -> Number | None:
+        place = self.place
+        if (not sign or self.takes(sign)) and self.takes("inf"):
+            return None
+        self.place = place
+        return self.number(self.sum())
+
+    # ------------------------------------------------------------------ numbers
+
+    def sum(self) -> Tree:
+        first = self.product()
+        if self.here.kind != "sign" or self.here.value not in "+-":
+            return first
+        terms = [(1, self.number(first))]
+        while self.here.kind == "sign" and self.here.value in "+-":
+            sign = 1 if self.advance().value == "+" else -1
+            terms.append((sign, self.number(self.product())))
+        return Sum(first.start, terms[-1][1].end, tuple(terms))
+
+    def product(self) -> Tree:
+        first = self.sign()
+        if self.here.kind != "sign" or self.here.value not in "*/":
+            return first
+        factors = [("*", self.number(first))]
+        while self.here.kind == "sign" and self.here.value in "*/":
+            factors.append((self.advance().value, self.number(self.sign())))
+        return Product(first.start, factors[-1][1].end, tuple(factors))
+
+    def sign(self) -> Tree:
+        if self.takes("-"):
+            start = self.before.start
+            with self.deeper():
+                one = self.number(self.sign())
+            return Sum(start, one.end, ((-1, one),))
+        return self.primary()
+
+    def primary(self) -> Tree:
+        token = self.here
+        if token.kind == "number":
+            return number(self.text, self.advance())
+        if token.kind == "text" or (token.kind == "word" and (token.value not in KEYWORDS or token.value == "missing")):
+            self.advance()
+            return Word(token.start, token.end, token.value, token.kind == "text")
+        if self.takes("("):
+            inside = self.rule()
+            self.needs(")", "a bracket is opened and not closed")
+            return inside
+        if self.takes("["):
+            condition = self.condition(self.rule())
+            self.needs("]", "a number made of a condition looks like [Job = none]")
+            return Indicator(token.start, self.before.end, condition)
+        also = "; as the name of a feature it stands in quotes" if token.kind == "word" else ""
+        raise self.unexpected(f"here a feature, a number or a bracket should stand{also}")
+
+    # ------------------------------------------------------------------ kinds
+
+    def condition(self, tree: Tree) -> Condition:
+        if isinstance(tree, Constant | Sum | Product | Indicator):
+            raise wrong(self.text, tree.start, tree.end, "This is a number, not a condition; compare it with >= or <=")
+        return tree
+
+    def number(self, tree: Tree) -> Number:
+        if isinstance(tree, Constant | Word | Sum | Product | Indicator):
+            return tree
+        hint = "This is a condition, not a number; in [ ] it counts 1 where it holds and 0 elsewhere"
+        raise wrong(self.text, tree.start, tree.end, hint)
+
+    # ------------------------------------------------------------------ words
+
+    @property
+    def here(self) -> Token:
+        return self.tokens[self.place]
+
+    @property
+    def next(self) -> Token:
+        return self.tokens[min(self.place + 1, len(self.tokens) - 1)]
+
+    @property
+    def before(self) -> Token:
+        return self.tokens[self.place - 1]
+
+    def advance(self) -> Token:
+        self.place += 1
+        return self.before
+
+    def takes(self, *words: str) -> bool:
+        """Go past these words if they come next."""
+        ahead = self.tokens[self.place : self.place + len(words)]
+        if [t.value for t in ahead] != list(words) or any(t.kind not in ("word", "sign") for t in ahead):
+            return False
+        self.place += len(words)
+        return True
+
+    def needs(self, word: str, hint: str) -> None:
+        if not self.takes(word):
+            raise self.unexpected(hint)
+
+    def unexpected(self, hint: str) -> QuestionError:
+        token = self.here
+        if token.kind == "end":
+            return wrong(self.text, len(self.text), len(self.text) + 1, f"The rule ends too early: {hint}")
+        if token.kind == "word" and token.value in STATING:
+            hint = "a sentence such as 'Age is fixed' or 'at most 2 changes' stands alone, and is no Rule but a text"
+        return wrong(self.text, token.start, token.end, f"Unexpected '{token.value}': {hint}")
+
+    @contextmanager
+    def deeper(self) -> Iterator[None]:
+        self.depth += 1
+        if self.depth > MAX_DEPTH:
+            raise wrong(self.text, self.here.start, self.here.end, f"A rule is nested at most {MAX_DEPTH} deep")
+        yield
+        self.depth -= 1
