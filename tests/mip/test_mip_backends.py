@@ -1,6 +1,7 @@
 """What every backend must do. A backend that is not installed is left out, and says so."""
 
 import math
+import os
 import subprocess
 import sys
 from dataclasses import replace
@@ -11,6 +12,7 @@ import pytest
 from ifonly import MipObjective
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.mip import backends
+from ifonly.mip.backends import scip
 from ifonly.mip.backends.protocol import Capability, Ending, Form, Settings, When
 
 INSTALLED = [name for name in backends.BACKENDS if backends.available(name)]
@@ -159,3 +161,12 @@ def test_squares_of_many_columns_need_few_rounds(name):
     assert outcome.ending is Ending.SOLVED
     assert outcome.bound == pytest.approx(min(values), abs=1e-8) and outcome.bound <= min(values) + 1e-10
     assert form.square @ outcome.values**2 + form.cost @ outcome.values == pytest.approx(min(values), abs=1e-7)
+
+
+@pytest.mark.skipif("scip" not in INSTALLED, reason="pyscipopt is not installed")
+def test_scips_complaints_about_tolerances_are_not_shown_and_nothing_else_is_lost(capfd):
+    with scip._without_tolerance_messages():
+        os.write(
+            2, b"Cannot set optimality tolerance to small value 1e-12 without GMP - using 1e-10.\nsomething else\n"
+        )
+    assert capfd.readouterr().err == "something else\n"

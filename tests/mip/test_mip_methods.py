@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from agreement import disagreements, methods
 from random_problems import random_problem
 
+from agreement import disagreements, methods
 from cases import load
 from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
@@ -60,6 +60,16 @@ def test_reference_optima_l2_by_tangents(dataset):
 def test_reference_optima_of_raw_inputs(dataset):
     compare_with_reference(dataset, "raw", "l1", MipInterval(gap=1e-6), rows=1)
     compare_with_reference(dataset, "raw", "l1", MipObjective(bounds="interval"), rows=1)
+
+
+@pytest.mark.parametrize("dataset", ["credit", "adult"])
+def test_small_distances_by_linf_are_proven_too(dataset):
+    """The level of linf had a unit of its own: a solver's tolerance of 1e-9 was more than the gap of a small distance."""
+    model, points, optima = load(dataset, "2x10", "raw")
+    answer = Explainer(model).explain(
+        model.schema.row(points[0]), target=ClassTarget(1, 0.0), distance="linf", method=MipObjective()
+    )
+    assert answer.status == "nearest" and answer.upper == pytest.approx(optima["linf"][0], rel=1e-6)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 10))

@@ -63,7 +63,7 @@ def solution(lowered, someone, program, bounds, point):
     changed = [g for g in np.unique(inputs.feature) if lowered.numeric[g] and lowered.jump[g] > 0]
     extra = [float(point[g] != someone.factual[g]) for g in changed]
     if lowered.norm.value == "linf":
-        extra.append(lowered.question.distance.between(SCHEMA, someone.factual, point))
+        extra.append(lowered.question.distance.between(SCHEMA, someone.factual, point) * program.scale)
     h, relu = columns, []
     for i, (weight, bias) in enumerate(lowered.layers[:-1]):
         z = weight @ h + bias

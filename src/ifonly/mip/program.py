@@ -74,7 +74,6 @@ def input_side(lowered: Lowered, person: Person, budget: float | None = None) ->
     integer[len(inputs) : len(inputs) + len(changed)] = True
     parts = [_choice_rows(inputs, columns), _change_rows(inputs, changed, columns)]
     if level:
-        upper[-1] = float(inputs.fixed_cost.max() + (np.abs(inputs.cost) * inputs.upper).sum())
         parts.append(_level_rows(lowered, inputs, columns - 1, columns))
     cost, square, offset = _objective(lowered, inputs, changed, columns)
     form = Form(
@@ -233,12 +232,20 @@ def _change_rows(inputs: Inputs, changed: NDArray[np.intp], columns: int) -> tup
 
 
 def _level_rows(lowered: Lowered, inputs: Inputs, level: int, columns: int) -> tuple[Floats, Floats]:
-    """t >= cost of every feature (of those that cannot change too)."""
+    """t >= cost of every feature (of those that cannot change too), in units of the most that t can be."""
+    unit = _level_unit(inputs)
     rows = np.zeros((lowered.features, columns))
-    rows[inputs.feature, np.arange(len(inputs))] = inputs.cost
+    rows[inputs.feature, np.arange(len(inputs))] = inputs.cost / unit
     rows[:, level] = -1.0
     keep = np.isin(np.arange(lowered.features), inputs.feature) | (inputs.fixed_cost > 0.0)
-    return rows[keep], -inputs.fixed_cost[keep]
+    return rows[keep], -inputs.fixed_cost[keep] / unit
+
+
+def _level_unit(inputs: Inputs) -> float:
+    """The level t of linf is a column in [0, 1] like every other: a solver's tolerances then suit small distances."""
+    most = inputs.fixed_cost.copy()
+    np.add.at(most, inputs.feature, inputs.cost * inputs.upper)
+    return float(most.max()) * (1.0 + BUDGET_SLACK) or 1.0
 
 
 def _relu_rows(
@@ -277,7 +284,7 @@ def _objective(
     """Linear costs, quadratic costs, and what is paid in any case."""
     cost, square = np.zeros(columns), np.zeros(columns)
     if lowered.norm is Norm.LINF:
-        cost[len(inputs)] = 1.0
+        cost[len(inputs)] = _level_unit(inputs)
         return cost, square, 0.0
     square[: len(inputs)] = np.where(inputs.signed, inputs.cost, 0.0)
     cost[: len(inputs)] = np.where(inputs.signed, 0.0, inputs.cost)

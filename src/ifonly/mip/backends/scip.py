@@ -3,6 +3,11 @@
 from __future__ import annotations
 
 import math
+import os
+import sys
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,6 +22,9 @@ TOLERANCES = {
     "numerics/feastol": TIGHTEST,
     "numerics/dualfeastol": TIGHTEST,
 }
+
+MESSAGE = b"without GMP - using"
+"""Cannot set ... tolerance to small value 1e-12 without GMP - using 1e-10."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +68,30 @@ class Scip:
             terms = zip(when.row.tolist(), when.columns.tolist(), strict=True)
             total = pyscipopt.quicksum(value * columns[j] for value, j in terms)
             model.addConsIndicator(total <= when.limit, binvar=columns[when.binary], activeone=when.value)
-        model.optimize()
+        with _without_tolerance_messages():
+            model.optimize()
         return _outcome(model, columns)
+
+
+@contextmanager
+def _without_tolerance_messages() -> Iterator[None]:
+    """SCIP's LP solver writes to the process's stderr, past every knob, whenever SCIP tries a tolerance of 1e-12.
+
+    Those lines are dropped; whatever else is written meanwhile is passed on afterwards.
+    """
+    sys.stderr.flush()
+    kept = os.dup(2)
+    with tempfile.TemporaryFile() as written:
+        os.dup2(written.fileno(), 2)
+        try:
+            yield
+        finally:
+            os.dup2(kept, 2)
+            os.close(kept)
+            written.seek(0)
+            for line in written:
+                if MESSAGE not in line:
+                    os.write(2, line)
 
 
 def _knobs(settings: Settings) -> dict[str, Any]:
