@@ -46,6 +46,10 @@ class QuestionError(IfonlyError, ValueError):
     """The question (distance, target, constraints, limits) is not well posed."""
 
 
+class RuleError(QuestionError):
+    """A constraint in words cannot be read. Three lines: what is wrong, the text, and marks under the place."""
+
+
 class UnsupportedQuestion(QuestionError, NotImplementedError):
     """The question is well posed, but the chosen method cannot take it."""
 

@@ -172,6 +172,23 @@ def test_constraints_reach_the_search(run, compas):
     assert down["counterfactual"]["PriorsCount"] == 3
 
 
+def test_rules_in_words_reach_the_search(run, compas):
+    words = (*compas.words(), "--row", 3, "--json", "--method", "enumerate")
+    other = document(run(*words, "--rule", "PriorsCount != 3"))["answers"][0]
+    assert other["counterfactual"]["PriorsCount"] == 2
+    rules = (
+        "--rule",
+        "if PriorsCount < 5 then AgeGroup > '25-45'",
+        "--rule",
+        "at most 1 change",
+        "--rule",
+        "Race is fixed",
+    )
+    few = document(run(*words, *rules))["answers"][0]
+    assert (few["status"], len(few["changes"])) == ("nearest", 1)
+    assert few["counterfactual"]["PriorsCount"] >= 5 and few["counterfactual"]["AgeGroup"] == ">45"
+
+
 def test_all_fixed_means_none_exists_and_that_is_an_answer(run, compas):
     fixes = [w for f in ("AgeGroup", "Race", "Sex", "PriorsCount", "ChargeDegree") for w in ("--fix", f)]
     result = run(*compas.words(), "--row", 3, *fixes)

@@ -157,3 +157,14 @@ def test_too_many_people_in_the_demo(refused):
 
 def test_names_cannot_steer_the_terminal(refused, compas):
     assert "\x1b" not in refused(*compas.words(), "--fix", "\x1b[31mRace\n")
+
+
+def test_an_error_in_a_rule_points_at_its_place(run, compas):
+    result = run(*compas.words(), "--rule", "AgeGroup != '<25' and PriorsCont <= 3")
+    assert (result.exit_code, result.stdout) == (codes.WRONG_INPUT, "")
+    assert result.stderr.splitlines() == [
+        "error: There is no feature 'PriorsCont'; did you mean PriorsCount?",
+        "  AgeGroup != '<25' and PriorsCont <= 3",
+        "                        ^^^^^^^^^^",
+    ]
+    assert "\x1b" not in run(*compas.words(), "--rule", "'\x1b[31mRace\n' = 3").stderr

@@ -42,7 +42,7 @@ class App(click.Group):
         sys.exit(self._code(lambda: super(App, self).main(args, "ifonly", standalone_mode=False, **extra)))
 
     def _code(self, run: Any) -> int:
-        from ifonly.errors import Contradiction, IfonlyError
+        from ifonly.errors import Contradiction, IfonlyError, RuleError
 
         try:
             return int(run() or 0)
@@ -55,6 +55,12 @@ class App(click.Group):
             return _say(error.format_message(), codes.WRONG_INPUT)
         except Contradiction as error:
             return _say(str(error), codes.CONTRADICTION)
+        except RuleError as error:
+            message, _, place = str(error).partition("\n")
+            code = _say(message, codes.WRONG_INPUT)
+            if place:
+                click.echo(place, err=True)
+            return code
         except IfonlyError as error:
             return _say(str(error), codes.WRONG_INPUT)
         except Exception as error:

@@ -15,7 +15,8 @@ import numpy as np
 from ifonly.errors import IfonlyError, RowError
 from ifonly.explain import Explainer
 from ifonly.model import Model
-from ifonly.problem import ClassTarget, Constraint, Distance, Question, Target
+from ifonly.problem import ClassTarget, Distance, Question, Target
+from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Answer, Answers, Failed, Limits, Method
 from ifonly.report.progress import ProgressBar
@@ -30,7 +31,7 @@ class Asked:
     target: Target | None
     margin: float | None
     distance: Distance
-    constraints: Sequence[Constraint]
+    constraints: Sequence[AnyConstraint]
     limits: Limits
 
     def check(self, model: Model) -> None:

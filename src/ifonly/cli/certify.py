@@ -46,7 +46,7 @@ def certify(output: str, as_json: bool, **options: Any) -> int:
         row,
         target=target,
         distance=read_distance(options, explainer.schema, source.data),
-        constraints=read_constraints(options),
+        constraints=read_constraints(options, explainer.schema),
         limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
     )
     checked = check(certificate)

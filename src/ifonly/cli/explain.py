@@ -65,7 +65,7 @@ def _asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Asked]:
         target=read_target(options),
         margin=options["margin"],
         distance=read_distance(options, explainer.schema, source.data),
-        constraints=read_constraints(options),
+        constraints=read_constraints(options, explainer.schema),
         limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
     )
     asked.check(explainer.model)

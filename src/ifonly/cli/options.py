@@ -42,6 +42,8 @@ QUESTION = (
                  help="Feature F must end in [LO, HI]."),
     click.option("--allow", "allowed", type=(str, str), multiple=True, metavar="F V,V",
                  help="Feature F must end at one of these values."),
+    click.option("--rule", "rules", multiple=True, metavar="TEXT",
+                 help="A constraint in words, such as 'Age >= 18 + YearsEmployed' or 'at most 2 changes'."),
 )  # fmt: skip
 
 EFFORT = (

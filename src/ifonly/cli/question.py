@@ -12,7 +12,6 @@ from ifonly.errors import QuestionError
 from ifonly.problem import (
     Allowed,
     ClassTarget,
-    Constraint,
     Distance,
     Fixed,
     OnlyDown,
@@ -22,6 +21,7 @@ from ifonly.problem import (
     Target,
     scales_from_data,
 )
+from ifonly.problem.rules import AnyConstraint, read_constraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Method
 from ifonly.schema import Schema
@@ -79,7 +79,7 @@ def read_target(options: Mapping[str, Any]) -> Target | None:
     return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
 
 
-def read_constraints(options: Mapping[str, Any]) -> tuple[Constraint, ...]:
+def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyConstraint, ...]:
     """What may change, in the order of the options."""
     return (
         *(Fixed(name) for name in options["fixed"]),
@@ -87,6 +87,7 @@ def read_constraints(options: Mapping[str, Any]) -> tuple[Constraint, ...]:
         *(OnlyDown(name) for name in options["only_down"]),
         *(Range(name, low, high) for name, low, high in options["ranges"]),
         *(Allowed(name, tuple(listed(values))) for name, values in options["allowed"]),
+        *(read_constraint(text, schema) for text in options["rules"]),
     )
 
 

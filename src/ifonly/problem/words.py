@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from difflib import get_close_matches
 from typing import Any, Literal
 
-from ifonly.errors import QuestionError
+from ifonly.errors import RuleError
 
 MAX_LENGTH = 20_000
 """Characters of one rule."""
@@ -51,7 +51,7 @@ class Token:
 def tokens(text: str) -> list[Token]:
     """The words of a text, and an `end` after the last."""
     if len(text) > MAX_LENGTH:
-        raise QuestionError(f"A rule has at most {MAX_LENGTH} characters; this one has {len(text)}: split it.")
+        raise RuleError(f"A rule has at most {MAX_LENGTH} characters; this one has {len(text)}: split it.")
     found: list[Token] = []
     place = 0
     while not found or found[-1].kind != "end":
@@ -78,15 +78,16 @@ def _unreadable(rest: str) -> str:
     return f"'{rest[0]}' means nothing here; names with such characters stand in quotes"
 
 
-def wrong(text: str, start: int, end: int, message: str) -> QuestionError:
+def wrong(text: str, start: int, end: int, message: str) -> RuleError:
     """An error that shows the text and points at the place."""
     first = max(0, min(start - _WINDOW // 2, len(text) - _WINDOW))
-    shown = "".join(" " if c.isspace() else c for c in text[first : first + _WINDOW])
+    shown = "".join(c if c.isprintable() else " " for c in text[first : first + _WINDOW])
     before = "..." if first else ""
     after = "..." if first + _WINDOW < len(text) else ""
     marks = "^" * max(1, min(end, first + _WINDOW) - start)
+    message = " ".join(message.split())
     message = message if message.endswith((".", "?")) else message + "."
-    return QuestionError(f"{message}\n  {before}{shown}{after}\n  {' ' * (len(before) + start - first)}{marks}")
+    return RuleError(f"{message}\n  {before}{shown}{after}\n  {' ' * (len(before) + start - first)}{marks}")
 
 
 def suggestion(said: str, known: Iterable[Any]) -> str:

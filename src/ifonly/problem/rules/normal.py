@@ -262,24 +262,21 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
 def _part(columns: Columns, clause: Clause) -> Part:
     if not clause:
         return clause_part(columns, [Literal(np.zeros(columns.width), -1.0)])
-    real = any(isinstance(one, AtLeast) and not one.whole for one in clause)
-    return clause_part(columns, [_literal(columns, one, beside_real=real) for one in clause])
+    return clause_part(columns, [_literal(columns, one) for one in clause])
 
 
-def _literal(columns: Columns, one: Member | AtLeast, *, beside_real: bool) -> Literal:
-    """The inequality over unrolled columns. Beside one of real numbers, a whole one is met or missed by a half, so that
-    keeping clear of the edge does not cost it a value; one of real numbers is scaled to the size of 1."""
+def _literal(columns: Columns, one: Member | AtLeast) -> Literal:
+    """The inequality over unrolled columns; one of real numbers is scaled to the size of 1."""
     weight = np.zeros(columns.width)
     if isinstance(one, Member):
         weight[[int(columns.start[one.feature]) + i for i in one.options]] = 1.0
         return Literal(weight, -1.0)
-    constant = one.constant + (Fraction(1, 2) if beside_real and one.whole else 0)
     scale = Fraction(1) if one.whole else _scale(columns, one)
     for g, a in one.numbers:
         weight[columns.start[g]] = float(a * scale)
     for g, values in one.options:
         weight[columns.start[g] : columns.start[g + 1]] = [float(v * scale) for v in values]
-    return Literal(weight, float(constant * scale))
+    return Literal(weight, float(one.constant * scale))
 
 
 def _scale(columns: Columns, one: AtLeast) -> Fraction:

@@ -67,7 +67,7 @@ def merged(schema: Schema, personal: Iterable[AnyConstraint | str] = ()) -> tupl
         try:
             default = read_constraint(text, schema)
         except QuestionError as error:
-            raise QuestionError(f"In the schema's own rules: {error}") from None
+            raise type(error)(f"In the schema's own rules: {error}") from None
         concerned = _concerned(default, schema)
         if not (concerned and concerned <= freed):
             defaults.append(default)
