@@ -265,7 +265,7 @@ BUDGETS = (0.01, 0.1, 1.0)
 """Shares of the farthest row's distance."""
 
 
-def check_bounds(rows: int, random: int, folder: Path) -> None:
+def check_bounds(names: Sequence[str], rows: int, random: int, folder: Path) -> None:
     """Sampled rows of box and budget, by every bound method: shipped and reference networks, then random ones."""
     sys.path[:0] = [str(TESTS / "mip"), str(TESTS / "oracles"), str(TESTS)]
     from inside import outside, rows_within  # type: ignore[import-not-found]
@@ -275,11 +275,11 @@ def check_bounds(rows: int, random: int, folder: Path) -> None:
     from cases import load
 
     questions: list[tuple[str, Question, Any]] = []
-    for name in DATASETS:
+    for name in names:
         model = datasets.network(name)
         point = datasets.load(name).points()[:1]
         questions += [(f"{name} (shipped) {norm}", _asked(model, norm), point) for norm in NORMS]
-    for dataset, arch, variant in LISTED:
+    for dataset, arch, variant in (case for case in LISTED if case[0] in names):
         model, points, _ = load(dataset, arch, variant, folder=folder)
         questions += [(f"{dataset} {arch} {variant} {norm}", _asked(model, norm), points[:1]) for norm in NORMS]
     for seed in range(random):
@@ -342,12 +342,13 @@ _RESULTS = click.option("--results", type=click.Path(path_type=Path, file_okay=F
                         help="Folder of records.")  # fmt: skip
 _CACHE = click.option("--cache", type=click.Path(path_type=Path, file_okay=False), default=HERE / "cache",
                       help="Folder of trained networks.")  # fmt: skip
+_DATASETS = click.option("--datasets", default=",".join(DATASETS), show_default=True, help="These data sets only.")
 _NORMS = click.option("--norms", default=",".join(NORMS), show_default=True, help="These norms only.")
 
 
 @commands.command("reference")
 @_chosen("mip-objective-highs,mip-interval-highs")
-@click.option("--datasets", default=",".join(DATASETS), show_default=True, help="These data sets only.")
+@_DATASETS
 @click.option("--variants", default=",".join(VARIANTS), show_default=True, help="These inputs only.")
 @_NORMS
 @click.option("--rows", type=click.IntRange(1), default=30, show_default=True, help="Rows a network and norm.")
@@ -395,9 +396,10 @@ def _random(chosen: str, first: int, questions: int, seconds: float) -> None:
 
 
 @commands.command("bounds")
+@_DATASETS
 @click.option("--rows", type=click.IntRange(1), default=10_000, show_default=True, help="Rows a network and budget.")
 @click.option("--random", type=click.IntRange(0), default=50, show_default=True, help="Random networks.")
 @_CASES
-def _bounds(rows: int, random: int, cases: Path) -> None:
+def _bounds(datasets: str, rows: int, random: int, cases: Path) -> None:
     """Sampled rows inside box and budget against the bounds of every neuron."""
-    check_bounds(rows, random, cases)
+    check_bounds(_listed(datasets, DATASETS, "data set"), rows, random, cases)
