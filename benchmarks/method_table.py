@@ -49,6 +49,7 @@ def entries() -> list[Entry]:
             for name in here
             if Capability.INDICATORS in BACKENDS[name].capabilities
         ),
+        *(Entry("mip-objective, ball", name, MipObjective(backend=name, ball=True)) for name in here),  # type: ignore[arg-type]
         *(Entry("mip-interval", name, MipInterval(backend=name)) for name in here),  # type: ignore[arg-type]
         *([Entry("smt-reduced", "z3", SmtReduced()), Entry("smt-plain", "z3", SmtPlain())] if _z3() else []),
     ]
