@@ -471,6 +471,7 @@ def test_personal_constraints_merge_over_the_defaults() -> None:
     assert merged(schema, ["Age is free", "Age in [30, 40]"]) == (between, job, few, Range("Age", 30, 40))
     assert merged(schema, ["Age is free", "YearsEmployed is free", Free("Job")]) == (few,)
     assert merged(schema, ["at most 3 changes"]) == merged(schema)
+    assert merged(PEOPLE, ["Age is free"], everybody=[up, between, few]) == (between, few)
     with pytest.raises(QuestionError, match="schema's own rules: There is no feature 'Agee'"):
         merged(Schema(PEOPLE.features, rules=["Agee is fixed"]))
     with pytest.raises(ValueError, match="no feature 'Agee'"):

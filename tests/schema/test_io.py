@@ -35,6 +35,16 @@ def test_the_file_is_readable_and_versioned() -> None:
     assert (data["format"], data["version"]) == ("ifonly-schema", 1)
     assert data["features"][1] == {"kind": "integer", "name": "n", "lower": 0, "upper": 9, "step": 3}
     assert "columns" not in schema_to_json(Schema(SCHEMA.features))
+    assert "rules" not in data
+
+
+def test_the_rules_for_everybody_are_kept(tmp_path: Path) -> None:
+    schema = Schema(SCHEMA.features, rules=["n only goes up", "if b = yes then n >= 3"])
+    schema.save(tmp_path / "schema.json")
+    loaded = Schema.load(tmp_path / "schema.json")
+    assert loaded == schema and hash(loaded) == hash(schema)
+    assert loaded.rules == ("n only goes up", "if b = yes then n >= 3")
+    assert loaded != Schema(SCHEMA.features)
 
 
 def test_a_write_that_fails_leaves_the_old_file(tmp_path: Path) -> None:
@@ -61,6 +71,7 @@ def with_feature(**feature: object) -> dict[str, object]:
         ({"format": "ifonly-schema", "version": 1}, 'list "features"'),
         ({"format": "ifonly-schema", "version": 1, "features": [7]}, "Feature number 0.*it is 7"),
         ({**with_feature(kind="real", name="x", lower=0, upper=1), "columns": [1]}, '"columns"'),
+        ({**with_feature(kind="real", name="x", lower=0, upper=1), "rules": "x >= 0.5"}, '"rules".*"Age only goes up"'),
         (with_feature(kind="complex", name="x"), "'complex'"),
         (with_feature(kind=["real"], name="x"), "kind"),
         (with_feature(kind="real", lower=0, upper=1), 'needs "name"'),

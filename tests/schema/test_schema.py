@@ -98,6 +98,12 @@ def test_a_contradictory_schema_is_refused(features: object, columns: object, wo
         Schema(features, columns)  # type: ignore[arg-type]
 
 
+@pytest.mark.parametrize("rules", ["x >= 1", [1]])
+def test_rules_are_a_list_of_texts(rules: object) -> None:
+    with pytest.raises(SchemaError, match="must be a list of texts; got"):
+        Schema([Real("x", 0, 1)], rules=rules)  # type: ignore[arg-type]
+
+
 @pytest.mark.parametrize("position", range(5))
 @pytest.mark.parametrize("wrong", [-1.0, 0.5, 1e9, np.nan, np.inf])
 def test_admits_is_exact(position: int, wrong: float) -> None:

@@ -53,25 +53,27 @@ def read_constraint(text: str, schema: Schema) -> AnyConstraint:
     return _by_feature(rule, schema) or rule
 
 
-def merged(schema: Schema, personal: Iterable[AnyConstraint | str] = ()) -> tuple[AnyConstraint, ...]:
-    """The schema's own rules and a person's constraints together.
+def merged(
+    schema: Schema, personal: Iterable[AnyConstraint | str] = (), everybody: Iterable[AnyConstraint] = ()
+) -> tuple[AnyConstraint, ...]:
+    """The schema's own rules, further ones for everybody, and a person's constraints together.
 
-    Both apply; `Age is free` among the personal ones drops the schema's rules that concern Age and nothing else.
+    All apply; `Age is free` among the personal ones drops those of the others that concern Age and nothing else.
     """
     own = tuple(read_constraint(c, schema) if isinstance(c, str) else c for c in personal)
     freed = {c.feature for c in own if isinstance(c, Free)}
     for name in freed:
         schema.index(name)
-    defaults = []
-    for text in schema.rules:
-        try:
-            default = read_constraint(text, schema)
-        except QuestionError as error:
-            raise type(error)(f"In the schema's own rules: {error}") from None
-        concerned = _concerned(default, schema)
-        if not (concerned and concerned <= freed):
-            defaults.append(default)
-    return tuple(dict.fromkeys(c for c in (*defaults, *own) if not isinstance(c, Free)))
+    defaults = [*(_default(text, schema) for text in schema.rules), *everybody]
+    kept = [c for c in defaults if not (about := _concerned(c, schema)) or not about <= freed]
+    return tuple(dict.fromkeys(c for c in (*kept, *own) if not isinstance(c, Free)))
+
+
+def _default(text: str, schema: Schema) -> AnyConstraint:
+    try:
+        return read_constraint(text, schema)
+    except QuestionError as error:
+        raise type(error)(f"In the schema's own rules: {error}") from None
 
 
 def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
