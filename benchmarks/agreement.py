@@ -91,7 +91,7 @@ class Record:
         """`agree`: proven nearest, and as far as the optimum within the gap that counts as proven."""
         if self.status != "nearest":
             return "limit" if "limit" in self.note and self.lower <= self.optimum + DEFAULT.gap else "wrong"
-        return "agree" if abs(self.upper - self.optimum) <= DEFAULT.gap else "wrong"
+        return "agree" if abs(self.upper - self.optimum) <= DEFAULT.allowed(max(self.upper, self.optimum)) else "wrong"
 
 
 def read(path: Path) -> list[Record]:
