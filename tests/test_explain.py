@@ -210,10 +210,11 @@ def test_progress_counts_everyone_once() -> None:
 def test_a_question_is_prepared_once() -> None:
     method = Scripted(lambda point: claim(lower=math.inf))
     explainer = Explainer(MODEL)
+    asked: dict[str, Any] = {"method": method, "constraints": [Fixed("b")], "reasons": False}
     for _ in range(3):
-        explainer.explain(ANN, method=method, distance=Distance("l1", {"n": 2.0}), constraints=[Fixed("b")])
+        explainer.explain(ANN, distance=Distance("l1", {"n": 2.0}), **asked)
     assert sum(count < 0 for _, count in method.asked) == 1
-    explainer.explain(ANN, method=method, distance=Distance("l1", {"n": 3.0}), constraints=[Fixed("b")])
+    explainer.explain(ANN, distance=Distance("l1", {"n": 3.0}), **asked)
     assert sum(count < 0 for _, count in method.asked) == 2
 
 
@@ -384,7 +385,8 @@ def test_what_the_enumerator_cannot_do() -> None:
     [
         ({"constraints": Fixed("b")}, QuestionError, "Give constraints as a list"),
         ({"constraints": "b"}, QuestionError, "Give constraints as a list.*got 'b'"),
-        ({"constraints": ["b"]}, QuestionError, "'b' is not a constraint; use Fixed"),
+        ({"constraints": ["b"]}, QuestionError, "This alone is no condition"),
+        ({"constraints": [{"b": 1}]}, QuestionError, "such as Fixed.*got {'b': 1}"),
         ({"constraints": [Fixed("d")]}, SchemaError, "There is no feature 'd'"),
         ({"method": "enumerate"}, QuestionError, "A method is an object such as .*; got 'enumerate'"),
         ({"limits": 5}, QuestionError, "Limits\\(seconds=...\\); got 5"),

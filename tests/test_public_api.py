@@ -29,17 +29,23 @@ PUBLIC = [
     "Nearest",
     "Network",
     "NoneExists",
+    "OneOfTarget",
     "OnlyDown",
     "OnlyUp",
     "Ordinal",
+    "OtherTarget",
+    "ProbabilityTarget",
     "Range",
     "Real",
+    "Reasons",
+    "Relaxation",
     "Schema",
     "ScoreTarget",
     "Search",
     "SmtPlain",
     "SmtReduced",
     "Tolerances",
+    "TopTarget",
     "Unknown",
     "Within",
     "certify",
@@ -67,8 +73,9 @@ def test_the_verbs() -> None:
     def parameters(verb: object) -> list[str]:
         return [name for name in inspect.signature(verb).parameters if name != "self"]  # type: ignore[arg-type]
 
-    asked = ["target", "distance", "constraints", "method", "limits"]
-    assert parameters(ifonly.Explainer.__init__) == ["model", "schema", "classes", "threads", "tolerances"]
+    asked = ["target", "distance", "constraints", "fewest_first", "method", "limits", "reasons"]
+    made = ["model", "schema", "classes", "constraints", "threads", "tolerances"]
+    assert parameters(ifonly.Explainer.__init__) == made
     assert parameters(ifonly.Explainer.explain) == ["row", *asked]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "listen"]
 

@@ -132,7 +132,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "an order where there is none": (lambda f: EXPLAINER.explain(ANN, constraints=[OnlyUp("Job")]), "Job"),
     "a range of words": (lambda f: EXPLAINER.explain(ANN, constraints=[Range("Job", 0, 1)]), "Job"),
     "an allowed value that is none": (lambda f: EXPLAINER.explain(ANN, constraints=[Allowed("Job", ["x"])]), "'x'"),
-    "a constraint that is none": (lambda f: EXPLAINER.explain(ANN, constraints=["Age"]), "'Age'"),  # type: ignore[list-item]
+    "a constraint that is none": (lambda f: EXPLAINER.explain(ANN, constraints=[7]), "got 7"),  # type: ignore[list-item]
     "a limit of zero": (lambda f: Limits(seconds=0), "seconds"),
     "a tolerance of zero": (lambda f: Tolerances(relative_gap=0.0), "relative_gap"),
     "no threads": (lambda f: Explainer(NETWORK, schema=SCHEMA, threads=0), "0"),

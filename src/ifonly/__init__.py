@@ -13,13 +13,17 @@ from ifonly.problem import (
     ClassTarget,
     Distance,
     Fixed,
+    OneOfTarget,
     OnlyDown,
     OnlyUp,
+    OtherTarget,
+    ProbabilityTarget,
     Range,
     ScoreTarget,
+    TopTarget,
     scales_from_data,
 )
-from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Unknown, Within
+from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
 from ifonly.proof.certificate import Certificate
 from ifonly.proof.check import Checked, check
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
@@ -53,17 +57,23 @@ __all__ = [
     "Nearest",
     "Network",
     "NoneExists",
+    "OneOfTarget",
     "OnlyDown",
     "OnlyUp",
     "Ordinal",
+    "OtherTarget",
+    "ProbabilityTarget",
     "Range",
     "Real",
+    "Reasons",
+    "Relaxation",
     "Schema",
     "ScoreTarget",
     "Search",
     "SmtPlain",
     "SmtReduced",
     "Tolerances",
+    "TopTarget",
     "Unknown",
     "Within",
     "certify",

@@ -13,14 +13,17 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import Contradiction, ModelError, QuestionError, RowError
+from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
-from ifonly.problem import ClassTarget, Constraint, Distance, Question, ScoreTarget, Target
+from ifonly.problem import AtMostChanges, ClassTarget, Distance, OpenTarget, Question, Target
+from ifonly.problem.constraints import Constraint, Free
+from ifonly.problem.rules import AnyConstraint, merged, read_constraint
+from ifonly.problem.target import Words
 from ifonly.proof import (
     Answer,
     Answers,
@@ -39,7 +42,8 @@ from ifonly.proof import (
     check_witnesses,
     tidied,
 )
-from ifonly.schema import Schema, read_points
+from ifonly.reasons import find_reasons
+from ifonly.schema import Numeric, Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.schema.tables import user_columns
 from ifonly.search import Search
@@ -54,6 +58,8 @@ PEOPLE_A_CHUNK = 128
 """Distinct people that one thread takes through at a time."""
 FEW = 8
 """Below this many rows, going row by row is faster than going by columns."""
+COUNT_TOLERANCE = 1e-6
+"""Rounding in a bound on a number of changes, which is whole."""
 NO_LIMITS = Limits()
 
 
@@ -61,7 +67,8 @@ class Explainer:
     """Prepares a model once and answers any number of people.
 
     `model` is an ifonly Model or Network, a path to a network or ONNX file, or a fitted scikit-learn or torch model;
-    all but the first need `schema`. `classes` names the classes where the model does not.
+    all but the first need `schema`. `classes` names the classes where the model does not. `constraints` (objects, or
+    words such as "Age is fixed") hold for everybody, as the schema's own rules do; those of one question are added.
     """
 
     def __init__(
@@ -70,6 +77,7 @@ class Explainer:
         *,
         schema: Schema | None = None,
         classes: Sequence[Any] = (),
+        constraints: Sequence[AnyConstraint | str] = (),
         threads: int = 1,
         tolerances: Tolerances = DEFAULT,
     ) -> None:
@@ -81,6 +89,8 @@ class Explainer:
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
             raise QuestionError(f"The number of threads must be a whole number >= 1; it is {threads!r}.")
         self.threads = threads
+        self.constraints = self._read(constraints)
+        self._everybody = merged(self.schema, self.constraints)
         self._solvers: dict[Any, Solver] = {}
         self._preparing = threading.Lock()
 
@@ -90,17 +100,22 @@ class Explainer:
         *,
         target: Any = None,
         distance: str | Distance = "l1",
-        constraints: Sequence[Constraint] = (),
+        constraints: Sequence[AnyConstraint | str] = (),
+        fewest_first: bool = False,
         method: Method | None = None,
         limits: Limits = NO_LIMITS,
+        reasons: bool = True,
     ) -> Answer:
         """The nearest allowed row that the model decides as asked, or the proof that there is none.
 
-        `target` is a class name, a ClassTarget or a ScoreTarget; for two classes it defaults to the other class.
+        `target` is a class name, or a target such as ProbabilityTarget; for two classes it defaults to the other class.
+        `fewest_first`: as few changes as possible, and the nearest row among those. `reasons`: where there is none, say
+        which constraints rule it out and what would help; the limits hold for each question that this takes.
         """
         point = self.schema.read(row)
-        asked = _Asked(target, distance, constraints, method, limits, None)
-        return self._answer(point[None, :], [0], asked, self.threads)[0]
+        asked = self._asked(target, distance, constraints, fewest_first, method, limits, None)
+        answer = self._answer(point[None, :], [0], asked, self.threads)[0]
+        return self._with_reasons(answer, point, asked) if reasons else answer
 
     def explain_many(
         self,
@@ -108,20 +123,100 @@ class Explainer:
         *,
         target: Any = None,
         distance: str | Distance = "l1",
-        constraints: Sequence[Constraint] = (),
+        constraints: Sequence[AnyConstraint | str] = (),
+        fewest_first: bool = False,
         method: Method | None = None,
         limits: Limits = NO_LIMITS,
+        reasons: bool = False,
         listen: Listener | None = None,
     ) -> Answers:
         """One answer a row, in order; a row that does not fit the schema gives a `Failed` one. Limits are a row's."""
         begun = time.perf_counter()
-        asked = _Asked(target, distance, constraints, method, limits, listen)
+        asked = self._asked(target, distance, constraints, fewest_first, method, limits, listen)
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        answered = iter(self._answer_all(points[good], good, asked))
-        answers = [next(answered) if error is None else _failed(i, error) for i, error in enumerate(errors)]
+        answered = self._answer_all(points[good], good, asked)
+        if reasons:
+            answered = self._with_all_reasons(answered, points[good], asked)
+        rest = iter(answered)
+        answers = [next(rest) if error is None else _failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
+
+    def _asked(
+        self,
+        target: Any,
+        distance: str | Distance,
+        constraints: Sequence[AnyConstraint | str],
+        fewest_first: bool,
+        method: Method | None,
+        limits: Limits,
+        listen: Listener | None,
+    ) -> _Asked:
+        """The arguments of a call, checked, with the constraints that hold for everybody."""
+        if method is not None and not hasattr(method, "prepare"):
+            raise QuestionError(f"A method is an object such as Search(); got {method!r}.")
+        if not isinstance(limits, Limits):
+            raise QuestionError(f"Give limits as Limits(seconds=...); got {limits!r}.")
+        named = target is None or isinstance(target, Target | OpenTarget)
+        wanted: Target | OpenTarget | None = target if named else ClassTarget(target)
+        if isinstance(wanted, OpenTarget):
+            wanted.check(self.model)
+        return _Asked(
+            target=wanted,
+            distance=distance if isinstance(distance, Distance) else Distance(distance),
+            constraints=self._merged(constraints),
+            fewest_first=bool(fewest_first),
+            method=method or Search(),
+            limits=limits,
+            listen=listen,
+        )
+
+    def _read(self, constraints: Any) -> tuple[AnyConstraint, ...]:
+        """Constraints as objects, also those given in words."""
+        if isinstance(constraints, str) or not isinstance(constraints, Iterable):
+            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {constraints!r}.")
+        read = tuple(read_constraint(c, self.schema) if isinstance(c, str) else c for c in constraints)
+        for constraint in read:
+            if not hasattr(constraint, "describe"):
+                raise QuestionError(f"A constraint is an object such as Fixed('Age'), or words; got {constraint!r}.")
+        return read
+
+    def _merged(self, constraints: Any) -> tuple[AnyConstraint, ...]:
+        """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
+        own = self._read(constraints)
+        if not own:
+            return self._everybody
+        freed = {c.feature for c in own if isinstance(c, Free)}
+        kept = [c for c in self.constraints if not (isinstance(c, Constraint) and c.feature in freed)]
+        return merged(self.schema, (*kept, *own))
+
+    # ------------------------------------------------------------------ reasons
+
+    def _with_reasons(self, answer: Answer, point: NDArray[np.float64], asked: _Asked) -> Answer:
+        """The answer; where none exists, with the constraints that rule it out and what would help."""
+        if not isinstance(answer, NoneExists):
+            return answer
+
+        def ask(constraints: tuple[Any, ...]) -> Answer:
+            other = replace(asked, constraints=constraints, listen=None)
+            try:
+                return self._answer(point[None, :], [answer.row], other, self.threads)[0]
+            except UnsupportedQuestion:  # e.g. the enumerator, when a real number is no longer fixed
+                return self._answer(point[None, :], [answer.row], replace(other, method=Search()), self.threads)[0]
+
+        return replace(answer, reasons=find_reasons(asked.constraints, ask))
+
+    def _with_all_reasons(self, answers: list[Answer], points: NDArray[np.float64], asked: _Asked) -> list[Answer]:
+        """The same for many people, one after another; identical people have identical reasons."""
+        known: dict[bytes, Answer] = {}
+        result = []
+        for answer, point in zip(answers, points, strict=True):
+            if isinstance(answer, NoneExists):
+                first = known.setdefault(point.tobytes(), self._with_reasons(answer, point, asked))
+                answer = replace(answer, reasons=first.reasons) if isinstance(first, NoneExists) else answer
+            result.append(answer)
+        return result
 
     # ------------------------------------------------------------------ from points to answers
 
@@ -134,7 +229,7 @@ class Explainer:
         chunks = [np.flatnonzero(of == k).tolist() for k in range(-(-len(unique) // PEOPLE_A_CHUNK))]
 
         def task(members: list[int], heard: Listener) -> list[Answer]:
-            return self._answer(points[members], [rows[i] for i in members], asked.heard_by(heard), 1)
+            return self._answer(points[members], [rows[i] for i in members], replace(asked, listen=heard), 1)
 
         sizes = [min(PEOPLE_A_CHUNK, len(unique) - k * PEOPLE_A_CHUNK) for k in range(len(chunks))]
         told = run_chunks(task, chunks, sizes, self.threads, asked.listen)
@@ -152,35 +247,44 @@ class Explainer:
             raise ModelError(f"The model gives no score (NaN) for row {rows[blank[0]]}, so nothing can be said of it.")
         decided = self.model.decide(before) if self.model.is_classifier else np.zeros(len(points), dtype=np.intp)
         answers: dict[int, Answer] = {}
-        groups = [(target, members, *_distinct(points[members])) for target, members in self._targets(asked, decided)]
+        groups = [(wanted, members, *_distinct(points[members])) for wanted, members in self._wanted(asked, decided)]
         finished, people = 0, sum(len(unique) for _, _, unique, _ in groups)
-        for target, members, unique, inverse in groups:
-            question = Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
+        for wanted, members, unique, inverse in groups:
             heard = _shifted(asked.listen, finished, people)
-            checked = self._checked(question, unique, asked, threads, heard)
+            found = self._found(wanted, unique, asked, threads, heard)
             finished += len(unique)
             batch = _Batch(
                 rows=[rows[i] for i in members],
                 points=points[members],
                 before=before[members],
                 decided=decided[members],
-                checked=[checked[k] for k in inverse],
+                found=[found[k] for k in inverse],
             )
-            answers.update(zip(members, self._made(question, batch), strict=True))
+            answers.update(zip(members, self._made(wanted, asked, batch), strict=True))
         return [answers[i] for i in range(len(points))]
 
-    def _targets(self, asked: _Asked, decided: NDArray[np.intp]) -> list[tuple[Target, list[int]]]:
+    def _wanted(self, asked: _Asked, decided: NDArray[np.intp]) -> list[tuple[_Wanted, list[int]]]:
         """The target of each person: what was asked for, or, for two classes, the other class."""
-        if asked.target is not None:
-            return [(asked.target, list(range(len(decided))))]
-        classes = self.model.classes
-        if len(classes) != 2:
+        target, classes = asked.target, self.model.classes
+        if target is not None and not isinstance(target, OpenTarget):
+            return [(_Wanted(target.describe(), target.words(), (target,)), list(range(len(decided))))]
+        if target is None and len(classes) != 2:
             listed = (
-                f"one of {', '.join(map(repr, classes))}" if classes else "a ScoreTarget, since this is a regression"
+                f"one of {', '.join(map(repr, classes))}, or OtherTarget() for any but the present one"
+                if classes
+                else "a ScoreTarget, since this is a regression"
             )
             raise QuestionError(f"Say which decision is wanted with target=...: {listed}.")
-        groups = [(ClassTarget(classes[1 - k]), np.flatnonzero(decided == k).tolist()) for k in (0, 1)]
-        return [(target, members) for target, members in groups if members]
+        groups: list[tuple[_Wanted, list[int]]] = []
+        for now in np.unique(decided).tolist():
+            if target is None:
+                other = ClassTarget(classes[1 - now])
+                wanted = _Wanted(other.describe(), other.words(), (other,))
+            else:
+                words = target.words(self.model, now)
+                wanted = _Wanted(target.describe(), words, target.alternatives(self.model, now), target, now)
+            groups.append((wanted, np.flatnonzero(decided == now).tolist()))
+        return groups
 
     def _solver(self, question: Question, method: Method) -> Solver:
         key = (question.target, question.distance, question.constraints, question.caution, method)
@@ -193,16 +297,93 @@ class Explainer:
                 known = self._solvers.get(key)
                 if known is None:
                     if len(self._solvers) >= MOST_SOLVERS:
-                        self._solvers.clear()
+                        del self._solvers[next(iter(self._solvers))]
                     known = self._solvers[key] = method.prepare(question, self.tolerances)
         return known
 
+    # ------------------------------------------------------------------ from points to what is found
+
+    def _found(
+        self, wanted: _Wanted, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
+    ) -> list[_Found]:
+        """What is known of each person: the nearest row, or, if so asked, the nearest with the fewest changes."""
+        if not asked.fewest_first:
+            return self._nearest(wanted, points, asked, threads, heard)
+        half = replace(asked, limits=_shared(asked.limits, 2))
+        first = self._nearest(wanted, points, replace(half, distance=Distance("l0")), threads, _uncounted(heard))
+        changes = [None if f.claim.point is None else int((f.claim.point != p).sum())
+                   for f, p in zip(first, points, strict=True)]  # fmt: skip
+        result = [_not_yet(found) for found in first]
+        for most in sorted({k for k in changes if k is not None}):
+            members = [i for i, k in enumerate(changes) if k == most]
+            limited = replace(half, constraints=(*asked.constraints, AtMostChanges(most)))
+            nearest = self._nearest(wanted, points[members], limited, threads, heard)
+            for i, found in zip(members, nearest, strict=True):
+                result[i] = self._lexicographic(first[i], found, most, points[i], asked.distance)
+        return result
+
+    def _lexicographic(
+        self, first: _Found, second: _Found, most: int, point: NDArray[np.float64], distance: Distance
+    ) -> _Found:
+        """A row with the fewest changes, and the nearest with no more: the second, or the first if that has none."""
+        assert first.witness is not None and first.claim.point is not None
+        if second.claim.lower == math.inf:
+            raise Contradiction(
+                f"Method '{second.claim.method}' found a row with {most} changes, but claims that none exists."
+            )
+        apart = distance.between(self.schema, point, first.claim.point)
+        claim, witness = second.claim, second.witness
+        if witness is None or witness.distance > apart:
+            claim = replace(claim, point=first.claim.point)
+            witness = replace(first.witness, distance=apart)
+        fewer = first.claim.lower * len(self.schema) <= most - 1 + COUNT_TOLERANCE
+        left = f"fewer than {most} changes were not ruled out: {first.claim.limit or _ROUNDING}" if fewer else ""
+        nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
+        return _Found(replace(claim, nodes=nodes, seconds=seconds, record=None), witness, left)
+
+    def _nearest(
+        self, wanted: _Wanted, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
+    ) -> list[_Found]:
+        """The nearest row of each person: of an open target, the nearest over its alternatives."""
+        questions = [
+            Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
+            for target in wanted.alternatives
+        ]
+        if len(questions) == 1:
+            return self._checked(questions[0], points, asked, threads, heard)
+        share = replace(asked, limits=_shared(asked.limits, len(questions)))
+        *first, last = questions
+        told = [self._checked(question, points, share, threads, _uncounted(heard)) for question in first]
+        told.append(self._checked(last, points, share, threads, heard))
+        return [self._nearest_of(wanted, each) for each in zip(*told, strict=True)]
+
+    def _nearest_of(self, wanted: _Wanted, each: tuple[_Found, ...]) -> _Found:
+        """The nearest of several alternatives' rows; nothing is nearer than the least of their bounds."""
+        best = min(each, key=lambda found: math.inf if found.witness is None else found.witness.distance)
+        if best.witness is not None and wanted.target is not None:
+            agrees = wanted.target.agrees(self.model, best.witness.scores[None, :], wanted.now)
+            if not agrees[0]:
+                raise Contradiction(
+                    f"A row that meets one of the alternatives of '{wanted.name}' does not meet it: "
+                    f"scores {best.witness.scores.tolist()}."
+                )
+        weakest = min(each, key=lambda found: (found.claim.lower, not found.claim.limit))
+        claim = replace(
+            best.claim,
+            lower=weakest.claim.lower,
+            limit=weakest.claim.limit,
+            nodes=sum(found.claim.nodes for found in each),
+            seconds=sum(found.claim.seconds for found in each),
+            record=None,
+        )
+        return _Found(claim, best.witness)
+
     def _checked(
         self, question: Question, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
-    ) -> list[tuple[Claim, Witness | None]]:
+    ) -> list[_Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method = asked.method or Search()
-        result: list[tuple[Claim, Witness | None]] = [(_NOTHING, None)] * len(points)
+        method = asked.method
+        result = [_Found(_NOTHING, None)] * len(points)
         waiting = list(range(len(points)))
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
@@ -213,10 +394,10 @@ class Explainer:
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
-                    result[i] = (claim, witness)
+                    result[i] = _Found(claim, witness)
                 elif witness.deciding:
                     refused.append(i)
-                    result[i] = (_refused(claim), None)
+                    result[i] = _Found(_refused(claim), None)
                 else:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
@@ -224,27 +405,30 @@ class Explainer:
             waiting, heard = refused, None
         return result
 
-    def _made(self, question: Question, batch: _Batch) -> Iterator[Answer]:
+    # ------------------------------------------------------------------ from what is found to answers
+
+    def _made(self, wanted: _Wanted, asked: _Asked, batch: _Batch) -> Iterator[Answer]:
         """Answers in the user's own values."""
         names, n = self.schema.names, len(batch.rows)
-        target, distance_name = question.target.describe(), question.distance.name
-        after = np.array(
-            [p if c.point is None else c.point for p, (c, _) in zip(batch.points, batch.checked, strict=True)]
-        )
+        counted = [isinstance(feature, Numeric) for feature in self.schema.features]
+        after = np.array([p if f.claim.point is None else f.claim.point
+                          for p, f in zip(batch.points, batch.found, strict=True)])  # fmt: skip
         blank = np.full(self.model.network.outputs, np.nan)
-        scores = np.array([blank if w is None else w.scores for _, w in batch.checked])
+        scores = np.array([blank if f.witness is None else f.witness.scores for f in batch.found])
         old, new = self._values(batch.points), self._values(after)
         moved = _where(batch.points != after)
         score_before, score_after = _scores(batch.before), _scores(scores)
         decision_before, decision_after = self._decisions(batch.decided), [None] * n
         if self.model.is_classifier:
             decision_after = self._decisions(self.model.decide(scores))
-        for i, (claim, witness) in enumerate(batch.checked):
+        for i, (claim, witness, left) in enumerate(batch.found):
             common = {
                 "row": batch.rows[i],
                 "factual": dict(zip(names, old[i], strict=True)),
-                "target": target,
-                "distance_name": distance_name,
+                "target": wanted.name,
+                "subject": wanted.words.subject,
+                "state": wanted.words.state,
+                "distance_name": asked.distance_name,
                 "decision_before": decision_before[i],
                 "score_before": score_before[i],
                 "method": claim.method,
@@ -257,15 +441,15 @@ class Explainer:
                 continue
             upper = witness.distance
             lower = _agreed_lower(claim, upper)
-            proven = upper - lower <= self.tolerances.allowed(upper)
+            proven = not left and upper - lower <= self.tolerances.allowed(upper)
             yield (Nearest if proven else Within)(
                 lower=lower,
                 upper=upper,
                 counterfactual=dict(zip(names, new[i], strict=True)),
-                changes=tuple([Change(names[g], old[i][g], new[i][g]) for g in moved[i]]),
+                changes=tuple([Change(names[g], old[i][g], new[i][g], counted[g]) for g in moved[i]]),
                 decision_after=decision_after[i],
                 score_after=score_after[i],
-                note="" if proven else claim.limit or _ROUNDING,
+                note="" if proven else left or claim.limit or _ROUNDING,
                 **common,
             )
 
@@ -280,45 +464,52 @@ class Explainer:
         return [labels[k] for k in decided.tolist()] if labels else [None] * len(decided)
 
 
+class _Found(NamedTuple):
+    """What is known of one person: a claim, the check of its row, and what else is left unproven, in words."""
+
+    claim: Claim
+    witness: Witness | None
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class _Wanted:
+    """A target of some people: its name, its words, the plain targets that meet it, and the open one that it may be."""
+
+    name: str
+    words: Words
+    alternatives: tuple[Target, ...]
+    target: OpenTarget | None = None
+    now: int = 0
+    """The class that these people have (for open targets)."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
-    """People who ask the same question: their numbers, points, scores and classes before, and the checked claims."""
+    """People who ask the same question: their numbers, points, scores and classes before, and what was found."""
 
     rows: list[int]
     points: NDArray[np.float64]
     before: NDArray[np.float64]
     decided: NDArray[np.intp]
-    checked: list[tuple[Claim, Witness | None]]
+    found: list[_Found]
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Asked:
     """The arguments of a call, together and checked."""
 
-    __slots__ = ("constraints", "distance", "limits", "listen", "method", "target")
+    target: Target | OpenTarget | None
+    distance: Distance
+    constraints: tuple[AnyConstraint, ...]
+    fewest_first: bool
+    method: Method
+    limits: Limits
+    listen: Listener | None
 
-    def __init__(
-        self,
-        target: Any,
-        distance: str | Distance,
-        constraints: Sequence[Constraint],
-        method: Method | None,
-        limits: Limits,
-        listen: Listener | None,
-    ) -> None:
-        if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {constraints!r}.")
-        if method is not None and not hasattr(method, "prepare"):
-            raise QuestionError(f"A method is an object such as Search(); got {method!r}.")
-        if not isinstance(limits, Limits):
-            raise QuestionError(f"Give limits as Limits(seconds=...); got {limits!r}.")
-        named = target is None or isinstance(target, ClassTarget | ScoreTarget)
-        self.target: Target | None = target if named else ClassTarget(target)
-        self.distance = distance if isinstance(distance, Distance) else Distance(distance)
-        self.constraints, self.method, self.limits, self.listen = tuple(constraints), method, limits, listen
-
-    def heard_by(self, listen: Listener) -> _Asked:
-        """The same, told to somebody else."""
-        return _Asked(self.target, self.distance, self.constraints, self.method, self.limits, listen)
+    @property
+    def distance_name(self) -> str:
+        return f"fewest changes, then {self.distance.name}" if self.fewest_first else self.distance.name
 
 
 _REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
@@ -330,6 +521,18 @@ _NOTHING = Claim(point=None, lower=0.0, method="")
 def _refused(claim: Claim) -> Claim:
     """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
     return replace(claim, point=None, lower=0.0, limit=_REFUSED)
+
+
+def _not_yet(found: _Found) -> _Found:
+    """Before the second of two stages: without a row, all that is known is whether there can be one."""
+    lower = math.inf if found.claim.lower == math.inf else 0.0
+    return _Found(replace(found.claim, point=None, lower=lower, record=None), None)
+
+
+def _shared(limits: Limits, parts: int) -> Limits:
+    """The limits of a row, divided among the searches that its answer takes."""
+    seconds = None if limits.seconds is None else limits.seconds / parts
+    return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
 
 
 def _failed(row: int, error: RowError) -> Failed:
@@ -394,6 +597,14 @@ def _shifted(listen: Listener | None, finished: int, people: int) -> Listener | 
         return None
     hear = listen
     return lambda event: hear(replace(event, finished=finished + event.finished, people=people))
+
+
+def _uncounted(listen: Listener | None) -> Listener | None:
+    """A listener to a part of the work on some people, after which none of them is finished."""
+    if listen is None:
+        return None
+    hear = listen
+    return lambda event: hear(replace(event, finished=0))
 
 
 def _distinct(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:

@@ -50,7 +50,8 @@ def network(name: str) -> Model:
     """The shipped network of a data set: two hidden layers of ten, over the encoded columns in original units."""
     _facts(name)
     weights, classes = load_network(_DATA / f"{name}_2x10.npz")
-    return network_model(weights, load_schema(_DATA / f"{name}.schema.json"), classes=classes)
+    model = network_model(weights, load_schema(_DATA / f"{name}.schema.json"), classes=classes)
+    return model.as_log_odds()  # they were trained with a logistic loss
 
 
 def _manifest() -> dict[str, Any]:

@@ -8,7 +8,7 @@ the model speaks in probabilities); for K > 2 classes one score each, the larges
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -29,7 +29,8 @@ class Model:
 
     A model without class names is a regression. `deviation` is the largest difference between the original and the
     network on the rows that were compared when the model was imported. `majorants` are for layers that stand for
-    several steps of the original (empty: none does).
+    several steps of the original (empty: none does). `probabilities` maps points to the probability of each class,
+    shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is the score.
     """
 
     network: Network
@@ -40,6 +41,7 @@ class Model:
     precision: Precision = "float64"
     deviation: float = 0.0
     majorants: tuple[Majorant | None, ...] = ()
+    probabilities: Scores | None = None
 
     def __post_init__(self) -> None:
         if self.network.inputs != len(self.schema.columns):
@@ -58,6 +60,12 @@ class Model:
         """The scores of many points by the user's own model, shape (n, outputs), float64."""
         scores = np.asarray(self.original(np.atleast_2d(points)), dtype=np.float64)
         return scores.reshape(len(np.atleast_2d(points)), self.network.outputs)
+
+    def as_log_odds(self) -> Model:
+        """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
+        if len(self.classes) != 2:
+            raise ModelError("Only the score between two classes can be a log-odds.")
+        return replace(self, probabilities=Logistic(self.original))
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The class of each row: the second iff the one score is > 0; of several the largest, the first on ties."""
@@ -93,6 +101,20 @@ class ForwardPass:
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         return self.network.scores(self.schema.encode(points))
+
+
+@dataclass(frozen=True)
+class Logistic:
+    """Probabilities of two classes from their log-odds (one score), or from a logit each."""
+
+    original: Scores
+
+    def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        scores = np.asarray(self.original(points), dtype=np.float64).reshape(len(points), -1)
+        odds = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0.0)
+        small = np.exp(-np.abs(odds))  # never overflows
+        less, more = small / (1.0 + small), 1.0 / (1.0 + small)
+        return np.where((odds > 0.0)[:, None], np.column_stack([less, more]), np.column_stack([more, less]))
 
 
 def class_names(classes: tuple[Any, ...], outputs: int, *, regression: bool = False) -> tuple[Any, ...]:

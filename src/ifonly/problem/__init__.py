@@ -6,7 +6,16 @@ from ifonly.problem.lowering import Lowered, People, lower
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.problem.target import ClassTarget, ScoreTarget, Target
+from ifonly.problem.target import (
+    ClassTarget,
+    OneOfTarget,
+    OpenTarget,
+    OtherTarget,
+    ProbabilityTarget,
+    ScoreTarget,
+    Target,
+    TopTarget,
+)
 
 __all__ = [
     "Allowed",
@@ -17,15 +26,20 @@ __all__ = [
     "Fixed",
     "Lowered",
     "Norm",
+    "OneOfTarget",
     "OnlyDown",
     "OnlyUp",
     "OnlyWith",
+    "OpenTarget",
+    "OtherTarget",
     "People",
+    "ProbabilityTarget",
     "Question",
     "Range",
     "RowRule",
     "ScoreTarget",
     "Target",
+    "TopTarget",
     "lower",
     "scales_from_data",
 ]

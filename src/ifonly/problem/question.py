@@ -15,7 +15,7 @@ from ifonly.model import Model, rounding_error
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance
 from ifonly.problem.rule import RowRule, is_row_rule
-from ifonly.problem.target import ClassTarget, ScoreTarget, Target
+from ifonly.problem.target import Target
 from ifonly.schema import Schema
 
 
@@ -34,7 +34,7 @@ class Question:
     caution: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.target, ClassTarget | ScoreTarget):
+        if not isinstance(self.target, Target):
             raise QuestionError(f"The target must be a ClassTarget or a ScoreTarget; got {self.target!r}.")
         if not isinstance(self.distance, Distance):
             raise QuestionError(f"The distance must be a Distance; got {self.distance!r}.")

@@ -1,13 +1,20 @@
 """What decision is asked for, and by what margin.
 
-A target is a conjunction of linear conditions on the scores,  C s - d >= margin:  one condition for a class of two or a
-score threshold, K - 1 for one of K classes, two for a range. The margin is part of the question, in units of the score.
+A plain target is a conjunction of linear conditions on the scores,  C s - d >= margin:  one condition for a class of
+two, a score threshold or a probability, K - 1 for one of K classes, two for a range. The margin is part of the
+question, in units of the score.
+
+An open target (one of several classes, any but the present one, among the k highest) is met by any of several plain
+ones, its alternatives. The nearest row of an open target is the nearest of theirs.
 """
 
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from decimal import Decimal
+from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -20,12 +27,38 @@ from ifonly.schema.features import plain, show_number
 MARGIN = 1e-6
 """The default margin: tiny on the scale of log-odds, far above float64 rounding."""
 
+MOST_ALTERNATIVES = 64
+"""An open target with more alternatives than this is refused: each is a search of its own."""
+
+THE_DECISION = "the decision"
+
+
+@dataclass(frozen=True, slots=True)
+class Words:
+    """A target as part of a sentence: "the decision would have been approve" has a subject and a state."""
+
+    subject: str
+    state: str
+
 
 def _checked_margin(margin: Any) -> float:
     number = plain(margin)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number < math.inf:
         raise QuestionError(f"The margin must be a number >= 0; it is {margin!r}.")
     return float(number)
+
+
+def class_index(model: Model, label: Any) -> int:
+    """Which class the label names."""
+    if not model.classes:
+        raise QuestionError("This model is a regression: ask for a score (ScoreTarget), not for a class.")
+    for i, name in enumerate(model.classes):
+        if name == label and isinstance(name, str) == isinstance(label, str):
+            return i
+    for i, name in enumerate(model.classes):  # a command line knows only strings
+        if str(name) == str(label):
+            return i
+    raise QuestionError(f"The model has no class {label!r}; its classes are {', '.join(map(repr, model.classes))}.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +76,7 @@ class ClassTarget:
         self._index(model)
 
     def _index(self, model: Model) -> int:
-        if not model.classes:
-            raise QuestionError("This model is a regression: ask for a score (ScoreTarget), not for a class.")
-        for i, name in enumerate(model.classes):
-            if name == self.label and isinstance(name, str) == isinstance(self.label, str):
-                return i
-        for i, name in enumerate(model.classes):  # a command line knows only strings
-            if str(name) == str(self.label):
-                return i
-        raise QuestionError(
-            f"The model has no class {self.label!r}; its classes are {', '.join(map(repr, model.classes))}."
-        )
+        return class_index(model, self.label)
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """C and d."""
@@ -70,6 +93,9 @@ class ClassTarget:
 
     def describe(self) -> str:
         return f"{self.label}"
+
+    def words(self) -> Words:
+        return Words(THE_DECISION, self.describe())
 
     def to_dict(self) -> dict[str, Any]:
         return {"class": self.label, "margin": self.margin}
@@ -124,14 +150,289 @@ class ScoreTarget:
         return np.asarray((scores @ c.T - d >= self.margin).all(axis=1))
 
     def describe(self) -> str:
+        both = self.at_least is not None and self.at_most is not None
+        return f"a score {'' if both else 'of '}{self._state()}"
+
+    def words(self) -> Words:
+        return Words("the score", self._state())
+
+    def _state(self) -> str:
         if self.at_least is not None and self.at_most is not None:
-            return f"a score in {self._range()}"
+            return f"in {self._range()}"
         if self.at_least is not None:
-            return f"a score of at least {show_number(self.at_least)}"
-        return f"a score of at most {show_number(self.at_most or 0.0)}"
+            return f"at least {show_number(self.at_least)}"
+        return f"at most {show_number(self.at_most or 0.0)}"
 
     def to_dict(self) -> dict[str, Any]:
         return {"at_least": self.at_least, "at_most": self.at_most, "output": self.output, "margin": self.margin}
 
 
-Target: TypeAlias = ClassTarget | ScoreTarget
+@dataclass(frozen=True, slots=True)
+class ProbabilityTarget:
+    """The model must give the class a probability of at least this much.
+
+    For two classes that is linear in the scores,  s >= log(p / (1 - p)),  with s the log-odds of the class. The
+    threshold is rounded up, and the row that is returned must also reach the probability that the model itself reports.
+    """
+
+    label: Any
+    at_least: float = field(kw_only=True)
+    margin: float = field(default=MARGIN, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        number = plain(self.at_least)
+        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < 1.0:
+            raise QuestionError(
+                f"A probability to reach lies between 0 and 1, such as 0.7 (both ends excluded); it is {number!r}."
+            )
+        object.__setattr__(self, "at_least", float(number))
+
+    def check(self, model: Model) -> None:
+        class_index(model, self.label)
+        if len(model.classes) > 2:
+            others = len(model.classes) - 1
+            enough = self.threshold + math.log(others)
+            raise QuestionError(
+                f"With {len(model.classes)} classes a probability is not piecewise linear in the scores, so nothing "
+                f"exact can be proven of it; ask for the class by a margin instead. For scores that are logits, "
+                f"ClassTarget({self.label!r}, margin={enough:.6g}) is enough for {self._percent()} "
+                f"(the nearest such row may be a little farther than needed)."
+            )
+        if model.probabilities is None:
+            raise QuestionError(
+                "This model reports no probabilities, and its score is not known to be a log-odds. If it is (a network "
+                "trained with a logistic loss), say so with model.as_log_odds(); else ask for a score (ScoreTarget)."
+            )
+
+    @property
+    def threshold(self) -> float:
+        """log(p / (1 - p)), not below its exact value."""
+        p = self.at_least
+        if p == 0.5:
+            return 0.0
+        up, down = math.log(p), math.log1p(-p)
+        return up - down + 2.0**-50 * (abs(up) + abs(down))
+
+    def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        c, d = ClassTarget(self.label).conditions(model)
+        return c, d + self.threshold
+
+    def met(self, model: Model, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        c, d = self.conditions(model)
+        return np.asarray((scores @ c.T - d >= self.margin).all(axis=1))
+
+    def reported(self, model: Model, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Which rows have the probability by the model's own report."""
+        assert model.probabilities is not None
+        own = np.asarray(model.probabilities(points), dtype=np.float64)
+        return own[:, class_index(model, self.label)] >= self.at_least
+
+    def as_score(self, model: Model) -> ScoreTarget:
+        """The same of a model with one score."""
+        if model.network.outputs != 1:
+            raise QuestionError("Only for a model with one output is a probability a threshold on one score.")
+        if class_index(model, self.label) == 1:
+            return ScoreTarget(at_least=self.threshold, margin=self.margin)
+        return ScoreTarget(at_most=-self.threshold, margin=self.margin)
+
+    def _percent(self) -> str:
+        return f"{(100 * Decimal(repr(self.at_least))).normalize():f} %"
+
+    def describe(self) -> str:
+        return f"a probability of {self.label} of at least {self._percent()}"
+
+    def words(self) -> Words:
+        return Words(f"the probability of {self.label}", f"at least {self._percent()}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"probability_of": self.label, "at_least": self.at_least, "margin": self.margin}
+
+
+@dataclass(frozen=True, slots=True)
+class AheadTarget:
+    """The class must score higher than these others: an alternative of the open targets."""
+
+    label: Any
+    others: tuple[Any, ...]
+    margin: float = MARGIN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "others", tuple(plain(other) for other in self.others))
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
+
+    def check(self, model: Model) -> None:
+        index, others = self._indices(model)
+        if not others or index in others:
+            raise QuestionError(f"A class must be ahead of others than itself; got {self.label!r} and {self.others!r}.")
+
+    def _indices(self, model: Model) -> tuple[int, list[int]]:
+        return class_index(model, self.label), [class_index(model, other) for other in self.others]
+
+    def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        (index, others), outputs = self._indices(model), model.network.outputs
+        if outputs == 1:
+            return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
+        return np.array([np.eye(outputs)[index] - np.eye(outputs)[j] for j in others]), np.zeros(len(others))
+
+    def met(self, model: Model, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Ahead by the margin, and on a tie as the model decides: the first of several."""
+        index, others = self._indices(model)
+        c, d = self.conditions(model)
+        lead = scores @ c.T - d
+        first = np.array([index < j for j in others])
+        return np.asarray(((lead >= self.margin) & ((lead > 0.0) | (first & (lead == 0.0)))).all(axis=1))
+
+    def describe(self) -> str:
+        return f"{self.label} ahead of {_listed(self.others)}"
+
+    def words(self) -> Words:
+        return Words(f"{self.label}", f"ahead of {_listed(self.others)}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"class": self.label, "ahead_of": list(self.others), "margin": self.margin}
+
+
+@dataclass(frozen=True, slots=True)
+class OneOfTarget:
+    """The model must decide for one of these classes, whichever is nearest."""
+
+    labels: tuple[Any, ...]
+    margin: float = MARGIN
+
+    def __post_init__(self) -> None:
+        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
+            raise QuestionError(f"Give the wanted classes as a list, such as ['good', 'fair']; got {self.labels!r}.")
+        object.__setattr__(self, "labels", tuple(plain(label) for label in self.labels))
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        if not self.labels:
+            raise QuestionError("The list of wanted classes is empty; name at least one.")
+
+    def check(self, model: Model) -> None:
+        wanted = self._indices(model)
+        if len(wanted) == len(model.classes):
+            raise QuestionError("These are all classes of the model: every row is decided as one of them.")
+        _check_count(len(wanted), self.describe())
+
+    def _indices(self, model: Model) -> list[int]:
+        return sorted({class_index(model, label) for label in self.labels})
+
+    def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
+        """One a class: ahead of all that are not wanted. Which of the wanted ones is highest does not matter."""
+        wanted = self._indices(model)
+        others = tuple(name for i, name in enumerate(model.classes) if i not in wanted)
+        return tuple(AheadTarget(model.classes[i], others, self.margin) for i in wanted)
+
+    def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
+        """Which rows the model itself decides as asked."""
+        return np.isin(model.decide(scores), self._indices(model))
+
+    def describe(self) -> str:
+        return f"one of {_listed(self.labels)}"
+
+    def words(self, model: Model, decided: int) -> Words:
+        return Words(THE_DECISION, self.describe())
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"one_of": list(self.labels), "margin": self.margin}
+
+
+@dataclass(frozen=True, slots=True)
+class OtherTarget:
+    """The model must decide otherwise than it does now: any class but the present one."""
+
+    margin: float = MARGIN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
+
+    def check(self, model: Model) -> None:
+        if not model.classes:
+            raise QuestionError("This model is a regression: it has no other class; ask for a score (ScoreTarget).")
+        _check_count(len(model.classes) - 1, self.describe())
+
+    def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
+        """One a class: ahead of the present one. Which of the others is highest does not matter."""
+        now = model.classes[decided]
+        return tuple(AheadTarget(name, (now,), self.margin) for i, name in enumerate(model.classes) if i != decided)
+
+    def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
+        return np.asarray(model.decide(scores) != decided)
+
+    def describe(self) -> str:
+        return "another decision"
+
+    def words(self, model: Model, decided: int) -> Words:
+        return Words(THE_DECISION, f"anything but {model.classes[decided]}")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"other": True, "margin": self.margin}
+
+
+@dataclass(frozen=True, slots=True)
+class TopTarget:
+    """The class must be among the k that score highest."""
+
+    label: Any
+    k: int
+    margin: float = MARGIN
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        k = plain(self.k)
+        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
+            raise QuestionError(f"A class can be among the k highest for a whole number k >= 1; k is {self.k!r}.")
+        object.__setattr__(self, "k", k)
+
+    def check(self, model: Model) -> None:
+        class_index(model, self.label)
+        count = len(model.classes)
+        if self.k >= count:
+            raise QuestionError(f"The model has {count} classes: each is always among the {self.k} highest.")
+        _check_count(math.comb(count - 1, self.k - 1), self.describe())
+
+    def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
+        """One for each choice of the K - k others that it must be ahead of."""
+        index = class_index(model, self.label)
+        others = [name for i, name in enumerate(model.classes) if i != index]
+        behind = combinations(others, len(model.classes) - self.k)
+        return tuple(AheadTarget(self.label, these, self.margin) for these in behind)
+
+    def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
+        index = class_index(model, self.label)
+        if model.network.outputs == 1:
+            return np.asarray(model.decide(scores) == index)
+        own = scores[:, [index]]
+        before = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < index))
+        return np.asarray(before.sum(axis=1) < self.k)
+
+    def describe(self) -> str:
+        return f"{self.label} among the {self.k} highest" if self.k > 1 else f"{self.label} highest"
+
+    def words(self, model: Model, decided: int) -> Words:
+        return Words(f"{self.label}", f"among the {self.k} highest" if self.k > 1 else "highest")
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"class": self.label, "among_highest": self.k, "margin": self.margin}
+
+
+Target: TypeAlias = ClassTarget | ScoreTarget | ProbabilityTarget | AheadTarget
+"""Plain targets: what a question holds, and every method reads."""
+
+OpenTarget: TypeAlias = OneOfTarget | OtherTarget | TopTarget
+"""Targets with alternatives, each of which is a question."""
+
+
+def _listed(labels: Iterable[Any]) -> str:
+    return ", ".join(map(str, labels))
+
+
+def _check_count(count: int, what: str) -> None:
+    if count > MOST_ALTERNATIVES:
+        raise QuestionError(
+            f"'{what}' has {count:,} alternatives, each a search of its own, and at most {MOST_ALTERNATIVES} are "
+            f"searched; name fewer classes with OneOfTarget, or one with ClassTarget."
+        )

@@ -1,6 +1,19 @@
 """The claim, the check, the answer."""
 
-from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists, Unknown, Within, sentence, show
+from ifonly.proof.answer import (
+    Answer,
+    Answers,
+    Change,
+    Failed,
+    Nearest,
+    NoneExists,
+    Reasons,
+    Relaxation,
+    Unknown,
+    Within,
+    sentence,
+    show,
+)
 from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.proof.tidy import tidied
 from ifonly.proof.witness import Witness, check_witnesses
@@ -17,6 +30,8 @@ __all__ = [
     "Nearest",
     "NoneExists",
     "Progress",
+    "Reasons",
+    "Relaxation",
     "Solver",
     "Unknown",
     "Within",

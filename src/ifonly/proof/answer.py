@@ -23,14 +23,76 @@ from ifonly.schema import Value
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One feature, before and after."""
+    """One feature, before and after. `counted`: its whole numbers are amounts, not names such as zip codes."""
 
     feature: str
     before: Value
     after: Value
+    counted: bool = field(default=False, repr=False, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.feature}: {show(self.before)} -> {show(self.after)}"
+        return f"{self.feature}: {self.shown(self.before)} -> {self.shown(self.after)}"
+
+    def shown(self, value: Value) -> str:
+        """A value of this feature as a person writes it."""
+        amount = self.counted and isinstance(value, int) and not isinstance(value, bool)
+        return f"{value:,}" if amount else show(value)
+
+    def to_dict(self) -> dict[str, Any]:
+        return {"feature": self.feature, "from": self.before, "to": self.after}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """What becomes possible when some constraints are dropped and all others kept.
+
+    `words` says so of the constraints ("Age may change"). The row found is at `distance`, and nothing nearer than
+    `lower` exists then; `proven` when these are the same.
+    """
+
+    dropped: tuple[str, ...]
+    words: str
+    distance: float
+    lower: float
+    proven: bool
+    changes: tuple[Change, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "dropped": list(self.dropped),
+            "words": self.words,
+            "distance": self.distance,
+            "lower_bound": self.lower,
+            "proven": self.proven,
+            "changes": [change.to_dict() for change in self.changes],
+        }
+
+    def __str__(self) -> str:
+        at = f"distance {self.distance:.6g}" if self.proven else f"distance at most {self.distance:.6g}"
+        return f"if {self.words}: then {at} ({'; '.join(map(str, self.changes))})"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Why no allowed row is decided as asked.
+
+    `blame` are constraints that together rule it out, in words; empty when no row of the schema is decided so, with or
+    without constraints. `minimal`: proven that without any one of them the rest of them leave a row. `relaxations` are
+    the least that would help, nearest first. `note` says what is not proven, if anything is not.
+    """
+
+    blame: tuple[str, ...]
+    minimal: bool
+    relaxations: tuple[Relaxation, ...]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "blame": list(self.blame),
+            "minimal": self.minimal,
+            "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
+            "note": self.note,
+        }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -54,6 +116,9 @@ class _Answer:
     seconds: float = 0.0
     nodes: int = 0
     note: str = ""
+    subject: str = "the decision"
+    """What the target speaks of; `state` is what it should be (empty: the target itself)."""
+    state: str = ""
     record: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -70,7 +135,7 @@ class _Answer:
             "distance": _finite(self.upper),
             "distance_name": self.distance_name,
             "lower_bound": _finite(self.lower),
-            "changes": [{"feature": c.feature, "from": c.before, "to": c.after} for c in self.changes],
+            "changes": [change.to_dict() for change in self.changes],
             "factual": dict(self.factual),
             "counterfactual": None if self.counterfactual is None else dict(self.counterfactual),
             "decision_before": self.decision_before,
@@ -99,9 +164,14 @@ class Nearest(_Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class NoneExists(_Answer):
-    """Proven: no allowed row is decided as asked."""
+    """Proven: no allowed row is decided as asked. `reasons`, where they were asked for, say why."""
 
     status: ClassVar[str] = "none exists"
+    reasons: Reasons | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        why = None if self.reasons is None else self.reasons.to_dict()
+        return {**_Answer.to_dict(self), "reasons": why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -193,26 +263,53 @@ def show(value: Value) -> str:
 
 
 def sentence(answer: Any) -> str:
-    """One sentence per answer."""
+    """One sentence per answer, and one more where there is a reason to give."""
     if isinstance(answer, Failed):
         return f"This row could not be asked about: {answer.note}"
+    subject, state = answer.subject, answer.state or answer.target
     if isinstance(answer, NoneExists):
         because = f" ({answer.note})" if answer.note else ""
-        return f"No allowed change makes the decision {answer.target}{because} (proven)."
+        if answer.reasons is None:
+            return f"No allowed change makes {subject} {state}{because} (proven)."
+        return _without_recourse(subject, state, answer.reasons)
     if isinstance(answer, Unknown):
         return (
-            f"No change that makes the decision {answer.target} was found ({answer.note}); "
+            f"No change that makes {subject} {state} was found ({answer.note}); "
             f"none exists within distance {answer.lower:.6g} (proven)."
         )
     if not answer.changes:
-        return f"The decision is {answer.target} already; nothing needs to change."
-    changed = [f"{c.feature} had been {show(c.after)} instead of {show(c.before)}" for c in answer.changes]
-    listed = changed[0] if len(changed) == 1 else ", ".join(changed[:-1]) + " and " + changed[-1]
-    start = f"If {listed}, the decision would have been {answer.target}"
+        start = f"T{subject[1:]}" if subject.startswith("the ") else subject  # not the name of a class
+        return f"{start} is {state} already; nothing needs to change."
+    changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
+    start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
     if isinstance(answer, Nearest):
         return f"{start}; no smaller change does it (proven, {answer.distance_name} distance {answer.upper:.6g})."
     known = f", but none within {answer.lower:.6g} exists (proven)" if answer.lower > 0 else ""
     return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
+
+
+def _outcome(answer: Any, state: str) -> str:
+    """What was wanted; where that was left open ("one of a, b"), what it became."""
+    if answer.subject != "the decision" or answer.decision_after is None or show(answer.decision_after) == state:
+        return state
+    return f"{show(answer.decision_after)} ({state})"
+
+
+def _without_recourse(subject: str, state: str, reasons: Reasons) -> str:
+    """Why there is none, and what would help."""
+    if not reasons.blame:
+        return f"No row at all makes {subject} {state}, whatever may change (proven)."
+    how = "together rule" if len(reasons.blame) > 1 else "rules"
+    told = f"No allowed change makes {subject} {state}: {_and(reasons.blame)} {how} it out (proven)."
+    if reasons.relaxations:
+        first, rest = reasons.relaxations[0], len(reasons.relaxations) - 1
+        told += f" Possible {first}"
+        told += f", and in {rest} other way{'s' if rest > 1 else ''}." if rest else "."
+    return told + (f" Not proven: {reasons.note}." if reasons.note else "")
+
+
+def _and(items: Sequence[str]) -> str:
+    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
 
 
 def _finite(number: float) -> float | None:

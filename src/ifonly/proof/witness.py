@@ -11,7 +11,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.problem import Question
+from ifonly.problem import ProbabilityTarget, Question
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +34,8 @@ def check_witnesses(question: Question, factuals: NDArray[np.float64], points: N
     if fine:
         scores[fine] = question.model.scores(points[fine])
         met[fine] = question.target.met(question.model, scores[fine])
+        if isinstance(question.target, ProbabilityTarget):
+            met[fine] &= question.target.reported(question.model, points[fine])
     distances = question.distance.between(question.schema, factuals, points).tolist()
     result = []
     for i, (refusal, good, distance) in enumerate(zip(wrong, met.tolist(), distances, strict=True)):

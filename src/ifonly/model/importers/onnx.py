@@ -25,7 +25,7 @@ from ifonly.model.agreement import check_agreement
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
 from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, Call, Final, attributes
-from ifonly.model.importers.probabilities import check_final, settled
+from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.model import Model, Precision, class_names, describe_columns
 from ifonly.schema import Schema
 
@@ -65,15 +65,18 @@ def import_onnx(proto: Any, schema: Schema, *, classes: tuple[Any, ...] = (), re
         check_final(value.operation, value.activation, flow.width, regression=regression)
     assert isinstance(flow, Flow)
     network, majorants = flow.finish()
+    content, names = proto.SerializeToString(), class_names(classes, network.outputs, regression=regression)
+    own = Original(content, schema, reader.input) if logits and len(names) == 2 else None
     return check_agreement(
         Model(
             network=network,
             schema=schema,
-            original=Original(proto.SerializeToString(), schema, reader.input, logits),
-            classes=class_names(classes, network.outputs, regression=regression),
+            original=Original(content, schema, reader.input, logits),
+            classes=names,
             kind="onnx",
             precision=reader.precision,
             majorants=majorants,
+            probabilities=None if own is None else Reported(own),
         )
     )
 

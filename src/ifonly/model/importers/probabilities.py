@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
+from ifonly.model.model import Scores
 
 
 def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -20,6 +22,19 @@ def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> 
         return np.where(probabilities == 0.5, 0.0, logits)
     largest = probabilities == probabilities.max(axis=1, keepdims=True)
     return np.where(largest, logits.max(axis=1, keepdims=True), logits)
+
+
+@dataclass(frozen=True)
+class Reported:
+    """Probabilities of two classes from what the model gives: that of the second, both, or their logarithms."""
+
+    given: Scores
+
+    def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        own = np.asarray(self.given(points), dtype=np.float64).reshape(len(points), -1)
+        if own.shape[1] == 1:
+            return np.column_stack([1.0 - own, own])
+        return np.exp(own) if (own <= 0.0).all() else own
 
 
 def check_final(operation: str, activation: Literal["sigmoid", "softmax"], outputs: int, *, regression: bool) -> None:

@@ -12,7 +12,7 @@ from __future__ import annotations
 import copy
 import warnings
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -24,7 +24,7 @@ from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Absent, Column, Columns
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.transformers import sklearn_name, steps_of, table, transformed
-from ifonly.model.model import Model, Precision, describe_columns
+from ifonly.model.model import Logistic, Model, Precision, describe_columns
 from ifonly.model.network import Majorant
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.features import plain
@@ -33,6 +33,10 @@ Floats = NDArray[np.float64]
 Answer: TypeAlias = Literal["decision_function", "logits", "predict"]
 SURE = 1e-9
 """Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
+LOGISTIC = ("MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis")
+"""Estimators whose score between two classes is the log-odds (and linear ones trained with the loss "log_loss")."""
+LOG_ODDS = 1e-5
+"""How well a reported probability must follow from the score, also in the float32 that some models report."""
 
 
 def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
@@ -72,7 +76,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         majorants=majorants,
     )
     _check_decisions(imported, model, source, own)
-    return check_agreement(imported)
+    return check_agreement(replace(imported, probabilities=_probabilities(imported, model, estimator, source)))
 
 
 # ---------------------------------------------------------------------- what the model reads
@@ -299,6 +303,28 @@ class Original:
         if raised.shape[1] == 2:
             return settled(raised[:, 1:], expit(raised[:, 1:]))
         return settled(raised, softmax(raised, copy=True))
+
+
+@dataclass(frozen=True)
+class Probabilities:
+    """What the user's own fitted object reports as probabilities."""
+
+    source: Source
+    model: Any
+
+    def __call__(self, points: Floats) -> Floats:
+        return np.asarray(_asked(self.model, "predict_proba", self.source, points), dtype=np.float64)
+
+
+def _probabilities(imported: Model, model: Any, estimator: Any, source: Source) -> Probabilities | None:
+    """The reported probabilities of two classes, where the scores are their log-odds (those of an SVC are not)."""
+    speaks = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
+    if len(imported.classes) != 2 or not speaks or not hasattr(model, "predict_proba"):
+        return None
+    points = comparison_rows(imported.schema, ROWS, seed=2)
+    reported = Probabilities(source, model)
+    same = np.allclose(reported(points), Logistic(imported.original)(points), rtol=0.0, atol=LOG_ODDS)
+    return reported if same else None
 
 
 def _raised(model: Any) -> Any:

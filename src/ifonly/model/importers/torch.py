@@ -20,7 +20,7 @@ from torch import fx, nn
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
-from ifonly.model.importers.probabilities import check_final, settled
+from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, Call, Final, Value, flat
 from ifonly.model.model import Model, Precision, class_names
 from ifonly.schema import Schema
@@ -47,6 +47,7 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     before = _before(module, graph, node) if isinstance(value, Final) else None
     network, majorants = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
+    own = Original(module, schema, precision) if before is not None and len(names) == 2 else None
     return check_agreement(
         Model(
             network=network,
@@ -56,6 +57,7 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
             kind=f"torch {type(module).__name__}",
             precision=precision,
             majorants=majorants,
+            probabilities=None if own is None else Reported(own),
         )
     )
 

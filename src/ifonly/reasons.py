@@ -1,0 +1,170 @@
+"""Why no allowed row is decided as asked, and the least that would help.
+
+    blame         constraints that together rule it out, none of which can be left out (an irreducible infeasible
+                  subset), by a deletion filter: a constraint without which the rest still rules it out is left out
+    relaxations   constraints without which, all others kept, there is a row: single ones; where no single one helps,
+                  pairs; where no pair does, one set that cannot be made smaller
+
+Dropping a constraint that is not blamed leaves the blamed ones, which rule it out by themselves. So only blamed ones
+can help alone, and a pair is a blamed one with one that is blamed after it is dropped: all single ones and all pairs
+are found. Every step is a question of its own, asked with the same method and limits, and counts only with its proof.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, TypeAlias
+
+from ifonly.problem import Allowed, AtMostChanges, Fixed, OnlyDown, OnlyUp, OnlyWith, Range
+from ifonly.problem.constraints import ChangeAtMost, Steps
+from ifonly.proof import Answer, Nearest, NoneExists, Reasons, Relaxation
+
+Ask: TypeAlias = Callable[[tuple[Any, ...]], Answer]
+"""The answer under other constraints."""
+
+MOST_ASKED = 200
+"""How many questions may be asked to explain one answer."""
+
+
+def find_reasons(constraints: Sequence[Any], ask: Ask) -> Reasons:
+    """The reasons of a person for whom these constraints leave no row."""
+    distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
+    return _Finder(distinct, ask).reasons()
+
+
+def relaxed(constraint: Any) -> str:
+    """What holds when the constraint is dropped, in words."""
+    match constraint:
+        case Fixed():
+            return f"{constraint.feature} may change"
+        case OnlyUp():
+            return f"{constraint.feature} may also go down"
+        case OnlyDown():
+            return f"{constraint.feature} may also go up"
+        case Range() | Allowed():
+            return f"{constraint.feature} may have any value (not only {constraint.describe()})"
+        case ChangeAtMost() | Steps():
+            return f"{constraint.feature} may change by any amount (not only: {constraint.describe()})"
+        case AtMostChanges():
+            return f"more than {constraint.most} may change"
+        case OnlyWith():
+            return f"{constraint.feature} may change without {constraint.partner}"
+        case _:
+            return f"the rule '{constraint.describe()}' is dropped"
+
+
+class _Finder:
+    """Asks about subsets of the constraints (by their numbers), none twice."""
+
+    def __init__(self, constraints: Sequence[Any], ask: Ask) -> None:
+        self.constraints, self.ask = constraints, ask
+        self.everything = frozenset(range(len(constraints)))
+        self.answers: dict[frozenset[int], Answer] = {}
+        self.open: list[str] = []
+        """What could not be decided."""
+
+    def reasons(self) -> Reasons:
+        if self.possible(frozenset()) is False:
+            return Reasons(blame=(), minimal=True, relaxations=())
+        blame = self.blame(self.everything)
+        minimal = not self.open
+        relaxations = self.single(blame) or self.pairs(blame) or self.some()
+        return Reasons(
+            blame=tuple(self.constraints[c].describe() for c in sorted(blame)),
+            minimal=minimal,
+            relaxations=tuple(sorted(relaxations, key=lambda r: (r.distance, r.dropped))),
+            note="; ".join(dict.fromkeys(self.open)),
+        )
+
+    # ------------------------------------------------------------------ asking
+
+    def answer(self, kept: frozenset[int]) -> Answer | None:
+        """The answer when only these constraints hold; None when too many questions have been asked."""
+        if kept not in self.answers:
+            if len(self.answers) >= MOST_ASKED:
+                return None
+            self.answers[kept] = self.ask(tuple(self.constraints[c] for c in sorted(kept)))
+        return self.answers[kept]
+
+    def possible(self, kept: frozenset[int]) -> bool | None:
+        """Is there a row when only these constraints hold? None: not decided.
+
+        A row that more constraints allow is allowed by fewer; fewer that rule it out rule it out with more.
+        """
+        if kept == self.everything:
+            return False
+        for other, known in self.answers.items():
+            if isinstance(known, NoneExists) and other <= kept:
+                return False
+            if known.counterfactual is not None and kept <= other:
+                return True
+        answer = self.answer(kept)
+        if answer is None:
+            return None
+        return True if answer.counterfactual is not None else False if isinstance(answer, NoneExists) else None
+
+    # ------------------------------------------------------------------ blame
+
+    def blame(self, kept: frozenset[int]) -> frozenset[int]:
+        """An irreducible part of constraints that rule it out; those named last are tried to be left out first."""
+        for c in sorted(kept, reverse=True):
+            match self.possible(kept - {c}):
+                case False:
+                    kept = kept - {c}
+                case None:
+                    self.leave_open(f"that '{self.constraints[c].describe()}' is needed to rule it out", kept - {c})
+                case True:
+                    pass
+        return kept
+
+    # ------------------------------------------------------------------ what would help
+
+    def single(self, blame: frozenset[int]) -> list[Relaxation]:
+        return self.found({c} for c in sorted(blame))
+
+    def pairs(self, blame: frozenset[int]) -> list[Relaxation]:
+        tried: list[set[int]] = []
+        for c in sorted(blame):
+            if self.possible(self.everything - {c}) is False:
+                tried += [{c, d} for d in sorted(self.blame(self.everything - {c})) if {c, d} not in tried]
+        return self.found(tried)
+
+    def some(self) -> list[Relaxation]:
+        """One set that cannot be made smaller: constraints are taken on as long as they leave a row."""
+        kept: frozenset[int] = frozenset()
+        for c in sorted(self.everything):
+            match self.possible(kept | {c}):
+                case True:
+                    kept = kept | {c}
+                case None:
+                    self.leave_open(f"that '{self.constraints[c].describe()}' must be dropped", kept | {c})
+                case False:
+                    pass
+        return self.found([set(self.everything - kept)])
+
+    def found(self, drops: Iterable[set[int]]) -> list[Relaxation]:
+        """Those of the sets without which there is a row, each with its nearest one."""
+        result = []
+        for dropped in drops:
+            kept = self.everything - dropped
+            answer = None if self.possible(kept) is False else self.answer(kept)
+            words = " and ".join(relaxed(self.constraints[c]) for c in sorted(dropped))
+            if answer is None or answer.counterfactual is None:
+                if not isinstance(answer, NoneExists) and self.possible(kept) is not False:
+                    self.leave_open(f"whether it is possible if {words}", kept)
+                continue
+            result.append(
+                Relaxation(
+                    dropped=tuple(self.constraints[c].describe() for c in sorted(dropped)),
+                    words=words,
+                    distance=answer.upper,
+                    lower=answer.lower,
+                    proven=isinstance(answer, Nearest),
+                    changes=answer.changes,
+                )
+            )
+        return result
+
+    def leave_open(self, what: str, kept: frozenset[int]) -> None:
+        answer = self.answers.get(kept)
+        self.open.append(f"{what} ({f'more than {MOST_ASKED} questions' if answer is None else answer.note})")
