@@ -2,7 +2,8 @@
 
 Per feature, the change is  delta = |after - before| / scale  for numbers (scale: the range, unless said otherwise),
 levels moved / k  for ordinals with k levels, and 0 or 1 for binaries and categories; each is multiplied by the
-feature's weight. Over n features:
+feature's weight. Going up or down may count more or less (`up`, `down`), and so may a change from one option to another
+(`transitions`: what such a change is, instead of 1 or of the levels moved). Over n features:
 
     l0 = share of features changed    l1 = mean of delta    l2 = root of the mean of delta^2    linf = max delta / n
 
@@ -19,8 +20,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import QuestionError
-from ifonly.schema import Numeric, Schema, read_points
+from ifonly.errors import QuestionError, RowError
+from ifonly.schema import Choice, Numeric, Schema, read_points
 from ifonly.schema.features import plain
 
 
@@ -40,6 +41,11 @@ class Distance:
     norm: str | Mapping[str, float] = "l1"
     weights: Mapping[str, float] = field(default_factory=dict)
     scales: Mapping[str, float] = field(default_factory=dict)
+    up: Mapping[str, float] = field(default_factory=dict)
+    """For ordered features: what going up is multiplied by."""
+    down: Mapping[str, float] = field(default_factory=dict)
+    transitions: Mapping[str, Mapping[tuple[Any, Any], float]] = field(default_factory=dict)
+    """For features with options: {(before, after): change}; pairs that are not listed change as usual."""
 
     def __post_init__(self) -> None:
         known = [norm.value for norm in Norm]
@@ -58,10 +64,20 @@ class Distance:
         object.__setattr__(self, "norm", shares if len(shares) > 1 else next(iter(shares)))
         object.__setattr__(self, "weights", _positives("weight", self.weights))
         object.__setattr__(self, "scales", _positives("scale", self.scales))
+        object.__setattr__(self, "up", _positives("cost of going up", self.up))
+        object.__setattr__(self, "down", _positives("cost of going down", self.down))
+        object.__setattr__(self, "transitions", _transitions(self.transitions))
 
     def __hash__(self) -> int:
         shares = tuple(sorted(self.norm.items())) if isinstance(self.norm, Mapping) else self.norm
-        return hash((shares, tuple(sorted(self.weights.items())), tuple(sorted(self.scales.items()))))
+        tables = (tuple(sorted(table.items())) for table in (self.weights, self.scales, self.up, self.down))
+        moves = tuple((name, tuple(table.items())) for name, table in sorted(self.transitions.items()))
+        return hash((shares, *tables, moves))
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Are there no costs by direction or by transition?"""
+        return not (self.up or self.down or self.transitions)
 
     @property
     def kind(self) -> Norm:
@@ -91,6 +107,21 @@ class Distance:
                 feature = schema[name]
                 if what == "scale" and not isinstance(feature, Numeric):
                     raise QuestionError(f"Feature '{name}' has options, not numbers: give it a weight, not a scale.")
+        for name in (*self.up, *self.down):
+            feature = schema[name]
+            if isinstance(feature, Choice) and not feature.ordered:
+                raise QuestionError(f"Feature '{name}' has categories without an order: there is no up or down in it.")
+        for name, moves in self.transitions.items():
+            feature = schema[name]
+            if not isinstance(feature, Choice):
+                raise QuestionError(f"Feature '{name}' is a number: give costs up and down, not transitions.")
+            for value in (value for pair in moves for value in pair):
+                try:
+                    feature.read(value)
+                except RowError:
+                    raise QuestionError(
+                        f"The transitions of '{name}' are between {feature.describe()}; got {value!r}."
+                    ) from None
 
     def weight_vector(self, schema: Schema) -> NDArray[np.float64]:
         return np.array([float(self.weights.get(name, 1.0)) for name in schema.names])
@@ -105,11 +136,41 @@ class Distance:
                 scale[i] = len(feature.options)
         return scale
 
+    def direction_vectors(self, schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What going up and going down is multiplied by, feature by feature."""
+        return (
+            np.array([self.up.get(name, 1.0) for name in schema.names]),
+            np.array([self.down.get(name, 1.0) for name in schema.names]),
+        )
+
+    def option_changes(self, feature: Choice) -> NDArray[np.float64]:
+        """(before, after): delta between the options of a feature, unweighted."""
+        k = len(feature.options)
+        moved = np.subtract.outer(np.arange(k), np.arange(k)).astype(np.float64)
+        moved = moved / k if feature.kind == "ordinal" else np.sign(moved)
+        table = np.where(moved < 0, -moved * self.up.get(feature.name, 1.0), moved * self.down.get(feature.name, 1.0))
+        for (before, after), change in self.transitions.get(feature.name, {}).items():
+            table[int(feature.read(before)), int(feature.read(after))] = change
+        np.fill_diagonal(table, 0.0)
+        return np.asarray(table)
+
     def changes(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
         """delta, feature by feature, unweighted; `after` may be one point or many."""
-        gap = np.abs(np.asarray(after) - before) / self.scale_vector(schema)
+        gap = (np.asarray(after) - before) / self.scale_vector(schema)
+        if not self.is_symmetric:
+            return self._costed(schema, before, np.asarray(after), gap)
         moved = np.array([f.kind in ("binary", "categorical") for f in schema.features])
-        return np.where(moved, (gap > 0).astype(np.float64), gap)
+        return np.where(moved, (gap != 0).astype(np.float64), np.abs(gap))
+
+    def _costed(self, schema: Schema, before: Any, after: Any, gap: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`changes`, with costs by direction and transition."""
+        up, down = self.direction_vectors(schema)
+        result = np.where(gap > 0, gap * up, -gap * down)
+        for g, feature in enumerate(schema.features):
+            if isinstance(feature, Choice):
+                now, then = np.broadcast_arrays(np.asarray(before)[..., g], after[..., g])
+                result[..., g] = self.option_changes(feature)[now.astype(np.intp), then.astype(np.intp)]
+        return result
 
     def between(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> Any:
         """The distance of one point (a float) or many (an array) from `before`."""
@@ -127,7 +188,14 @@ class Distance:
 
     def to_dict(self) -> dict[str, Any]:
         norm = dict(self.norm) if isinstance(self.norm, Mapping) else self.norm
-        return {"norm": norm, "weights": dict(self.weights), "scales": dict(self.scales)}
+        plain_tables = {"norm": norm, "weights": dict(self.weights), "scales": dict(self.scales)}
+        if self.is_symmetric:
+            return plain_tables
+        moves = {
+            name: [[before, after, change] for (before, after), change in table.items()]
+            for name, table in self.transitions.items()
+        }
+        return {**plain_tables, "up": dict(self.up), "down": dict(self.down), "transitions": moves}
 
 
 def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str, float]:
@@ -155,6 +223,18 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
                 raise QuestionError(f"There is no scale '{kind}'; choose mad, iqr or std, or give numbers.")
         scales[feature.name] = spread or float(column.std()) or feature.width or 1.0
     return scales
+
+
+def _transitions(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
+    if not isinstance(table, Mapping):
+        raise QuestionError(f"Give transitions by feature, such as {{'Job': {{('a', 'b'): 2.0}}}}; got {table!r}.")
+    result: dict[str, dict[tuple[Any, Any], float]] = {}
+    for name, moves in table.items():
+        if not isinstance(moves, Mapping) or not all(isinstance(p, tuple) and len(p) == 2 for p in moves):
+            raise QuestionError(f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {moves!r}.")
+        _positives(f"transition of '{name}'", {f"{a} -> {b}": v for (a, b), v in moves.items()})
+        result[str(name)] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
+    return result
 
 
 def _positives(what: str, table: Any) -> dict[str, float]:

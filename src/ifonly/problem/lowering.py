@@ -5,21 +5,29 @@ encoding was. The encoding is linear in them, so it is folded into the first lay
 encoded row becomes a sum of per-feature gains: coefficient times change for numbers, one number an option for choices.
 
 Costs are additive over features: the distance is their sum (l0, l1, mixtures), the root of their sum (l2), or their
-maximum (linf). A numeric feature costs  jump * [changed] + rate * |change|  (l2: (rate * |change|)^2); an option costs
-what the table says for the factual's own option.
+maximum (linf). A numeric feature costs  jump * [changed] + rate * |change|  (l2: (rate * |change|)^2), with a rate for
+either direction; an option costs what the table says for the factual's own option.
+
+Rules between features are lowered to neurons of their own beside the model's (see `parts`): *required* neurons, whose
+pre-activations must be >= 0 and that lead nowhere.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.problem.constraints import Domains
+from ifonly.errors import QuestionError
+from ifonly.problem.constraints import Domains, Steps
 from ifonly.problem.distance import Norm
+from ifonly.problem.parts import Columns, Part
 from ifonly.problem.question import Question
+from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.schema import Choice, Integer, Numeric
 
 Floats = NDArray[np.float64]
@@ -41,8 +49,22 @@ class Lowered:
     norm: Norm
     jump: Floats
     rate: Floats
+    """Of going up."""
+    rate_down: Floats
     option_cost: tuple[Floats, ...]
     """For each choice feature a (k, k) table: the cost of going from option i to option j; (1, 1) zeros for numbers."""
+    required: NDArray[np.int64]
+    """(required neuron, 2): its hidden layer, and its place there."""
+    required_whole: NDArray[np.bool_]
+    """Neurons that take only whole values on rows of the schema."""
+    required_touches: NDArray[np.bool_]
+    """(required neuron, feature): does it look at the feature?"""
+    required_rule: NDArray[np.int64]
+    """Which of the question's rules each stands for."""
+    most_changes: int
+    """How many features may change."""
+    partners: NDArray[np.int64]
+    """(pair, 2): a feature, and the one without which it does not change."""
 
     @property
     def features(self) -> int:
@@ -56,6 +78,23 @@ class Lowered:
     def need(self) -> Floats:
         """What each condition must reach: the margin."""
         return np.full(len(self.layers[-1][1]), self.question.target.margin)
+
+    @cached_property
+    def required_neurons(self) -> NDArray[np.int64]:
+        """The required neurons, counted over all hidden layers."""
+        before = np.cumsum([0, *(len(bias) for _, bias in self.layers)])
+        return np.asarray(before[self.required[:, 0]] + self.required[:, 1])
+
+    def holding(self, points: Floats) -> NDArray[np.bool_]:
+        """(person, required neuron): does the person's own row meet the rule?"""
+        rules, schema = self.question.rules, self.question.schema
+        held = np.zeros((len(points), len(self.required)), dtype=bool)
+        if len(self.required):
+            wanted = sorted(set(self.required_rule.tolist()))
+            verdict = {r: [rules[r].allows_row(schema, point, point) for point in points] for r in wanted}
+            for j, r in enumerate(self.required_rule.tolist()):
+                held[:, j] = verdict[r]
+        return held
 
     def unrolled(self, points: Floats) -> Floats:
         """Points as unrolled columns."""
@@ -77,6 +116,7 @@ class Lowered:
         for g, feature in enumerate(self.question.schema.features):
             here = slice(int(self.start[g]), int(self.start[g + 1]))
             mine = [c for c in self.question.by_feature if c.feature == feature.name]
+            mine.sort(key=lambda constraint: isinstance(constraint, Steps))  # steps look at the ends that are left
             options = len(feature.options) if isinstance(feature, Choice) else 1
             domain = Domains(
                 np.full(count, feature.lower if isinstance(feature, Numeric) else 0.0),
@@ -137,31 +177,115 @@ def lower(question: Question) -> Lowered:
     stack = [(layer.weight, layer.bias) for layer in question.model.network.layers]
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])
+    unrolled = Columns(schema)
+    listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
+    stack, required = _beside(unrolled, stack, [part for _, part in listed])
 
     weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
     squared = distance.kind is Norm.L2
     share = 1.0 / np.sqrt(n) if squared else 1.0 / n
     jump = distance.jump * weight * share
-    rate = distance.rate * weight * share / scale
+    slope = distance.rate * weight * share / scale
+    up, down = distance.direction_vectors(schema)
     tables: list[Floats] = []
     for g, feature in enumerate(schema.features):
         if isinstance(feature, Numeric):
             tables.append(np.zeros((1, 1)))
             continue
-        moved = np.abs(np.subtract.outer(np.arange(widths[g]), np.arange(widths[g]))).astype(np.float64)
-        if feature.kind != "ordinal":
-            moved = (moved > 0).astype(np.float64)
-        cost = jump[g] * (moved > 0) + rate[g] * moved
+        moved = distance.option_changes(feature)
+        cost = jump[g] * (1.0 - np.eye(len(moved))) + slope[g] * scale[g] * moved
         tables.append(cost**2 if squared else cost)
     return Lowered(
         question=question,
         numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
-        step=np.array([float(f.step) if isinstance(f, Integer) else 0.0 for f in schema.features]),
+        step=_steps(question),
         start=start,
         unroll=unroll,
         layers=tuple((np.ascontiguousarray(w), np.ascontiguousarray(b)) for w, b in stack),
         norm=distance.kind,
         jump=jump,
-        rate=rate,
+        rate=slope * up,
+        rate_down=slope * down,
         option_cost=tuple(tables),
+        required=required,
+        required_whole=np.array([part.whole for _, part in listed], dtype=bool),
+        required_touches=np.array(
+            [np.logical_or.reduceat(part.layers[0][0].any(axis=0), start[:-1]) for _, part in listed], dtype=bool
+        ).reshape(-1, n),
+        required_rule=np.array([r for r, _ in listed], dtype=np.int64),
+        most_changes=min([n, *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
+        partners=np.array(
+            [
+                (schema.index(rule.feature), schema.index(rule.partner))
+                for rule in question.rules
+                if isinstance(rule, OnlyWith)
+            ],
+            dtype=np.int64,
+        ).reshape(-1, 2),
     )
+
+
+def _steps(question: Question) -> Floats:
+    """The grid of each number: an integer's own step, or the one that a constraint asks for; 0 for none."""
+    step = np.array([float(f.step) if isinstance(f, Integer) else 0.0 for f in question.schema.features])
+    for constraint in question.by_feature:
+        if isinstance(constraint, Steps):
+            g = question.schema.index(constraint.feature)
+            step[g] = _common_step(question.schema.names[g], step[g], constraint.step)
+    return step
+
+
+def _common_step(name: str, one: float, other: float) -> float:
+    """The coarsest grid that is on both."""
+    if one == 0.0 or other % one == 0.0:
+        return other
+    if one % other == 0.0:
+        return one
+    raise QuestionError(f"'{name}' may not move by steps of {one:g} and of {other:g} at once; give one of them.")
+
+
+Stack: TypeAlias = list[tuple[Floats, Floats]]
+
+
+def _beside(columns: Columns, stack: Stack, parts: Sequence[Part]) -> tuple[Stack, NDArray[np.int64]]:
+    """The model's layers with those of the parts beside them; and where the parts' outputs are."""
+    required = np.zeros((len(parts), 2), dtype=np.int64)
+    if not parts:
+        return stack, required
+    stack = _deepened(columns, stack, max(len(part.layers) for part in parts))
+    merged: Stack = []
+    offset = [0] * (1 + len(parts))  # where the neurons of the model and of each part begin in the layer below
+    inputs = columns.width
+    for k in range(len(stack)):
+        rows: list[Floats] = []
+        biases: list[Floats] = []
+        starts, outputs = [], 0
+        for p, layers in enumerate([stack, *(part.layers for part in parts)]):
+            starts.append(outputs)
+            if k >= len(layers):
+                continue
+            weight, bias = layers[k]
+            block = np.zeros((len(bias), inputs))
+            block[:, offset[p] : offset[p] + weight.shape[1]] = weight
+            rows.append(block)
+            biases.append(bias)
+            if p and k == len(layers) - 1:
+                required[p - 1] = k, outputs
+            outputs += len(bias)
+        merged.append((np.concatenate(rows), np.concatenate(biases)))
+        offset, inputs = starts, outputs
+    return merged, required
+
+
+def _deepened(columns: Columns, stack: Stack, hidden: int) -> Stack:
+    """The same function with at least so many hidden layers. What passes through a ReLU is lifted above 0 first."""
+    stack = list(stack)
+    if len(stack) == 1:
+        weight, bias = stack[0]
+        lift = np.array([max(0.0, -(columns.least(row) + b)) + 1.0 for row, b in zip(weight, bias, strict=True)])
+        stack = [(weight, bias + lift), (np.eye(len(bias)), -lift)]
+    while len(stack) - 1 < hidden:
+        size = len(stack[0][1])
+        weight, bias = stack[1]
+        stack[1:2] = [(np.eye(size), np.ones(size)), (weight, bias - weight.sum(axis=1))]
+    return stack

@@ -153,10 +153,12 @@ def clause_part(columns: Columns, literals: Sequence[Literal]) -> Part:
     if not others:
         weight = np.sum([one.weight for one in switches], axis=0)
         return linear_part(columns, Literal(weight, float(len(switches) - 1 + sum(s.constant for s in switches))))
-    whole = all(columns.whole(one.weight, one.constant) for one in others)
+    certain = [columns.whole(one.weight, one.constant) for one in others]
+    whole = all(certain)
+    if not whole:  # literals that take whole values are lifted by a half: no rounding of the others can turn them
+        others = [Literal(one.weight, one.constant + 0.5 * sure) for one, sure in zip(others, certain, strict=True)]
     if switches:
-        others = [_or_switches(columns, one, switches) for one in others[:1]] + others[1:]
-        whole = whole and all(columns.whole(one.weight, one.constant) for one in others)
+        others = [_or_switches(columns, others[0], switches), *others[1:]]
     if len(others) == 1:
         return linear_part(columns, others[0])
     return _maximum(columns, others, whole)

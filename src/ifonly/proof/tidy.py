@@ -85,7 +85,8 @@ def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.f
 def _places(question: Question, changed: NDArray[np.bool_], room: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many decimals each value needs, if its rounding may cost an equal share of the room."""
     schema, distance = question.schema, question.distance
-    rate = distance.rate * distance.weight_vector(schema) / distance.scale_vector(schema) / len(schema)
+    most = np.maximum(*distance.direction_vectors(schema))
+    rate = distance.rate * distance.weight_vector(schema) * most / distance.scale_vector(schema) / len(schema)
     share = np.maximum(room, 0.0) / changed.sum(axis=1)
     with np.errstate(divide="ignore"):
         places = -np.log10(share[:, None] / np.where(rate > 0, rate, np.inf))

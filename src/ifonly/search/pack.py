@@ -62,10 +62,13 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
         gap=tolerances.gap,
         relative_gap=tolerances.relative_gap,
         index=index,
-        price=np.array([lowered.rate * unit, lowered.jump]),
+        price=np.array([lowered.rate * unit, lowered.jump, lowered.rate_down * unit]),
         weights=np.concatenate([weight.ravel() for weight, _ in stack]),
         biases=np.concatenate([bias for _, bias in stack]),
         first=np.ascontiguousarray(first),
+        required=np.ascontiguousarray(lowered.required, dtype=np.int64),
+        touches=np.ascontiguousarray(lowered.required_touches, dtype=np.uint8),
+        partners=np.ascontiguousarray(lowered.partners, dtype=np.int64),
     )
 
 
@@ -75,7 +78,9 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    slack, need, start = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
+    slack, need, start, floor = (
+        np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors
+    )
     return People(
         z=_first_layer(lowered, points),
         box=np.ascontiguousarray(box),
@@ -85,6 +90,9 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
         slack=slack,
         need=need,
         start=start,
+        floor=floor,
+        holds=lowered.holding(points).astype(np.uint8),
+        most=np.full(len(points), lowered.most_changes, dtype=np.int64),
     )
 
 
@@ -107,6 +115,8 @@ class Errors(NamedTuple):
     """(box, 3, condition): LOW, HIGH, AIM."""
     start: Floats
     """(box, 2, hidden neuron): interval bounds of the pre-activations."""
+    floor: Floats
+    """(box, 2, rule): LOW and HIGH of the neurons that stand for rules."""
 
 
 def errors_everywhere(lowered: Lowered) -> Errors:
@@ -119,9 +129,10 @@ def errors_everywhere(lowered: Lowered) -> Errors:
 def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
     """The same for each person, over the ball of distance `reach` around them."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        room = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
-    low = np.maximum(np.minimum(people.lower, people.factual), people.factual - room)
-    high = np.minimum(np.maximum(people.upper, people.factual), people.factual + room)
+        up = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
+        down = np.where(lowered.rate_down > 0, reach[:, None] / lowered.rate_down, np.inf) * (1.0 + 1e-9)
+    low = np.maximum(np.minimum(people.lower, people.factual), people.factual - down)
+    high = np.minimum(np.maximum(people.upper, people.factual), people.factual + up)
     cost = reach**2 if lowered.norm is Norm.L2 else reach
     options = people.allowed | (lowered.unrolled(people.factual) != 0)
     return _errors(lowered, low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9)))
@@ -134,7 +145,14 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     c, _ = question.conditions
     error = question.caution * (score_error(question.model, *_encoded(lowered, low, high, options)) @ np.abs(c).T)
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
-    return Errors(slack=np.concatenate(slack, axis=1), need=need, start=start)
+    flat = np.concatenate(slack, axis=1)
+    return Errors(slack=flat, need=need, start=start, floor=_floors(lowered, flat))
+
+
+def _floors(lowered: Lowered, slack: Floats) -> Floats:
+    """When a rule is surely broken, and when it surely holds. A value that can only be whole is not in doubt."""
+    own = slack[:, lowered.required_neurons]
+    return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own)], axis=1)
 
 
 def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:
@@ -219,7 +237,7 @@ def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
 
 def node_bytes(pack: Pack) -> int:
     """What one node of the pool takes."""
-    return pack.price.shape[1] * 16 + int(pack.index[layout.SIZES, 0]) + hidden_neurons(pack) * 17 + 56
+    return pack.price.shape[1] * 17 + int(pack.index[layout.SIZES, 0]) + hidden_neurons(pack) * 17 + 56
 
 
 def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
@@ -230,6 +248,7 @@ def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
         mask=np.zeros((capacity, columns), dtype=np.uint8),
         z=np.zeros((capacity, 2, hidden)),
         side=np.zeros((capacity, hidden), dtype=np.uint8),
+        counted=np.zeros((capacity, features), dtype=np.uint8),
         num=np.zeros((2, capacity)),
         idx=np.zeros((5, capacity), dtype=np.int64),
         best=np.zeros(features),
@@ -243,7 +262,7 @@ def grown(tree: Tree, pack: Pack, capacity: int, log: int) -> Tree:
     """The same tree with room for more nodes and records."""
     larger = new_tree(pack, capacity, log=log)
     old = tree.num.shape[1]
-    for name in ("box", "mask", "z", "side"):
+    for name in ("box", "mask", "z", "side", "counted"):
         getattr(larger, name)[:old] = getattr(tree, name)
     larger.num[:, :old] = tree.num
     larger.idx[:, :old] = tree.idx

@@ -25,5 +25,6 @@ class Search:
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
 
-        table = favourable_rows(question, most=self.table_rows) if self.table_rows and not self.records else None
+        tabulated = self.table_rows and not self.records and not question.rules
+        table = favourable_rows(question, most=self.table_rows) if tabulated else None
         return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table, records=self.records)

@@ -28,7 +28,9 @@ from ifonly.search.kernels.layout import (
     DONE,
     HEAP,
     HEAP_SIZE,
+    HIGH,
     LOGGED,
+    LOW,
     LOWER,
     MEMORY,
     NODES,
@@ -108,6 +110,7 @@ class SearchSolver:
         else:
             self._search(batch, np.full(len(points), math.inf), limits, threads, herald)
             self._sharpen(batch, limits, threads)
+            self._look_at_edges(batch, limits, threads)
         herald.all_done()
         return self._claims(batch)
 
@@ -129,12 +132,16 @@ class SearchSolver:
     def _distance(self, cost: Floats) -> Floats:
         return np.sqrt(cost) if self.pack.norm == SQUARED else cost
 
-    def _claims(self, batch: _Batch) -> list[Claim]:
-        allowed, numeric = batch.allowed, self.lowered.numeric
+    def _points(self, batch: _Batch) -> tuple[Floats, NDArray[np.bool_]]:
+        """The rows found, in the question's own units, and whether there is one."""
+        allowed = batch.allowed
         found = np.isfinite(batch.best[:, -1])
         change = np.where(found[:, None], batch.best[:, :-1], 0.0)
         moved = np.where(change != 0.0, allowed.factual + change * self.unit, allowed.factual)
-        points = np.where(numeric, np.clip(moved, allowed.lower, allowed.upper), change)
+        return np.where(self.lowered.numeric, np.clip(moved, allowed.lower, allowed.upper), change), found
+
+    def _claims(self, batch: _Batch) -> list[Claim]:
+        points, found = self._points(batch)
         lower = np.maximum(self._distance(batch.lower) * (1.0 - 1e-12), 0.0)
         rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(), strict=True)
         return [
@@ -211,6 +218,34 @@ class SearchSolver:
                 batch.lower[i], batch.best[i] = part.lower[k], part.best[k]
                 if k in part.records:
                     batch.records[i] = part.records[k]
+
+    def _look_at_edges(self, batch: _Batch, limits: Limits, threads: int) -> None:
+        """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:
+        search once more among them, and let the rule itself judge what is found.
+        """
+        if self.lowered.required_whole.all():
+            return
+        upper = self._distance(batch.best[:, -1])
+        with np.errstate(invalid="ignore"):
+            gap = upper - self._distance(batch.lower)
+        open_ = ~(gap <= np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper))
+        again = [i for i in np.flatnonzero(open_ & np.isfinite(batch.lower)).tolist() if i not in batch.limit]
+        again = [i for i in again if limits.nodes is None or batch.nodes[i] < limits.nodes]
+        if not again:
+            return
+        people = batch.allowed.part(again)
+        part = self._batch(people, self.errors)
+        part.people.floor[:, HIGH] = np.minimum(part.people.floor[:, HIGH], part.people.floor[:, LOW])
+        part.spent_nodes[:], part.spent_seconds[:] = batch.nodes[again], batch.seconds[again]
+        self._search(part, np.full(len(again), math.inf), limits, threads, _Herald(0, None))
+        points, found = self._points(part)
+        for k, i in enumerate(again):
+            batch.nodes[i] += part.nodes[k]
+            batch.seconds[i] += part.seconds[k]
+            better = found[k] and part.best[k, -1] < batch.best[i, -1]
+            if better and self.lowered.question.broken_rule(people.factual[k], points[k]) is None:
+                batch.best[i] = part.best[k]
+                batch.lower[i] = max(batch.lower[i], min(part.lower[k], part.best[k, -1]))
 
 
 class _Ranges(Iterator[tuple[int, int]]):

@@ -18,13 +18,12 @@ def load_kernels() -> None:
 
     index = np.zeros((5, 3), dtype=np.int64)
     index[2, :2] = 1
-    number, matrix = np.zeros(1), np.zeros((1, 1))
-    pack = Pack(0, 1, 0.0, 0.0, index, np.zeros((2, 1)), number, number, matrix)
+    marks = np.zeros((0, 1), dtype=np.uint8)
+    number, matrix, pairs = np.zeros(1), np.zeros((1, 1)), np.zeros((0, 2), dtype=np.int64)
+    pack = Pack(0, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, matrix, pairs, marks, pairs)
     flat, cube = np.zeros((0, 1)), np.zeros((0, 2, 1))
-    people = People(
-        flat, cube, np.zeros((0, 1), dtype=np.uint8), flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube
-    )
     nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
+    people = People(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, cube, marks, nodes)
     kernel.search_people(
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )

@@ -33,6 +33,7 @@ from ifonly.search.kernels.layout import (
     GAIN,
     INNER,
     INTEGER,
+    ITEM_DOWN,
     ITEM_JUMP,
     ITEM_KIND,
     ITEM_RATE,
@@ -57,14 +58,14 @@ def item_gains(a, sign, norm, items, F, I):
         c = first[k]
         if I[ITEM_KIND, k] != CHOICE:
             v = sign * a[c]
-            reach = F[UP, k] if v > 0.0 else F[DOWN, k]
+            reach, rate = (F[UP, k], F[ITEM_RATE, k]) if v > 0.0 else (F[DOWN, k], F[ITEM_DOWN, k])
             v = abs(v)
             gain = v * reach
             if norm == ADDITIVE:
-                price = F[ITEM_JUMP, k] + F[ITEM_RATE, k] * reach
+                price = F[ITEM_JUMP, k] + rate * reach
                 ratio = gain / price if price > 0.0 else math.inf
             else:
-                ratio = v / F[ITEM_RATE, k]
+                ratio = v / rate
         else:
             while c < first[k + 1]:
                 v = sign * a[c]
@@ -251,8 +252,8 @@ def gain_linf(a, t, items, F, I):
         gain = 0.0
         if I[ITEM_KIND, k] != CHOICE:
             v = a[c]
-            reach = F[UP, k] if v > 0.0 else F[DOWN, k]
-            room = (t - F[OFFSET, k]) / F[ITEM_RATE, k]
+            reach, rate = (F[UP, k], F[ITEM_RATE, k]) if v > 0.0 else (F[DOWN, k], F[ITEM_DOWN, k])
+            room = (t - F[OFFSET, k]) / rate
             if I[ITEM_KIND, k] == INTEGER:
                 room = np.floor(room + 1e-9)
             reach = min(reach, room)

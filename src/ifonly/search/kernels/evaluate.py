@@ -39,9 +39,11 @@ from ifonly.search.kernels.layout import (
     PLANE,
     PLANE_BEST,
     RADIUS,
+    REAL,
     RESIDUAL,
     ROW_KIND,
     ROWS,
+    RULE,
     SCORE,
     SIZES,
     SQUARED,
@@ -57,6 +59,7 @@ from ifonly.search.kernels.network import bound_layer, forward, forward_compact,
 from ifonly.search.kernels.node import clip_to_ball, compact, cost_of, farthest_cost
 from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
+from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
 
 MANY_NUMBERS = 6
 """With more free numbers than this, ReLUs are split rather than features."""
@@ -70,6 +73,10 @@ WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
 ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
+SURELY_HOLDS, POSSIBLY_HOLDS, BROKEN = 2, 1, 0
+"""What can be said of the rules at a point."""
+SPECK = 1e-9
+"""A real number's change that is smaller than this share of its range is tried without."""
 UNSPLIT = -1
 """What `evaluate` says of a box that cannot be resolved further in floating point."""
 
@@ -88,12 +95,12 @@ def cutoff(pack, number):
 
 
 @njit(**ONCE)
-def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
+def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, counted, tree, tries):
     """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
 
-    The split is a feature, -2 - h for the ReLU of neuron h, or UNSPLIT: then a bound below the cutoff is a limit of
-    what can be proven in floating point. When the box is closed by planes, the rows and multipliers that do it are
-    left in the scratch.
+    The split is a feature, -2 - h for the ReLU of neuron h, features + g for whether feature g changes, or UNSPLIT:
+    then a bound below the cutoff is a limit of what can be proven in floating point. When the box is closed by planes,
+    the rows and multipliers that do it are left in the scratch.
     """
     F, I = s.F, s.I
     norm, last = pack.norm, pack.layers - 1
@@ -102,6 +109,8 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
     out_at = pack.index[BIAS_AT, last]
     limit = cutoff(pack, number)
     tree.count[ROWS] = 0
+    if not clip_to_support(pack, person, lo, hi, mask, counted):
+        return math.inf, UNSPLIT, 0.0
     base_cost = clip_to_ball(pack, person.cost, limit, lo, hi, mask, F[BASE])
     if base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
@@ -122,7 +131,12 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
                 return bound, UNSPLIT, 0.0
         unstable += bound_layer(pack, layer, person.slack, zl, zu, limit - base_cost, items, F, I, s.Wc)
 
+    ruled = _bound_rules(pack, person, zl, zu, base_cost, ceiling, items, F, I, s.Wc)
+    if ruled >= limit:
+        return ruled, UNSPLIT, 0.0
     bound, binding, binding_constant = -1.0, zero, 0.0
+    splits = conditions > 1  # several conditions bind together
+    changing, changing_at = UNSPLIT, 0.0
     slopes = F[ALPHA]
     for attempt in range(2):
         for r in range(conditions):
@@ -141,13 +155,16 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
         if attempt == 0:
             _realise(pack, items, F[PLANE_BEST], F[TAKE_BEST], F, I)
             _try_point(pack, person, tree, F)
+            splits |= _rules_hold(pack, person, F) != SURELY_HOLDS
+            if not allowed_changes(pack, person, F[X]):
+                changing, changing_at = split_changes(pack, person, F[X], lo, hi, mask, counted)
             if unstable == 0:
                 break
             _set_pattern(F)
             slopes = F[PATTERN]
-    splits = conditions > 1  # several conditions bind together
+    bound = max(bound, ruled)
     for h in range(len(side)):
-        splits |= side[h] != 0
+        splits |= side[h] != 0 and side[h] != RULE
     if unstable > 0:
         _blame(pack, zl, zu, items, F, I, s.Wc)
         splits |= _prefers_relu(items, unstable, lo, hi, F, I)
@@ -159,8 +176,12 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, tree, tries):
         shift = person.need[HIGH, binding] - person.need[LOW, binding]
         if solve_plane(norm, F[PLANE_BEST], binding_constant - shift, base_cost, ceiling, items, F, I) >= limit:
             return bound, UNSPLIT, 0.0
+    if changing != UNSPLIT:
+        return bound, changing, changing_at
     if splits:
-        return _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, items, bound, unstable)
+        return _tighten(
+            pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_cost, ceiling, items, bound, unstable
+        )
     split, value = _choose_split(pack, person.box, items, unstable, lo, hi, F, I)
     if split == UNSPLIT:
         split, value = _split_options(pack, person.box, items, lo, hi, F, I)
@@ -229,20 +250,79 @@ def _try_point(pack, person, tree, F):
     number = tree.number
     forward(pack, person, F)
     worst, short, possible = np.int64(0), math.inf, True
+    rules = _rules_hold(pack, person, F)
     for r in range(pack.index[SIZES, pack.layers]):
         if F[OUT, r] - person.need[HIGH, r] < short:
             short = F[OUT, r] - person.need[HIGH, r]
             worst = r
         possible &= F[OUT, r] >= person.need[LOW, r]
-    if possible:
+    if possible and rules != BROKEN and allowed_changes(pack, person, F[X]):
         cost = cost_of(pack, person.cost, F[X])
-        if short < 0.0:  # can neither be returned nor ruled out
+        if short < 0.0 or rules != SURELY_HOLDS:  # can neither be returned nor ruled out
             number[RESIDUAL] = min(number[RESIDUAL], cost)
         elif cost < number[BEST]:
             number[BEST] = cost
             for f in range(len(tree.best)):
                 tree.best[f] = F[X, f]
     return worst, short
+
+
+@njit(**INNER)
+def _rules_hold(pack, person, F):
+    """Do the rules hold at the point X, whose pre-activations are in ACT?"""
+    verdict = SURELY_HOLDS
+    for j in range(len(pack.required)):
+        layer, i = pack.required[j, 0], pack.required[j, 1]
+        value = F[ACT, pack.index[BIAS_AT, layer] + i]
+        if value >= person.floor[HIGH, j]:
+            continue
+        if value < person.floor[LOW, j]:
+            return BROKEN
+        if not (person.holds[j] and _untouched(pack, person, j, F[X])):
+            verdict = POSSIBLY_HOLDS
+    return verdict
+
+
+@njit(**INNER)
+def _untouched(pack, person, j, x):
+    """Does the point leave alone every feature that rule j looks at?"""
+    for g in range(pack.price.shape[1]):
+        own = person.option[g] if pack.index[KIND, g] == CHOICE else 0.0
+        if pack.touches[j, g] and x[g] != own:
+            return False
+    return True
+
+
+@njit(**INNER)
+def _without_specks(pack, person, F):
+    """Take the tiniest changes of reals out of X: an answer on a rule's edge often has them. True if there were any."""
+    some = False
+    for g in range(pack.price.shape[1]):
+        v = F[X, g]
+        if pack.index[KIND, g] == REAL and v != 0.0 and abs(v) <= SPECK * (person.box[1, g] - person.box[0, g]):
+            F[X, g] = 0.0
+            some = True
+    return some
+
+
+@njit(**INNER)
+def _floor_of(pack, person, layer, i):
+    for j in range(len(pack.required)):
+        if pack.required[j, 0] == layer and pack.required[j, 1] == i:
+            return person.floor[LOW, j], person.floor[HIGH, j]
+    return 0.0, 0.0
+
+
+@njit(**INNER)
+def _bound_rules(pack, person, zl, zu, base_cost, ceiling, items, F, I, Wc):
+    """What the rules alone cost, one by one; infinity when one cannot hold in this box."""
+    bound, width = 0.0, I[FIRST, items]
+    for j in range(len(pack.required)):
+        layer, i = pack.required[j, 0], pack.required[j, 1]
+        constant = neuron_plane(pack, layer, i, 1.0, zl, zu, F[ALPHA], np.int64(0), width, F, Wc)
+        constant += person.slack[pack.index[BIAS_AT, layer] + i] - person.floor[LOW, j]
+        bound = max(bound, solve_plane(pack.norm, F[PLANE], constant, base_cost, ceiling, items, F, I))
+    return bound
 
 
 @njit(**INNER)
@@ -396,7 +476,7 @@ def _number_split(pack, whole, g, middle, lo, hi):
 
 
 @njit(**ONCE)
-def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, items, bound, unstable):
+def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_cost, ceiling, items, bound, unstable):
     """Bound a box under all its planes at once, adding the slopes that are tightest at each solution; then choose a
     split.
     """
@@ -407,6 +487,7 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
     rows = zero
     split_layers = zero  # in the first round the rows of all split ReLUs, later only those that depend on slopes
     exact, found = False, np.int64(OPTIMAL)
+    changing, changing_at = UNSPLIT, 0.0
     slopes = F[ALPHA]
     for attempt in range(ROUNDS):
         before = rows
@@ -420,16 +501,22 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
                 if layer < last:
                     if side[at + i] == 0:
                         continue
-                    sign = 1.0 if side[at + i] == 1 else -1.0
+                    sign = -1.0 if side[at + i] == 2 else 1.0
                 if rows >= s.A.shape[0]:
                     continue
                 constant = neuron_plane(pack, layer, i, sign, zl, zu, slopes, zero, width, F, s.Wc)
                 slack = person.slack[at + i]
                 constant += slack
-                shift = 4.0 * slack
+                shift, surely = 4.0 * slack, 0.0
                 if layer == last:
                     constant -= person.need[LOW, i]
                     shift = person.need[AIM, i] - person.need[LOW, i] + 2.0 * slack
+                    surely = person.need[HIGH, i] - person.need[LOW, i]
+                elif side[at + i] == RULE:
+                    low, high = _floor_of(pack, person, layer, i)
+                    constant -= low
+                    surely = max(high - low, 0.0)
+                    shift += surely
                 if attempt > 0:
                     value, size = constant - shift, abs(constant)
                     for t in range(width):
@@ -437,7 +524,6 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
                         size += abs(F[PLANE, t] * F[Y, t])
                     if value >= -1e-9 * size:
                         continue
-                surely = person.need[HIGH, i] - person.need[LOW, i] if layer == last else 0.0
                 add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, s.T, s.A)
                 LI[ROW_KIND, rows] = i if layer == last else -1 - (at + i)
                 if s.B.shape[0] > 0:
@@ -458,6 +544,11 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
         if found != INFEASIBLE:
             _round_solution(pack, items, F, I)
             _try_point(pack, person, tree, F)
+            changing, changing_at = UNSPLIT, 0.0
+            if not allowed_changes(pack, person, F[X]):
+                changing, changing_at = split_changes(pack, person, F[X], lo, hi, mask, counted)
+            if len(pack.required) > 0 and _without_specks(pack, person, F):
+                _try_point(pack, person, tree, F)
         limit = cutoff(pack, tree.number)
         if bound >= limit:
             return bound, UNSPLIT, 0.0
@@ -470,6 +561,8 @@ def _tighten(pack, person, s, tree, lo, hi, zl, zu, side, base_cost, ceiling, it
         slopes = F[PATTERN]
         if attempt > 0 and gained < 1e-3 * (limit - bound):
             break
+    if changing != UNSPLIT:
+        return bound, changing, changing_at
     best = _worst_relu(pack, zl, zu, exact, width, F, s.Wc)
     if best >= 0:
         return bound, -2 - best, 0.0
@@ -520,9 +613,15 @@ def _worst_relu(pack, zl, zu, exact, width, F, Wc):
     there.
     """
     best, error = np.int64(-1), 1e-12
-    for r in range(pack.index[SIZES, pack.layers]):
-        neuron_plane(pack, pack.layers - 1, r, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
-        for h in range(len(zl)):
+    conditions = pack.index[SIZES, pack.layers]
+    for r in range(conditions + len(pack.required)):
+        layer, i = pack.layers - 1, r
+        if r >= conditions:
+            layer, i = pack.required[r - conditions, 0], pack.required[r - conditions, 1]
+            if layer == 0:
+                continue
+        neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
+        for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h]:
                 z, c = F[ACT, h], F[NU, h]
                 if c > 0.0:
@@ -537,9 +636,15 @@ def _worst_relu(pack, zl, zu, exact, width, F, Wc):
 @njit(**INNER)
 def _any_relu(pack, zl, zu, width, F, Wc):
     """An unstable ReLU that a condition depends on, as a split, or UNSPLIT: for boxes that only rounding keeps open."""
-    for r in range(pack.index[SIZES, pack.layers]):
-        neuron_plane(pack, pack.layers - 1, r, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
-        for h in range(len(zl)):
+    conditions = pack.index[SIZES, pack.layers]
+    for r in range(conditions + len(pack.required)):
+        layer, i = pack.layers - 1, r
+        if r >= conditions:
+            layer, i = pack.required[r - conditions, 0], pack.required[r - conditions, 1]
+            if layer == 0:
+                continue
+        neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
+        for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h] and F[NU, h] != 0.0:
                 return -2 - h
     return UNSPLIT

@@ -35,15 +35,18 @@ ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
 """How costs become a distance: their sum, the root of their sum, their maximum."""
 REAL, INTEGER, CHOICE = 0, 1, 2
 """Kinds of feature. Numbers are searched as changes from the factual: reals in their own unit, integers in steps."""
+RULE = 3
+"""What a rule's neuron has as its side."""
 DONE, SLICE, MEMORY = 0, 1, 2
 """Why the search returned: finished, the slice of nodes is used up, the pool of nodes is full."""
 
 # ---- Pack.index (int64 rows)
 KIND, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
 # ---- Pack.price (float64 rows, one entry a feature)
-RATE, JUMP = 0, 1
+RATE, JUMP, RATE_DOWN = 0, 1, 2
 # ---- Person.need (float64 rows, one entry a condition)
 LOW, HIGH, AIM = 0, 1, 2
+# ---- Person.floor has the rows LOW and HIGH too, one entry a required neuron
 
 # ---- Scratch.F (float64 rows): per item of the node
 UP, DOWN, ITEM_RATE, ITEM_JUMP, OFFSET, GAIN, RATIO, TAKE, TAKE_BEST, SCORE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -54,7 +57,9 @@ COLUMN_COST, PLANE, PLANE_BEST, Y = 12, 13, 14, 15
 NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
 """Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers.
 """
-FLOAT_ROWS = 24
+ITEM_DOWN = 24
+"""Per item: the rate of going down (ITEM_RATE is that of going up)."""
+FLOAT_ROWS = 25
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
@@ -87,6 +92,13 @@ class Pack(NamedTuple):
     biases: Floats
     first: Floats
     """The first layer over unrolled columns."""
+    required: Ints
+    """(rule, 2): layer and place of the hidden neurons that stand for rules. Their pre-activations must be >= 0, and
+    nothing follows from them."""
+    touches: Bytes
+    """(rule, feature): does the rule look at the feature?"""
+    partners: Ints
+    """(pair, 2): a feature, and the one without which it does not change."""
 
 
 class Person(NamedTuple):
@@ -102,6 +114,12 @@ class Person(NamedTuple):
     need: Floats
     start: Floats
     """(2, hidden neuron): bounds of the pre-activations to start from."""
+    floor: Floats
+    """(2, rule): below LOW a rule is surely broken, from HIGH on it surely holds."""
+    holds: Bytes
+    """Rules that the factual meets exactly: so does every point that leaves their features alone."""
+    most: int
+    """How many features may change."""
 
 
 class People(NamedTuple):
@@ -115,6 +133,9 @@ class People(NamedTuple):
     slack: Floats
     need: Floats
     start: Floats
+    floor: Floats
+    holds: Bytes
+    most: Ints
 
 
 class Scratch(NamedTuple):
@@ -140,10 +161,13 @@ class Tree(NamedTuple):
     z: Floats
     """(node, 2, neuron): lower and upper bounds of the pre-activations."""
     side: Bytes
-    """(node, neuron): ReLUs that were split on the way: 0 no, 1 active, 2 inactive."""
+    """(node, neuron): ReLUs that were split on the way: 0 no, 1 active, 2 inactive; RULE stands for a rule."""
+    counted: Bytes
+    """(node, feature): features that were split on changing at all, and here count as changed."""
     num: Floats
     idx: Ints
-    """SPLIT is the feature to split next, or -2 - h for the ReLU of hidden neuron h."""
+    """SPLIT is the feature to split next, -2 - h for the ReLU of hidden neuron h, or features + g to split on whether
+    feature g changes at all."""
     best: Floats
     number: Floats
     count: Ints  # hides tuple.count

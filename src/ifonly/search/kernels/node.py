@@ -22,6 +22,7 @@ from ifonly.search.kernels.layout import (
     FIRST,
     INNER,
     INTEGER,
+    ITEM_DOWN,
     ITEM_JUMP,
     ITEM_KIND,
     ITEM_RATE,
@@ -30,6 +31,7 @@ from ifonly.search.kernels.layout import (
     MAXIMUM,
     OFFSET,
     RATE,
+    RATE_DOWN,
     SQUARED,
     START,
     UP,
@@ -41,13 +43,12 @@ GRAIN = 1e-12
 
 
 @njit(**INNER)
-def number_cost(norm, rate, jump, change):
-    """What changing a number costs."""
+def number_cost(norm, price, g, change):
+    """What changing number g costs."""
     if change == 0.0:
         return 0.0
-    if norm == SQUARED:
-        return (rate * change) ** 2
-    return jump + rate * abs(change)
+    own = price[RATE, g] * change if change > 0.0 else -price[RATE_DOWN, g] * change
+    return own * own if norm == SQUARED else price[JUMP, g] + own
 
 
 @njit(**INNER)
@@ -57,11 +58,25 @@ def cost_of(pack, cost, x):
     index, price = pack.index, pack.price
     for g in range(price.shape[1]):
         if index[KIND, g] != CHOICE:
-            own = number_cost(pack.norm, price[RATE, g], price[JUMP, g], x[g])
+            own = number_cost(pack.norm, price, g, x[g])
         else:
             own = cost[index[START, g] + int(x[g])]
         total = max(total, own) if pack.norm == MAXIMUM else total + own
     return total
+
+
+@njit(**INNER)
+def _reach(norm, rate, jump, room, whole):
+    """How far a number can go for `room`."""
+    if norm == SQUARED:
+        reach = math.sqrt(room) / rate
+    elif room < jump:
+        reach = 0.0
+    elif rate > 0.0:
+        reach = (room - jump) / rate
+    else:
+        reach = math.inf
+    return np.floor(reach + 1e-9) if whole else reach
 
 
 @njit(**INNER)
@@ -80,7 +95,7 @@ def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
                 return math.inf
             v = lo[g] if lo[g] > 0.0 else (hi[g] if hi[g] < 0.0 else 0.0)
             base[g] = v
-            own = number_cost(norm, price[RATE, g], price[JUMP, g], v)
+            own = number_cost(norm, price, g, v)
         else:
             own = math.inf
             for c in range(index[START, g], index[START, g + 1]):
@@ -96,21 +111,13 @@ def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
         return spent
     for g in range(n):
         if index[KIND, g] != CHOICE:
-            rate, jump = price[RATE, g], price[JUMP, g]
-            own = number_cost(norm, rate, jump, base[g])
+            own = number_cost(norm, price, g, base[g])
             room = (budget if norm == MAXIMUM else budget - spent + own) * (1.0 + GRAIN) + 1e-300
-            if norm == SQUARED:
-                reach = math.sqrt(room) / rate
-            elif room < jump:
-                reach = 0.0
-            elif rate > 0.0:
-                reach = (room - jump) / rate
-            else:
-                reach = math.inf
-            if index[KIND, g] == INTEGER:
-                reach = np.floor(reach + 1e-9)
+            whole = index[KIND, g] == INTEGER
+            reach = _reach(norm, price[RATE, g], price[JUMP, g], room, whole)
             if hi[g] > reach:
                 hi[g] = max(reach, base[g])
+            reach = _reach(norm, price[RATE_DOWN, g], price[JUMP, g], room, whole)
             if lo[g] < -reach:
                 lo[g] = min(-reach, base[g])
         else:
@@ -147,8 +154,9 @@ def compact(pack, person, lo, hi, mask, F, I, Wc):
                 F[UP, items] = hi[g] - v
                 F[DOWN, items] = v - lo[g]
                 F[ITEM_RATE, items] = price[RATE, g]
+                F[ITEM_DOWN, items] = price[RATE_DOWN, g]
                 F[ITEM_JUMP, items] = price[JUMP, g] if v == 0.0 else 0.0
-                F[OFFSET, items] = price[RATE, g] * abs(v)
+                F[OFFSET, items] = price[RATE, g] * v if v > 0.0 else -price[RATE_DOWN, g] * v
                 I[COLUMN, width] = first
                 for i in range(outputs):
                     Wc[i, width] = first_weight[i, first]
@@ -171,6 +179,7 @@ def compact(pack, person, lo, hi, mask, F, I, Wc):
                 F[UP, items] = 1.0
                 F[DOWN, items] = 0.0
                 F[ITEM_RATE, items] = 0.0
+                F[ITEM_DOWN, items] = 0.0
                 F[ITEM_JUMP, items] = 0.0
                 F[OFFSET, items] = 0.0
         if width > before:
@@ -187,7 +196,7 @@ def farthest_cost(items, F, I):
     far = 0.0
     for k in range(items):
         if I[ITEM_KIND, k] != CHOICE:
-            far = max(far, F[OFFSET, k] + F[ITEM_RATE, k] * max(F[UP, k], F[DOWN, k]))
+            far = max(far, F[OFFSET, k] + max(F[ITEM_RATE, k] * F[UP, k], F[ITEM_DOWN, k] * F[DOWN, k]))
         else:
             for c in range(I[FIRST, k], I[FIRST, k + 1]):
                 far = max(far, F[COLUMN_COST, c])

@@ -29,6 +29,7 @@ from ifonly.search.kernels.layout import (
     GRADIENT,
     INNER,
     IS_PLANE,
+    ITEM_DOWN,
     ITEM_JUMP,
     ITEM_KIND,
     ITEM_RATE,
@@ -70,12 +71,12 @@ def begin_program(norm, items, F, I, LF, LI):
         c = I[FIRST, k]
         if I[ITEM_KIND, k] != CHOICE:
             for side in range(2):
-                reach = F[UP, k] if side == 0 else F[DOWN, k]
+                reach, rate = (F[UP, k], F[ITEM_RATE, k]) if side == 0 else (F[DOWN, k], F[ITEM_DOWN, k])
                 if reach > 0.0:
                     LI[LP_COLUMN, count] = c
                     LI[LP_ITEM, count] = k
                     LF[REACH, count] = reach if side == 0 else -reach
-                    LF[REDUCED, count] = 0.0 if norm == MAXIMUM else F[ITEM_JUMP, k] + F[ITEM_RATE, k] * reach
+                    LF[REDUCED, count] = 0.0 if norm == MAXIMUM else F[ITEM_JUMP, k] + rate * reach
                     count += 1
         else:
             while c < I[FIRST, k + 1]:
@@ -127,7 +128,10 @@ def add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, T,
 
 @njit(**INNER)
 def _price(j, k, F, I, LF, LI):
-    return F[ITEM_RATE, k] * abs(LF[REACH, j]) if I[ITEM_KIND, k] != CHOICE else F[COLUMN_COST, LI[LP_COLUMN, j]]
+    if I[ITEM_KIND, k] == CHOICE:
+        return F[COLUMN_COST, LI[LP_COLUMN, j]]
+    reach = LF[REACH, j]
+    return F[ITEM_RATE, k] * reach if reach > 0.0 else -F[ITEM_DOWN, k] * reach
 
 
 @njit(**INNER)
@@ -307,7 +311,8 @@ def _cost_squared(items, F, I):
     for k in range(items):
         c = I[FIRST, k]
         if I[ITEM_KIND, k] != CHOICE:
-            cost += (F[ITEM_RATE, k] * abs(F[Y, c]) + F[OFFSET, k]) ** 2 - F[OFFSET, k] ** 2
+            own = F[ITEM_RATE, k] * F[Y, c] if F[Y, c] > 0.0 else -F[ITEM_DOWN, k] * F[Y, c]
+            cost += (own + F[OFFSET, k]) ** 2 - F[OFFSET, k] ** 2
         else:
             while c < I[FIRST, k + 1]:
                 cost += F[COLUMN_COST, c] * F[Y, c]
@@ -343,9 +348,10 @@ def _ascend_squares(items, rows, width, F, I, LF, H, A):
             c = I[FIRST, k]
             if I[ITEM_KIND, k] != CHOICE:
                 y = abs(F[Y, c])
-                reach = F[UP, k] if F[PLANE, c] > 0.0 else F[DOWN, k]
+                up = F[PLANE, c] > 0.0
+                reach, rate = (F[UP, k], F[ITEM_RATE, k]) if up else (F[DOWN, k], F[ITEM_DOWN, k])
                 if 0.0 < y < reach:
-                    w = 0.5 / F[ITEM_RATE, k] ** 2
+                    w = 0.5 / rate**2
                     for i in range(rows):
                         if (m[i] > 0.0 or gradient[i] > 0.0) and A[i, c] != 0.0:
                             for j in range(i + 1):
@@ -461,8 +467,8 @@ def _dual_value(items, rows, width, m, F, I, LF, A):
     for k in range(items):
         c = I[FIRST, k]
         if I[ITEM_KIND, k] != CHOICE:
-            w, r, o = a[c], F[ITEM_RATE, k], F[OFFSET, k]
-            reach = F[UP, k] if w > 0.0 else F[DOWN, k]
+            w, o = a[c], F[OFFSET, k]
+            reach, r = (F[UP, k], F[ITEM_RATE, k]) if w > 0.0 else (F[DOWN, k], F[ITEM_DOWN, k])
             move = min(max(abs(w) / (2.0 * r * r) - o / r, 0.0), reach)
             y[c] = move if w > 0.0 else -move
             value += (r * move + o) ** 2 - o * o - abs(w) * move

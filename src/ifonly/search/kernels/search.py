@@ -19,6 +19,7 @@ from ifonly.search.kernels.evaluate import UNSPLIT, cutoff, evaluate
 from ifonly.search.kernels.layout import (
     ALPHA,
     BEST,
+    BIAS_AT,
     BOUND,
     CHOICE,
     DONE,
@@ -27,7 +28,6 @@ from ifonly.search.kernels.layout import (
     HEAP_SIZE,
     INNER,
     INTEGER,
-    JUMP,
     KIND,
     LOGGED,
     LOWER,
@@ -41,10 +41,10 @@ from ifonly.search.kernels.layout import (
     PARENT,
     PHASES,
     RADIUS,
-    RATE,
     RESIDUAL,
     ROW_KIND,
     ROWS,
+    RULE,
     SLICE,
     SOURCES,
     SPLIT,
@@ -54,6 +54,7 @@ from ifonly.search.kernels.layout import (
     Person,
 )
 from ifonly.search.kernels.node import number_cost
+from ifonly.search.kernels.support import keep
 
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
 ROOT_TRIES, NODE_TRIES = 8, 2
@@ -96,7 +97,7 @@ def _pop(tree):
 
 
 @njit(**INNER)
-def _split(pack, tree, node, other):
+def _split(pack, person, tree, node, other):
     """Make `other` the second half of `node`, and `node` the first."""
     count = tree.box.shape[2]
     for end in range(2):
@@ -108,6 +109,8 @@ def _split(pack, tree, node, other):
         tree.mask[other, c] = tree.mask[node, c]
     for h in range(tree.side.shape[1]):
         tree.side[other, h] = tree.side[node, h]
+    for f in range(count):
+        tree.counted[other, f] = tree.counted[node, f]
     tree.num[BOUND, other] = tree.num[BOUND, node]
     g, value = tree.idx[SPLIT, node], tree.num[SPLIT_VALUE, node]
     if g < 0:
@@ -116,6 +119,10 @@ def _split(pack, tree, node, other):
         tree.side[node, h] = 1
         tree.z[other, 1, h] = 0.0
         tree.side[other, h] = 2
+    elif g >= count:
+        g -= count
+        keep(pack, person, g, tree.box[node, 0], tree.box[node, 1], tree.mask[node])
+        tree.counted[other, g] = 1
     elif pack.index[KIND, g] == CHOICE:
         first = pack.index[START, g]
         for c in range(first, pack.index[START, g + 1]):
@@ -185,6 +192,12 @@ def _run(pack, person, s, tree, nodes, fresh):
                 tree.z[0, 0, h] = person.start[0, h]
                 tree.z[0, 1, h] = person.start[1, h]
                 tree.side[0, h] = 0
+            for j in range(len(pack.required)):
+                h = pack.index[BIAS_AT, pack.required[j, 0]] + pack.required[j, 1]
+                tree.side[0, h] = RULE
+                tree.z[0, 0, h] = max(tree.z[0, 0, h], 0.0)
+            for f in range(tree.box.shape[2]):
+                tree.counted[0, f] = 0
             tree.num[BOUND, 0] = number[LOWER]
             tree.idx[PARENT, 0] = -1
             first, second, tries = 0, -1, ROOT_TRIES
@@ -198,7 +211,7 @@ def _run(pack, person, s, tree, nodes, fresh):
             first = _pop(tree)
             second = tree.idx[FREE, count[USED]]
             count[USED] += 1
-            _split(pack, tree, first, second)
+            _split(pack, person, tree, first, second)
             tree.idx[PARENT, first] = tree.idx[NAME, first]
             tree.idx[PARENT, second] = tree.idx[NAME, first]
             tries = NODE_TRIES
@@ -217,7 +230,8 @@ def _run(pack, person, s, tree, nodes, fresh):
             count[NODES] += 1
             tree.idx[NAME, node] = count[NODES]
             bound, split, value = evaluate(pack, person, s, tree.box[node, 0], tree.box[node, 1], tree.mask[node],
-                                           tree.z[node, 0], tree.z[node, 1], tree.side[node], tree, tries)  # fmt: skip
+                                           tree.z[node, 0], tree.z[node, 1], tree.side[node], tree.counted[node], tree,
+                                           tries)  # fmt: skip
             bound = max(bound, tree.num[BOUND, node])
             limit = cutoff(pack, number)
             if len(tree.log) > 0:
@@ -261,6 +275,9 @@ def _build_search_people(sources):
                 people.slack[i],
                 people.need[i],
                 people.start[i],
+                people.floor[i],
+                people.holds[i],
+                people.most[i],
             )
             fresh = not (resume and i == first)
             if fresh:
@@ -317,7 +334,7 @@ def _build_scan_table(sources):
                         if change < people.box[i, 0, f] or change > people.box[i, 1, f]:
                             total = math.inf
                             break
-                        own = number_cost(norm, price[RATE, f], price[JUMP, f], change)
+                        own = number_cost(norm, price, f, change)
                     total = max(total, own) if norm == MAXIMUM else total + own
                     if total >= sure:
                         break
