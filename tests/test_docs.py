@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
     "docs/schema.md",
+    "docs/rules.md",
     "docs/distances.md",
     "docs/answers.md",
     "docs/certificate.md",

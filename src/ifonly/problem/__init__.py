@@ -1,10 +1,21 @@
 """The question."""
 
-from ifonly.problem.constraints import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Range
+from ifonly.problem.constraints import (
+    Allowed,
+    ChangeAtMost,
+    Constraint,
+    Fixed,
+    Free,
+    OnlyDown,
+    OnlyUp,
+    Range,
+    Steps,
+)
 from ifonly.problem.distance import Distance, Norm, scales_from_data
 from ifonly.problem.lowering import Lowered, People, lower
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule
+from ifonly.problem.rules import AnyConstraint, Rule, merged, read_constraint
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.problem.target import (
     ClassTarget,
@@ -19,11 +30,14 @@ from ifonly.problem.target import (
 
 __all__ = [
     "Allowed",
+    "AnyConstraint",
     "AtMostChanges",
+    "ChangeAtMost",
     "ClassTarget",
     "Constraint",
     "Distance",
     "Fixed",
+    "Free",
     "Lowered",
     "Norm",
     "OneOfTarget",
@@ -37,9 +51,13 @@ __all__ = [
     "Question",
     "Range",
     "RowRule",
+    "Rule",
     "ScoreTarget",
+    "Steps",
     "Target",
     "TopTarget",
     "lower",
+    "merged",
+    "read_constraint",
     "scales_from_data",
 ]

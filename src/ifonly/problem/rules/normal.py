@@ -19,7 +19,9 @@ import numpy as np
 from ifonly.errors import QuestionError
 from ifonly.problem.parts import Columns, Literal, Part, clause_part
 from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some
+from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Numeric, Real, Schema
+from ifonly.schema.features import show_number
 
 MAX_CLAUSES = 200
 MAX_UNFOLDED = 500
@@ -238,22 +240,30 @@ def _too_many() -> QuestionError:
 
 
 def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> QuestionError:
-    """What to write instead of an open or a pointlike condition on real numbers."""
-    real = next(f.name for g, _ in linear.numbers if isinstance(f := schema.features[g], Real))
-    if sign == ">":
-        return QuestionError(
-            f"'{formula.words}' would need a strict inequality, and no row is nearest to it since {real} is a real "
-            f"number: write >= or <= with the least difference that counts, such as {real} >= 0.01."
+    """Why an open or a pointlike condition on real numbers cannot be honoured, and what to write instead."""
+    (real, slope), *_ = ((f, a) for g, a in linear.numbers if isinstance(f := schema.features[g], Real))
+    name = show_name(real.name)
+    why, instead = {
+        ">": ("has no nearest row", ">= or <= with the least difference that counts"),
+        "=": ("is one value, which rounding may miss", ">= and <= with room between them"),
+        "!=": ("has no nearest row", "by how much it must differ, with >= or <="),
+    }[sign]
+    if len(linear.numbers) == 1 and not linear.options:
+        end, room = (
+            Fraction(-linear.constant, slope),
+            Fraction(1, 100) if real.width >= 1 else Fraction(real.width) / 100,
         )
-    if sign == "=":
-        return QuestionError(
-            f"'{formula.words}' would need {real}, a real number, to hit one value exactly, which rounding does not "
-            f"allow: write a range, such as {real} in [0.99, 1.01]."
+        low, high = (
+            show_number(float(v))
+            for v in (max(end - room, Fraction(real.lower)), min(end + room, Fraction(real.upper)))
         )
-    return QuestionError(
-        f"'{formula.words}' would need {real}, a real number, to avoid a single value, and no row is nearest to it: "
-        f"write by how much, such as {real} <= 0.99 or {real} >= 1.01."
-    )
+        below, above = f"{name} <= {show_number(float(end - room))}", f"{name} >= {show_number(float(end + room))}"
+        instead = {
+            ">": above if slope > 0 else below,
+            "=": f"a range such as {name} in [{low}, {high}]",
+            "!=": f"{below} or {above}",
+        }[sign]
+    return QuestionError(f"'{formula.words}' {why} since {name} is a real number: write {instead}.")
 
 
 # ---------------------------------------------------------------------- pieces of network
