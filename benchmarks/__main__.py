@@ -11,8 +11,12 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from benchmarks import agreement, certificates, method_table, methods, plot, processes, records, tables
-from benchmarks.plan import PLANNED, SUITES, plan
+from benchmarks import agreement, certificates, method_table, methods, plot, processes, records, scale, tables
+from benchmarks.paper import page
+from benchmarks.paper import plans as figures
+from benchmarks.peers import race
+from benchmarks.peers import table as peers_table
+from benchmarks.plan import PLANNED, SCALE, SEARCH, plan
 from benchmarks.run import Folders, run
 
 HERE = Path(__file__).resolve().parent
@@ -36,16 +40,21 @@ def folders(command: Command) -> Command:
     return click.option("--cache", type=kind, default=HERE / "cache", help="Folder of trained networks.")(command)
 
 
+quick_option = click.option("--quick", is_flag=True, help="Fewer networks and rows: a look, not a measurement.")
+rows_option = click.option("--rows", type=click.IntRange(1), help="Rows a network (the suite's own number otherwise).")
+fresh_option = click.option("--fresh", is_flag=True, help="Forget earlier records instead of adding to them.")
+
+
 @main.command()
-@click.option("--quick", is_flag=True, help="Fewer networks and rows: a look, not a measurement.")
-@click.option("--only", type=click.Choice(SUITES), multiple=True, help="These suites only (may be repeated).")
+@quick_option
+@click.option("--only", type=click.Choice(SEARCH), multiple=True, help="These suites only (may be repeated).")
 @click.option("--methods", "chosen", default="", help=f"Comma-separated, of: {', '.join(methods.METHODS)}.")
 @click.option("--datasets", default="", help="Comma-separated: these data sets only.")
 @click.option("--archs", default="", help="Comma-separated, such as 2x10,2x50: these architectures only.")
 @click.option("--norms", default="", help="Comma-separated: these norms only.")
-@click.option("--rows", type=click.IntRange(1), help="Rows a network (the suite's own number otherwise).")
-@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds a row.")
-@click.option("--fresh", is_flag=True, help="Forget earlier records instead of adding to them.")
+@rows_option
+@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds of processor time a row.")
+@fresh_option
 @folders
 def search(
     quick: bool,
@@ -60,14 +69,12 @@ def search(
     cache: Path,
     results: Path,
 ) -> None:
-    """The search engine against the MIP, and by itself."""
+    """The search engine against the MIP, and the first answer of a new process."""
     console = _console()
     names = _listed(chosen, tuple(methods.METHODS), "method")
-    for suite in only or SUITES:
-        places = Folders(cache=cache, results=results / "quick" if quick else results)
-        path = records.path_of(places.results, suite)
-        if fresh:
-            path.unlink(missing_ok=True)
+    places = Folders(cache=cache, results=results / "quick" if quick else results)
+    for suite in only or SEARCH:
+        _forget(places, suite, fresh)
         if suite in PLANNED:
             asked = plan(suite, quick=quick)
             specs = tuple(
@@ -83,19 +90,103 @@ def search(
                 rows=rows or asked.rows,
             )
             run(asked, places, budget, console)
-        elif suite == "memory":
-            processes.memory(places, console, quick=quick)
         else:
             processes.cold(places, console)
         _show(console, suite, places.results)
 
 
+@main.command("scale")
+@quick_option
+@click.option("--only", type=click.Choice(SCALE), multiple=True, help="These suites only (may be repeated).")
+@rows_option
+@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds of processor time a row.")
+@fresh_option
+@folders
+def scale_command(
+    quick: bool, only: tuple[str, ...], rows: int | None, budget: float, fresh: bool, cache: Path, results: Path
+) -> None:
+    """Time against depth, width, inputs, rows and cores, with fitted growth; memory."""
+    console = _console()
+    places = Folders(cache=cache, results=results / "quick" if quick else results)
+    for suite in only or SCALE:
+        _forget(places, suite, fresh)
+        if suite in PLANNED:
+            asked = plan(suite, quick=quick)
+            run(replace(asked, rows=rows or asked.rows), places, budget, console)
+        elif suite == "rows":
+            scale.rows(places, console, quick=quick)
+        else:
+            processes.memory(places, console, quick=quick)
+        _show(console, suite, places.results)
+    for path in plot.draw(places.results):
+        console.print(f"[dim]{path}[/dim]")
+
+
+@main.command("paper")
+@quick_option
+@click.option("--only", type=click.Choice(tuple(figures.FIGURES)), multiple=True, help="These figures only.")
+@click.option("--rows", type=click.IntRange(1), help="Rows a network, for every method (each has its own otherwise).")
+@click.option("--budget", type=float, help="Seconds of processor time a row (5; with --quick, 2; DiCE always has 60).")
+@fresh_option
+@click.option("--draw", is_flag=True, help="Ask nothing: write the report from the records that are there.")
+@click.option("--publish", type=click.Path(path_type=Path, file_okay=False), help="Put report and records there too.")
+@folders
+def paper_command(
+    quick: bool,
+    only: tuple[str, ...],
+    rows: int | None,
+    budget: float | None,
+    fresh: bool,
+    draw: bool,
+    publish: Path | None,
+    cache: Path,
+    results: Path,
+) -> None:
+    """Every figure of the paper, and one HTML report with all of them."""
+    console = _console()
+    places = Folders(cache=cache, results=results / "quick" if quick else results)
+    if not draw:
+        page.describe_machine(places.results)
+    for figure in () if draw else only or figures.FIGURES:
+        _forget(places, figures.suite(figure), fresh)
+        for asked in figures.plans(figure, quick=quick, rows=rows):
+            run(asked, places, budget or (figures.QUICK_BUDGET if quick else figures.BUDGET), console)
+    for path in page.write(places.results, publish):
+        console.print(f"[dim]{path}[/dim]")
+
+
+@main.command("peers")
+@quick_option
+@click.option("--only", default="", help=f"Comma-separated, of: {', '.join(race.plan().methods)}.")
+@click.option("--datasets", default="", help="Comma-separated: these data sets only.")
+@rows_option
+@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds of processor time a row.")
+@fresh_option
+@folders
+def peers_command(
+    quick: bool, only: str, datasets: str, rows: int | None, budget: float, fresh: bool, cache: Path, results: Path
+) -> None:
+    """Other libraries and exact MIPs on the same networks and rows, each library in an environment of its own."""
+    console = _console()
+    places = Folders(cache=cache, results=results / "quick" if quick else results)
+    _forget(places, "peers", fresh)
+    asked = race.plan(quick=quick)
+    names = _listed(only, asked.methods, "method") or asked.methods
+    specs = tuple(s for s in asked.specs if not datasets or s.dataset in datasets.split(","))
+    for name in names:  # one after the other: a slow peer is the last to keep the others waiting
+        run(replace(asked, methods=(name,), specs=specs, rows=rows or asked.rows), places, budget, console)
+    for sheet in peers_table.sheets(records.read(records.path_of(places.results, "peers"))):
+        _print(console, sheet, places.results / "peers.md")
+    for path in peers_table.draw(places.results):
+        console.print(f"[dim]{path}[/dim]")
+
+
 @main.command()
-@click.option("--quick", is_flag=True, help="Of the records of quick runs.")
+@quick_option
 @folders
 def report(quick: bool, cache: Path, results: Path) -> None:
     """Print the summaries of the records that are there."""
-    for suite in SUITES:
+    for suite in (*SEARCH, *SCALE):
         _show(_console(), suite, results / "quick" if quick else results)
 
 
@@ -122,18 +213,6 @@ def methods_command(rows: int, budget: float, cache: Path, results: Path) -> Non
 main.add_command(agreement.commands)
 
 
-@main.command("plot")
-@click.option("--quick", is_flag=True, help="Of the records of quick runs.")
-@folders
-def plot_command(quick: bool, cache: Path, results: Path) -> None:
-    """Plot time against size as SVG."""
-    written = plot.draw(results / "quick" if quick else results)
-    for path in written:
-        click.echo(path)
-    if not written:
-        raise click.ClickException("There are no records to plot; run: python -m benchmarks search --only scale")
-
-
 def _console() -> Console:
     """A terminal's own width; elsewhere wide enough for the tables."""
     return Console() if sys.stdout.isatty() else Console(width=150)
@@ -147,12 +226,20 @@ def _listed(text: str, known: tuple[str, ...], what: str) -> tuple[str, ...]:
     return names
 
 
+def _forget(places: Folders, suite: str, fresh: bool) -> None:
+    if fresh:
+        records.path_of(places.results, suite).unlink(missing_ok=True)
+
+
 def _show(console: Console, suite: str, results: Path) -> None:
     for sheet in tables.summary(suite, records.read(records.path_of(results, suite))):
-        console.print(sheet.rich())
-        path = results / f"search_{suite}.md"
-        path.write_text(sheet.markdown(), encoding="utf-8")
-        console.print(f"[dim]{path}[/dim]")
+        _print(console, sheet, results / f"{suite}.md")
+
+
+def _print(console: Console, sheet: tables.Sheet, path: Path) -> None:
+    console.print(sheet.rich())
+    path.write_text(sheet.markdown(), encoding="utf-8")
+    console.print(f"[dim]{path}[/dim]")
 
 
 if __name__ == "__main__":

@@ -40,9 +40,12 @@ class Data:
 
 @cache
 def load(name: str) -> Data:
-    """COMPAS, Credit, Adult with the split of the published experiments, or scikit-learn's breast cancer (30 reals)."""
-    if name == CANCER:
-        return _cancer()
+    """COMPAS, Credit, Adult with the split of the published experiments, or scikit-learn's breast cancer (30 reals).
+
+    `cancer10`: its first ten features.
+    """
+    if name.startswith(CANCER):
+        return _cancer(name, int(name.removeprefix(CANCER) or 30))
     data = datasets.load(name)
     train, test = data.split()
     return Data(
@@ -55,19 +58,19 @@ def load(name: str) -> Data:
     )
 
 
-def _cancer() -> Data:
+def _cancer(name: str, inputs: int) -> Data:
     from sklearn.datasets import load_breast_cancer
 
     bunch = load_breast_cancer()
-    points = np.asarray(bunch.data, dtype=np.float64)
+    points = np.asarray(bunch.data, dtype=np.float64)[:, :inputs]
     features = [
-        Real(str(name), float(column.min()), float(column.max()))
-        for name, column in zip(bunch.feature_names, points.T, strict=True)
+        Real(str(title), float(column.min()), float(column.max()))
+        for title, column in zip(bunch.feature_names[:inputs], points.T, strict=True)
     ]
     order = np.random.RandomState(SEED).permutation(len(points))
     test = int(TEST_SHARE * len(points))
     return Data(
-        name=CANCER,
+        name=name,
         schema=Schema(features),
         points=points,
         labels=np.asarray(bunch.target, dtype=np.int64),

@@ -10,6 +10,8 @@ from dataclasses import dataclass, field
 import numpy as np
 from rich.table import Table
 
+from benchmarks.data import CANCER, load
+from benchmarks.growth import fit
 from benchmarks.methods import OURS
 from benchmarks.records import Record
 
@@ -51,8 +53,10 @@ def summary(suite: str, found: list[Record]) -> list[Sheet]:
     match suite:
         case "speed" | "reals":
             return [_compared(suite, found)]
-        case "scale":
-            return [_scale(found)]
+        case "size" | "inputs":
+            return [_sizes(suite, found)]
+        case "rows":
+            return [_rows(found)]
         case "throughput":
             return [_throughput(found)]
         case _:
@@ -98,8 +102,8 @@ def _compared(suite: str, found: list[Record]) -> Sheet:
                     str(len(many)),
                     _share(r.proven if name == OURS else r.solved for r in many.values()),
                 ]
-                + [_time(number) for number in (_median(seconds), _mean(seconds), max(seconds, default=math.nan))]
-                + [_time(_median([r.seconds for r in mine if r.way == "one"]))]
+                + [time_text(number) for number in (_median(seconds), _mean(seconds), max(seconds, default=math.nan))]
+                + [time_text(_median([r.seconds for r in mine if r.way == "one"]))]
                 + (["", ""] if name == OURS else [_times(ratio), str(_differences(ours, many))])
                 + [str(_refuted(many, group))]
             )
@@ -134,21 +138,63 @@ def _refuted(mine: dict[int, Record], everyone: list[Record]) -> int:
 # ---------------------------------------------------------------------- one method
 
 
-def _scale(found: list[Record]) -> Sheet:
+SERIES: dict[str, Callable[[Record], int | None]] = {
+    "depth (layers of 10)": lambda r: r.depth if r.suite == "size" and r.width == 10 else None,
+    "width (two layers)": lambda r: r.width if r.suite == "size" and r.depth == 2 else None,
+    "hidden neurons": lambda r: r.depth * r.width if r.suite == "size" else None,
+    "inputs (real features)": lambda r: int(r.dataset.removeprefix(CANCER)) if r.suite == "inputs" else None,
+    "rows in one call": lambda r: r.batch if r.suite == "rows" else None,
+}
+"""What time is fitted against."""
+
+
+def series(found: list[Record], size: Callable[[Record], int | None]) -> dict[str, dict[int, list[float]]]:
+    """CPU seconds by data set and size."""
+    result: dict[str, dict[int, list[float]]] = defaultdict(lambda: defaultdict(list))
+    for record in found:
+        at = size(record)
+        if at is not None and record.cpu_seconds > 0.0:
+            result["cancer" if record.suite == "inputs" else record.dataset][at].append(record.cpu_seconds)
+    return result
+
+
+def _growth_notes(found: list[Record]) -> list[str]:
+    notes = []
+    for name, size in SERIES.items():
+        for dataset, points in series(found, size).items():
+            growth = fit(points)
+            if growth is not None:
+                notes.append(f"median CPU time against {name}, {dataset}: {growth}")
+    return notes
+
+
+def _sizes(suite: str, found: list[Record]) -> Sheet:
     limits = (1.0, 10.0, 60.0)
     sheet = Sheet(
-        "scale: seconds a row, l1",
-        ["network", "method", "rows", "proven", "valid", "median", "95 %", "slowest", "nodes (median)"]
+        f"{suite}: seconds a row, l1, each row asked alone",
+        ["network", "inputs", "rows", "proven", "valid", "median", "CPU", "95 %", "slowest", "nodes (median)"]
         + [f"within {limit:g} s" for limit in limits],
     )
-    for (name, method), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch}", r.method)).items():
+    for (name, dataset), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch}", r.dataset)).items():
         seconds = [r.seconds for r in group]
         sheet.rows.append(
-            [name, method, str(len(group)), _share(r.proven for r in group), _share(r.valid for r in group)]
-            + [_time(_median(seconds)), _time(float(np.quantile(seconds, 0.95))), _time(max(seconds))]
+            [name, str(len(load(dataset).schema.columns)), str(len(group))]
+            + [_share(r.proven for r in group), _share(r.valid for r in group)]
+            + [time_text(_median(seconds)), time_text(_median([r.cpu_seconds for r in group]))]
+            + [time_text(float(np.quantile(seconds, 0.95))), time_text(max(seconds))]
             + [f"{_median([float(r.nodes) for r in group]):,.0f}"]
             + [_share(r.proven and r.seconds <= limit for r in group) for limit in limits]
         )
+    sheet.notes = _growth_notes(found)
+    return sheet
+
+
+def _rows(found: list[Record]) -> Sheet:
+    sheet = Sheet("rows: one call about many people", ["network", "rows", "proven", "seconds", "CPU", "a row"])
+    for r in sorted(found, key=lambda r: (r.batch, r.row)):
+        spent = [f"{r.seconds:.4f}", f"{r.cpu_seconds:.4f}", time_text(r.cpu_seconds / r.batch)]
+        sheet.rows.append([f"{r.dataset} {r.arch}", str(r.batch), f"{r.nodes}/{r.batch}", *spent])
+    sheet.notes = _growth_notes(found)
     return sheet
 
 
@@ -156,16 +202,17 @@ def _throughput(found: list[Record]) -> Sheet:
     sheet = Sheet(
         "throughput: answers a second, all in", ["network", "norm", "threads", "rows", "proven", "seconds", "a second"]
     )
-    speeds: dict[int, float] = {}
+    speeds: dict[tuple[str, int], float] = {}
     for (name, norm, threads), group in _grouped(
         found, lambda r: (f"{r.dataset} {r.arch} {r.variant}", r.norm, r.threads)
     ).items():
         wall = sum(r.batch_seconds / r.batch for r in group)
-        speeds[threads] = sum(r.proven for r in group) / wall
+        speed = speeds[name, threads] = sum(r.proven for r in group) / wall
         proven = _share(r.proven for r in group)
-        sheet.rows.append([name, norm, str(threads), str(len(group)), proven, f"{wall:.3f}", f"{speeds[threads]:,.0f}"])
-    if 1 in speeds and 2 in speeds:
-        sheet.notes.append(f"two threads: {speeds[2] / speeds[1]:.2f}x")
+        sheet.rows.append([name, norm, str(threads), str(len(group)), proven, f"{wall:.3f}", f"{speed:,.0f}"])
+    for name, threads in speeds:
+        if threads > 1 and (name, 1) in speeds:
+            sheet.notes.append(f"{name}, {threads} threads: {speeds[name, threads] / speeds[name, 1]:.2f}x one")
     return sheet
 
 
@@ -176,7 +223,7 @@ def _processes(suite: str, found: list[Record]) -> Sheet:
     for r in found:
         name = f"{r.dataset} {r.arch} {r.variant}"
         sheet.rows.append(
-            [name, str(r.row), r.way, r.status, _time(r.seconds), f"{r.nodes:,}", f"{r.memory_mib:.0f} MiB"]
+            [name, str(r.row), r.way, r.status, time_text(r.seconds), f"{r.nodes:,}", f"{r.memory_mib:.0f} MiB"]
         )
     sheet.notes = [f"{r.way} {r.row}: {r.note}" for r in found]
     return sheet
@@ -211,7 +258,7 @@ def _times(ratio: float) -> str:
     return f"{ratio:,.0f}x" if ratio >= 9.5 else f"{ratio:.1f}x"
 
 
-def _time(seconds: float) -> str:
+def time_text(seconds: float) -> str:
     if not math.isfinite(seconds):
         return "-"
     if seconds < 1e-3:

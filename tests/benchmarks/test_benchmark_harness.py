@@ -24,7 +24,7 @@ def search(folders, *options):
     asked = ["search", "--quick", "--only", "speed", "--datasets", "compas", "--norms", "l1", *options, *where]
     result = CliRunner().invoke(main, asked, catch_exceptions=False)
     assert result.exit_code == 0, result.output
-    return records.read(folders[1] / "quick" / "search_speed.csv")
+    return records.read(folders[1] / "quick" / "speed.csv")
 
 
 def test_rows_are_recorded_once_and_a_run_can_be_resumed(folders):

@@ -1,0 +1,50 @@
+"""How time grows with size: a power law or an exponential through the medians, whichever fits their logarithms better.
+
+power        t = a * size^b        (b = 1: linear, b = 2: quadratic)
+exponential  t = a * 2^(size/d)    (d: what doubles the time)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Growth:
+    """A fit: `slope` is b of the power law, or the logarithm of the factor a unit of size."""
+
+    law: str
+    slope: float
+    intercept: float
+    fit: float
+    """R^2 of the logarithms."""
+
+    def __call__(self, size: float) -> float:
+        at = np.log(size) if self.law == "power" else size
+        return float(np.exp(self.intercept + self.slope * at))
+
+    def __str__(self) -> str:
+        if self.law == "power":
+            return f"size^{self.slope:.2f} (R² {self.fit:.2f})"
+        doubled = np.log(2.0) / self.slope if self.slope > 0.0 else np.inf
+        return f"doubles every {doubled:.3g} (R² {self.fit:.2f})"
+
+
+def fit(points: Mapping[int, Sequence[float]]) -> Growth | None:
+    """The better fit through the medians by size; None below three sizes."""
+    sizes = sorted(points)
+    if len(sizes) < 3:
+        return None
+    times = np.log([float(np.median(points[size])) for size in sizes])
+    fits = [_line("power", np.log(sizes), times), _line("exponential", np.array(sizes, dtype=np.float64), times)]
+    return max(fits, key=lambda found: found.fit)
+
+
+def _line(law: str, at: np.ndarray, times: np.ndarray) -> Growth:
+    slope, intercept = np.polyfit(at, times, 1)
+    left = times - (intercept + slope * at)
+    spread = float(((times - times.mean()) ** 2).sum())
+    return Growth(law, float(slope), float(intercept), 1.0 - float((left**2).sum()) / spread if spread else 1.0)

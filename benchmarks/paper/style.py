@@ -1,0 +1,30 @@
+"""How methods look, wherever they appear: the paper's names, Okabe and Ito's colours, a marker each."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from benchmarks.methods import OURS
+
+
+@dataclass(frozen=True)
+class Look:
+    """A method's name, colour and marker."""
+
+    name: str
+    colour: str
+    marker: str
+
+
+LOOKS = {
+    OURS: Look("our search", "#0072B2", "o"),
+    "mip-objective": Look("MIP-OBJ", "#E69F00", "s"),
+    "mip-interval": Look("MIP-EXP", "#009E73", "D"),
+    "smt-reduced": Look("MIP-SAT", "#CC79A7", "^"),
+    "smt-plain": Look("SAT", "#D55E00", "v"),
+    "dice-gradient": Look("DiCE", "#808080", "X"),
+}
+EXACT = tuple(name for name in LOOKS if name != "dice-gradient")
+DATASETS = {"compas": "COMPAS", "credit": "Credit", "adult": "Adult"}
+INK = "#010203"
+"""Stands for the page's own text colour in a drawing."""

@@ -1,0 +1,59 @@
+"""What a peer is given, written to a folder: see `inside/handed.py` for the form."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from benchmarks.data import Data
+from ifonly.datasets.dataset import SEED
+from ifonly.model import Model, Network
+from ifonly.schema import Numeric, Schema
+
+
+def write(folder: Path, model: Model, data: Data, budget: float) -> None:
+    """Weights over numbers and one-hot options, what the features are, and the training rows with their labels."""
+    features = []
+    for feature in data.schema.features:
+        entry: dict[str, object] = {"name": feature.name, "kind": feature.kind}
+        entry |= (
+            {"lower": feature.lower, "upper": feature.upper}
+            if isinstance(feature, Numeric)
+            else {"options": len(feature.options)}
+        )
+        features.append(entry)
+    said = {"features": features, "seed": SEED, "budget": budget}
+    (folder / "task.json").write_text(json.dumps(said), encoding="utf-8")
+    arrays = {"train": data.points[data.train], "labels": data.labels[data.train]}
+    for i, layer in enumerate(one_hot_network(model.network, data.schema).layers):
+        arrays |= {f"W{i}": layer.weight, f"b{i}": layer.bias}
+    np.savez(folder / "task.npz", **arrays)  # type: ignore[arg-type]
+
+
+def one_hot_network(network: Network, schema: Schema) -> Network:
+    """The same function, read from numbers and one-hot options instead of the schema's own columns."""
+    table = _columns_of_options(schema)
+    return network.after(table.T, np.zeros(len(schema.columns)))
+
+
+def _columns_of_options(schema: Schema) -> NDArray[np.float64]:
+    """One row a number or option: the encoded columns that it stands for."""
+    rows = []
+    least = [f.lower if isinstance(f, Numeric) else 0.0 for f in schema.features]
+    for feature, columns in zip(schema.features, schema.feature_columns, strict=True):
+        if isinstance(feature, Numeric):
+            row = np.zeros(len(schema.columns))
+            row[columns] = 1.0
+            rows.append(row)
+            continue
+        points = np.tile(least, (len(feature.options), 1))
+        points[:, schema.index(feature.name)] = np.arange(len(feature.options))
+        encoded = schema.encode(points)
+        for line in encoded:
+            row = np.zeros(len(schema.columns))
+            row[columns] = line[columns]
+            rows.append(row)
+    return np.array(rows)

@@ -1,0 +1,140 @@
+"""The paper's figures: what is not run is a record, exact methods are compared, the page has everything in it."""
+
+import math
+from dataclasses import replace
+
+import pytest
+from click.testing import CliRunner
+
+from benchmarks import measure, records
+from benchmarks.__main__ import main
+from benchmarks.growth import fit
+from benchmarks.measure import Ask, Case, ask, distance_of
+from benchmarks.networks import Spec, arch
+from benchmarks.pace import Pace
+from benchmarks.paper import page, plans
+from benchmarks.paper.check import agreement
+from benchmarks.records import NOT_RUN, Record
+from ifonly import datasets, save_network
+
+
+@pytest.fixture
+def folders(tmp_path):
+    cache, results = tmp_path / "cache", tmp_path / "results"
+    cache.mkdir()
+    for name in ("compas", "credit", "adult"):
+        for variant in ("raw", "norm"):
+            save_network(datasets.network(name).network, cache / f"{name}_2x10_{variant}.npz", classes=(0, 1))
+    return cache, results
+
+
+def record(method="ifonly", row=0, upper=0.5, **others):
+    facts = {"suite": "paper_full", "dataset": "compas", "arch": "2x10", "variant": "raw", "norm": "l1", "way": "one",
+             "status": "nearest", "lower": upper, "valid": True, "seconds": 0.01, "cpu_seconds": 0.01, "nodes": 1}  # fmt: skip
+    return Record(method=method, row=row, upper=upper, **(facts | others))
+
+
+def test_after_two_rows_at_their_limit_the_rest_are_recorded_as_not_run(folders, monkeypatch):
+    case = Case.make("paper_full", Spec("compas", arch("2x10"), "raw"), folders[0], 5)
+    how = Ask(norm="l1", method="enumerate", way="one", give_up=2)
+    slow = replace(record("enumerate"), status="unknown", note="time limit of 1 s")
+    monkeypatch.setattr(measure, "_ask", lambda explainer, case, how, rows: [replace(slow, row=r) for r in rows])
+    made = [r for batch in ask(case, how, []) for r in batch]
+    assert [r.status for r in made] == ["unknown", "unknown", NOT_RUN, NOT_RUN, NOT_RUN]
+    assert "rows before" in made[2].note and math.isinf(made[2].seconds)
+    resumed = [r for batch in ask(case, how, made[:3]) for r in batch]
+    assert [r.row for r in resumed] == [3, 4] and all(r.status == NOT_RUN for r in resumed)
+
+
+def test_exact_methods_that_differ_are_listed():
+    fine = [record(), record("mip-objective", upper=0.5 + 1e-9), record("smt-plain", status="unknown", valid=False)]
+    assert agreement(fine).holds and agreement(fine).rows == 1
+    far = [record(), record("mip-interval", upper=0.6)]
+    texts = agreement(far).differences
+    assert len(texts) == 2 and "our search 0.5, MIP-EXP 0.6" in texts[0] and "MIP-EXP bounds at 0.6" in texts[1]
+    none = [record(), record("mip-objective", upper=math.inf, status="none exists", valid=False)]
+    assert not agreement(none).holds
+
+
+def test_what_became_of_a_row():
+    assert page.kind(record()) == "nearest"
+    assert page.kind(record(status="within", note="time limit")) == "found"
+    assert page.kind(record(status="unknown", valid=False, note="time limit")) == "limit"
+    assert page.kind(record(status="error", valid=False)) == "failed"
+    assert page.kind(record(status=NOT_RUN, valid=False)) == "not run"
+
+
+def test_the_quick_report_of_a_figure(folders):
+    pytest.importorskip("matplotlib", reason="plots are drawn with matplotlib")
+    cache, results = folders
+    where = ["--cache", str(cache), "--results", str(results)]
+    asked = ["paper", "--quick", "--only", "sparsity", "--rows", "2", *where, "--publish", str(results / "docs")]
+    result = CliRunner().invoke(main, asked, catch_exceptions=False)
+    assert result.exit_code == 0, result.output
+    found = records.read(results / "quick" / "paper_sparsity.csv")
+    assert len(found) == 3 * len(plans.MIXTURES) * 2 and all(r.proven and r.valid and r.cpu_seconds > 0 for r in found)
+    text = (results / "docs" / "index.html").read_text(encoding="utf-8")
+    assert text.count("<svg") == 1 and "No difference." in text and "36 of 36 proven" in text
+    assert "/tmp" not in text and str(cache) not in text
+    assert (results / "docs" / "paper_sparsity.csv").read_text() == (
+        results / "quick" / "paper_sparsity.csv"
+    ).read_text()
+
+
+def test_all_figures_are_drawn_from_records(tmp_path):
+    pytest.importorskip("matplotlib", reason="plots are drawn with matplotlib")
+    for figure in plans.FIGURES:
+        for plan in plans.plans(figure, quick=True):
+            records.append(records.path_of(tmp_path, plan.suite), list(invented(plan)))
+    text = page.write(tmp_path, None)[0].read_text(encoding="utf-8")
+    assert text.count("<svg") == 7  # "full" has two drawings
+    for figure in plans.FIGURES:
+        assert f"<section id={figure}>" in text
+    for name in ("our search", "MIP-OBJ", "MIP-EXP", "MIP-SAT", "SAT", "DiCE"):
+        assert name in text
+
+
+def invented(plan):
+    """Records such as the plan could have left."""
+    for spec in plan.specs:
+        for norm in plan.norms:
+            for method in plan.methods:
+                for row in range(plan.rows):
+                    for k in plan.sizes:
+                        yield record(method, row, 0.1 + 0.1 * row, suite=plan.suite, dataset=spec.dataset, arch=spec.arch,
+                                     variant=spec.variant, norm=norm, changed=1, l1=0.1, diversity=0.2 if k > 1 else math.nan,
+                                     way="one" if k == 1 else f"k={k}", note="time limit" * (method == "smt-plain"))  # fmt: skip
+
+
+def test_every_plan_asks_something_and_quick_asks_less():
+    for figure in plans.FIGURES:
+        whole, quick = plans.plans(figure), plans.plans(figure, quick=True)
+        assert sum(_questions(p) for p in quick) < sum(_questions(p) for p in whole)
+        assert all(p.rows == 7 for p in plans.plans(figure, rows=7))
+
+
+def _questions(plan):
+    return len(plan.specs) * len(plan.norms) * len(plan.methods) * plan.rows * len(plan.sizes)
+
+
+def test_mixtures_by_name():
+    assert distance_of("l2").norm == "l2"
+    assert distance_of("0.2*l0 + 0.8*l1").norm == {"l0": 0.2, "l1": 0.8}
+
+
+def test_growth_is_fitted():
+    power = fit({n: [3e-4 * n**2] * 3 for n in (10, 20, 40, 80)})
+    assert power.law == "power" and power.slope == pytest.approx(2.0) and power(30) == pytest.approx(0.27)
+    doubling = fit({n: [1e-3 * 2.0 ** (n / 3)] for n in range(1, 10)})
+    assert doubling.law == "exponential" and str(doubling).startswith("doubles every 3 ")
+    assert fit({1: [1.0], 2: [2.0]}) is None
+
+
+def test_a_busy_machine_gives_more_wall_time():
+    pace = Pace()
+    assert pace.wall(10.0) == 10.0 and pace.wall(None) is None
+    for _ in range(20):
+        pace.see(4.0, 1.0)
+    assert pace.wall(10.0) == pytest.approx(40.0, rel=0.01)
+    pace.see(1.0, 0.001)  # too short to say anything
+    assert pace.wall(10.0) == pytest.approx(40.0, rel=0.01)
