@@ -23,11 +23,6 @@ APART = 0.01
 def ask(case: Case, how: Ask, known: Sequence[Record], sizes: Sequence[int]) -> Iterator[list[Record]]:
     """One record a person and size: `upper` is the mean distance from the person, `diversity` that between two rows."""
     explainer = Explainer(case.model, threads=how.threads)
-    if not hasattr(explainer, "explain_diverse"):
-        for k in sizes:
-            asked = replace(how, way=f"k={k}")
-            yield [failed(case, asked, row, "error", "this version has no sets") for row in range(len(case.rows))]
-        return
     warm = False
     for k in sizes:
         asked = replace(how, way=f"k={k}")

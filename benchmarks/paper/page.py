@@ -216,9 +216,7 @@ def _claims_section(found: dict[str, list[Record]]) -> str:
         "<section id=paper><h2>The paper beside it</h2><div class=scroll><table class=text><thead><tr><th>The "
         "paper says</th>"
         f"<th>This run</th><th>Where they differ, why</th></tr></thead><tbody>{cells}</tbody></table></div><ul>"
-        + "".join(
-            f"<li>{html.escape(w)}</li>" for w in (claims.MARGIN, claims.TOLERANCE, claims.VERSIONS, claims.LIMIT)
-        )
+        + "".join(f"<li><strong>{name}</strong>: {html.escape(why)}</li>" for name, why in claims.REASONS.items())
         + "</ul></section>"
     )
 
