@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from dataclasses import replace
 from typing import Any
 
 import pytest
 
-from ifonly import Answers, Failed, Nearest, NoneExists, Unknown, Within
+from ifonly import Answers, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
 from ifonly.proof import Change, Claim, show
 
 COMMON: dict[str, Any] = {
@@ -50,6 +51,89 @@ def test_sentences() -> None:
         "No change that makes the decision approved was found (time limit); none exists within distance 0.125 (proven)."
     )
     assert str(FAILED) == "This row could not be asked about: Feature 'age' is missing."
+
+
+def test_amounts_have_separators_and_names_do_not() -> None:
+    changes = (Change("payment", 300, 1240, counted=True), Change("zip", 94110, 94117), Change("rate", 0.1, 12345.25))
+    answer = Nearest(lower=0.25, upper=0.25, **{**FOUND, "changes": changes}, **COMMON)
+    assert str(answer) == (
+        "If payment had been 1,240 instead of 300, zip had been 94117 instead of 94110 and rate had been 12,345.25 "
+        "instead of 0.1, the decision would have been approved; no smaller change does it (proven, l1 distance 0.25)."
+    )
+    assert str(changes[0]) == "payment: 300 -> 1,240"
+    assert Change("flag", False, True, counted=True).shown(True) == "True"
+
+
+def test_no_digit_that_decides_is_lost() -> None:
+    """What the sentence says, typed in again, is the very number that flips the decision."""
+    for value in (1 / 3, 1071.029270808483, 123456789.123, 5e-324, -0.1, 2.0**60):
+        assert float(show(value).replace(",", "")) == value
+
+
+@pytest.mark.parametrize(
+    ("subject", "state", "after", "words"),
+    [
+        ("the score", "at least 2", None, "the score would have been at least 2;"),
+        ("the probability of yes", "at least 70 %", "yes", "the probability of yes would have been at least 70 %;"),
+        ("the decision", "one of a, b", "b", "the decision would have been b (one of a, b);"),
+        ("the decision", "anything but c", "b", "the decision would have been b (anything but c);"),
+        ("c", "among the 2 highest", "b", "c would have been among the 2 highest;"),
+    ],
+)
+def test_other_targets_in_words(subject: str, state: str, after: Any, words: str) -> None:
+    told: dict[str, Any] = {**COMMON, "target": "x", "subject": subject, "state": state}
+    answer = Nearest(lower=0.25, upper=0.25, **{**FOUND, "decision_after": after}, **told)
+    assert words in str(answer)
+    assert str(NoneExists(lower=math.inf, **told)) == f"No allowed change makes {subject} {state} (proven)."
+    there = Nearest(lower=0.0, upper=0.0, counterfactual=COMMON["factual"], **told)
+    start = subject.replace("the ", "The ")
+    assert str(there) == f"{start} is {state} already; nothing needs to change."
+
+
+EASE = Relaxation(dropped=("age is fixed",), words="age may change", distance=0.03, lower=0.03, proven=True,
+                  changes=(Change("age", 30, 31, counted=True),))  # fmt: skip
+
+
+def test_reasons_in_words() -> None:
+    def told(*blame: str, **more: Any) -> str:
+        reasons = Reasons(**{"blame": blame, "minimal": True, "relaxations": (), **more})
+        return str(NoneExists(lower=math.inf, reasons=reasons, **COMMON))
+
+    no = "No allowed change makes the decision approved"
+    assert told() == "No row at all makes the decision approved, whatever may change (proven)."
+    assert told("age is fixed") == f"{no}: age is fixed rules it out (proven)."
+    assert told("age is fixed", "job is fixed", relaxations=(EASE,)) == (
+        f"{no}: age is fixed and job is fixed together rule it out (proven). "
+        f"Possible if age may change: then distance 0.03 (age: 30 -> 31)."
+    )
+    loose = replace(EASE, proven=False, lower=0.01)
+    assert told("age is fixed", relaxations=(loose, EASE, EASE), note="this and that") == (
+        f"{no}: age is fixed rules it out (proven). Possible if age may change: then distance at most 0.03 "
+        f"(age: 30 -> 31), and in 2 other ways. Not proven: this and that."
+    )
+
+
+def test_reasons_are_plain_data() -> None:
+    reasons = Reasons(blame=("age is fixed",), minimal=True, relaxations=(EASE,), note="")
+    answer = NoneExists(lower=math.inf, reasons=reasons, **COMMON)
+    data = json.loads(answer.to_json())
+    assert data["reasons"] == {
+        "blame": ["age is fixed"],
+        "minimal": True,
+        "relaxations": [
+            {
+                "dropped": ["age is fixed"],
+                "words": "age may change",
+                "distance": 0.03,
+                "lower_bound": 0.03,
+                "proven": True,
+                "changes": [{"feature": "age", "from": 30, "to": 31}],
+            }
+        ],
+        "note": "",
+    }
+    assert NONE.to_dict()["reasons"] is None
+    assert pickle.loads(pickle.dumps(answer)).reasons == reasons
 
 
 def test_a_decision_that_is_already_there() -> None:

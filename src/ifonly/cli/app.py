@@ -12,6 +12,7 @@ import click
 
 from ifonly import __version__
 from ifonly.cli import codes
+from ifonly.cli.audit import audit
 from ifonly.cli.certify import certify
 from ifonly.cli.check import check
 from ifonly.cli.datasets import datasets
@@ -93,5 +94,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, certify, check, schema, model, datasets, doctor):
+for command in (demo, explain, audit, certify, check, schema, model, datasets, doctor):
     app.add_command(command)

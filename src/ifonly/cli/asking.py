@@ -15,7 +15,7 @@ import numpy as np
 from ifonly.errors import IfonlyError, RowError
 from ifonly.explain import Explainer
 from ifonly.model import Model
-from ifonly.problem import ClassTarget, Distance, Question, Target
+from ifonly.problem import ClassTarget, Distance, OpenTarget, Question, Target
 from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Answer, Answers, Failed, Limits, Method
@@ -28,20 +28,26 @@ BATCH_SECONDS = 0.5
 class Asked:
     """A question as the command line states it. `margin` matters where the target is left open."""
 
-    target: Target | None
+    target: Target | OpenTarget | None
     margin: float | None
     distance: Distance
     constraints: Sequence[AnyConstraint]
     limits: Limits
+    fewest_first: bool = False
+    reasons: bool = False
 
     def check(self, model: Model) -> None:
         """Complain about the question before any row is asked about."""
+        if isinstance(self.target, OpenTarget):
+            self.target.check(model)
         if self.target is not None or model.classes:
             self.question(model)
 
     def question(self, model: Model, decided: int = 1) -> Question:
-        """What is asked about a row that is decided so; an open target is the other of two classes."""
+        """What is asked about a row that is decided so; of a target with alternatives, the first of them."""
         target = self.target
+        if isinstance(target, OpenTarget):
+            target = target.alternatives(model, decided)[0]
         if target is None:
             target = ClassTarget(model.classes[1 - decided], MARGIN if self.margin is None else self.margin)
         return Question(model=model, target=target, distance=self.distance, constraints=self.constraints)
@@ -97,10 +103,11 @@ class _Asker:
                 quick = time.perf_counter() - begun < BATCH_SECONDS
                 size = size * 2 if quick else max(self.explainer.threads, size // 2)
 
-    def _answers(self, target: Target | None, batch: list[int]) -> Answers:
+    def _answers(self, target: Target | OpenTarget | None, batch: list[int]) -> Answers:
         return self.explainer.explain_many(
             [self.rows[number] for number in batch], target=target, distance=self.asked.distance,
-            constraints=self.asked.constraints, method=self.method, limits=self.asked.limits, listen=self.bar,
+            constraints=self.asked.constraints, fewest_first=self.asked.fewest_first, method=self.method,
+            limits=self.asked.limits, reasons=self.asked.reasons, listen=self.bar,
         )  # fmt: skip
 
     def _alike(self) -> dict[int, list[int]]:
@@ -115,7 +122,7 @@ class _Asker:
                 )
         return {same[0]: same for same in groups.values()}
 
-    def _targets(self, numbers: list[int]) -> list[tuple[Target | None, list[int]]]:
+    def _targets(self, numbers: list[int]) -> list[tuple[Target | OpenTarget | None, list[int]]]:
         """The explainer knows what an open target means, but not by which margin: then the other class is named."""
         model, margin = self.explainer.model, self.asked.margin
         if self.asked.target is not None or margin is None or len(model.classes) != 2 or not numbers:

@@ -8,7 +8,7 @@ import click
 
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, load_search, note, show, show_json
-from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
+from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -29,7 +29,12 @@ Examples:
 
 
 @click.command(epilog=EPILOG)
-@with_options(SOURCE, QUESTION, EFFORT)
+@with_options(SOURCE, QUESTION, FEWEST, EFFORT)
+@click.option(
+    "--why/--no-why",
+    default=None,
+    help="Where no change does it: what rules it out, and what would help (default: for a single row).",
+)
 @click.option("--output", metavar="FILE", help="Write one record a row: .csv, .jsonl or .parquet.")
 @json_option
 def explain(output: str | None, as_json: bool, **options: Any) -> int:
@@ -42,7 +47,7 @@ def explain(output: str | None, as_json: bool, **options: Any) -> int:
     path = None if output is None else check_output(output)
     methods = read_methods(options["methods"])
     source = read_source(options)
-    asking = _asking(source, options)
+    asking = read_asking(source, options)
     told = _tell(source, methods, asking)
     if path is not None:
         _write(path, told)
@@ -53,7 +58,7 @@ def explain(output: str | None, as_json: bool, **options: Any) -> int:
     return _code(told, path, lambda entry: reproducible(entry, *asking, source.rows[entry["row"]]))
 
 
-def _asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Asked]:
+def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Asked]:
     """Whom to ask, and what."""
     from ifonly.cli.asking import Asked
     from ifonly.cli.question import read_constraints, read_distance, read_target
@@ -67,6 +72,8 @@ def _asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Asked]:
         distance=read_distance(options, explainer.schema, source.data),
         constraints=read_constraints(options, explainer.schema),
         limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
+        fewest_first=options["fewest_first"],
+        reasons=len(source.rows) == 1 if options["why"] is None else options["why"],
     )
     asked.check(explainer.model)
     return explainer, asked

@@ -19,12 +19,18 @@ SOURCE = (
                  help="Only row I, counted from 0; may be repeated."),
     click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
     click.option("--regression", is_flag=True, help="The model's outputs are predictions, not classes."),
+    click.option("--log-odds", is_flag=True, help="The model's score is a log-odds (for --probability)."),
     click.option("--unsafe-pickle", is_flag=True,
                  help="Load a pickled model. A pickle runs any code it contains: only for files you trust."),
 )  # fmt: skip
 
 QUESTION = (
     click.option("--target", metavar="CLASS", help="The wanted class; of two classes, by default the other one."),
+    click.option("--probability", type=float, metavar="P",
+                 help="The wanted class must have a probability of at least P, such as 0.7."),
+    click.option("--one-of", metavar="A,B", help="Instead of one class: any of these."),
+    click.option("--not", "other", is_flag=True, help="Instead of one class: any but the present one."),
+    click.option("--top", type=int, metavar="K", help="The wanted class must be among the K highest."),
     click.option("--at-least", type=float, metavar="S", help="Instead of a class: a score of at least S."),
     click.option("--at-most", type=float, metavar="S", help="Instead of a class: a score of at most S."),
     click.option("--margin", type=float, metavar="M", help="By how much, in units of the score (default 1e-6)."),
@@ -45,6 +51,10 @@ QUESTION = (
     click.option("--rule", "rules", multiple=True, metavar="TEXT",
                  help="A constraint in words, such as 'Age >= 18 + YearsEmployed' or 'at most 2 changes'."),
 )  # fmt: skip
+
+FEWEST = (
+    click.option("--fewest-first", is_flag=True, help="As few changes as possible, then the nearest row among those."),
+)
 
 EFFORT = (
     click.option("--method", "methods", metavar="NAME[,NAME]", help="How to search; several are compared row by row."),

@@ -14,11 +14,16 @@ from ifonly.problem import (
     ClassTarget,
     Distance,
     Fixed,
+    OneOfTarget,
     OnlyDown,
     OnlyUp,
+    OpenTarget,
+    OtherTarget,
+    ProbabilityTarget,
     Range,
     ScoreTarget,
     Target,
+    TopTarget,
     scales_from_data,
 )
 from ifonly.problem.rules import AnyConstraint, read_constraint
@@ -68,15 +73,34 @@ def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Dist
     )
 
 
-def read_target(options: Mapping[str, Any]) -> Target | None:
+def read_target(options: Mapping[str, Any]) -> Target | OpenTarget | None:
     """The wanted decision; None where it is the other of two classes with the usual margin."""
     wanted, at_least, at_most = options["target"], options["at_least"], options["at_most"]
     margin = MARGIN if options["margin"] is None else options["margin"]
-    if at_least is None and at_most is None:
-        return None if wanted is None else ClassTarget(wanted, margin)
-    if wanted is not None:
+    score, one_of = at_least is not None or at_most is not None, options["one_of"]
+    if wanted is not None and score:
         raise QuestionError("Ask for a class (--target) or for a score (--at-least, --at-most), not for both.")
-    return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
+    ways = {"--target": wanted is not None, "--one-of": one_of is not None, "--not": options["other"],
+            "--at-least or --at-most": score}  # fmt: skip
+    given = [name for name, there in ways.items() if there]
+    if len(given) > 1:
+        raise QuestionError(f"{given[0]} and {given[1]} ask for different things; give one of them.")
+    for name in ("probability", "top"):
+        if options[name] is not None and wanted is None:
+            raise QuestionError(f"--{name} is about a class: say which with --target CLASS.")
+    if options["probability"] is not None and options["top"] is not None:
+        raise QuestionError("--probability and --top ask for different things; give one of them.")
+    if options["probability"] is not None:
+        return ProbabilityTarget(wanted, at_least=options["probability"], margin=margin)
+    if options["top"] is not None:
+        return TopTarget(wanted, options["top"], margin)
+    if one_of is not None:
+        return OneOfTarget(tuple(listed(one_of)), margin)
+    if options["other"]:
+        return OtherTarget(margin)
+    if score:
+        return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
+    return None if wanted is None else ClassTarget(wanted, margin)
 
 
 def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyConstraint, ...]:

@@ -36,7 +36,7 @@ def read_source(options: Mapping[str, Any]) -> Source:
     if data is not None:
         check_columns(model.schema, data, options["data_file"] or name)
     return Source(
-        model=model,
+        model=model.as_log_odds() if options["log_odds"] else model,
         rows=_chosen(table, options),
         data=None if data is None else {name: data.column(name) for name in model.schema.names},
     )
@@ -80,7 +80,8 @@ def _model(options: Mapping[str, Any]) -> Model:
 
     shipped = network(options["dataset"])
     names = classes or shipped.classes
-    return network_model(shipped.network, shipped.schema if own is None else own, classes=names)
+    model = network_model(shipped.network, shipped.schema if own is None else own, classes=names)
+    return model if shipped.probabilities is None else model.as_log_odds()
 
 
 def _tables(options: Mapping[str, Any]) -> tuple[Table, Table | None]:

@@ -203,7 +203,7 @@ class ProbabilityTarget:
         if model.probabilities is None:
             raise QuestionError(
                 "This model reports no probabilities, and its score is not known to be a log-odds. If it is (a network "
-                "trained with a logistic loss), say so with model.as_log_odds(); else ask for a score (ScoreTarget)."
+                "trained with a logistic loss), say so with model.as_log_odds() or --log-odds; else ask for a score."
             )
 
     @property

@@ -1,5 +1,6 @@
 """What people read: text and progress bars, as pure functions of answers."""
 
+from ifonly.report.audit import audit_page, audit_svg, flip_sets_page
 from ifonly.report.page import Block, Commands, Facts, Heading, Page, Paragraph, Sheet, plain
 from ifonly.report.progress import ProgressBar, progress
 from ifonly.report.summary import summary
@@ -7,5 +8,5 @@ from ifonly.report.text import answer_page, answers_page, summary_page, text
 
 __all__ = [
     "Block", "Commands", "Facts", "Heading", "Page", "Paragraph", "ProgressBar", "Sheet", "answer_page", "answers_page",
-    "plain", "progress", "summary", "summary_page", "text",
+    "audit_page", "audit_svg", "flip_sets_page", "plain", "progress", "summary", "summary_page", "text",
 ]  # fmt: skip

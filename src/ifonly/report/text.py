@@ -6,10 +6,21 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from ifonly.proof import Answer, Answers, Failed, Nearest, NoneExists, Unknown, Within, sentence, show
+from ifonly.proof import (
+    Answer,
+    Answers,
+    Failed,
+    Nearest,
+    NoneExists,
+    Reasons,
+    Relaxation,
+    Unknown,
+    Within,
+    sentence,
+    show,
+)
 from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet, plain
 from ifonly.report.summary import summary
-from ifonly.schema import Value
 
 MOST_ROWS = 100
 
@@ -26,7 +37,8 @@ def answer_page(answer: Answer) -> Page:
     """The person, what would have to differ, the sentence, the guarantee."""
     if isinstance(answer, Failed):
         return (Heading(f"Row {answer.row}"), Paragraph(sentence(answer)))
-    return (Heading(_title(answer)), _comparison(answer), Paragraph(sentence(answer)), _guarantee(answer))
+    why = _reasons(answer.reasons) if isinstance(answer, NoneExists) and answer.reasons is not None else ()
+    return (Heading(_title(answer)), _comparison(answer), Paragraph(sentence(answer)), *why, _guarantee(answer))
 
 
 def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
@@ -103,18 +115,31 @@ def _title(answer: Answer) -> str:
     return f"Row {answer.row}: {before}wanted {answer.target}"
 
 
+def _reasons(reasons: Reasons) -> Page:
+    """What would help. (The sentence says what rules it out.)"""
+    if not reasons.relaxations:
+        return ()
+    sheet = Sheet(
+        header=("possible if", "distance", "then"),
+        rows=[_relaxation(relaxation) for relaxation in reasons.relaxations],
+        right=frozenset({1}),
+    )
+    return (sheet,)
+
+
+def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
+    most = "" if relaxation.proven else "<= "
+    return relaxation.words, most + number(relaxation.distance), "; ".join(map(str, relaxation.changes))
+
+
 def _comparison(answer: Answer) -> Sheet:
     if answer.counterfactual is None:
         return Sheet(header=("feature", "value"), rows=[(name, show(value)) for name, value in answer.factual.items()])
-    new = {change.feature: change.after for change in answer.changes}
-    rows = [(name, show(now), _exact(new[name]) if name in new else "") for name, now in answer.factual.items()]
+    new = {change.feature: change for change in answer.changes}
+    rows = [(name, new[name].shown(now), new[name].shown(new[name].after)) if name in new else (name, show(now), "")
+            for name, now in answer.factual.items()]  # fmt: skip
     marked = frozenset(i for i, (name, *_) in enumerate(rows) if name in new)
     return Sheet(header=("feature", "now", "instead"), rows=rows, marked=marked)
-
-
-def _exact(value: Value) -> str:
-    """A value with all its digits: a rounded one may fall short of the decision."""
-    return f"{value:,}" if isinstance(value, float) else show(value)
 
 
 def _guarantee(answer: Answer) -> Facts:
@@ -151,6 +176,8 @@ def _line(answer: Answer) -> tuple[str, ...]:
     after = show(answer.decision_after) if answer.decision_after is not None else answer.target
     arrow = f"{before} -> {after}" if before else after
     what = "; ".join(map(str, answer.changes)) or answer.note or ("none needed" if answer.counterfactual else "")
+    if isinstance(answer, NoneExists) and answer.reasons is not None:
+        what = f"ruled out by: {'; '.join(answer.reasons.blame)}" if answer.reasons.blame else "no row is decided so"
     bounds = (f"{bound:.4g}" if math.isfinite(bound) else "-" for bound in (answer.upper, answer.lower))
     return (str(answer.row), arrow, answer.status, *bounds, duration(answer.seconds), what)
 

@@ -1,0 +1,134 @@
+"""Fewest changes first, then the nearest: against a list of all rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from collections import Counter
+from typing import Any
+
+import numpy as np
+import pytest
+from random_problems import random_problem
+
+from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema
+from ifonly.problem import Question
+from ifonly.proof import Claim
+
+SEEDS = 150
+
+
+def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
+    """The least number of changes, and the least distance among rows with that many; None without a row."""
+    values = [
+        np.arange(f.lower, f.upper + 0.5, f.step) if isinstance(f, Integer) else np.arange(len(f.options))  # type: ignore[union-attr]
+        for f in question.schema.features
+    ]
+    rows = np.array(list(itertools.product(*values)), dtype=float)
+    rows = rows[question.target.met(question.model, question.model.scores(rows))]
+    rows = np.array([row for row in rows if question.allows(factual, row) is None])
+    if not len(rows):
+        return None
+    changes = (rows != factual).sum(axis=1)
+    fewest = rows[changes == changes.min()]
+    return int(changes.min()), float(question.distance.between(question.schema, factual, fewest).min())
+
+
+def test_against_all_rows() -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(SEEDS):
+        question, points = random_problem(seed, finite=True)
+        if any(isinstance(f, Real) for f in question.schema):
+            continue
+        explainer = Explainer(question.model)
+        asked: Any = {"target": question.target, "distance": question.distance, "constraints": question.constraints,
+                      "method": Enumerate()}  # fmt: skip
+        rows = [question.schema.row(point) for point in points]
+        nearest = explainer.explain_many(rows, **asked)
+        for i, answer in enumerate(explainer.explain_many(rows, fewest_first=True, **asked)):
+            expected = by_hand(question, points[i])
+            kinds[answer.status] += 1
+            if "margin" in answer.note or "rounding" in answer.note:
+                continue
+            if expected is None:
+                assert isinstance(answer, NoneExists), seed
+                continue
+            assert isinstance(answer, Nearest), (seed, answer)
+            assert len(answer.changes) == expected[0], seed
+            assert answer.upper == pytest.approx(expected[1], abs=1e-9), seed
+            kinds["another row"] += answer.upper > nearest[i].upper + 1e-9
+    assert min(kinds[kind] for kind in ("nearest", "none exists", "another row")) >= 3, kinds
+
+
+SCHEMA = Schema([Integer("a", 0, 10), Integer("b", 0, 10), Integer("c", 0, 10)])
+NETWORK = Network.of([([[1.0, 1.0, 3.0]], [-8.5])])
+ROW = {"a": 0, "b": 0, "c": 0}
+
+
+def test_in_words() -> None:
+    explainer = Explainer(NETWORK, schema=SCHEMA)
+    answer = explainer.explain(ROW, distance="linf", fewest_first=True, method=Enumerate())
+    assert [str(change) for change in answer.changes] == ["c: 0 -> 3"]
+    assert answer.distance_name == "fewest changes, then linf"
+    assert str(answer) == (
+        "If c had been 3 instead of 0, the decision would have been 1; "
+        "no smaller change does it (proven, fewest changes, then linf distance 0.1)."
+    )
+    assert len(explainer.explain(ROW, distance="linf", method=Enumerate()).changes) > 1
+    already = explainer.explain({"a": 9, "b": 9, "c": 9}, target=1, fewest_first=True, method=Enumerate())
+    assert (already.upper, already.changes) == (0.0, ())
+
+
+class Scripted:
+    """Claims what it is told, by the distance that it is asked for."""
+
+    name = "scripted"
+
+    def __init__(self, **claims: Claim) -> None:
+        self.claims, self.limits = claims, []  # type: ignore[var-annotated]
+
+    def prepare(self, question: Question, tolerances: Any = None) -> Any:
+        script = self
+
+        class Solver:
+            def solve(self, points: Any, limits: Limits, **more: Any) -> list[Claim]:
+                script.limits.append(limits.seconds)
+                return [script.claims[question.distance.name]] * len(points)
+
+        return Solver()
+
+
+def claim(point: Any, lower: float, limit: str = "") -> Claim:
+    return Claim(point=None if point is None else np.array(point, dtype=float), lower=lower, method="s", limit=limit)
+
+
+def ask(**claims: Claim) -> Any:
+    method = Scripted(**claims)
+    answer = Explainer(NETWORK, schema=SCHEMA).explain(
+        ROW, fewest_first=True, method=method, limits=Limits(seconds=4.0), reasons=False
+    )
+    assert set(method.limits) == {2.0}
+    return answer
+
+
+def test_both_stages_must_be_proven() -> None:
+    one, two = [0, 0, 3], [9, 0, 0]
+    nearest = Distance("l1").between(SCHEMA, np.zeros(3), np.array(one, dtype=float))
+    assert ask(l0=claim(one, 1 / 3), l1=claim(one, nearest)).status == "nearest"
+    # a bound above zero changes is a bound of one: numbers of changes are whole
+    assert ask(l0=claim(one, 0.01, "time limit"), l1=claim(one, nearest)).status == "nearest"
+    fewer = ask(l0=claim([1, 1, 3], 1 / 3, "time limit"), l1=claim(one, nearest))
+    assert (fewer.status, fewer.upper) == ("within", nearest)
+    assert fewer.note == "fewer than 3 changes were not ruled out: time limit"
+    late = ask(l0=claim(two, 1 / 3), l1=claim(None, 0.05, "time limit"))
+    assert (late.status, late.lower, late.upper, late.note) == ("within", 0.05, pytest.approx(0.3), "time limit")
+    open_ended = ask(l0=claim(None, 1 / 3, "time limit"))
+    assert (open_ended.status, open_ended.lower, open_ended.note) == ("unknown", 0.0, "time limit")
+    assert ask(l0=claim(None, math.inf)).status == "none exists"
+
+
+def test_a_second_stage_that_denies_the_first_is_a_contradiction() -> None:
+    from ifonly.errors import Contradiction
+
+    with pytest.raises(Contradiction, match="claims that none exists"):
+        ask(l0=claim([0, 0, 3], 1 / 3), l1=claim(None, math.inf))
