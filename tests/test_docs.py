@@ -14,6 +14,7 @@ PAGES = (
     "README.md",
     "docs/schema.md",
     "docs/rules.md",
+    "docs/recourse.md",
     "docs/distances.md",
     "docs/answers.md",
     "docs/certificate.md",

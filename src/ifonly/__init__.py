@@ -3,6 +3,7 @@
 A model says no to a person: what is the smallest change that would have made it yes?
 """
 
+from ifonly.audit import audit, flip_sets
 from ifonly.errors import IfonlyError
 from ifonly.explain import Explainer, explain
 from ifonly.mip import MipInterval, MipObjective
@@ -88,9 +89,11 @@ __all__ = [
     "TopTarget",
     "Unknown",
     "Within",
+    "audit",
     "certify",
     "check",
     "explain",
+    "flip_sets",
     "import_model",
     "load_model",
     "load_network",

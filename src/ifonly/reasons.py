@@ -12,12 +12,13 @@ are found. Every step is a question of its own, asked with the same method and l
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ifonly.problem import Allowed, AtMostChanges, Fixed, OnlyDown, OnlyUp, OnlyWith, Range
 from ifonly.problem.constraints import ChangeAtMost, Steps
-from ifonly.proof import Answer, Nearest, NoneExists, Reasons, Relaxation
+from ifonly.proof import Answer, Nearest, NoneExists, Reasons, Relaxation, show
 
 Ask: TypeAlias = Callable[[tuple[Any, ...]], Answer]
 """The answer under other constraints."""
@@ -41,16 +42,28 @@ def relaxed(constraint: Any) -> str:
             return f"{constraint.feature} may also go down"
         case OnlyDown():
             return f"{constraint.feature} may also go up"
-        case Range() | Allowed():
-            return f"{constraint.feature} may have any value (not only {constraint.describe()})"
-        case ChangeAtMost() | Steps():
-            return f"{constraint.feature} may change by any amount (not only: {constraint.describe()})"
+        case Range():
+            return f"{constraint.feature} may be {_outside(constraint)}"
+        case Allowed():
+            return f"{constraint.feature} may be other than {' or '.join(map(str, constraint.values))}"
+        case ChangeAtMost():
+            most = f"{100.0 * constraint.share:.10g} %" if constraint.share is not None else show(constraint.by)
+            return f"{constraint.feature} may change by more than {most}"
+        case Steps():
+            return f"{constraint.feature} may change by any amount"
         case AtMostChanges():
             return f"more than {constraint.most} may change"
         case OnlyWith():
             return f"{constraint.feature} may change without {constraint.partner}"
         case _:
             return f"the rule '{constraint.describe()}' is dropped"
+
+
+def _outside(allowed: Range) -> str:
+    lower, upper = show(allowed.lower), show(allowed.upper)
+    if math.isinf(allowed.lower):
+        return f"above {upper}"
+    return f"below {lower}" if math.isinf(allowed.upper) else f"outside [{lower}, {upper}]"
 
 
 class _Finder:

@@ -14,6 +14,7 @@ from random_problems import random_problem
 from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema
 from ifonly.problem import Question
 from ifonly.proof import Claim
+from ifonly.search import Search
 
 SEEDS = 150
 
@@ -34,7 +35,8 @@ def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
     return int(changes.min()), float(question.distance.between(question.schema, factual, fewest).min())
 
 
-def test_against_all_rows() -> None:
+@pytest.mark.parametrize("method", [Enumerate(), Search(), Search(table_rows=0)], ids=["enumerate", "search", "tree"])
+def test_against_all_rows(method: Any) -> None:
     kinds: Counter[str] = Counter()
     for seed in range(SEEDS):
         question, points = random_problem(seed, finite=True)
@@ -42,7 +44,7 @@ def test_against_all_rows() -> None:
             continue
         explainer = Explainer(question.model)
         asked: Any = {"target": question.target, "distance": question.distance, "constraints": question.constraints,
-                      "method": Enumerate()}  # fmt: skip
+                      "method": method}  # fmt: skip
         rows = [question.schema.row(point) for point in points]
         nearest = explainer.explain_many(rows, **asked)
         for i, answer in enumerate(explainer.explain_many(rows, fewest_first=True, **asked)):
