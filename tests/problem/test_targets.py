@@ -287,7 +287,7 @@ def test_an_alternative_that_does_not_mean_its_target_is_a_contradiction(monkeyp
 def test_no_certificate_for_an_open_target() -> None:
     from ifonly import certify, check
 
-    with pytest.raises(UnsupportedQuestion, match="one class or one score"):
+    with pytest.raises(UnsupportedQuestion, match="A certificate is about one"):
         certify(Explainer(several(3)), ANN, target=OtherTarget())
     proof = certify(Explainer(LINE.as_log_odds()), ANN, target=ProbabilityTarget("yes", at_least=0.7))
     assert check(proof).valid
