@@ -11,7 +11,7 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from benchmarks import agreement, certificates, method_table, methods, plot, processes, records, scale, tables
+from benchmarks import agreement, certificates, method_table, methods, plot, processes, publish, records, scale, tables
 from benchmarks.paper import page
 from benchmarks.paper import plans as figures
 from benchmarks.peers import race
@@ -129,7 +129,6 @@ def scale_command(
 @click.option("--budget", type=float, help="Seconds of processor time a row (5; with --quick, 2; DiCE always has 60).")
 @fresh_option
 @click.option("--draw", is_flag=True, help="Ask nothing: write the report from the records that are there.")
-@click.option("--publish", type=click.Path(path_type=Path, file_okay=False), help="Put report and records there too.")
 @folders
 def paper_command(
     quick: bool,
@@ -138,7 +137,6 @@ def paper_command(
     budget: float | None,
     fresh: bool,
     draw: bool,
-    publish: Path | None,
     cache: Path,
     results: Path,
 ) -> None:
@@ -151,7 +149,7 @@ def paper_command(
         _forget(places, figures.suite(figure), fresh)
         for asked in figures.plans(figure, quick=quick, rows=rows):
             run(asked, places, budget or (figures.QUICK_BUDGET if quick else figures.BUDGET), console)
-    for path in page.write(places.results, publish):
+    for path in page.write(places.results):
         console.print(f"[dim]{path}[/dim]")
 
 
@@ -190,15 +188,36 @@ def report(quick: bool, cache: Path, results: Path) -> None:
         _show(_console(), suite, results / "quick" if quick else results)
 
 
+@main.command("publish")
+@click.option("--to", type=click.Path(path_type=Path, file_okay=False), default=ROOT, help="Root of the documents.")
+@folders
+def publish_command(to: Path, cache: Path, results: Path) -> None:
+    """Put reports, tables, plots and records of `results` among the documents, and write PERFORMANCE.md."""
+    for path in publish.everything(results, to):
+        click.echo(path)
+
+
 @main.command("certificates")
 @click.option("--rows", type=click.IntRange(1), default=1000, help="Rows a case and norm (default: all).")
 @click.option("--archs", default="2x10,2x50", show_default=True, help="Comma-separated: these architectures only.")
 @click.option("--norms", default=",".join(certificates.NORMS), show_default=True, help="These norms only.")
+@click.option(
+    "--cases",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of reference cases, all of whose rows are asked about (default: those of the tests).",
+)
+@click.option("--random", "count", type=click.IntRange(1), help="Instead: so many random small problems.")
 @folders
-def certificates_command(rows: int, archs: str, norms: str, cache: Path, results: Path) -> None:
-    """What certificates cost to make, to check and to keep."""
+def certificates_command(
+    rows: int, archs: str, norms: str, cases: Path | None, count: int | None, cache: Path, results: Path
+) -> None:
+    """What certificates cost to make, to check and to keep, and whether all are valid."""
     names = _listed(norms, certificates.NORMS, "norm")
-    certificates.run(tuple(archs.split(",")), names, rows, results / "certificates.csv", _console())
+    if count is None:
+        made = certificates.reference(cases, tuple(archs.split(",")), names, rows)
+        certificates.run(made, None, results / "certificates.csv", _console())
+    else:
+        certificates.run(certificates.random_problems(count), count, results / "certificates_random.csv", _console())
 
 
 @main.command("methods")

@@ -7,7 +7,6 @@ import json
 import math
 import os
 import platform
-import shutil
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Sequence
 from pathlib import Path
@@ -49,8 +48,8 @@ CAPTIONS = {
 }
 
 
-def write(results: Path, publish: Path | None) -> list[Path]:
-    """Write the report beside the records; with `publish`, put report, tables and records there too."""
+def write(results: Path) -> list[Path]:
+    """Write report and tables beside the records."""
     found = {figure: records.read(records.path_of(results, suite(figure))) for figure in FIGURES}
     everything = [r for figure in found.values() for r in figure]
     if not everything:
@@ -58,14 +57,7 @@ def write(results: Path, publish: Path | None) -> list[Path]:
     (results / "paper.html").write_text(page(found, _machine(results)), encoding="utf-8")
     sheets = [coverage(figure, found[figure]) for figure in FIGURES if found[figure]]
     (results / "paper.md").write_text("\n".join(sheet.markdown() for sheet in sheets), encoding="utf-8")
-    written = [results / "paper.html", results / "paper.md"]
-    if publish is not None:
-        publish.mkdir(parents=True, exist_ok=True)
-        for path, name in ((written[0], "index.html"), (written[1], "tables.md"), (results / MACHINE, MACHINE)):
-            written.append(Path(shutil.copy(path, publish / name)))
-        kept = [records.path_of(results, suite(figure)) for figure in FIGURES if found[figure]]
-        written += [Path(shutil.copy(path, publish)) for path in kept]
-    return written
+    return [results / "paper.html", results / "paper.md"]
 
 
 def page(found: dict[str, list[Record]], machine: dict[str, str]) -> str:

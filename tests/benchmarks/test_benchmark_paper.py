@@ -6,7 +6,7 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import measure, records
+from benchmarks import measure, publish, records
 from benchmarks.__main__ import main
 from benchmarks.growth import fit
 from benchmarks.measure import Ask, Case, ask, distance_of
@@ -68,17 +68,14 @@ def test_the_quick_report_of_a_figure(folders):
     pytest.importorskip("matplotlib", reason="plots are drawn with matplotlib")
     cache, results = folders
     where = ["--cache", str(cache), "--results", str(results)]
-    asked = ["paper", "--quick", "--only", "sparsity", "--rows", "2", *where, "--publish", str(results / "docs")]
+    asked = ["paper", "--quick", "--only", "sparsity", "--rows", "2", *where]
     result = CliRunner().invoke(main, asked, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     found = records.read(results / "quick" / "paper_sparsity.csv")
     assert len(found) == 3 * len(plans.MIXTURES) * 2 and all(r.proven and r.valid and r.cpu_seconds > 0 for r in found)
-    text = (results / "docs" / "index.html").read_text(encoding="utf-8")
+    text = (results / "quick" / "paper.html").read_text(encoding="utf-8")
     assert text.count("<svg") == 1 and "No difference." in text and "36 of 36 proven" in text
     assert "/tmp" not in text and str(cache) not in text
-    assert (results / "docs" / "paper_sparsity.csv").read_text() == (
-        results / "quick" / "paper_sparsity.csv"
-    ).read_text()
 
 
 def test_all_figures_are_drawn_from_records(tmp_path):
@@ -86,12 +83,16 @@ def test_all_figures_are_drawn_from_records(tmp_path):
     for figure in plans.FIGURES:
         for plan in plans.plans(figure, quick=True):
             records.append(records.path_of(tmp_path, plan.suite), list(invented(plan)))
-    text = page.write(tmp_path, None)[0].read_text(encoding="utf-8")
+    written = publish.everything(tmp_path, tmp_path / "root")
+    text = (tmp_path / "root" / "docs" / "paper" / "index.html").read_text(encoding="utf-8")
     assert text.count("<svg") == 7  # "full" has two drawings
     for figure in plans.FIGURES:
         assert f"<section id={figure}>" in text
     for name in ("our search", "MIP-OBJ", "MIP-EXP", "MIP-SAT", "SAT", "DiCE"):
         assert name in text
+    claims = (tmp_path / "root" / "PERFORMANCE.md").read_text(encoding="utf-8")
+    assert claims.count("| `python -m benchmarks paper") >= 8 and "no difference" in claims
+    assert {path.name for path in written} >= {"index.html", "tables.md", "paper_full.csv", "PERFORMANCE.md"}
 
 
 def invented(plan):
