@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ifonly.problem import Question, lower
+from ifonly.problem import Question, Steps, lower
 from ifonly.proof import Solver
 from ifonly.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -25,6 +25,7 @@ class Search:
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
 
-        tabulated = self.table_rows and not self.records and not question.rules
+        stepped = any(isinstance(constraint, Steps) for constraint in question.by_feature)  # a grid for each person
+        tabulated = self.table_rows and not self.records and not question.rules and not stepped
         table = favourable_rows(question, most=self.table_rows) if tabulated else None
         return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table, records=self.records)
