@@ -88,6 +88,22 @@ def test_the_number_of_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
     assert "(more than 3 questions)" in reasons.note
 
 
+def test_the_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each question takes its second; all together ten."""
+    now = 0.0
+    monkeypatch.setattr(module.time, "perf_counter", lambda: now)
+
+    def ask(constraints: tuple[Any, ...]) -> Any:
+        nonlocal now
+        now += 1.0
+        return ROW if len(constraints) < 6 else NONE
+
+    reasons = find_reasons([Fixed(f"f{i}") for i in range(9)], ask, seconds=1.0)
+    assert now == 11.0
+    assert "(time limit)" in reasons.note
+    assert not find_reasons([Fixed(f"f{i}") for i in range(6)], ask).note
+
+
 def test_a_relaxation_that_is_not_proven_nearest() -> None:
     from ifonly import Within
 

@@ -13,6 +13,7 @@ are found. Every step is a question of its own, asked with the same method and l
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
@@ -25,12 +26,14 @@ Ask: TypeAlias = Callable[[tuple[Any, ...]], Answer]
 
 MOST_ASKED = 200
 """How many questions may be asked to explain one answer."""
+TIMES = 10
+"""How many times the seconds of one question all of them together may take."""
 
 
-def find_reasons(constraints: Sequence[Any], ask: Ask) -> Reasons:
-    """The reasons of a person for whom these constraints leave no row."""
+def find_reasons(constraints: Sequence[Any], ask: Ask, *, seconds: float | None = None) -> Reasons:
+    """The reasons of a person for whom these constraints leave no row. `seconds`: what one question may take."""
     distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
-    return _Finder(distinct, ask).reasons()
+    return _Finder(distinct, ask, math.inf if seconds is None else TIMES * seconds).reasons()
 
 
 def relaxed(constraint: Any) -> str:
@@ -69,8 +72,10 @@ def _outside(allowed: Range) -> str:
 class _Finder:
     """Asks about subsets of the constraints (by their numbers), none twice."""
 
-    def __init__(self, constraints: Sequence[Any], ask: Ask) -> None:
+    def __init__(self, constraints: Sequence[Any], ask: Ask, seconds: float) -> None:
         self.constraints, self.ask = constraints, ask
+        self.end = time.perf_counter() + seconds
+        self.stopped = ""
         self.everything = frozenset(range(len(constraints)))
         self.answers: dict[frozenset[int], Answer] = {}
         self.open: list[str] = []
@@ -92,9 +97,13 @@ class _Finder:
     # ------------------------------------------------------------------ asking
 
     def answer(self, kept: frozenset[int]) -> Answer | None:
-        """The answer when only these constraints hold; None when too many questions have been asked."""
+        """The answer when only these constraints hold; None when enough has been asked."""
         if kept not in self.answers:
             if len(self.answers) >= MOST_ASKED:
+                self.stopped = f"more than {MOST_ASKED} questions"
+            elif time.perf_counter() > self.end:
+                self.stopped = "time limit"
+            if self.stopped:
                 return None
             self.answers[kept] = self.ask(tuple(self.constraints[c] for c in sorted(kept)))
         return self.answers[kept]
@@ -180,4 +189,4 @@ class _Finder:
 
     def leave_open(self, what: str, kept: frozenset[int]) -> None:
         answer = self.answers.get(kept)
-        self.open.append(f"{what} ({f'more than {MOST_ASKED} questions' if answer is None else answer.note})")
+        self.open.append(f"{what} ({self.stopped if answer is None else answer.note})")
