@@ -13,11 +13,13 @@ import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.branching import Branching, Person, is_condition
+from ifonly.diverse import DiverseAnswers, Diversity, explain_diverse
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.problem import AtMostChanges, ClassTarget, Distance, OpenTarget, Question, Target
@@ -35,6 +37,7 @@ from ifonly.proof import (
     Method,
     Nearest,
     NoneExists,
+    Progress,
     Reasons,
     Solver,
     Unknown,
@@ -145,6 +148,37 @@ class Explainer:
         answers = [next(rest) if error is None else _failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
+    def explain_diverse(
+        self,
+        row: Any,
+        *,
+        k: int,
+        apart: float = 0.01,
+        differ: Literal["distance", "features", "values"] = "distance",
+        apart_distance: str | Distance | None = None,
+        target: Any = None,
+        distance: str | Distance = "l1",
+        constraints: Sequence[AnyConstraint | str] = (),
+        method: Method | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> DiverseAnswers:
+        """Up to k answers, nearest first, each the nearest that differs from all earlier ones.
+
+        `differ`: by at least `apart` in distance (in `apart_distance`, or else in the question's), in the features that
+        change, or in a value. Limits are an answer's. Where there are fewer than k, `ended` of the set says why.
+        """
+        diversity = Diversity(k=k, apart=apart, differ=differ, apart_distance=apart_distance)
+        return explain_diverse(
+            self,
+            row,
+            diversity,
+            target=target,
+            distance=distance,
+            constraints=constraints,
+            method=method,
+            limits=limits,
+        )
+
     def _asked(
         self,
         target: Any,
@@ -245,6 +279,8 @@ class Explainer:
         """One answer a point, in order; `rows` are the numbers that the answers carry."""
         if not len(points):
             return []
+        if any(map(is_condition, asked.constraints)):
+            return self._answer_under(points, rows, asked, threads)
         before = self.model.scores(points)
         blank = np.flatnonzero(np.isnan(before).any(axis=1))
         if len(blank):
@@ -266,6 +302,27 @@ class Explainer:
             )
             answers.update(zip(members, self._made(wanted, asked, batch), strict=True))
         return [answers[i] for i in range(len(points))]
+
+    def _answer_under(self, points: NDArray[np.float64], rows: list[int], asked: _Asked, threads: int) -> list[Answer]:
+        """Answers under conditions that are met in one of several ways: person by person, branching on these."""
+        if asked.fewest_first:
+            raise QuestionError("The fewest changes cannot be asked for under a condition such as Near: use l0.")
+        conditions = [c for c in asked.constraints if is_condition(c)]
+        ordinary = tuple(c for c in asked.constraints if not is_condition(c))
+        for condition in conditions:
+            condition.check(self.schema)
+        answers: list[Answer] = []
+        for point, row in zip(points, rows, strict=True):
+
+            def ask(chosen: tuple[Any, ...], left: Limits, point: Any = point, row: int = row) -> Answer:
+                inner = replace(asked, constraints=(*ordinary, *chosen), limits=left, listen=None)
+                return self._answer(point[None, :], [row], inner, threads)[0]
+
+            person = Person(self.schema, point, asked.distance)
+            answers.append(Branching(ask, person, self.tolerances).nearest(conditions, asked.limits))
+            if asked.listen is not None:
+                asked.listen(Progress(finished=len(answers), people=len(points)))
+        return answers
 
     def _wanted(self, asked: _Asked, decided: NDArray[np.intp]) -> list[tuple[_Wanted, list[int]]]:
         """The target of each person: what was asked for, or, for two classes, the other class."""

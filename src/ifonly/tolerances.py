@@ -43,3 +43,8 @@ BOUND_RELATIVE = 1e-9
 BOUND_ABSOLUTE = 1e-12
 """Distance: how far a claimed lower bound may be above the recomputed distance of the claimed row (the two round
 differently) before it is a contradiction. Within this, the bound is lowered to the distance."""
+
+EDGE = 1e-12
+"""Distance: how far from the edge of a rule about distances the methods keep, where real numbers may change, so that
+the distance that is reported does not fall on its wrong side by rounding; and below which distances that are told
+apart only by rounding (of options and integers) are one and the same."""
