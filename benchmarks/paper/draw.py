@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks.paper.style import DATASETS, INK, LOOKS
+from benchmarks.paper.style import DATASETS, EXACT, INK, LOOKS
 from benchmarks.records import NOT_RUN, Record
 
 TIME = "CPU seconds a row"
@@ -21,6 +21,11 @@ NORMS = {"l0": "l0", "l1": "l1", "l2": "l2", "linf": "linf"}
 def spent(record: Record) -> float:
     """CPU seconds; of a process that had to be ended nobody knows them, and the wall clock stands in."""
     return record.cpu_seconds if record.cpu_seconds > 0.0 else record.seconds
+
+
+def settled(record: Record) -> bool:
+    """Is its distance the method's last word? Of an exact method: proven; of DiCE: a row that it can stand by."""
+    return record.proven if record.method in EXACT else record.valid and record.plausible
 
 
 def asked_of_all(found: Sequence[Record]) -> list[Record]:
@@ -42,7 +47,7 @@ def full_time(found: Sequence[Record]) -> str:
 
 def full_distance(found: Sequence[Record]) -> str:
     """Distance, on the rows that everybody was asked about."""
-    return _grid(found, lambda r: r.upper, "distance", lambda r: r.valid, asked_of_all)
+    return _grid(found, lambda r: r.upper, "distance", settled, asked_of_all)
 
 
 def _grid(
@@ -66,12 +71,13 @@ def _grid(
                 _box(axes, k, kept, value, method, whole=label == TIME or len(kept) == len(mine))
                 done = f"{sum(r.proven for r in mine)}/{len(mine)}"
                 axes.text(k, 1.01, done, transform=axes.get_xaxis_transform(), ha="center", fontsize=7)
-            axes.set(yscale="log", xlim=(-0.6, len(methods) - 0.4))
+            axes.set(xlim=(-0.6, len(methods) - 0.4))
             axes.set_xticks(range(len(methods)), [LOOKS[m].name for m in methods], rotation=35, ha="right")
             if i == 0:
                 axes.set_title(NORMS[norm], pad=16)
             if j == 0:
                 axes.set_ylabel(f"{DATASETS[dataset]}\n{label}")
+        _logarithmic(panels[i])
     return _svg(figure, f"{label} by method, data sets by norms")
 
 
@@ -109,7 +115,7 @@ def against_dice(found: Sequence[Record]) -> str:
     methods = [m for m in LOOKS if any(r.method == m for r in found)]
     figure, panels = _panels(1, 2, width=5.0, height=3.4)
     plots: list[tuple[str, Callable[[Record], float], Callable[[Record], bool]]] = [
-        ("distance (l1)", lambda r: r.upper, lambda r: r.valid and r.plausible),
+        ("distance (l1)", lambda r: r.upper, settled),
         (TIME, spent, lambda r: r.status != NOT_RUN and spent(r) > 0.0 and math.isfinite(spent(r))),
     ]
     for axes, (label, value, shown) in zip(panels[0], plots, strict=True):
@@ -123,7 +129,8 @@ def against_dice(found: Sequence[Record]) -> str:
                 axes.text(
                     at, 1.01, f"{good}/{len(mine)}", transform=axes.get_xaxis_transform(), ha="center", fontsize=7
                 )
-        axes.set(yscale="log", ylabel=label, xlim=(-0.5, len(datasets) - 0.5))
+        axes.set(ylabel=label, xlim=(-0.5, len(datasets) - 0.5))
+        _logarithmic([axes])
         axes.set_xticks(range(len(datasets)), [DATASETS[d] for d in datasets])
     _legend(figure, methods)
     return _svg(figure, "Distance and time against DiCE")
@@ -140,7 +147,7 @@ def growing(found: Sequence[Record], size: Callable[[Record], int], label: str) 
             mine = [r for r in here if r.method == method]
             _line(panels[i][0], _by(mine, size, lambda r: math.isfinite(r.seconds) and spent(r) > 0), spent, method)
             shared = [r for s in _by(here, size, lambda r: True).values() for r in asked_of_all(s)]
-            mine_shared = [r for r in shared if r.method == method and r.valid and r.plausible]
+            mine_shared = [r for r in shared if r.method == method and settled(r)]
             _line(panels[i][1], _by(mine_shared, size, lambda r: True), lambda r: r.upper, method)
             _coverage(panels[i][2], _by(mine, size, lambda r: True), method)
         ticks = sorted({size(r) for r in here})
@@ -150,7 +157,7 @@ def growing(found: Sequence[Record], size: Callable[[Record], int], label: str) 
             axes.set_ylabel(f"{DATASETS[dataset]}\n{what}" if j == 0 else what)
             axes.set_xlabel(label)
             if j == 0:
-                axes.set_yscale("log")
+                _logarithmic([axes])
             elif j == 1:
                 axes.set_ylim(bottom=0.0)
             else:
@@ -201,7 +208,7 @@ def diversity(found: Sequence[Record]) -> str:
             _line(axes, _by(mine, lambda r: int(r.way[2:]), lambda r: True), value, method)
         axes.set(xlabel="k (rows in a set)", ylabel=label)
         axes.set_xticks(sorted({int(r.way[2:]) for r in found}))
-    panels[0][2].set_yscale("log")
+    _logarithmic(panels[0][2:])
     _legend(figure, methods)
     return _svg(figure, "Diverse sets: diversity, distance, time")
 
@@ -222,8 +229,9 @@ def sparsity(found: Sequence[Record]) -> str:
             [s[0] for s in spots], [s[1] for s in spots], color="#0072B2", marker="o", markersize=4, linewidth=1.2
         )
         _spread_labels(axes, spots)
-        axes.set(title=DATASETS[dataset], xlabel="features changed (mean)", yscale="log")
-        axes.margins(x=0.3, y=0.15)
+        axes.set(title=DATASETS[dataset], xlabel="features changed (mean)")
+        axes.set_xlim(0.8, max([1.5, *(1.35 * s[0] for s in spots)]))
+        _logarithmic([axes])
     panels[0][0].set_ylabel("l1 distance of the answers (mean)")
     return _svg(figure, "Features changed against distance, from l0 to l1")
 
@@ -232,11 +240,11 @@ def _spread_labels(axes: Any, spots: list[tuple[float, float, str]]) -> None:
     """The share of l0 beside each point; points that coincide share a label."""
     together: dict[tuple[float, float], list[str]] = defaultdict(list)
     for x, y, norm in spots:
-        share = {"l0": "1", "l1": "0"}.get(norm, norm.split("*")[0])
+        share = {"l0": "l0 only", "l1": "l1 only"}.get(norm, f"{norm.split('*')[0]} l0")
         together[round(x, 3), float(f"{y:.3g}")].append(share)
     for (x, y), shares in together.items():
-        text = shares[0] if len(shares) == 1 else f"{shares[-1]} to {shares[0]}"
-        axes.annotate(f"{text} l0", (x, y), xytext=(6, 4), textcoords="offset points", fontsize=8)
+        text = shares[0] if len(shares) == 1 else f"{shares[0]} to {shares[-1]}"
+        axes.annotate(text, (x, y), xytext=(6, 4), textcoords="offset points", fontsize=8)
 
 
 # ---------------------------------------------------------------------- drawing
@@ -256,6 +264,22 @@ def _panels(rows: int, columns: int, *, width: float, height: float, sharey: Any
     )
     size = (width * columns, height * rows + 0.35)
     return plt.subplots(rows, columns, figsize=size, layout="constrained", squeeze=False, sharey=sharey)
+
+
+def _logarithmic(panels: Sequence[Any]) -> None:
+    """Logarithmic, in plain numbers, over two decades at least, with room at both ends."""
+    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter  # type: ignore[import-not-found, unused-ignore]
+
+    values = [v for axes in panels for v in axes.dataLim.intervaly if 0.0 < v < math.inf]
+    low, high = (min(values) / 1.5, max(values) * 1.5) if values else (1e-3, 1.0)
+    if high < 100.0 * low:
+        middle = math.sqrt(low * high)
+        low, high = middle / 10.0, middle * 10.0
+    for axes in panels:
+        axes.set(yscale="log", ylim=(low, high))
+        axes.yaxis.set_major_locator(LogLocator(base=10.0, numticks=8))
+        axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axes.yaxis.set_minor_formatter(NullFormatter())
 
 
 def _legend(figure: Any, methods: Sequence[str]) -> None:

@@ -27,24 +27,21 @@ MOST_DIFFERENCES = 200
 KINDS = ("nearest", "none exists", "found", "limit", "not run", "failed")
 CAPTIONS = {
     "full": "Networks of 2x10 neurons on raw inputs. A dot is a row, a box goes from the first to the third "
-    "quartile, the "
-    "line is the median; hollow dots ran into the limit. Above each column: rows proven of rows asked. Distances are "
-    "shown for the rows that every method was asked about.",
+    "quartile, the line is the median; hollow dots ran into the limit. Above each column: rows proven "
+    "of rows asked. Distances are shown for the rows that every method was asked about.",
     "dice": "Networks of 2x10 neurons on normalised inputs, l1, the rows that everybody was asked about. Above "
-    "each column: "
-    "rows that flip the network and obey the schema, of rows asked. DiCE 0.12, gradient method, defaults, no weight on "
-    "diversity.",
+    "each column: rows that flip the network and obey the schema, of rows asked. DiCE 0.12, gradient "
+    "method, defaults, no weight on diversity.",
     "depth": "l1, normalised inputs, layers of ten neurons. Medians, with bands between the quartiles; distances "
-    "on the "
-    "rows that every method was asked about at that size. A line ends where a method gave up.",
+    "on the rows that every method was asked about at that size, where exact methods coincide. A line "
+    "ends where a method gave up.",
     "width": "l1, normalised inputs. Medians, with bands between the quartiles; distances on the rows that every "
-    "method "
-    "was asked about at that size. A line ends where a method gave up.",
+    "method was asked about at that size, where exact methods coincide. A line ends where a method gave "
+    "up.",
     "diversity": "COMPAS, 2x10, normalised inputs, l1: sets of k rows, each at least 0.01 from the others (DiCE: its "
     "defaults). Medians, with bands between the quartiles.",
-    "sparsity": "2x10 on raw inputs, our search: from l0 alone (1) over mixtures to l1 alone (0). All answers "
-    "are proven "
-    "nearest in their own distance; a small share of l1 makes the same number of changes smaller.",
+    "sparsity": "2x10 on raw inputs, our search: from l0 only over mixtures to l1 only. All answers are proven "
+    "nearest in their own distance; with a small share of l1, as few features change, and by much less.",
 }
 
 

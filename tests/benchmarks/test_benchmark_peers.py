@@ -118,4 +118,4 @@ def test_the_table_counts_all_rows():
         record("nice", 2, float("inf"), status="limit", valid=False, plausible=False, note="time limit of 1 s"),
     ]
     (sheet,) = table.sheets(found)
-    assert sheet.rows[1][1:11] == ["NICE", "3", "1/3", "2", "1", "-", "1", "0", "2.00x", "2.00x"]
+    assert sheet.rows[1][1:12] == ["NICE", "3", "1/3", "2", "1", "2", "-", "1", "0", "2.00x", "2.00x"]
