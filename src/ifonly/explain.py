@@ -2,18 +2,18 @@
 
     row -> point -> method's claim -> witness check with the user's own model -> answer
 
-A method only claims. What becomes an answer is decided here, once, for all methods.
+A method only claims. Its claims are checked in `finding`, and what becomes an answer is decided here, once, for all
+methods.
 """
 
 from __future__ import annotations
 
 import math
-import threading
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,11 +21,11 @@ from numpy.typing import NDArray
 from ifonly.branching import Branching, Person, is_condition
 from ifonly.diverse import DiverseAnswers, Diversity, explain_diverse
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
+from ifonly.finding import ROUNDING, Asked, Finder, Found, Wanted, uncounted
 from ifonly.model import Model, Network, network_model
-from ifonly.problem import AtMostChanges, ClassTarget, Distance, OpenTarget, Question, Target
+from ifonly.problem import ClassTarget, Distance, OpenTarget, Target
 from ifonly.problem.constraints import Constraint, Free
 from ifonly.problem.rules import AnyConstraint, merged, read_constraint
-from ifonly.problem.target import Words
 from ifonly.proof import (
     Answer,
     Answers,
@@ -39,12 +39,8 @@ from ifonly.proof import (
     NoneExists,
     Progress,
     Reasons,
-    Solver,
     Unknown,
     Within,
-    Witness,
-    check_witnesses,
-    tidied,
 )
 from ifonly.reasons import find_reasons
 from ifonly.schema import Numeric, Schema, read_points
@@ -54,16 +50,10 @@ from ifonly.search import Search
 from ifonly.threads import run_chunks
 from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, DEFAULT, Tolerances
 
-CAUTION = 16.0
-"""By how much more a refused row's rounding error is taken for, attempt after attempt."""
-TRIES = 3
-MOST_SOLVERS = 64
 PEOPLE_A_CHUNK = 128
 """Distinct people that one thread takes through at a time."""
 FEW = 8
 """Below this many rows, going row by row is faster than going by columns."""
-COUNT_TOLERANCE = 1e-6
-"""Rounding in a bound on a number of changes, which is whole."""
 NO_LIMITS = Limits()
 
 
@@ -95,8 +85,7 @@ class Explainer:
         self.threads = threads
         self.constraints = self._read(constraints)
         self._everybody = merged(self.schema, self.constraints)
-        self._solvers: dict[Any, Solver] = {}
-        self._preparing = threading.Lock()
+        self._finder = Finder(self.model, tolerances)
 
     def explain(
         self,
@@ -188,7 +177,7 @@ class Explainer:
         method: Method | None,
         limits: Limits,
         listen: Listener | None,
-    ) -> _Asked:
+    ) -> Asked:
         """The arguments of a call, checked, with the constraints that hold for everybody."""
         if method is not None and not hasattr(method, "prepare"):
             raise QuestionError(f"A method is an object such as Search(); got {method!r}.")
@@ -198,7 +187,7 @@ class Explainer:
         wanted: Target | OpenTarget | None = target if named else ClassTarget(target)
         if isinstance(wanted, OpenTarget):
             wanted.check(self.model)
-        return _Asked(
+        return Asked(
             target=wanted,
             distance=distance if isinstance(distance, Distance) else Distance(distance),
             constraints=self._merged(constraints),
@@ -229,13 +218,13 @@ class Explainer:
 
     # ------------------------------------------------------------------ reasons
 
-    def _with_reasons(self, answer: Answer, point: NDArray[np.float64], asked: _Asked) -> Answer:
+    def _with_reasons(self, answer: Answer, point: NDArray[np.float64], asked: Asked) -> Answer:
         """The answer; where none exists, with the constraints that rule it out and what would help."""
         if not isinstance(answer, NoneExists):
             return answer
 
         def ask(constraints: tuple[Any, ...]) -> Answer:
-            other = replace(asked, constraints=constraints, listen=_uncounted(asked.listen))
+            other = replace(asked, constraints=constraints, listen=uncounted(asked.listen))
             try:
                 return self._answer(point[None, :], [answer.row], other, self.threads)[0]
             except UnsupportedQuestion:  # e.g. the enumerator, when a real number is no longer fixed
@@ -243,7 +232,7 @@ class Explainer:
 
         return replace(answer, reasons=find_reasons(asked.constraints, ask, seconds=asked.limits.seconds))
 
-    def _with_all_reasons(self, answers: list[Answer], points: NDArray[np.float64], asked: _Asked) -> list[Answer]:
+    def _with_all_reasons(self, answers: list[Answer], points: NDArray[np.float64], asked: Asked) -> list[Answer]:
         """The same for many people, one after another; identical people have identical reasons."""
         known: dict[bytes, Reasons | None] = {}
         result = list(answers)
@@ -258,7 +247,7 @@ class Explainer:
 
     # ------------------------------------------------------------------ from points to answers
 
-    def _answer_all(self, points: NDArray[np.float64], rows: list[int], asked: _Asked) -> list[Answer]:
+    def _answer_all(self, points: NDArray[np.float64], rows: list[int], asked: Asked) -> list[Answer]:
         """`_answer`, on several threads where there are people enough; identical people share a chunk."""
         if self.threads == 1 or len(points) < 2 * PEOPLE_A_CHUNK:
             return self._answer(points, rows, asked, self.threads)
@@ -275,7 +264,7 @@ class Explainer:
                    for i, answer in zip(members, part, strict=True)}  # fmt: skip
         return [answers[i] for i in range(len(points))]
 
-    def _answer(self, points: NDArray[np.float64], rows: list[int], asked: _Asked, threads: int) -> list[Answer]:
+    def _answer(self, points: NDArray[np.float64], rows: list[int], asked: Asked, threads: int) -> list[Answer]:
         """One answer a point, in order; `rows` are the numbers that the answers carry."""
         if not len(points):
             return []
@@ -291,7 +280,7 @@ class Explainer:
         finished, people = 0, sum(len(unique) for _, _, unique, _ in groups)
         for wanted, members, unique, inverse in groups:
             heard = _shifted(asked.listen, finished, people)
-            found = self._found(wanted, unique, asked, threads, heard)
+            found = self._finder.found(wanted, unique, asked, threads, heard)
             finished += len(unique)
             batch = _Batch(
                 rows=[rows[i] for i in members],
@@ -303,7 +292,7 @@ class Explainer:
             answers.update(zip(members, self._made(wanted, asked, batch), strict=True))
         return [answers[i] for i in range(len(points))]
 
-    def _answer_under(self, points: NDArray[np.float64], rows: list[int], asked: _Asked, threads: int) -> list[Answer]:
+    def _answer_under(self, points: NDArray[np.float64], rows: list[int], asked: Asked, threads: int) -> list[Answer]:
         """Answers under conditions that are met in one of several ways: person by person, branching on these."""
         if asked.fewest_first:
             raise QuestionError("The fewest changes cannot be asked for under a condition such as Near: use l0.")
@@ -324,11 +313,11 @@ class Explainer:
                 asked.listen(Progress(finished=len(answers), people=len(points)))
         return answers
 
-    def _wanted(self, asked: _Asked, decided: NDArray[np.intp]) -> list[tuple[_Wanted, list[int]]]:
+    def _wanted(self, asked: Asked, decided: NDArray[np.intp]) -> list[tuple[Wanted, list[int]]]:
         """The target of each person: what was asked for, or, for two classes, the other class."""
         target, classes = asked.target, self.model.classes
         if target is not None and not isinstance(target, OpenTarget):
-            return [(_Wanted(target.describe(), target.words(), (target,)), list(range(len(decided))))]
+            return [(Wanted(target.describe(), target.words(), (target,)), list(range(len(decided))))]
         if target is None and len(classes) != 2:
             listed = (
                 f"one of {', '.join(map(repr, classes))}, or OtherTarget() for any but the present one"
@@ -336,139 +325,20 @@ class Explainer:
                 else "a ScoreTarget, since this is a regression"
             )
             raise QuestionError(f"Say which decision is wanted with target=...: {listed}.")
-        groups: list[tuple[_Wanted, list[int]]] = []
+        groups: list[tuple[Wanted, list[int]]] = []
         for now in np.unique(decided).tolist():
             if target is None:
                 other = ClassTarget(classes[1 - now])
-                wanted = _Wanted(other.describe(), other.words(), (other,))
+                wanted = Wanted(other.describe(), other.words(), (other,))
             else:
                 words = target.words(self.model, now)
-                wanted = _Wanted(target.describe(), words, target.alternatives(self.model, now), target, now)
+                wanted = Wanted(target.describe(), words, target.alternatives(self.model, now), target, now)
             groups.append((wanted, np.flatnonzero(decided == now).tolist()))
         return groups
 
-    def _solver(self, question: Question, method: Method) -> Solver:
-        key = (question.target, question.distance, question.constraints, question.caution, method)
-        try:
-            known = self._solvers.get(key)
-        except TypeError:  # something unhashable in the question or the method: prepare it anew
-            return method.prepare(question, self.tolerances)
-        if known is None:
-            with self._preparing:
-                known = self._solvers.get(key)
-                if known is None:
-                    if len(self._solvers) >= MOST_SOLVERS:
-                        del self._solvers[next(iter(self._solvers))]
-                    known = self._solvers[key] = method.prepare(question, self.tolerances)
-        return known
-
-    # ------------------------------------------------------------------ from points to what is found
-
-    def _found(
-        self, wanted: _Wanted, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
-    ) -> list[_Found]:
-        """What is known of each person: the nearest row, or, if so asked, the nearest with the fewest changes."""
-        if not asked.fewest_first:
-            return self._nearest(wanted, points, asked, threads, heard)
-        half = replace(asked, limits=_shared(asked.limits, 2))
-        first = self._nearest(wanted, points, replace(half, distance=Distance("l0")), threads, _uncounted(heard))
-        changes = [None if f.claim.point is None else int((f.claim.point != p).sum())
-                   for f, p in zip(first, points, strict=True)]  # fmt: skip
-        result = [_not_yet(found) for found in first]
-        for most in sorted({k for k in changes if k is not None}):
-            members = [i for i, k in enumerate(changes) if k == most]
-            limited = replace(half, constraints=(*asked.constraints, AtMostChanges(most)))
-            nearest = self._nearest(wanted, points[members], limited, threads, heard)
-            for i, found in zip(members, nearest, strict=True):
-                result[i] = self._lexicographic(first[i], found, most, points[i], asked.distance)
-        return result
-
-    def _lexicographic(
-        self, first: _Found, second: _Found, most: int, point: NDArray[np.float64], distance: Distance
-    ) -> _Found:
-        """A row with the fewest changes, and the nearest with no more: the second, or the first if that has none."""
-        assert first.witness is not None and first.claim.point is not None
-        if second.claim.lower == math.inf:
-            raise Contradiction(
-                f"Method '{second.claim.method}' found a row with {most} changes, but claims that none exists."
-            )
-        apart = distance.between(self.schema, point, first.claim.point)
-        claim, witness = second.claim, second.witness
-        if witness is None or witness.distance > apart:
-            claim = replace(claim, point=first.claim.point)
-            witness = replace(first.witness, distance=apart)
-        fewer = first.claim.lower * len(self.schema) <= most - 1 + COUNT_TOLERANCE
-        left = f"fewer than {most} changes were not ruled out: {first.claim.limit or _ROUNDING}" if fewer else ""
-        nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
-        return _Found(replace(claim, nodes=nodes, seconds=seconds, record=None), witness, left)
-
-    def _nearest(
-        self, wanted: _Wanted, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
-    ) -> list[_Found]:
-        """The nearest row of each person: of an open target, the nearest over its alternatives."""
-        questions = [
-            Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
-            for target in wanted.alternatives
-        ]
-        if len(questions) == 1:
-            return self._checked(questions[0], points, asked, threads, heard)
-        share = replace(asked, limits=_shared(asked.limits, len(questions)))
-        *first, last = questions
-        told = [self._checked(question, points, share, threads, _uncounted(heard)) for question in first]
-        told.append(self._checked(last, points, share, threads, heard))
-        return [self._nearest_of(wanted, each) for each in zip(*told, strict=True)]
-
-    def _nearest_of(self, wanted: _Wanted, each: tuple[_Found, ...]) -> _Found:
-        """The nearest of several alternatives' rows; nothing is nearer than the least of their bounds."""
-        best = min(each, key=lambda found: math.inf if found.witness is None else found.witness.distance)
-        if best.witness is not None and wanted.target is not None:
-            agrees = wanted.target.agrees(self.model, best.witness.scores[None, :], wanted.now)
-            if not agrees[0]:
-                raise Contradiction(
-                    f"A row that meets one of the alternatives of '{wanted.name}' does not meet it: "
-                    f"scores {best.witness.scores.tolist()}."
-                )
-        weakest = min(each, key=lambda found: (found.claim.lower, not found.claim.limit))
-        claim = replace(
-            best.claim,
-            lower=weakest.claim.lower,
-            limit=weakest.claim.limit,
-            nodes=sum(found.claim.nodes for found in each),
-            seconds=sum(found.claim.seconds for found in each),
-            record=None,
-        )
-        return _Found(claim, best.witness)
-
-    def _checked(
-        self, question: Question, points: NDArray[np.float64], asked: _Asked, threads: int, heard: Listener | None
-    ) -> list[_Found]:
-        """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method = asked.method
-        result = [_Found(_NOTHING, None)] * len(points)
-        waiting = list(range(len(points)))
-        for attempt in range(TRIES):
-            careful = question.more_careful(CAUTION**attempt) if attempt else question
-            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
-            if len(claims) != len(waiting):
-                raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
-            claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
-            refused = []
-            for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
-                if witness is None or not witness.refusal:
-                    result[i] = _Found(claim, witness)
-                elif witness.deciding:
-                    refused.append(i)
-                    result[i] = _Found(_refused(claim), None)
-                else:
-                    raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
-            if not refused:
-                break
-            waiting, heard = refused, None
-        return result
-
     # ------------------------------------------------------------------ from what is found to answers
 
-    def _made(self, wanted: _Wanted, asked: _Asked, batch: _Batch) -> Iterator[Answer]:
+    def _made(self, wanted: Wanted, asked: Asked, batch: _Batch) -> Iterator[Answer]:
         """Answers in the user's own values."""
         names, n = self.schema.names, len(batch.rows)
         counted = [isinstance(feature, Numeric) for feature in self.schema.features]
@@ -510,7 +380,7 @@ class Explainer:
                 changes=tuple([Change(names[g], old[i][g], new[i][g], counted[g]) for g in moved[i]]),
                 decision_after=decision_after[i],
                 score_after=score_after[i],
-                note="" if proven else left or claim.limit or _ROUNDING,
+                note="" if proven else left or claim.limit or ROUNDING,
                 **common,
             )
 
@@ -525,26 +395,6 @@ class Explainer:
         return [labels[k] for k in decided.tolist()] if labels else [None] * len(decided)
 
 
-class _Found(NamedTuple):
-    """What is known of one person: a claim, the check of its row, and what else is left unproven, in words."""
-
-    claim: Claim
-    witness: Witness | None
-    left: str = ""
-
-
-@dataclass(frozen=True, slots=True)
-class _Wanted:
-    """A target of some people: its name, its words, the plain targets that meet it, and the open one that it may be."""
-
-    name: str
-    words: Words
-    alternatives: tuple[Target, ...]
-    target: OpenTarget | None = None
-    now: int = 0
-    """The class that these people have (for open targets)."""
-
-
 @dataclass(frozen=True, slots=True, kw_only=True)
 class _Batch:
     """People who ask the same question: their numbers, points, scores and classes before, and what was found."""
@@ -553,47 +403,10 @@ class _Batch:
     points: NDArray[np.float64]
     before: NDArray[np.float64]
     decided: NDArray[np.intp]
-    found: list[_Found]
+    found: list[Found]
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class _Asked:
-    """The arguments of a call, together and checked."""
-
-    target: Target | OpenTarget | None
-    distance: Distance
-    constraints: tuple[AnyConstraint, ...]
-    fewest_first: bool
-    method: Method
-    limits: Limits
-    listen: Listener | None
-
-    @property
-    def distance_name(self) -> str:
-        return f"fewest changes, then {self.distance.name}" if self.fewest_first else self.distance.name
-
-
-_REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
-_ROUNDING = "the deployed model's rounding leaves this gap"
 _ON_MARGIN = "the only candidates sit on the margin to the last bit"
-_NOTHING = Claim(point=None, lower=0.0, method="")
-
-
-def _refused(claim: Claim) -> Claim:
-    """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
-    return replace(claim, point=None, lower=0.0, limit=_REFUSED)
-
-
-def _not_yet(found: _Found) -> _Found:
-    """Before the second of two stages: without a row, all that is known is whether there can be one."""
-    lower = math.inf if found.claim.lower == math.inf else 0.0
-    return _Found(replace(found.claim, point=None, lower=lower, record=None), None)
-
-
-def _shared(limits: Limits, parts: int) -> Limits:
-    """The limits of a row, divided among the searches that its answer takes."""
-    seconds = None if limits.seconds is None else limits.seconds / parts
-    return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
 
 
 def _failed(row: int, error: RowError) -> Failed:
@@ -616,29 +429,6 @@ def _agreed_lower(claim: Claim, upper: float) -> float:
     return min(claim.lower, upper)
 
 
-def _witnessed(
-    question: Question, points: NDArray[np.float64], claims: list[Claim], tolerances: Tolerances
-) -> tuple[list[Claim], list[Witness | None]]:
-    """The claims, tidied where the model agrees, and the check of each claimed row (None for claims without one)."""
-    tidy = tidied(question, points, claims, tolerances)
-    witnesses = _witnesses(question, points, tidy)
-    again = [k for k, w in enumerate(witnesses) if w is not None and w.refusal and tidy[k] is not claims[k]]
-    for k, witness in zip(again, _witnesses(question, points[again], [claims[k] for k in again]), strict=True):
-        tidy[k], witnesses[k] = claims[k], witness
-    return tidy, witnesses
-
-
-def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Claim]) -> list[Witness | None]:
-    """The check of each claimed row; None for claims without one."""
-    found = [k for k, claim in enumerate(claims) if claim.point is not None]
-    result: list[Witness | None] = [None] * len(claims)
-    if found:
-        rows = np.array([claims[k].point for k in found])
-        for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
-            result[k] = witness
-    return result
-
-
 def _scores(scores: NDArray[np.float64]) -> list[Any]:
     """A float a row, or a tuple where the model has several outputs."""
     return scores[:, 0].tolist() if scores.shape[1] == 1 else list(map(tuple, scores.tolist()))
@@ -658,14 +448,6 @@ def _shifted(listen: Listener | None, finished: int, people: int) -> Listener | 
         return None
     hear = listen
     return lambda event: hear(replace(event, finished=finished + event.finished, people=people))
-
-
-def _uncounted(listen: Listener | None) -> Listener | None:
-    """A listener to a part of the work on some people, after which none of them is finished."""
-    if listen is None:
-        return None
-    hear = listen
-    return lambda event: hear(replace(event, finished=0))
 
 
 def _distinct(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[int]]:

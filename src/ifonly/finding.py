@@ -1,0 +1,246 @@
+"""From a target and people to claims about them that the user's own model has checked.
+
+a plain target      the method's claim, and the witness check; a row that the model refuses is asked for again
+an open target      the nearest row over its alternatives, the least of their bounds
+the fewest first    the least number of changes (l0), then the nearest row with no more
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from dataclasses import dataclass, replace
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import Contradiction
+from ifonly.model import Model
+from ifonly.problem import AtMostChanges, Distance, OpenTarget, Question, Target
+from ifonly.problem.rules import AnyConstraint
+from ifonly.problem.target import Words
+from ifonly.proof import Claim, Limits, Listener, Method, Solver, Witness, check_witnesses, tidied
+from ifonly.tolerances import Tolerances
+
+CAUTION = 16.0
+"""By how much more a refused row's rounding error is taken for, attempt after attempt."""
+TRIES = 3
+MOST_SOLVERS = 64
+COUNT_TOLERANCE = 1e-6
+"""Rounding in a bound on a number of changes, which is whole."""
+
+_REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
+ROUNDING = "the deployed model's rounding leaves this gap"
+_NOTHING = Claim(point=None, lower=0.0, method="")
+
+
+class Found(NamedTuple):
+    """What is known of one person: a claim, the check of its row, and what else is left unproven, in words."""
+
+    claim: Claim
+    witness: Witness | None
+    left: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """A target of some people: its name, its words, the plain targets that meet it, and the open one that it may be."""
+
+    name: str
+    words: Words
+    alternatives: tuple[Target, ...]
+    target: OpenTarget | None = None
+    now: int = 0
+    """The class that these people have (for open targets)."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Asked:
+    """The arguments of a call, together and checked."""
+
+    target: Target | OpenTarget | None
+    distance: Distance
+    constraints: tuple[AnyConstraint, ...]
+    fewest_first: bool
+    method: Method
+    limits: Limits
+    listen: Listener | None
+
+    @property
+    def distance_name(self) -> str:
+        return f"fewest changes, then {self.distance.name}" if self.fewest_first else self.distance.name
+
+
+class Finder:
+    """Prepares methods for questions, once each, and checks what they claim."""
+
+    def __init__(self, model: Model, tolerances: Tolerances) -> None:
+        self.model, self.tolerances = model, tolerances
+        self._solvers: dict[Any, Solver] = {}
+        self._preparing = threading.Lock()
+
+    def found(
+        self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
+    ) -> list[Found]:
+        """What is known of each person: the nearest row, or, if so asked, the nearest with the fewest changes."""
+        if not asked.fewest_first:
+            return self._nearest(wanted, points, asked, threads, heard)
+        half = replace(asked, limits=_shared(asked.limits, 2))
+        first = self._nearest(wanted, points, replace(half, distance=Distance("l0")), threads, uncounted(heard))
+        changes = [None if f.claim.point is None else int((f.claim.point != p).sum())
+                   for f, p in zip(first, points, strict=True)]  # fmt: skip
+        result = [_not_yet(found) for found in first]
+        for most in sorted({k for k in changes if k is not None}):
+            members = [i for i, k in enumerate(changes) if k == most]
+            limited = replace(half, constraints=(*asked.constraints, AtMostChanges(most)))
+            nearest = self._nearest(wanted, points[members], limited, threads, heard)
+            for i, found in zip(members, nearest, strict=True):
+                result[i] = self._lexicographic(first[i], found, most, points[i], asked.distance)
+        return result
+
+    def _lexicographic(
+        self, first: Found, second: Found, most: int, point: NDArray[np.float64], distance: Distance
+    ) -> Found:
+        """A row with the fewest changes, and the nearest with no more: the second, or the first if that has none."""
+        assert first.witness is not None and first.claim.point is not None
+        if second.claim.lower == math.inf:
+            raise Contradiction(
+                f"Method '{second.claim.method}' found a row with {most} changes, but claims that none exists."
+            )
+        apart = distance.between(self.model.schema, point, first.claim.point)
+        claim, witness = second.claim, second.witness
+        if witness is None or witness.distance > apart:
+            claim = replace(claim, point=first.claim.point)
+            witness = replace(first.witness, distance=apart)
+        fewer = first.claim.lower * len(self.model.schema) <= most - 1 + COUNT_TOLERANCE
+        left = f"fewer than {most} changes were not ruled out: {first.claim.limit or ROUNDING}" if fewer else ""
+        nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
+        return Found(replace(claim, nodes=nodes, seconds=seconds, record=None), witness, left)
+
+    def _nearest(
+        self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
+    ) -> list[Found]:
+        """The nearest row of each person: of an open target, the nearest over its alternatives."""
+        questions = [
+            Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
+            for target in wanted.alternatives
+        ]
+        if len(questions) == 1:
+            return self._checked(questions[0], points, asked, threads, heard)
+        share = replace(asked, limits=_shared(asked.limits, len(questions)))
+        *first, last = questions
+        told = [self._checked(question, points, share, threads, uncounted(heard)) for question in first]
+        told.append(self._checked(last, points, share, threads, heard))
+        return [self._nearest_of(wanted, each) for each in zip(*told, strict=True)]
+
+    def _nearest_of(self, wanted: Wanted, each: tuple[Found, ...]) -> Found:
+        """The nearest of several alternatives' rows; nothing is nearer than the least of their bounds."""
+        best = min(each, key=lambda found: math.inf if found.witness is None else found.witness.distance)
+        if best.witness is not None and wanted.target is not None:
+            agrees = wanted.target.agrees(self.model, best.witness.scores[None, :], wanted.now)
+            if not agrees[0]:
+                raise Contradiction(
+                    f"A row that meets one of the alternatives of '{wanted.name}' does not meet it: "
+                    f"scores {best.witness.scores.tolist()}."
+                )
+        weakest = min(each, key=lambda found: (found.claim.lower, not found.claim.limit))
+        claim = replace(
+            best.claim,
+            lower=weakest.claim.lower,
+            limit=weakest.claim.limit,
+            nodes=sum(found.claim.nodes for found in each),
+            seconds=sum(found.claim.seconds for found in each),
+            record=None,
+        )
+        return Found(claim, best.witness)
+
+    def _checked(
+        self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
+    ) -> list[Found]:
+        """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
+        method = asked.method
+        result = [Found(_NOTHING, None)] * len(points)
+        waiting = list(range(len(points)))
+        for attempt in range(TRIES):
+            careful = question.more_careful(CAUTION**attempt) if attempt else question
+            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
+            if len(claims) != len(waiting):
+                raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
+            claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
+            refused = []
+            for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
+                if witness is None or not witness.refusal:
+                    result[i] = Found(claim, witness)
+                elif witness.deciding:
+                    refused.append(i)
+                    result[i] = Found(_refused(claim), None)
+                else:
+                    raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
+            if not refused:
+                break
+            waiting, heard = refused, None
+        return result
+
+    def _solver(self, question: Question, method: Method) -> Solver:
+        key = (question.target, question.distance, question.constraints, question.caution, method)
+        try:
+            known = self._solvers.get(key)
+        except TypeError:  # something unhashable in the question or the method: prepare it anew
+            return method.prepare(question, self.tolerances)
+        if known is None:
+            with self._preparing:
+                known = self._solvers.get(key)
+                if known is None:
+                    if len(self._solvers) >= MOST_SOLVERS:
+                        del self._solvers[next(iter(self._solvers))]
+                    known = self._solvers[key] = method.prepare(question, self.tolerances)
+        return known
+
+
+def _refused(claim: Claim) -> Claim:
+    """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
+    return replace(claim, point=None, lower=0.0, limit=_REFUSED)
+
+
+def _not_yet(found: Found) -> Found:
+    """Before the second of two stages: without a row, all that is known is whether there can be one."""
+    lower = math.inf if found.claim.lower == math.inf else 0.0
+    return Found(replace(found.claim, point=None, lower=lower, record=None), None)
+
+
+def _shared(limits: Limits, parts: int) -> Limits:
+    """The limits of a row, divided among the searches that its answer takes."""
+    seconds = None if limits.seconds is None else limits.seconds / parts
+    return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
+
+
+def _witnessed(
+    question: Question, points: NDArray[np.float64], claims: list[Claim], tolerances: Tolerances
+) -> tuple[list[Claim], list[Witness | None]]:
+    """The claims, tidied where the model agrees, and the check of each claimed row (None for claims without one)."""
+    tidy = tidied(question, points, claims, tolerances)
+    witnesses = _witnesses(question, points, tidy)
+    again = [k for k, w in enumerate(witnesses) if w is not None and w.refusal and tidy[k] is not claims[k]]
+    for k, witness in zip(again, _witnesses(question, points[again], [claims[k] for k in again]), strict=True):
+        tidy[k], witnesses[k] = claims[k], witness
+    return tidy, witnesses
+
+
+def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Claim]) -> list[Witness | None]:
+    """The check of each claimed row; None for claims without one."""
+    found = [k for k, claim in enumerate(claims) if claim.point is not None]
+    result: list[Witness | None] = [None] * len(claims)
+    if found:
+        rows = np.array([claims[k].point for k in found])
+        for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
+            result[k] = witness
+    return result
+
+
+def uncounted(listen: Listener | None) -> Listener | None:
+    """A listener to a part of the work on some people, after which none of them is finished."""
+    if listen is None:
+        return None
+    hear = listen
+    return lambda event: hear(replace(event, finished=0))
