@@ -134,25 +134,36 @@ def draw(results: Path) -> list[Path]:
 def plot(found: Sequence[Record]) -> Any:
     """Panels by data set: CPU seconds a row against how many times farther than the nearest."""
     import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
+    from matplotlib.ticker import FuncFormatter, NullFormatter  # type: ignore[import-not-found, unused-ignore]
 
-    datasets = list(dict.fromkeys(r.dataset for r in found))
+    datasets = [name for name in NAMES if any(r.dataset == name for r in found)]
     figure, panels = plt.subplots(1, len(datasets), figsize=(4.3 * len(datasets), 4.2), sharex=True, sharey=True,
                                   layout="constrained", squeeze=False)  # fmt: skip
+    every: list[tuple[float, float]] = []
     for axes, dataset in zip(panels[0], datasets, strict=True):
-        spots = [(line, _median(line.ratios)) for line, _ in lines(found, dataset) if line.ratios]
+        asked = [line for line, _ in lines(found, dataset)]
+        spots = [(line, _median(line.ratios)) for line in asked if line.ratios]
         for line, ratio in spots:
             ours, exact = line.method == OURS, line.method in EXACT
             colour = "#0072B2" if ours else "#009E73" if exact else "#D55E00"
             axes.scatter(line.cpu, ratio, s=110 if ours else 46, marker="*" if ours else "s" if exact else "o",
                          color=colour, zorder=3)  # fmt: skip
-        _label(
-            axes, [(line.cpu, ratio, f"{LABELS[line.method]} {len(line.good)}/{line.rows}") for line, ratio in spots]
-        )
         axes.set(xscale="log", yscale="log", title=NAMES[dataset], xlabel="CPU seconds a row (median)")
         axes.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
         axes.axhline(1.0, color="#0072B2", linewidth=0.8, alpha=0.6)
-    panels[0][0].set_ylabel("distance / proven nearest (median)")
-    panels[0][0].margins(x=0.28, y=0.12)
+        _label(
+            axes, [(line.cpu, ratio, f"{LABELS[line.method]} {len(line.good)}/{line.rows}") for line, ratio in spots]
+        )
+        missing = [f"{LABELS[line.method]} 0/{line.rows}" for line in asked if not line.ratios]
+        axes.text(0.02, 0.98, "\n".join(missing), transform=axes.transAxes, va="top", fontsize=7.5, color="#666666")
+        every += [(line.cpu, ratio) for line, ratio in spots]
+    first = panels[0][0]
+    first.set_ylabel("distance / proven nearest (median)")
+    first.set_xlim(min(x for x, _ in every) / 6.0, max(x for x, _ in every) * 8.0)
+    first.set_ylim(0.8, 2.0 * max(y for _, y in every))
+    for axis in (first.xaxis, first.yaxis):
+        axis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+        axis.set_minor_formatter(NullFormatter())
     return figure
 
 
