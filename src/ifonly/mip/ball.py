@@ -11,7 +11,7 @@ from dataclasses import replace
 import numpy as np
 
 from ifonly.mip.inputs import Floats, Person
-from ifonly.mip.repair import conditions
+from ifonly.mip.repair import favourable
 from ifonly.problem import Lowered, Norm
 
 SAMPLES = 500
@@ -23,7 +23,7 @@ STOPS = 64
 def known_row(lowered: Lowered, person: Person, need: Floats) -> Floats | None:
     """A favourable row that is not far, or None. Deterministic."""
     points = samples(lowered, person, SAMPLES, np.random.default_rng(0))
-    good = points[(conditions(lowered, points) >= need).all(axis=1)]
+    good = points[favourable(lowered, person, points, need)]
     if not len(good):
         return None
     between, schema = lowered.question.distance.between, lowered.question.schema
@@ -60,7 +60,7 @@ def _taken_back(lowered: Lowered, person: Person, point: Floats, need: Floats) -
         if len(values):
             candidates = np.repeat(point[None, :], len(values), axis=0)
             candidates[:, g] = values
-            good = np.flatnonzero((conditions(lowered, candidates) >= need).all(axis=1))
+            good = np.flatnonzero(favourable(lowered, person, candidates, need))
             point = candidates[good[0]] if len(good) else point
     return point
 
@@ -81,12 +81,16 @@ def _way_back(lowered: Lowered, person: Person, g: int, value: float) -> Floats:
 
 def feature_costs(lowered: Lowered, person: Person, point: Floats) -> Floats:
     """What each feature of a point costs."""
-    moved = np.abs(point - person.factual)
-    number = lowered.jump * (moved > 0.0) + lowered.rate * moved
+    number = number_costs(lowered, point - person.factual)
     if lowered.norm is Norm.L2:
         number = number**2
     columns = lowered.start[:-1] + np.where(lowered.numeric, 0.0, point).astype(np.intp)
     return np.where(lowered.numeric, number, person.cost[columns])
+
+
+def number_costs(lowered: Lowered, change: Floats) -> Floats:
+    """What changes of numbers cost (l2: before squaring)."""
+    return lowered.jump * (change != 0.0) + np.where(change > 0.0, lowered.rate * change, -lowered.rate_down * change)
 
 
 def within(lowered: Lowered, person: Person, point: Floats) -> Person:
@@ -103,14 +107,11 @@ def within_distance(lowered: Lowered, person: Person, distance: float) -> Person
 def cut(lowered: Lowered, person: Person, most: float) -> Person:
     """Every domain cut to what costs at most this (l2: squared), with room for rounding."""
     budget = most * (1.0 + 1e-9) + 1e-15
-    rate = lowered.rate**2 if lowered.norm is Norm.L2 else lowered.rate
-    with np.errstate(divide="ignore", invalid="ignore"):
-        reach = np.nan_to_num(np.where(budget >= lowered.jump, (budget - lowered.jump) / rate, 0.0), posinf=np.inf)
-    reach = np.sqrt(reach) if lowered.norm is Norm.L2 else reach
+    up, down = (_reach(lowered, rate, budget) for rate in (lowered.rate, lowered.rate_down))
     lower, upper = person.lower.copy(), person.upper.copy()
     number = lowered.numeric
-    lower[number] = np.maximum(lower, person.factual - reach)[number]
-    upper[number] = np.minimum(upper, person.factual + reach)[number]
+    lower[number] = np.maximum(lower, person.factual - down)[number]
+    upper[number] = np.minimum(upper, person.factual + up)[number]
     whole = number & (lowered.step > 0.0)
     step = np.where(whole, lowered.step, 1.0)
     lower[whole] = (person.lower + step * np.ceil((lower - person.lower) / step - 1e-9))[whole]
@@ -118,3 +119,11 @@ def cut(lowered: Lowered, person: Person, most: float) -> Person:
     choice = np.repeat(~number, np.diff(lowered.start))
     allowed = person.allowed & (~choice | (person.cost <= budget))
     return replace(person, lower=lower, upper=upper, allowed=allowed)
+
+
+def _reach(lowered: Lowered, rate: Floats, budget: float) -> Floats:
+    """How far each number can go for a budget."""
+    rate = rate**2 if lowered.norm is Norm.L2 else rate
+    with np.errstate(divide="ignore", invalid="ignore"):
+        reach = np.nan_to_num(np.where(budget >= lowered.jump, (budget - lowered.jump) / rate, 0.0), posinf=np.inf)
+    return np.asarray(np.sqrt(reach) if lowered.norm is Norm.L2 else reach)

@@ -123,7 +123,7 @@ def backward_bounds(lowered: Lowered, person: Person, budget: float | None = Non
     """Every neuron by substitution back to the inputs. `person` should be cut to what the budget allows."""
     from ifonly.mip.program import input_side
 
-    side = input_side(lowered, person, budget)
+    side = input_side(lowered, person, budget, support=False)
     largest = np.ones(lowered.width)
     largest[lowered.start[:-1][lowered.numeric]] = np.maximum(np.abs(person.lower), np.abs(person.upper))[
         lowered.numeric
@@ -197,7 +197,7 @@ def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None)
     """
     from ifonly.mip.program import input_side
 
-    side = input_side(lowered, person, budget)
+    side = input_side(lowered, person, budget, support=False)
     form, matrix, constant = side.form, *side.inputs.first_layer(*lowered.layers[0])
     z = np.zeros((len(matrix), len(form.cost)))
     z[:, : len(side.inputs)] = matrix

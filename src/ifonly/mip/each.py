@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 
 from ifonly.mip.backends.protocol import Settings
 from ifonly.mip.inputs import Floats, Person
-from ifonly.mip.repair import conditions
+from ifonly.mip.repair import favourable
 from ifonly.problem import Lowered
 from ifonly.proof import Claim, Limits, Listener, Progress
 
@@ -64,7 +64,7 @@ def _without_a_solver(lowered: Lowered, person: Person, method: str) -> Claim | 
     if person.empty(lowered):
         return Claim(point=None, lower=math.inf, method=method)
     start = person.nearest(lowered)
-    if (conditions(lowered, start[None, :])[0] >= lowered.need + lowered.question.error).all():
+    if favourable(lowered, person, start[None, :], lowered.need + lowered.question.error)[0]:
         return Claim(point=start, lower=distance_of(lowered, person, start), method=method)
     return None
 

@@ -125,12 +125,13 @@ def make_inputs(lowered: Lowered, person: Person) -> Inputs:
 def _number(
     lowered: Lowered, person: Person, g: int, at: int, base: Floats, fixed: Floats
 ) -> list[tuple[int, int, int, float, float, float, bool, bool, float]]:
-    """The columns of a number: up and down, or one signed column for l2."""
+    """The columns of a number: up and down, or one signed column for l2 (where both ways cost the same)."""
     factual, low, high = float(person.factual[g]), float(person.lower[g]), float(person.upper[g])
-    rate, jump, squared = float(lowered.rate[g]), float(lowered.jump[g]), lowered.norm is Norm.L2
+    rate, fall = float(lowered.rate[g]), float(lowered.rate_down[g])
+    jump, squared = float(lowered.jump[g]), lowered.norm is Norm.L2
     if low == high:
         base[at] = low
-        moved = rate * abs(low - factual)
+        moved = rate * (low - factual) if low > factual else fall * (factual - low)
         fixed[g] = moved**2 if squared else moved + jump * (low != factual)
         return []
     base[at] = factual
@@ -139,10 +140,14 @@ def _number(
     up, down = (high - factual) / unit, (factual - low) / unit
     if whole:
         up, down = round(up), round(down)
-    if squared:
+    if squared and rate == fall:
         return [(g, at, -1, unit, -down, up, whole, True, (rate * unit) ** 2)]
-    both = [(unit, max(-down, 0.0), up), (-unit, max(-up, 0.0), down)]
-    return [(g, at, -1, u, least, most, whole, False, rate * unit) for u, least, most in both if most > 0]
+    both = [(unit, max(-down, 0.0), up, rate * unit), (-unit, max(-up, 0.0), down, fall * unit)]
+    return [
+        (g, at, -1, u, least, most, whole, squared, cost**2 if squared else cost)
+        for u, least, most, cost in both
+        if most > 0
+    ]
 
 
 def read_point(lowered: Lowered, person: Person, inputs: Inputs, values: Floats) -> Floats:

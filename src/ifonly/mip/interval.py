@@ -22,7 +22,7 @@ from ifonly.mip import backends
 from ifonly.mip.backends import BackendName
 from ifonly.mip.backends.protocol import TIGHTEST, Ending, Floats
 from ifonly.mip.backends.squares import MOST_ROUNDS, with_tangents
-from ifonly.mip.ball import within_distance
+from ifonly.mip.ball import number_costs, within_distance
 from ifonly.mip.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
 from ifonly.mip.contradiction import check_bound
 from ifonly.mip.each import Clock, answer_each, distance_of
@@ -66,8 +66,8 @@ class MipInterval:
 
 def farthest(lowered: Lowered, person: Person) -> float:
     """A distance that no allowed row exceeds."""
-    moved = np.maximum(np.abs(person.upper - person.factual), np.abs(person.lower - person.factual))
-    number = lowered.jump * (moved > 0.0) + lowered.rate * moved
+    ends = (number_costs(lowered, end - person.factual) for end in (person.lower, person.upper))
+    number = np.maximum(*ends)
     number = number**2 if lowered.norm is Norm.L2 else number
     options = np.maximum.reduceat(np.where(person.allowed, person.cost, 0.0), lowered.start[:-1])
     costs = np.where(lowered.numeric, number, options)
@@ -135,6 +135,8 @@ class IntervalSolver:
             settings = replace(work.clock.settings(), enough=-(float(error.max()) + MORE))
             outcome = backends.run(program.form, self.method.backend, settings)
             work.nodes[0] += outcome.nodes
+            if outcome.ending is Ending.INFEASIBLE and lowered.question.rules:
+                return Finding(verdict=Verdict.NONE)  # no row within the budget meets the rules: the solver's word
             if outcome.ending is Ending.INFEASIBLE:  # not so: the nearest row is in the budget, and the slack is free
                 return Finding(verdict=Verdict.STOPPED, limit=Ending.TROUBLE.value)
             if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > error.max():

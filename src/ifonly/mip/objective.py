@@ -133,7 +133,7 @@ class ObjectiveSolver:
         found = _Found(bound=0.0, ending=Ending.TROUBLE)
         bounds, missing = self._bounds(searched), None
         for attempt in range(ROUNDS):
-            program = formulate(lowered, searched, need, bounds)
+            program = formulate(lowered, searched, need, bounds, clear=MORE * attempt)
             outcome = self._run(program, clock)
             bound = found.bound if attempt else self._bound(program, outcome.bound)
             ending = Ending.SOLVED if outcome.ending is Ending.INFEASIBLE else outcome.ending

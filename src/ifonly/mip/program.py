@@ -9,9 +9,10 @@ the rest get a binary a and
 
     h >= z,   h >= 0,   a = 1  =>  h <= z,   a = 0  =>  h <= 0
 
-Columns: the person's inputs, a binary for each number that pays for having changed, the level t of linf, the squares
-(only where an l2 distance has a budget), then h and a of the unstable neurons, layer by layer. Stable neurons are
-substituted and cost neither columns nor rows.
+Columns: the person's inputs, a binary for each number that pays for having changed (or whose changing counts), one for
+the direction of each integer without which another feature may not change, the level t of linf, the squares (only
+where an l2 distance has a budget), then h and a of the unstable neurons, layer by layer. Stable neurons are
+substituted and cost neither columns nor rows. Neurons that stand for rules are rows  z >= 0.
 
 Two programs are made of it. MIP-OBJ minimises the distance under  C s - d >= need.  MIP-EXP maximises the smallest
 slack of the conditions,  t <= C s - d - margin,  under  distance <= budget.
@@ -32,6 +33,9 @@ from ifonly.problem import Lowered, Norm
 
 BUDGET_SLACK = 1e-9
 """Relative: how far beyond its budget a distance may go in a row of a program, so that rounding cuts nothing off."""
+
+WHOLE_EDGE = 1e-6
+"""A rule that takes only whole values may miss 0 by this: its big-M rows have coefficients of many sizes."""
 
 ROOM = 1e-7
 """Relative to u - l: how far the bounds in a program lie outside those proven. Bounds that are tight to the last bit
@@ -61,18 +65,26 @@ class InputSide:
     """Where a budget made squares into columns: the columns squared; theirs are the last."""
 
 
-def input_side(lowered: Lowered, person: Person, budget: float | None = None) -> InputSide:
-    """The inputs of one person, whose domains must not be empty. With a budget, the distance is a row (of cost 0)."""
+def input_side(lowered: Lowered, person: Person, budget: float | None = None, *, support: bool = True) -> InputSide:
+    """The inputs of one person, whose domains must not be empty. With a budget, the distance is a row (of cost 0).
+
+    Without `support`, which features change is left open: what is then said of the domain holds for all who share it.
+    """
     inputs = make_inputs(lowered, person)
-    changed = _paying_for_change(lowered, inputs)
+    changed = _with_indicator(lowered, inputs)
+    binaries = len(changed) + len(_turning(lowered, changed))
     level = lowered.norm is Norm.LINF
-    columns = len(inputs) + len(changed) + level
+    columns = len(inputs) + binaries + level
     lower, upper = np.zeros(columns), np.ones(columns)
     lower[: len(inputs)], upper[: len(inputs)] = inputs.lower, inputs.upper
     integer = np.zeros(columns, dtype=bool)
     integer[: len(inputs)] = inputs.integer
-    integer[len(inputs) : len(inputs) + len(changed)] = True
-    parts = [_choice_rows(inputs, columns), _change_rows(inputs, changed, columns)]
+    integer[len(inputs) : len(inputs) + binaries] = True
+    parts = [
+        _choice_rows(inputs, columns),
+        _change_rows(inputs, changed, columns),
+        *([_support_rows(lowered, person, inputs, changed, columns)] if support else []),
+    ]
     if level:
         parts.append(_level_rows(lowered, inputs, columns - 1, columns))
     cost, square, offset = _objective(lowered, inputs, changed, columns)
@@ -109,9 +121,11 @@ class _Encoded:
     c: Floats
 
 
-def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds) -> _Encoded:
+def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> _Encoded:
     hidden = range(len(lowered.layers) - 1)
     masks = [bounds.unstable(i) for i in hidden]
+    for layer, place in lowered.required.tolist():  # nothing follows from them
+        masks[layer][place] = False
     counts = [int(mask.sum()) for mask in masks]
     before, more = len(side.form.cost), 2 * sum(counts)
     columns = before + more
@@ -124,6 +138,7 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds) -> _Encoded:
     at, when = before, list[When]()
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
         low, high = bounds.lower[i], bounds.upper[i]
+        parts.append(_rule_rows(lowered, i, z, c, clear))
         h, a = at + np.arange(count), at + count + np.arange(count)
         room = ROOM * (high - low)[mask]
         upper[h] = high[mask] + 2.0 * room
@@ -152,10 +167,12 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds) -> _Encoded:
     return _Encoded(form=form, z=z, c=c)
 
 
-def formulate(lowered: Lowered, person: Person, need: Floats, bounds: Bounds) -> Program:
-    """MIP-OBJ of one person; `need` is what each output condition must reach. Domains must not be empty."""
+def formulate(lowered: Lowered, person: Person, need: Floats, bounds: Bounds, *, clear: float = 0.0) -> Program:
+    """MIP-OBJ of one person; `need` is what each output condition must reach, `clear` how far (relative to its terms)
+    a rule about real numbers must be from its edge. Domains must not be empty.
+    """
     side = input_side(lowered, person)
-    encoded = _encoded(lowered, side, bounds)
+    encoded = _encoded(lowered, side, bounds, clear)
     form = encoded.form
     scale = 1.0 / float(max(form.cost.max(initial=0.0), form.square.max(initial=0.0)) or 1.0)
     return Program(
@@ -204,11 +221,76 @@ def formulate_output(lowered: Lowered, person: Person, budget: float, bounds: Bo
     return program, side
 
 
-def _paying_for_change(lowered: Lowered, inputs: Inputs) -> NDArray[np.intp]:
-    """Free numbers with a jump: they get an indicator. (The options' costs have theirs inside.)"""
+def _rule_rows(lowered: Lowered, layer: int, z: Floats, c: Floats, clear: float) -> tuple[Floats, Floats]:
+    """z >= 0 for the neurons that stand for rules; for whole ones, anything above -1 says the same."""
+    mine = lowered.required[:, 0] == layer
+    places = lowered.required[mine, 1]
+    size = np.abs(z[places]).sum(axis=1) + np.abs(c[places])
+    edge = np.where(lowered.required_whole[mine], -WHOLE_EDGE, clear * size)
+    scale = 1.0 / np.maximum(np.abs(z[places]).max(axis=1, initial=0.0), 1.0)
+    return -z[places] * scale[:, None], (c[places] - edge) * scale
+
+
+def _with_indicator(lowered: Lowered, inputs: Inputs) -> NDArray[np.intp]:
+    """Free numbers that pay for having changed, or whose changing counts. (Options are indicators themselves.)"""
     free = np.zeros(lowered.features, dtype=bool)
     free[inputs.feature] = True
-    return np.flatnonzero(free & lowered.numeric & (lowered.jump > 0.0))
+    counted = lowered.most_changes < lowered.features
+    linked = np.isin(np.arange(lowered.features), lowered.partners)
+    return np.flatnonzero(free & lowered.numeric & ((lowered.jump > 0.0) | counted | linked))
+
+
+def _support_rows(
+    lowered: Lowered, person: Person, inputs: Inputs, changed: NDArray[np.intp], columns: int
+) -> tuple[Floats, Floats]:
+    """At most so many changes; a feature only with its partner.
+
+    A feature's change is a sum of columns plus a constant: its indicator, its options other than the factual's, or
+    just 1 where it must change. An integer partner with an indicator also really moves: its direction is a binary d,
+    and  v >= i - (D + 1)(1 - d),  v <= (U + 1) d - i  for its indicator i and its steps v in [-D, U].
+    """
+    rows: list[Floats] = []
+    limits: list[float] = []
+    change, always = np.zeros((lowered.features, columns)), np.zeros(lowered.features)
+    for g in range(lowered.features):
+        mine = np.flatnonzero(inputs.feature == g)
+        if lowered.numeric[g]:
+            must = not person.lower[g] <= person.factual[g] <= person.upper[g]
+        else:
+            must = not person.allowed[int(lowered.start[g]) + int(person.factual[g])]
+        if must:
+            always[g] = 1.0
+        elif not lowered.numeric[g]:
+            change[g, mine] = 1.0
+        elif g in changed:
+            change[g, len(inputs) + int(np.flatnonzero(changed == g)[0])] = 1.0
+    if lowered.most_changes < lowered.features:
+        rows.append(change.sum(axis=0))
+        limits.append(lowered.most_changes - always.sum())
+    for g, partner in lowered.partners.tolist():
+        rows.append(change[g] - change[partner])
+        limits.append(float(always[partner] - always[g]))
+    turning = _turning(lowered, changed)
+    for d, g in enumerate(turning.tolist(), start=len(inputs) + len(changed)):
+        steps = np.zeros(columns)
+        mine = np.flatnonzero(inputs.feature == g)
+        steps[mine] = np.sign(inputs.unit[mine])
+        step = lowered.step[g]
+        down, up = (
+            round((person.factual[g] - person.lower[g]) / step),
+            round((person.upper[g] - person.factual[g]) / step),
+        )
+        one, other = change[g] - steps, change[g] + steps
+        one[d] += down + 1.0
+        other[d] -= up + 1.0
+        rows += [one, other]
+        limits += [down + 1.0 - always[g], -always[g]]
+    return np.array(rows).reshape(len(rows), columns), np.array(limits)
+
+
+def _turning(lowered: Lowered, changed: NDArray[np.intp]) -> NDArray[np.intp]:
+    """Integers that are somebody's partner: they need a direction."""
+    return changed[np.isin(changed, lowered.partners[:, 1])]
 
 
 def _choice_rows(inputs: Inputs, columns: int) -> tuple[Floats, Floats]:
@@ -222,13 +304,18 @@ def _choice_rows(inputs: Inputs, columns: int) -> tuple[Floats, Floats]:
 
 
 def _change_rows(inputs: Inputs, changed: NDArray[np.intp], columns: int) -> tuple[Floats, Floats]:
-    """p / p_max + q / q_max <= indicator: big-M by the width of the domain."""
-    rows = np.zeros((len(changed), columns))
+    """p / p_max + q / q_max <= indicator: big-M by the width of the domain (a signed column: both ways)."""
+    rows: list[Floats] = []
     for r, g in enumerate(changed):
         mine = np.flatnonzero(inputs.feature == g)
-        rows[r, mine] = 1.0 / inputs.upper[mine]
-        rows[r, len(inputs) + r] = -1.0
-    return rows, np.zeros(len(changed))
+        signed = inputs.lower[mine].min() < 0.0
+        for end, sign in ((inputs.upper, 1.0), (inputs.lower, -1.0)) if signed else ((inputs.upper, 1.0),):
+            if (sign * end[mine] > 0.0).all():
+                row = np.zeros(columns)
+                row[mine] = 1.0 / end[mine]
+                row[len(inputs) + r] = -1.0
+                rows.append(row)
+    return np.array(rows).reshape(len(rows), columns), np.zeros(len(rows))
 
 
 def _level_rows(lowered: Lowered, inputs: Inputs, level: int, columns: int) -> tuple[Floats, Floats]:
@@ -284,7 +371,7 @@ def _objective(
     """Linear costs, quadratic costs, and what is paid in any case."""
     cost, square = np.zeros(columns), np.zeros(columns)
     if lowered.norm is Norm.LINF:
-        cost[len(inputs)] = _level_unit(inputs)
+        cost[-1] = _level_unit(inputs)
         return cost, square, 0.0
     square[: len(inputs)] = np.where(inputs.signed, inputs.cost, 0.0)
     cost[: len(inputs)] = np.where(inputs.signed, 0.0, inputs.cost)

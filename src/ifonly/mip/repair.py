@@ -4,17 +4,21 @@ A solver's optimum lies on the margin to within its tolerance (1e-9 a constraint
 may miss the decision by that much. On its own linear piece the network is  h(x) = h(x0) + slope.(x - x0):  the cheapest
 real feature that has already changed (any, if changing costs no jump) is moved on until every condition reaches the
 margin plus the deployed model's rounding error. That costs about 1e-9 / slope in distance. When no real feature can do
-it, the caller asks the solver again for a little more than the margin.
+it, the caller asks the solver again for a little more than the margin. A rule that the row breaks (judged by the rule
+itself) is one more such condition: its neuron must reach 0 and a little.
 """
 
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.mip.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
 
 STEPS = 12
+RULE_EDGE = 1e-14
+"""Relative to the sum of its terms: how far inside a rule about real numbers a repaired row is put."""
 FURTHEST = 1e-4
 """A share of a feature's domain: a repair that needs more than this is no repair."""
 
@@ -27,29 +31,57 @@ def conditions(lowered: Lowered, points: Floats) -> Floats:
     return h @ lowered.layers[-1][0].T + lowered.layers[-1][1]
 
 
-def slopes(lowered: Lowered, point: Floats) -> Floats:
-    """The derivative of every condition by every unrolled column, on the point's linear piece."""
+def favourable(lowered: Lowered, person: Person, points: Floats, need: Floats) -> NDArray[np.bool_]:
+    """Which points reach `need` in every condition, and break no rule."""
+    good = np.asarray((conditions(lowered, points) >= need).all(axis=1))
+    if lowered.question.rules:
+        for i in np.flatnonzero(good).tolist():
+            good[i] = lowered.question.broken_rule(person.factual, points[i]) is None
+    return good
+
+
+def slopes(lowered: Lowered, point: Floats) -> tuple[Floats, Floats, Floats, Floats]:
+    """Conditions and their derivatives by every unrolled column, on the point's linear piece; then those of the rules'
+    neurons.
+    """
     h = lowered.unrolled(point)
     derivative = np.eye(lowered.width)
-    for weight, bias in lowered.layers[:-1]:
-        z = weight @ h + bias
-        derivative = (weight @ derivative) * (z > 0.0)[:, None]
+    values, gradients = [np.zeros(0)], [np.zeros((0, lowered.width))]
+    for k, (weight, bias) in enumerate(lowered.layers):
+        z, gradient = weight @ h + bias, weight @ derivative
+        mine = lowered.required[lowered.required[:, 0] == k, 1]
+        values.append(z[mine])
+        gradients.append(gradient[mine])
+        derivative = gradient * (z > 0.0)[:, None]
         h = np.maximum(z, 0.0)
-    return lowered.layers[-1][0] @ derivative
+    order = np.argsort(np.argsort(lowered.required[:, 0], kind="stable"), kind="stable")
+    return z, gradient, np.concatenate(values)[order], np.concatenate(gradients)[order]
+
+
+def _broken(lowered: Lowered, person: Person, point: Floats) -> NDArray[np.bool_]:
+    """Which of the rules' neurons stand for a rule that the point breaks."""
+    question = lowered.question
+    bad = [not rule.allows_row(question.schema, person.factual, point) for rule in question.rules]
+    return np.array([bad[r] for r in lowered.required_rule.tolist()], dtype=bool)
 
 
 def repaired(lowered: Lowered, person: Person, point: Floats, need: Floats) -> Floats | None:
-    """The point, moved as little as possible so that every condition reaches `need`; None when that fails."""
+    """The point, moved as little as possible so that every condition reaches `need` and every rule holds; None if it
+    cannot.
+    """
     point = point.copy()
     real = np.flatnonzero(lowered.numeric & (lowered.step == 0.0) & (person.lower < person.upper))
     if lowered.jump.any():
         real = real[point[real] != person.factual[real]]
     for _ in range(STEPS):
-        short = need - conditions(lowered, point[None, :])[0]
+        z, gradient, rules, rule_gradient = slopes(lowered, point)
+        edge = RULE_EDGE * (1.0 + np.abs(rule_gradient) @ np.abs(lowered.unrolled(point)))
+        missing = np.where(_broken(lowered, person, point), edge - rules, -np.inf)
+        short, steep = np.concatenate([need - z, missing]), np.concatenate([gradient, rule_gradient])
         worst = int(short.argmax())
         if short[worst] <= 0.0:
-            return point
-        slope = slopes(lowered, point)[worst][lowered.start[:-1][real]]
+            return point if lowered.question.broken_rule(person.factual, point) is None else None
+        slope = steep[worst][lowered.start[:-1][real]]
         room = np.where(slope > 0.0, person.upper[real] - point[real], point[real] - person.lower[real])
         width = person.upper[real] - person.lower[real]
         step = 1.000001 * short[worst] / np.maximum(np.abs(slope), 1e-300)
@@ -75,7 +107,7 @@ def pulled(lowered: Lowered, person: Person, point: Floats, row: Floats, need: F
     for _ in range(STEPS * 4):
         share = 0.5 * (low + high)
         between = np.where(real, np.clip(row + share * (point - row), person.lower, person.upper), point)
-        if (conditions(lowered, between[None, :])[0] >= need).all():
+        if favourable(lowered, person, between[None, :], need)[0]:
             best, high = between, share
         else:
             low = share

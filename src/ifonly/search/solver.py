@@ -22,6 +22,7 @@ from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Limits, Listener, Progress
 from ifonly.search.kernels import search as kernel
+from ifonly.search.kernels.evaluate import SPECK
 from ifonly.search.kernels.layout import (
     BEST,
     BOUND,
@@ -62,6 +63,10 @@ FIRST_SLICE_NODES = 256
 FIRST_SLICE_WEIGHTS = 2_000_000
 """The first slice of a person's search: this many nodes, or nodes times weights, whichever is less."""
 SLICE_SECONDS = 0.1
+NEAR_END = 1e-6
+"""A share of a domain: what a number on the edge of a rule may miss an end by, to be tried on it."""
+END = 1e-15
+"""Relative to the size of a domain: what a change may miss its end by."""
 FIRST_POOL = 512
 FIRST_LOG = 1 << 16
 
@@ -138,6 +143,10 @@ class SearchSolver:
         found = np.isfinite(batch.best[:, -1])
         change = np.where(found[:, None], batch.best[:, :-1], 0.0)
         moved = np.where(change != 0.0, allowed.factual + change * self.unit, allowed.factual)
+        low, high = batch.people.box[:, 0], batch.people.box[:, 1]
+        ends = END * np.maximum(np.abs(low), np.abs(high))  # an end of the domain is that end, to the last bit
+        moved = np.where((change != 0.0) & (change >= high - ends), allowed.upper, moved)
+        moved = np.where((change != 0.0) & (change <= low + ends), allowed.lower, moved)
         return np.where(self.lowered.numeric, np.clip(moved, allowed.lower, allowed.upper), change), found
 
     def _claims(self, batch: _Batch) -> list[Claim]:
@@ -235,6 +244,8 @@ class SearchSolver:
             return
         people = batch.allowed.part(again)
         part = self._batch(people, self.errors)
+        low, high = part.people.start[:, :, self.lowered.required_neurons].transpose(1, 0, 2)
+        part.people.floor[:, LOW] -= SPECK * (high - low)
         part.people.floor[:, HIGH] = np.minimum(part.people.floor[:, HIGH], part.people.floor[:, LOW])
         part.spent_nodes[:], part.spent_seconds[:] = batch.nodes[again], batch.seconds[again]
         self._search(part, np.full(len(again), math.inf), limits, threads, _Herald(0, None))
@@ -242,10 +253,33 @@ class SearchSolver:
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
             batch.seconds[i] += part.seconds[k]
-            better = found[k] and part.best[k, -1] < batch.best[i, -1]
-            if better and self.lowered.question.broken_rule(people.factual[k], points[k]) is None:
-                batch.best[i] = part.best[k]
-                batch.lower[i] = max(batch.lower[i], min(part.lower[k], part.best[k, -1]))
+            if not found[k]:
+                continue
+            for point in (self._on_ends(people.part([k]), points[k]), points[k]):
+                cost = self._judged(people.factual[k], point)
+                if cost < batch.best[i, -1]:
+                    change = (point - people.factual[k]) / self.unit
+                    batch.best[i, :-1] = np.where(self.lowered.numeric, change, point)
+                    batch.best[i, -1] = cost
+
+    def _on_ends(self, person: Allowed, point: Floats) -> Floats:
+        """The point with its numbers on the ends of their domains, and on the factual, where they all but are."""
+        result, near = point.copy(), NEAR_END * (person.upper[0] - person.lower[0])
+        for target in (person.lower[0], person.upper[0], person.factual[0]):
+            close = self.lowered.numeric & (np.abs(point - target) <= near)
+            result[close] = np.clip(target, person.lower[0], person.upper[0])[close]
+        return result
+
+    def _judged(self, factual: Floats, point: Floats) -> float:
+        """What a point costs; infinity when it breaks a rule, or when the model might not decide as asked."""
+        question = self.lowered.question
+        c, d = question.conditions
+        scores = question.model.network.scores(question.schema.encode(point[None, :])) @ c.T - d
+        sure = (scores >= question.target.margin + 2.0 * question.error).all()
+        if not sure or question.allows(factual, point) is not None:
+            return math.inf
+        distance = float(question.distance.between(question.schema, factual, point))
+        return distance**2 if self.pack.norm == SQUARED else distance
 
 
 class _Ranges(Iterator[tuple[int, int]]):

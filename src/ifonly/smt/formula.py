@@ -3,7 +3,7 @@
     numbers    a Real (or factual + step * an Int) inside its domain
     choices    a Bool an option, exactly one true
     network    z = W h + b;  an open ReLU is  (h = z and z >= 0) or (h = 0 and z < 0),  one of fixed state is z or 0
-    decision   C s - d >= need
+    decision   C s - d >= need;  z >= 0 for the neurons that stand for rules
     distance   <= budget (l2: its square, a nonlinear constraint)
 
 Floats are rationals, so every number here is exactly the lowered one's; Z3's arithmetic is exact too.
@@ -14,6 +14,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from ifonly.errors import MissingExtra
 from ifonly.mip.bounds import Bounds
@@ -48,7 +50,7 @@ class Formula:
     def read(self, model: Any, person: Person) -> Floats:
         """The point that a model of the formula stands for, rounded to floats."""
         z3 = load_z3()
-        point = person.factual.copy()
+        point = np.clip(person.factual, person.lower, person.upper)  # a number with one value left is no term
         for g, term in self.numbers.items():
             point[g] = min(max(_rounded(model.eval(term, model_completion=True)), person.lower[g]), person.upper[g])
         for g, options in self.choices.items():
@@ -80,6 +82,7 @@ def formula(lowered: Lowered, person: Person, budget: float, need: Floats, bound
         made.assertions.extend(cost <= total for cost in costs)
     else:
         made.assertions.append(z3.Sum(costs) <= total)
+    made.assertions.extend(_support(lowered, person, made))
     outputs = _network(lowered, columns, bounds, made)
     made.assertions.extend(z >= exact(least) for z, least in zip(outputs, need.tolist(), strict=True))
     return made
@@ -89,10 +92,10 @@ def _number(lowered: Lowered, person: Person, g: int, made: Formula) -> tuple[An
     """A number's term and its cost."""
     z3 = load_z3()
     low, high, factual = float(person.lower[g]), float(person.upper[g]), float(person.factual[g])
-    rate, jump = exact(lowered.rate[g]), exact(lowered.jump[g])
+    rate, fall, jump = exact(lowered.rate[g]), exact(lowered.rate_down[g]), exact(lowered.jump[g])
     if low == high:
         moved = exact(abs(Fraction(low) - Fraction(factual)))
-        cost = rate * moved + (jump if low != factual else exact(0.0))
+        cost = (rate if low > factual else fall) * moved + (jump if low != factual else exact(0.0))
         return exact(low), z3.simplify(cost * cost if lowered.norm is Norm.L2 else cost)
     if lowered.step[g]:
         steps = z3.Int(f"steps{g}")
@@ -103,10 +106,11 @@ def _number(lowered: Lowered, person: Person, g: int, made: Formula) -> tuple[An
     made.assertions.extend([term >= exact(low), term <= exact(high)])
     change = term - exact(factual)
     if lowered.norm is Norm.L2:
-        return term, rate * rate * change * change
-    size = z3.Real(f"size{g}")
-    made.assertions.extend([size >= change, size >= -change])
-    cost = rate * size
+        if lowered.rate[g] == lowered.rate_down[g]:
+            return term, rate * rate * change * change
+        return term, z3.If(change >= exact(0.0), rate * rate, fall * fall) * change * change
+    cost = z3.Real(f"cost{g}")
+    made.assertions.extend([cost >= rate * change, cost >= -fall * change])
     if lowered.jump[g] > 0.0:
         cost = cost + z3.If(term == exact(factual), exact(0.0), jump)
     return term, cost
@@ -125,6 +129,24 @@ def _choice(lowered: Lowered, person: Person, g: int, made: Formula, columns: li
     return z3.Sum([z3.If(chosen, exact(person.cost[j]), zero) for j, chosen in bools.items()])
 
 
+def _support(lowered: Lowered, person: Person, made: Formula) -> list[Any]:
+    """At most so many changes; a feature only with its partner."""
+    z3 = load_z3()
+    changed = []
+    for g in range(lowered.features):
+        if g in made.numbers:
+            changed.append(made.numbers[g] != exact(person.factual[g]))
+        elif g in made.choices:
+            kept = [chosen for k, chosen in made.choices[g] if k == int(person.factual[g])]
+            changed.append(z3.Not(kept[0]) if kept else z3.BoolVal(True))
+        else:
+            changed.append(z3.BoolVal(bool(person.lower[g] != person.factual[g])))
+    rules = [z3.Implies(changed[g], changed[partner]) for g, partner in lowered.partners.tolist()]
+    if lowered.most_changes < lowered.features:
+        rules.append(z3.PbLe([(one, 1) for one in changed], lowered.most_changes))
+    return rules
+
+
 def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: Formula) -> list[Any]:
     """The conditions C s - d as terms."""
     z3 = load_z3()
@@ -137,9 +159,11 @@ def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: 
         ]
         if i == len(lowered.layers) - 1:
             return z
+        rules = set(lowered.required[lowered.required[:, 0] == i, 1].tolist())
+        made.assertions.extend(z[j] >= zero for j in rules)
         h = []
         for j, value in enumerate(z):
-            if bounds is not None and bounds.upper[i][j] <= 0.0:
+            if j in rules or (bounds is not None and bounds.upper[i][j] <= 0.0):  # nothing follows from a rule
                 h.append(zero)
                 continue
             before = z3.Real(f"z{i}_{j}")

@@ -75,6 +75,8 @@ ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
 SURELY_HOLDS, POSSIBLY_HOLDS, BROKEN = 2, 1, 0
 """What can be said of the rules at a point."""
+WHOLE_ROOM = 1e-3
+"""What a rule that takes only whole values may miss 0 by in a linear program."""
 SPECK = 1e-9
 """A real number's change that is smaller than this share of its range is tried without."""
 UNSPLIT = -1
@@ -516,7 +518,10 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
                     low, high = _floor_of(pack, person, layer, i)
                     constant -= low
                     surely = max(high - low, 0.0)
-                    shift += surely
+                    if high > low:
+                        shift += surely
+                    else:  # a whole value is not in doubt: no rounding may make its row too tight
+                        shift = -WHOLE_ROOM if high < low else 2.0 * slack
                 if attempt > 0:
                     value, size = constant - shift, abs(constant)
                     for t in range(width):
