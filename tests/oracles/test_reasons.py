@@ -10,9 +10,12 @@ from typing import Any
 import numpy as np
 import pytest
 from random_problems import _constraint, random_problem
+from test_random_rules import SCHEMA, sentence
 
-from ifonly import Enumerate, Explainer, MipObjective, Nearest, NoneExists, Real
+from ifonly import ClassTarget, Enumerate, Explainer, MipObjective, Nearest, Network, NoneExists, Real
+from ifonly.model import network_model
 from ifonly.problem import AtMostChanges, Question
+from ifonly.problem.rules import read_constraint
 
 SEEDS = 400
 MIXED = 60
@@ -105,9 +108,25 @@ def test_reasons_of_the_search_against_the_mip() -> None:
     assert kinds["one"] >= 3 and kinds["recourse"] >= 3, kinds
 
 
+def test_reasons_with_rules_in_words() -> None:
+    kinds: Counter[str] = Counter()
+    rng = np.random.default_rng(0)
+    for trial in range(40):
+        layers = [(rng.normal(size=(6, len(SCHEMA.columns))), rng.normal(size=6)), (rng.normal(size=(1, 6)), [0.0])]
+        model = network_model(Network.of(layers), SCHEMA)
+        point = SCHEMA.sample(1, rng)[0]
+        wanted = 1 - int(model.decide(model.scores(point[None, :]))[0])
+        texts = [sentence(rng) for _ in range(int(rng.integers(2, 7)))]
+        texts = [text for text in texts if "steps of 3" not in text]  # two kinds of steps at once are refused
+        constraints = list({c.describe(): c for c in (read_constraint(text, SCHEMA) for text in texts)}.values())
+        question = Question(model=model, target=ClassTarget(wanted), constraints=constraints)
+        kinds[check_reasons(trial, question, SCHEMA.row(point), constraints, None, Enumerate())] += 1
+    assert kinds["one"] >= 5 and kinds["pair"] >= 1 and kinds["recourse"] >= 3, kinds
+
+
 def test_a_relaxation_is_the_nearest_row_without_the_constraint() -> None:
     """The same by hand, in the user's own words."""
-    from ifonly import Fixed, Integer, Network, Range, Schema
+    from ifonly import Fixed, Integer, Range, Schema
 
     schema = Schema([Integer("age", 18, 80), Integer("income", 0, 100), Integer("debt", 0, 50)])
     network = Network.of([([[0.0, 1.0, -1.0]], [-40.5])])  # approved iff income - debt >= 41
