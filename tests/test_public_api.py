@@ -62,6 +62,7 @@ PUBLIC = [
     "import_model",
     "load_model",
     "load_network",
+    "prove",
     "save_network",
     "scales_from_data",
 ]

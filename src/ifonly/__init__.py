@@ -35,7 +35,7 @@ from ifonly.proof.certificate import Certificate
 from ifonly.proof.check import Checked, check
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 from ifonly.search import Enumerate, Search
-from ifonly.search.certify import certify
+from ifonly.search.certify import certify, prove
 from ifonly.smt import SmtPlain, SmtReduced
 from ifonly.tolerances import Tolerances
 
@@ -97,6 +97,7 @@ __all__ = [
     "import_model",
     "load_model",
     "load_network",
+    "prove",
     "save_network",
     "scales_from_data",
 ]

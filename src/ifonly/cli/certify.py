@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
@@ -10,26 +10,80 @@ from ifonly.cli import codes
 from ifonly.cli.console import json_option, load_search, note, show_json
 from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 
+if TYPE_CHECKING:
+    from ifonly.proof.certificate import Certificate
+
 EPILOG = f"""\b
 Examples:
   ifonly certify --dataset credit --row 0 --output answer.cert
   ifonly check answer.cert
+  ifonly certify --dataset credit --row 0 --method mip-objective --output word.cert
+  ifonly certify word.cert --output proven.cert
 
 {codes.EPILOG}"""
 
 
 @click.command(epilog=EPILOG)
-@with_options(SOURCE, QUESTION, EFFORT[1:3])
+@click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, readable=True))
+@with_options(SOURCE, QUESTION, EFFORT[:3])
 @click.option("--output", metavar="FILE", required=True, help="Where the certificate goes.")
 @json_option
-def certify(output: str, as_json: bool, **options: Any) -> int:
-    """Prove the nearest counterfactual of one row, and write the proof as a certificate."""
-    from ifonly.cli.question import read_constraints, read_distance, read_target
+def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int:
+    """Prove the nearest counterfactual of one row, and write the proof as a certificate.
+
+    With FILE, a certificate whose lower bound is only a solver's word: the search is asked the same question, and its
+    proof takes the place of the word.
+    """
+    from ifonly.proof import Limits
+    from ifonly.proof.check import check
+    from ifonly.report.page import clean
+    from ifonly.search.certify import disagreement, prove
+
+    limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
+    contradiction = ""
+    if file is None:
+        certificate = _asked(options, limits)
+        checked = check(certificate)
+    else:
+        _refuse_a_question()
+        load_search()
+        certificate = prove(file, limits=limits)
+        checked = check(certificate)
+        contradiction = disagreement(check(file), checked)
+    certificate.save(output)
+    if as_json:
+        told = {"contradiction": contradiction, **checked.to_dict()}
+        show_json({"output": output, "bytes": len(certificate.content), **told})
+    else:
+        click.echo(clean(str(checked)))
+    note(f"Written to {output} ({len(certificate.content):,} bytes).")
+    if contradiction:
+        note(f"The solver was wrong: {contradiction}")
+        return codes.CONTRADICTION
+    if checked.trusted:
+        note(f"To replace the solver's word by a proof: ifonly certify {output} --output FILE")
+        return codes.LIMIT
+    return codes.PROVEN if checked.valid else codes.CONTRADICTION
+
+
+def _refuse_a_question() -> None:
+    """With a file, the question is the file's."""
+    from ifonly.errors import QuestionError
+
+    context = click.get_current_context()
+    mine = ("file", "output", "as_json", "time_limit", "node_limit")
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if parameter.name not in mine and source == click.core.ParameterSource.COMMANDLINE:
+            raise QuestionError(f"The question is that of the certificate; leave out {parameter.opts[0]}.")
+
+
+def _asked(options: dict[str, Any], limits: Any) -> Certificate:
+    """The certificate of the question that the options state."""
+    from ifonly.cli.question import read_constraints, read_distance, read_methods, read_target
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError
     from ifonly.explain import Explainer
-    from ifonly.proof import Limits
-    from ifonly.proof.check import check
     from ifonly.search.certify import certify as make
     from ifonly.search.certify import other_class
 
@@ -40,20 +94,17 @@ def certify(output: str, as_json: bool, **options: Any) -> int:
     row, target = next(iter(source.rows.values())), read_target(options)
     if target is None and options["margin"] is not None:
         target = other_class(explainer.model, explainer.schema.read(row), options["margin"])
+    methods = read_methods(options["methods"])
+    if len(methods) != 1:
+        raise QuestionError("A certificate is about one method's answer; name one with --method.")
     load_search()
-    certificate = make(
+    method = methods[0]
+    return make(
         explainer,
         row,
         target=target,
         distance=read_distance(options, explainer.schema, source.data),
         constraints=read_constraints(options, explainer.schema),
-        limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
+        method=method,
+        limits=limits,
     )
-    checked = check(certificate)
-    certificate.save(output)
-    if as_json:
-        show_json({"output": output, "bytes": len(certificate.content), **checked.to_dict()})
-    else:
-        click.echo(str(checked))
-    note(f"Written to {output} ({len(certificate.content):,} bytes).")
-    return codes.PROVEN if checked.valid else codes.CONTRADICTION

@@ -20,8 +20,8 @@ from ifonly.schema.io import write_whole
 
 FORMAT = "ifonly-certificate"
 VERSION = 1
-MAX_BYTES = 64 * 2**20
-MAX_TEXT = 512 * 2**20
+MAX_BYTES = 16 * 2**20
+MAX_TEXT = 128 * 2**20
 """Bytes of a file, and of the JSON in it."""
 
 
@@ -53,7 +53,7 @@ class Certificate:
     @cached_property
     def content(self) -> bytes:
         """The bytes of the file."""
-        return zlib.compress(canonical(self.data), 9)
+        return zlib.compress(canonical(self.data), 6)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate, all of it or nothing."""

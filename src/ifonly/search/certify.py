@@ -11,25 +11,44 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from fractions import Fraction
+from functools import cached_property
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, UnsupportedQuestion
-from ifonly.model import Model
-from ifonly.problem import Allowed, ClassTarget, Constraint, Distance, Fixed, OnlyDown, OnlyUp, Question, Range
-from ifonly.problem.target import MARGIN, Target
-from ifonly.proof.certificate import FORMAT, VERSION, Certificate, stamp
-from ifonly.proof.check.checker import radius_of, witness_refusal
+from ifonly.model import Model, Network, network_model
+from ifonly.problem import (
+    Allowed,
+    ClassTarget,
+    Constraint,
+    Distance,
+    Fixed,
+    OnlyDown,
+    OnlyUp,
+    OpenTarget,
+    ProbabilityTarget,
+    Question,
+    Range,
+    ScoreTarget,
+    Target,
+)
+from ifonly.problem.target import MARGIN, class_index
+from ifonly.proof.certificate import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
+from ifonly.proof.check.checker import Checked, check, radius_of, witness_refusal
 from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_statement
-from ifonly.proof.claim import Claim, Limits
+from ifonly.proof.claim import Claim, Limits, Method, Solver
+from ifonly.proof.deployed import deployed_answer
 from ifonly.proof.tidy import tidied
 from ifonly.schema import Numeric, Schema
-from ifonly.schema.io import schema_to_json
-from ifonly.search.prove import Nearer, Unclosed, prove
+from ifonly.schema.io import schema_from_json, schema_to_json
+from ifonly.search.leaves import NetworkFloats
+from ifonly.search.prove import Nearer, Unclosed
+from ifonly.search.prove import prove as prove_leaves
 from ifonly.search.search import Search
-from ifonly.tolerances import Tolerances
+from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 GRID_BITS = 80
 COST_BITS = 96
@@ -37,7 +56,7 @@ RELATIVE_BITS = 64
 """Of the smallest rate, in the cost grid."""
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
-NEARER = 8
+NEARER = 40
 """Witnesses that may be replaced by nearer ones."""
 STEPS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
 """By how many allowed gaps the lower bound is lowered, attempt after attempt, when a leaf cannot be closed."""
@@ -50,6 +69,8 @@ class Prepared(Protocol):
     schema: Schema
     tolerances: Tolerances
 
+    def _merged(self, constraints: Any) -> tuple[Any, ...]: ...
+
 
 def certify(
     explainer: Prepared,
@@ -57,27 +78,67 @@ def certify(
     *,
     target: Any = None,
     distance: str | Distance = "l1",
-    constraints: Sequence[Constraint] = (),
+    constraints: Sequence[Any] = (),
+    method: Method | None = None,
     limits: Limits | None = None,
 ) -> Certificate:
     """The answer to `explainer.explain(row, ...)` as a certificate that `ifonly.check` verifies in exact arithmetic.
 
-    The proof is about the network in real arithmetic on its stored weights; `made_by` says by what it was made.
+    The proof is about the network in real arithmetic on its stored weights. With another `method` than the search, the
+    certificate has no proof of the lower bound but the solver's word, and says so; `prove` replaces it by a proof.
     """
     point = explainer.schema.read(row)
     question = Question(
         model=explainer.model,
         target=_target(explainer.model, target, point),
         distance=distance if isinstance(distance, Distance) else Distance(distance),
-        constraints=constraints,
+        constraints=explainer._merged(constraints),
     )
-    return certify_question(question, point, explainer.tolerances, limits or Limits())
+    certifier = Certifier(question, explainer.tolerances)
+    if method is None or isinstance(method, Search):
+        return certifier.proven(point, limits or Limits())
+    claim = method.prepare(question, explainer.tolerances).solve(point[None, :], limits or Limits())[0]
+    return certifier.trusted(point, claim)
+
+
+def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None) -> Certificate:
+    """The certificate, or file, with its lower bound proven by the search, which is asked the same question.
+
+    What comes back is proven, whatever the solver said; `disagreement` compares the two.
+    """
+    if not isinstance(certificate, Certificate):
+        certificate = Certificate.load(certificate)
+    before = check(certificate)
+    if before.valid:
+        return certificate
+    if not before.trusted:
+        raise QuestionError(f"This certificate cannot be proven: {before.failure}.")
+    question, point = question_of(certificate.data["question"])
+    after = Certifier(question, DEFAULT).proven(point, limits or Limits())
+    data = dict(after.data)
+    data["made_by"] = f"{certificate.data['made_by']}, proven by {after.data['made_by']}"
+    same = after.data["witness"] == certificate.data["witness"]
+    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not here to be asked
+    return Certificate({**data, "sha256": stamp(data)})
+
+
+def disagreement(word: Checked, proven: Checked) -> str:
+    """How a solver's word contradicts what is proven; empty when it does not."""
+    least, most = (math.inf if one.upper is None else one.upper for one in (word, proven))
+    if proven.lower <= least and word.lower <= most * (1.0 + BOUND_RELATIVE):
+        return ""
+    return (
+        f"{word.trusted} says that the nearest row is between {word.lower!r} and {least!r} away; "
+        f"proven is: between {proven.lower!r} and {most!r}."
+    )
 
 
 def _target(model: Model, target: Any, point: NDArray[np.float64]) -> Target:
     """What was asked for, or the other of two classes."""
+    if isinstance(target, OpenTarget):
+        raise UnsupportedQuestion(f"A certificate is about one decision; '{target.describe()}' leaves several open.")
     if target is not None:
-        return ClassTarget(target) if not hasattr(target, "conditions") else target
+        return target if isinstance(target, Target) else ClassTarget(target)
     return other_class(model, point, MARGIN)
 
 
@@ -92,41 +153,94 @@ def certify_question(
     question: Question, point: NDArray[np.float64], tolerances: Tolerances, limits: Limits
 ) -> Certificate:
     """The certificate of one person's answer."""
-    claim = Search(records=True).prepare(question, tolerances).solve(point[None, :], limits)[0]
-    return certificate_of(question, point, claim, tolerances)
+    return Certifier(question, tolerances).proven(point, limits)
 
 
 def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances) -> Certificate:
     """The certificate of a claim that the search made with records."""
-    if claim.limit:
-        raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.limit}.")
-    asked = question_data(question, point)
-    grid, cost_grid = _grids(question, point)
-    statement = read_statement(asked, grid, cost_grid)
-    witness, upper = _witness(question, statement, point, claim, tolerances)
-    found = _exactly(statement, claim, witness, upper, tolerances)
-    if found is None:
-        raise UnsupportedQuestion("The search's answer could not be proven in exact arithmetic.")
-    tree, lower, witness, upper = found
-    data: dict[str, Any] = {
-        "format": FORMAT,
-        "version": VERSION,
-        "made_by": f"ifonly {claim.method}",
-        "question": asked,
-        "claim": {"lower": None if lower is None else lower.hex(), "upper": None if upper is None else upper.hex()},
-        "witness": None if witness is None else [v.hex() for v in witness],
-        "proof": {"grid": grid, "cost_grid": cost_grid, "tree": tree},
-    }
-    return Certificate({**data, "sha256": stamp(data)})
+    return Certifier(question, tolerances).certificate(point, claim)
 
 
+class Certifier:
+    """Writes certificates of one question, for any number of people: what they share is prepared once."""
+
+    def __init__(self, question: Question, tolerances: Tolerances) -> None:
+        self.question, self.tolerances = question, tolerances
+        self._data = question_data(question)
+        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats]] = {}
+
+    @cached_property
+    def _solver(self) -> Solver:
+        return Search(records=True).prepare(self.question, self.tolerances)
+
+    def proven(self, point: NDArray[np.float64], limits: Limits) -> Certificate:
+        """Search, and write the proof out."""
+        return self.certificate(point, self._solver.solve(point[None, :], limits)[0])
+
+    def certificate(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
+        """The certificate of a claim that the search made about this person, with records."""
+        if claim.limit:
+            raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.limit}.")
+        asked, statement, network = self._stated(point)
+        witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
+        found = _exactly(statement, network, claim, witness, upper, self.tolerances)
+        if found is None:
+            raise UnsupportedQuestion("The search's answer could not be proven in exact arithmetic.")
+        tree, lower, witness, upper = found
+        return self._written(asked, statement, claim, (lower, witness, upper), {"tree": tree})
+
+    def trusted(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
+        """The certificate of what another solver claims: its row is checked, its lower bound is its word."""
+        asked, statement, _ = self._stated(point)
+        witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
+        lower = claim.lower if upper is None else min(claim.lower, upper)
+        if math.isinf(lower) and claim.limit:
+            raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.limit}.")
+        stated = (None if math.isinf(lower) else lower, witness, upper)
+        return self._written(asked, statement, claim, stated, {"trusted": claim.method})
+
+    def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
+        asked = {**self._data, "factual": _hexes(point)}
+        grids = _grids(self.question, point)
+        if grids not in self._prepared:
+            statement = read_statement(asked, *grids)
+            self._prepared = {grids: (statement, NetworkFloats(statement))}
+        statement, network = self._prepared[grids]
+        return asked, statement.about(tuple((point + 0.0).tolist())), network
+
+    def _written(
+        self, asked: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
+    ) -> Certificate:
+        lower, witness, upper = stated
+        deployed = None if witness is None else deployed_answer(self.question, np.array(witness)).to_data()
+        data: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "made_by": f"ifonly {claim.method}",
+            "question": asked,
+            "claim": {"lower": None if lower is None else lower.hex(), "upper": None if upper is None else upper.hex()},
+            "witness": None if witness is None else [v.hex() for v in witness],
+            "deployed": deployed,
+            "proof": {"grid": statement.grid, "cost_grid": statement.cost_grid, **proof},
+        }
+        certificate = Certificate({**data, "sha256": stamp(data)})
+        if len(certificate.content) > MAX_BYTES:
+            raise UnsupportedQuestion(
+                f"The proof takes {len(certificate.content) >> 20} MiB; a certificate has at most {MAX_BYTES >> 20}."
+            )
+        return certificate
+
+
+Stated = tuple[float | None, "Witness", float | None]
+"""Lower bound (None: no row exists), witness, and its distance."""
 Witness = tuple[float, ...] | None
 Proven = tuple[list[Any], float | None, Witness, float | None]
 
 
 def _exactly(
-    statement: Statement, claim: Claim, witness: Witness, upper: float | None, tolerances: Tolerances
-) -> Proven | None:
+    statement: Statement, network: NetworkFloats, claim: Claim, witness: Witness, upper: float | None,
+    tolerances: Tolerances,
+) -> Proven | None:  # fmt: skip
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
@@ -135,7 +249,7 @@ def _exactly(
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
-            return prove(statement, radius_of(statement, lower), claim.record), lower, witness, upper
+            return prove_leaves(statement, network, radius_of(statement, lower), claim.record), lower, witness, upper
         except Nearer as found:
             witness, upper = found.point, _distance(statement, found.point)
         except Unclosed:
@@ -145,7 +259,7 @@ def _exactly(
         most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * room)
         lower = max(most - (step - 1.0) * room, 0.0)
         try:
-            return prove(statement, radius_of(statement, lower), claim.record), lower, witness, upper
+            return prove_leaves(statement, network, radius_of(statement, lower), claim.record), lower, witness, upper
         except (Nearer, Unclosed):
             continue
     return None
@@ -178,16 +292,21 @@ def _witness(
 # ---------------------------------------------------------------------- the question as plain data
 
 
-def question_data(question: Question, point: NDArray[np.float64]) -> dict[str, Any]:
-    """The question as a certificate states it."""
+def question_data(question: Question) -> dict[str, Any]:
+    """The question as a certificate states it, but for the person."""
     schema, distance = question.schema, question.distance
+    if question.rules:
+        raise UnsupportedQuestion(
+            f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them."
+        )
+    if not distance.is_symmetric:
+        raise UnsupportedQuestion("A certificate cannot state costs by direction or transition yet; `explain` can.")
     return {
-        "schema": schema_to_json(schema),
+        "schema": schema_to_json(Schema(schema.features, schema.columns)),
         "network": [
             {"weight": [_hexes(row) for row in layer.weight], "bias": _hexes(layer.bias)}
             for layer in question.model.network.layers
         ],
-        "factual": _hexes(point),
         "distance": {
             "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",
             "jump": float(distance.jump).hex(),
@@ -195,9 +314,51 @@ def question_data(question: Question, point: NDArray[np.float64]) -> dict[str, A
             "weights": _hexes(distance.weight_vector(schema)),
             "scales": _hexes(distance.scale_vector(schema)),
         },
-        "constraints": [_constraint(schema, constraint) for constraint in question.constraints],
+        "constraints": [_constraint(schema, constraint) for constraint in question.by_feature],
         "target": _target_data(question),
     }
+
+
+def question_of(asked: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
+    """The inverse of `question_data`, for a certificate that was checked; and the person."""
+    schema = schema_from_json(asked["schema"])
+    network = Network.of([
+        (np.array([[float.fromhex(v) for v in row] for row in layer["weight"]]), _numbers(layer["bias"]))
+        for layer in asked["network"]
+    ])  # fmt: skip
+    distance, target = asked["distance"], asked["target"]
+    norm = distance["norm"]
+    if norm == "l0+l1":
+        norm = {"l0": float.fromhex(distance["jump"]), "l1": float.fromhex(distance["rate"])}
+    classes: tuple[Any, ...] = ()
+    margin = float.fromhex(target["margin"])
+    wanted: Target
+    if "class" in target:
+        count = max(len(asked["network"][-1]["bias"]), 2)
+        classes = tuple(target["label"] if k == target["class"] else f"class {k}" for k in range(count))
+        wanted = ClassTarget(target["label"], margin)
+    else:
+        ends = {name: None if target[name] is None else float.fromhex(target[name]) for name in ("at_least", "at_most")}
+        wanted = ScoreTarget(output=target["output"], margin=margin, **ends)
+    weights, scales = (dict(zip(schema.names, _numbers(distance[key]).tolist(), strict=True))
+                       for key in ("weights", "scales"))  # fmt: skip
+    plain = Distance(norm).scale_vector(schema).tolist()
+    scales = {name: v for (name, v), own in zip(scales.items(), plain, strict=True) if v != own}
+    question = Question(
+        model=network_model(network, schema, classes=classes),
+        target=wanted,
+        distance=Distance(norm, {name: w for name, w in weights.items() if w != 1.0}, scales),
+        constraints=[_constraint_of(schema, constraint) for constraint in asked["constraints"]],
+    )
+    if canonical({**question_data(question), "factual": asked["factual"]}) != canonical(asked):
+        raise UnsupportedQuestion(
+            "The question of this certificate cannot be asked again: it is stated in another way."
+        )
+    return question, _numbers(asked["factual"])
+
+
+def _numbers(values: list[str]) -> NDArray[np.float64]:
+    return np.array([float.fromhex(v) for v in values])
 
 
 def _hexes(values: NDArray[np.float64]) -> list[str]:
@@ -205,11 +366,15 @@ def _hexes(values: NDArray[np.float64]) -> list[str]:
 
 
 def _target_data(question: Question) -> dict[str, Any]:
-    target, classes = question.target, question.model.classes
+    target, model = question.target, question.model
+    if isinstance(target, ProbabilityTarget) and model.network.outputs == 1:
+        target = target.as_score(model)
     margin = (target.margin + 0.0).hex()
     if isinstance(target, ClassTarget):
-        wanted = target._index(question.model)
-        return {"class": wanted, "label": str(classes[wanted]), "margin": margin}
+        wanted = class_index(model, target.label)
+        return {"class": wanted, "label": str(model.classes[wanted]), "margin": margin}
+    if not isinstance(target, ScoreTarget):
+        raise UnsupportedQuestion(f"A certificate cannot state the target '{target.describe()}' yet.")
     ends = {name: getattr(target, name) for name in ("at_least", "at_most")}
     return {
         "output": int(target.output),
@@ -234,6 +399,23 @@ def _constraint(schema: Schema, constraint: Constraint) -> dict[str, Any]:
             feature = schema[constraint.feature]
             options = sorted({int(feature.read(value)) for value in constraint.values})
             return {"kind": "allowed", "feature": constraint.feature, "options": options}
+    raise UnsupportedQuestion(f"A certificate cannot state the constraint '{constraint.describe()}' yet.")
+
+
+def _constraint_of(schema: Schema, data: dict[str, Any]) -> Constraint:
+    feature = data["feature"]
+    match data["kind"]:
+        case "fixed":
+            return Fixed(feature)
+        case "only_up":
+            return OnlyUp(feature)
+        case "only_down":
+            return OnlyDown(feature)
+        case "range":
+            ends = (-math.inf if data["lower"] is None else float.fromhex(data["lower"]),
+                    math.inf if data["upper"] is None else float.fromhex(data["upper"]))  # fmt: skip
+            return Range(feature, *ends)
+    return Allowed(feature, [schema[feature].value(float(option)) for option in data["options"]])
 
 
 def _grids(question: Question, point: NDArray[np.float64]) -> tuple[int, int]:

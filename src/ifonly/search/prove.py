@@ -3,18 +3,19 @@
 from __future__ import annotations
 
 import math
-from collections import defaultdict
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.proof.check.checker import Walk, most_of_rows
-from ifonly.proof.check.region import ACTIVE, Box, Region
-from ifonly.proof.check.statement import Statement
+from ifonly.proof.check.region import ACTIVE, Bounds, Box, Region
+from ifonly.proof.check.statement import Statement, scaled
 from ifonly.schema import Choice
+from ifonly.search.leaves import Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.search.plausible import Planes, best_multipliers
 from ifonly.search.record import NodeRecord, Record
 
@@ -44,47 +45,70 @@ class Nearer(Exception):
 @dataclass(frozen=True, slots=True)
 class _Work:
     box: Box
-    record: NodeRecord | None
     hints: tuple[Row, ...]
+    fresh: bool
+    """Floating point has not looked at it."""
 
 
-def prove(statement: Statement, radius: int | None, record: Record | None) -> list[Any]:
-    """The tree in preorder."""
-    prover = _Prover(statement, radius, record)
-    waiting = [_Work(Box.whole(statement), prover.root, ())]
+def prove(statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None) -> list[Any]:
+    """The tree in preorder: what floating point closes for sure, and the rest in exact arithmetic."""
+    leaves = Leaves(statement, network, radius)
+    found = leaves.of_record(record)
+    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found))
     tree: list[Any] = []
-    while waiting:
-        work = waiting.pop()
-        node, children = prover.settle(work)
-        tree.append(node)
-        waiting += reversed(children)
+    for node in found:
+        if isinstance(node, Open):
+            hints = () if record is None or not len(record.log) else _hints(statement, record.at(node.record))
+            tree += prover.by_hand(node, hints)
+        else:
+            tree.append(node)
     return tree
 
 
+def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
+    kind, a, b = split
+    if kind == "relu":
+        return box.split_relu(a, b)
+    if kind == "option":
+        return box.split_option(a, b)
+    return box.split_number(statement, a, scaled(float.fromhex(b), statement.grid, "a split"))
+
+
 class _Prover:
-    def __init__(self, statement: Statement, radius: int | None, record: Record | None) -> None:
-        self.statement, self.radius = statement, radius
-        self.known = Walk(statement, radius).known
-        nodes = [] if record is None else [node for node in record.nodes if node.phase == record.phases]
-        self.children: dict[int, list[NodeRecord]] = defaultdict(list)
-        for node in sorted(nodes, key=lambda node: node.name):
-            self.children[node.parent].append(node)
-        self.root = next(iter(self.children[-1]), None)
-        self.splits, self.most = 0, MORE_SPLITS + TIMES * len(nodes)
+    """Closes in exact arithmetic what floating point leaves open, splitting further where that is needed."""
+
+    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int) -> None:
+        self.statement, self.leaves, self.radius = statement, leaves, radius
+        self.splits, self.most = 0, most
+
+    @cached_property
+    def known(self) -> Bounds | None:
+        return Walk(self.statement, self.radius).known
+
+    def by_hand(self, node: Open, hints: tuple[Row, ...]) -> list[Any]:
+        """The tree below one open region, in preorder."""
+        if self.known is None:  # nothing is left in the ball
+            return [{"rows": []}]
+        box = Box.whole(self.statement)
+        for split, side in node.path:
+            box = sides(self.statement, box, split)[side]
+        waiting = [_Work(box, hints, False)]
+        tree: list[Any] = []
+        while waiting:
+            one, children = self.settle(waiting.pop())
+            tree.append(one)
+            waiting += reversed(children)
+        return tree
 
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
-        record = work.record
-        children = self.children.get(record.name, []) if record is not None else []
-        hints = work.hints if record is None else self._hints(record)
-        if record is not None and len(children) == 2:
-            split = self._recorded_split(record)
-            first, second = self.sides(work.box, split)
-            return split, [_Work(first, children[0], hints), _Work(second, children[1], hints)]
+        leaf = self.leaves.of_box(work.box) if work.fresh else None
+        if leaf is not None:
+            return leaf, []
         region = Region(self.statement, work.box, self.radius, self.known)
         if region.empty:
             return {"rows": []}, []
-        closing = _Closing(region, hints)
+        closing = _Closing(region, work.hints)
         rows = closing.close()
         if rows is not None:
             return {"rows": rows}, []
@@ -95,38 +119,20 @@ class _Prover:
         self.splits += 1
         if found is None or self.splits > self.most:
             raise Unclosed
-        first, second = self.sides(work.box, found)
-        return found, [_Work(side, None, closing.hints()) for side in (first, second)]
+        return found, [_Work(side, closing.hints(), True) for side in sides(self.statement, work.box, found)]
 
-    def sides(self, box: Box, split: list[Any]) -> tuple[Box, Box]:
-        kind, a, b = split
-        if kind == "relu":
-            return box.split_relu(a, b)
-        if kind == "option":
-            return box.split_option(a, b)
-        return box.split_number(self.statement, a, int(Fraction(float.fromhex(b)) * 2**self.statement.grid))
 
-    def _hints(self, record: NodeRecord) -> tuple[Row, ...]:
-        """The rows of a record. Some are remnants of other nodes: rows that do not hold are sorted out later."""
-        result: dict[Row, None] = {}
-        for row in record.rows:
-            bits = int("".join(map(str, row.slopes[::-1].tolist())) or "0", 2)
-            if row.about >= 0:
-                result[self.statement.layers - 1, min(row.about, self.statement.sizes[-1] - 1), 1, bits] = None
-            else:
-                layer, neuron = place(self.statement, -1 - row.about)
-                result.update({(layer, neuron, sign, bits): None for sign in (1, -1)})
-        return tuple(result)
-
-    def _recorded_split(self, record: NodeRecord) -> list[Any]:
-        statement = self.statement
-        if record.split < 0:
-            return ["relu", *place(statement, -2 - record.split)]
-        if isinstance(statement.schema.features[record.split], Choice):
-            return ["option", record.split, int(record.value)]
-        step = statement.domains[record.split].step >> statement.grid
-        value = Fraction(record.value) * (step or 1)
-        return ["number", record.split, on_grid(statement, value)]
+def _hints(statement: Statement, record: NodeRecord) -> tuple[Row, ...]:
+    """The rows of a record. Some are remnants of other nodes: rows that do not hold are sorted out later."""
+    result: dict[Row, None] = {}
+    for row in record.rows:
+        bits = int("".join(map(str, row.slopes[::-1].tolist())) or "0", 2)
+        if row.about >= 0:
+            result[statement.layers - 1, min(row.about, statement.sizes[-1] - 1), 1, bits] = None
+        else:
+            layer, neuron = place(statement, -1 - row.about)
+            result.update({(layer, neuron, sign, bits): None for sign in (1, -1)})
+    return tuple(result)
 
 
 def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -> bool:
@@ -136,20 +142,6 @@ def nearer(statement: Statement, point: tuple[float, ...], radius: int | None) -
     if radius is not None and statement.cost(point) * 2**statement.cost_unit >= radius:
         return False
     return all(value >= 0 for value in statement.conditions(point))
-
-
-def place(statement: Statement, h: int) -> tuple[int, int]:
-    """Layer and position of hidden neuron h."""
-    for layer, size in enumerate(statement.sizes[:-1]):
-        if h < size:
-            return layer, h
-        h -= size
-    raise AssertionError("a record names a neuron that is not there")
-
-
-def on_grid(statement: Statement, value: Fraction) -> str:
-    """A change as the certificate writes it: on the grid, and a float64."""
-    return float(Fraction(math.floor(value * 2**statement.grid), 2**statement.grid)).hex()
 
 
 class _Closing:
@@ -277,7 +269,7 @@ class _Closing:
                     if not exact or abs(steps - round(steps)) > 1e-9:
                         at = base + math.floor(steps) * step
                         at = max(min(at, base + item.up - step), base - item.down)
-                        return ["number", item.feature, on_grid(statement, Fraction(at, 2**statement.grid))]
+                        return ["number", item.feature, on_grid(statement, at / 2**statement.grid)]
                 elif item.jump and exact and base == 0 and abs(value) > 1e-12:
                     return ["number", item.feature, (0.0).hex()] if item.up and item.down else None
         loose = self.planes.any_relu()

@@ -8,6 +8,7 @@ it: which condition or split ReLU each row is about, the slopes it was made with
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -46,46 +47,52 @@ class NodeRecord:
         return self.bound >= self.cutoff
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True, eq=False)
 class Record:
-    """A whole search; the last phase holds the proof."""
+    """A whole search; the last phase holds the proof. `log` is what the kernels wrote; `nodes` reads it."""
 
-    nodes: tuple[NodeRecord, ...]
+    log: NDArray[np.float64]
+    hidden: int
     phases: int
     radius: float
 
+    @cached_property
+    def nodes(self) -> tuple[NodeRecord, ...]:
+        nodes, at = [], 0
+        while at < len(self.log):
+            nodes.append(self.at(at))
+            at += HEAD + self.hidden + len(nodes[-1].rows) * (2 + self.hidden)
+        return tuple(nodes)
 
-def read_log(tree: Tree, pack: Pack) -> Record:
-    """The records in a tree's log."""
-    log, end, hidden = tree.log, int(tree.count[LOGGED]), tree.side.shape[1]
-    nodes: list[NodeRecord] = []
-    at = 0
-    while at < end:
-        name, parent, phase, split, value, bound, cutoff, rows = log[at : at + HEAD].tolist()
-        at += HEAD
-        slopes = log[at : at + hidden].astype(np.uint8)
-        at += hidden
+    def at(self, place: int) -> NodeRecord:
+        """The record that begins at a place in the log."""
+        log, hidden = self.log, self.hidden
+        name, parent, phase, split, value, bound, cutoff, rows = log[place : place + HEAD].tolist()
+        at = place + HEAD + hidden
         listed = []
         for _ in range(int(rows)):
-            listed.append(
-                Row(
-                    about=int(log[at]),
-                    multiplier=float(log[at + 1]),
-                    slopes=log[at + 2 : at + 2 + hidden].astype(np.uint8),
-                )
-            )
+            about, multiplier = log[at : at + 2].tolist()
+            own = log[at + 2 : at + 2 + hidden].astype(np.uint8)
+            listed.append(Row(about=int(about), multiplier=multiplier, slopes=own))
             at += 2 + hidden
-        nodes.append(
-            NodeRecord(
-                name=int(name),
-                parent=int(parent),
-                phase=int(phase),
-                split=int(split),
-                value=value,
-                bound=bound,
-                cutoff=cutoff,
-                slopes=slopes,
-                rows=tuple(listed),
-            )
+        return NodeRecord(
+            name=int(name),
+            parent=int(parent),
+            phase=int(phase),
+            split=int(split),
+            value=value,
+            bound=bound,
+            cutoff=cutoff,
+            slopes=log[place + HEAD : place + HEAD + hidden].astype(np.uint8),
+            rows=tuple(listed),
         )
-    return Record(nodes=tuple(nodes), phases=int(tree.count[PHASES]), radius=float(tree.number[RADIUS]))
+
+
+def read_log(tree: Tree, pack: Pack) -> Record:
+    """What a tree's log holds."""
+    return Record(
+        log=tree.log[: int(tree.count[LOGGED])].copy(),
+        hidden=tree.side.shape[1],
+        phases=int(tree.count[PHASES]),
+        radius=float(tree.number[RADIUS]),
+    )

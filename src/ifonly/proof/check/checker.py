@@ -1,5 +1,7 @@
 """`check`: VALID with the proven statement in words, or INVALID with the first step that fails.
 
+Answers of other solvers are VALID EXCEPT FOR THE SOLVER'S WORD at best: all but the lower bound is verified.
+
 The claim is about the network as real arithmetic on its stored weights. Three things are verified, in integers and
 rationals: the witness (a row of the schema, allowed, decided as asked, as near as claimed); that the tree's leaves
 cover the space (splits have two sides, so they do, if every node has its children); and that no leaf holds a favourable
@@ -9,6 +11,7 @@ row nearer than claimed. Leaves are bounded in integers, rounded outward where a
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass
 from fractions import Fraction
 from pathlib import Path
@@ -20,8 +23,10 @@ from ifonly.proof.check.region import Bounds, Box, Region
 from ifonly.proof.check.statement import (
     MAX_BITS,
     SQUARED,
+    Clock,
     Refusal,
     Statement,
+    Stopped,
     entries,
     listed,
     number,
@@ -37,21 +42,32 @@ MAX_DEPTH = 20_000
 MAX_ROWS = 1_000
 
 
+VALID, TRUSTED, UNDECIDED, INVALID = "VALID", "VALID EXCEPT FOR THE SOLVER'S WORD", "UNDECIDED", "INVALID"
+LONGEST_SECONDS = 3600.0
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Checked:
-    """The verdict on a certificate. `statement` is what was proven; `failure` the first step that fails."""
+    """The verdict on a certificate. `statement` is what was proven; `failure` the first step that fails.
 
-    valid: bool
-    statement: str
-    failure: str
+    `trusted` names the solver whose word the lower bound is, when that is all there is: then the rest was verified, and
+    `valid` is False. `deployed` is what the certificate says of the deployed model's own answer: it was not checked.
+    """
+
+    verdict: str
+    statement: str = ""
+    failure: str = ""
     lower: float = 0.0
     upper: float | None = None
     nodes: int = 0
     leaves: int = 0
+    trusted: str = ""
+    deployed: str = ""
 
     @property
-    def verdict(self) -> str:
-        return "VALID" if self.valid else "INVALID"
+    def valid(self) -> bool:
+        """All of the statement is proven."""
+        return self.verdict == VALID
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; an infinite lower bound (no such row) is None."""
@@ -63,24 +79,30 @@ class Checked:
             "upper": self.upper,
             "nodes": self.nodes,
             "leaves": self.leaves,
+            "trusted": self.trusted,
+            "deployed": self.deployed,
         }
 
     def __str__(self) -> str:
-        return f"{self.verdict}: {self.statement or self.failure}"
+        told = f"{self.verdict}: {self.statement or self.failure}"
+        return f"{told} {self.deployed}" if self.deployed else told
 
 
-def check(certificate: Certificate | str | Path) -> Checked:
-    """Check a certificate, or the file of one, step by step in exact arithmetic."""
+def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> Checked:
+    """Check a certificate, or the file of one, step by step in exact arithmetic, for at most so many seconds."""
+    clock = Clock(time.monotonic() + seconds)
     try:
         if not isinstance(certificate, Certificate):
             certificate = Certificate.load(certificate)
         else:
             certificate = Certificate.from_bytes(_content(certificate))
-        return _check(certificate.data)
+        return _check(certificate.data, clock)
     except (Refusal, FileError) as refusal:
-        return Checked(valid=False, statement="", failure=str(refusal))
+        return Checked(verdict=INVALID, failure=str(refusal))
+    except Stopped:
+        return Checked(verdict=UNDECIDED, failure=f"the check was not over after {seconds:g} seconds")
     except (RecursionError, MemoryError):
-        return Checked(valid=False, statement="", failure="the certificate is too deeply nested or too large")
+        return Checked(verdict=INVALID, failure="the certificate is too deeply nested or too large")
 
 
 def _content(certificate: Certificate) -> bytes:
@@ -90,28 +112,54 @@ def _content(certificate: Certificate) -> bytes:
         raise Refusal(f"this is no plain data: {error}") from None
 
 
-def _check(data: dict[str, Any]) -> Checked:
-    entries(data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "proof", "sha256")
-    proof = entries(data["proof"], "the proof", "grid", "cost_grid", "tree")
+def _check(data: dict[str, Any], clock: Clock) -> Checked:
+    entries(
+        data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof",
+        "sha256",
+    )  # fmt: skip
+    word = isinstance(data["proof"], dict) and "trusted" in data["proof"]
+    proof = entries(data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree")
     grid, cost_grid = (whole(proof[key], f"the proof's {key}", 8, MAX_BITS) for key in ("grid", "cost_grid"))
-    statement = read_statement(data["question"], grid, cost_grid)
+    statement = read_statement(data["question"], grid, cost_grid, clock)
     claim = entries(data["claim"], "the claim", "lower", "upper")
     lower = None if claim["lower"] is None else number(claim["lower"], "the claimed lower bound")
     if lower is not None and lower < 0.0:
         raise Refusal("the claimed lower bound is negative")
     upper = _check_witness(statement, data["witness"], claim["upper"], lower)
+    deployed = read_deployed(data["deployed"])
+    about: dict[str, Any] = {"lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed}
+    words = describe(statement, lower, upper, data["witness"])
+    if word:
+        solver = _text(proof["trusted"], "the trusted solver")
+        words += (
+            f" NOT PROVEN: {'that no such row exists' if lower is None else 'the lower bound'} is the word of {solver};"
+            f" {'that the row named is such a row was verified.' if upper is not None else 'nothing else is claimed.'}"
+        )
+        return Checked(verdict=TRUSTED, statement=words, trusted=solver, **about)
     walk = Walk(statement, radius_of(statement, lower))
     walk.check_tree(listed(proof["tree"], "the tree"))
-    words = describe(statement, lower, upper, data["witness"])
-    return Checked(
-        valid=True,
-        statement=words,
-        failure="",
-        lower=math.inf if lower is None else lower,
-        upper=upper,
-        nodes=walk.nodes,
-        leaves=walk.leaves,
-    )
+    return Checked(verdict=VALID, statement=words, nodes=walk.nodes, leaves=walk.leaves, **about)
+
+
+def _text(value: Any, what: str) -> str:
+    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 200:
+        raise Refusal(f"{what} must be named in at most 200 printable characters")
+    return value
+
+
+def read_deployed(value: Any) -> str:
+    """What a certificate says of the deployed model's own answer about the witness, in words."""
+    if value is None:
+        return ""
+    entries(value, "the deployed model's answer", "precision", "scores", "agrees", "margin")
+    scores = [number(v, "a score of the deployed model") for v in listed(value["scores"], "the deployed scores")]
+    if value["precision"] not in ("float32", "float64") or not isinstance(value["agrees"], bool):
+        raise Refusal("the deployed model's answer must have a precision (float32 or float64) and say if it agrees")
+    margin = None if value["margin"] is None else number(value["margin"], "the margin that covers the deployed model")
+    told = f"Recorded, not checked: the deployed model, in {value['precision']}, gives the row scores of {scores}"
+    if value["agrees"]:
+        return f"{told} and decides as asked."
+    return f"{told} and does NOT decide as asked; a margin of {margin!r} covers its rounding."
 
 
 def radius_of(statement: Statement, lower: float | None) -> int | None:
@@ -157,7 +205,7 @@ class Walk:
         self.nodes = self.leaves = 0
         whole_region = Region(statement, Box.whole(statement), radius)
         self.known: Bounds | None = None if whole_region.empty else whole_region.bounds
-        """Bounds over the whole ball: they hold in every leaf."""
+        """Bounds over the whole ball: they hold in every leaf. None: nothing is left in the ball."""
 
     def check_tree(self, tree: list[Any]) -> None:
         if len(tree) > MAX_NODES:
@@ -166,6 +214,7 @@ class Walk:
         for self.nodes, node in enumerate(tree, start=1):
             if not waiting:
                 raise Refusal(f"node {self.nodes} of the tree is one too many")
+            self.statement.clock.tick()
             box, depth = waiting.pop()
             if isinstance(node, dict):
                 self._check_leaf(box, node)
@@ -202,6 +251,8 @@ class Walk:
         rows = listed(entries(leaf, where, "rows")["rows"], f"{where}: the rows")
         if len(rows) > MAX_ROWS:
             raise Refusal(f"{where} has more than {MAX_ROWS} rows")
+        if self.known is None:
+            return
         region = Region(self.statement, box, self.radius, self.known)
         if region.empty:
             return

@@ -8,9 +8,10 @@ costs 2^-K, bounds of neurons 2^-P, slopes of chords 2^-S.
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
-from operator import mul
+from operator import itemgetter, mul
 
 from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement, to_step
 from ifonly.schema import Numeric
@@ -195,9 +196,13 @@ class Region:
                 low, high = known[layer][i] if known is not None else (-HUGE, HUGE)
                 side = self.box.sides.get((layer, i), 0)
                 low, high = max(low, 0) if side == ACTIVE else low, min(high, 0) if side == INACTIVE else high
-                if side == ACTIVE or low < 0 < high:
+                if layer and low < 0 < high:
+                    least, most = self._interval(layer, i)
+                    low, high = max(low, least), min(high, most)
+                unstable = low < 0 < high
+                if side == ACTIVE or unstable:
                     high = min(high, self.highest(layer, i, 1))
-                if side == INACTIVE or low < 0 < high:
+                if side == INACTIVE or unstable:
                     low = max(low, -self.highest(layer, i, -1))
                 if low > high:
                     return False
@@ -206,8 +211,20 @@ class Region:
             self.chords.append(_chords(bounds))
         return True
 
+    def _interval(self, layer: int, i: int) -> tuple[int, int]:
+        """Bounds of a pre-activation from those of the layer below, each at its worst."""
+        bits, low, high = self.statement.exponents[layer], 0, 0
+        for w, (least, most) in zip(self.statement.weight_rows[layer][i], self.bounds[layer - 1], strict=True):
+            if most > 0:
+                least = max(least, 0)
+                low += w * (least if w > 0 else most)
+                high += w * (most if w > 0 else least)
+        bias = self.statement.biases[layer][i]
+        return low + bias >> bits, -(-high - bias >> bits)
+
     def highest(self, layer: int, i: int, sign: int) -> int:
         """An upper bound of sign * pre-activation over the region, in units of 2^-P, rounded up."""
+        self.statement.clock.tick()
         a, constant, unit = self.plane(layer, i, sign, None)
         return -(-self.most(a, constant, unit) >> unit)
 
@@ -226,6 +243,7 @@ class Region:
         constant = sign * statement.biases[layer][i]
         while layer > 0:
             layer -= 1
+            statement.clock.tick()
             above, shift, below = self.chords[layer]
             if slopes is not None:
                 below = self._below(layer, slopes)
@@ -339,25 +357,36 @@ def spent_at(price: float, numbers: Numbers, choices: Choices) -> float:
 
 
 def best_price(numbers: Numbers, choices: Choices, budget: float) -> float:
-    """The price of a unit of cost (in gains) at which the budget is just spent.
+    """The price of a unit of cost (in gains) at which the budget is just spent; 0 when all can be had.
 
-    A fixed-point iteration for the numbers; then bisection, since options are bought whole. Item: (coefficient, squared
-    rate, how far moved already, reach) for numbers, (cost, gain) of each option for choices.
+    A fixed-point iteration for the numbers; options are bought whole, so then the prices at which a choice changes its
+    mind; and bisection. Item: (coefficient, squared rate, how far moved already, reach) for numbers, (cost, gain) of
+    each option for choices.
     """
     square = sum(v * v / r for v, r, _, _ in numbers)
     dear = [gain / cost for options in choices for cost, gain in options if cost > 0.0]
     price = max([0.5 * math.sqrt(square / budget), *dear]) * 2.0 if budget > 0.0 else 0.0
-    if not 0.0 < price < math.inf:
+    everything = sum(r * reach * (reach + 2.0 * b) for _, r, b, reach in numbers)
+    everything += sum(max(options, key=itemgetter(1), default=(0.0, 0.0))[0] for options in choices)
+    if not 0.0 < price < math.inf or everything <= budget:
         return 0.0
     low, high = 0.0, price  # at `high`, less than the budget is spent
     for step in range(80):
-        over = spent_at(price, numbers, choices) > budget
-        low, high = (price, high) if over else (low, price)
+        spent = spent_at(price, numbers, choices)
+        low, high = (price, high) if spent > budget else (low, price)
+        if abs(spent - budget) <= 1e-12 * budget:  # near enough: the bound is flat there
+            return price
         if high - low <= 1e-14 * high:
             break
         guess = _free_price(price, numbers, choices, budget) if step < 8 else 0.0
-        if abs(guess - price) <= 1e-15 * price:
-            return price
+        if step > 2 and low > 0.0:
+            for jump in _jumps(low, high, choices):
+                if spent_at(jump * (1.0 + 1e-15), numbers, choices) > budget:
+                    low = max(low, jump)
+                elif spent_at(jump * (1.0 - 1e-15), numbers, choices) > budget:
+                    return jump
+                else:
+                    high = min(high, jump)
         price = (
             guess
             if low < guess < high
@@ -366,6 +395,17 @@ def best_price(numbers: Numbers, choices: Choices, budget: float) -> float:
             else 0.5 * (low + high)
         )
     return high
+
+
+def _jumps(low: float, high: float, choices: Choices) -> Iterator[float]:
+    """Prices in between at which a choice changes from what it takes at `low` to what it takes at `high`."""
+    for options in choices:
+        (cost, gain), (less, left) = (
+            max([(0.0, 0.0), *options], key=lambda o, price=price: o[1] - price * o[0])  # type: ignore[misc]
+            for price in (low, high)
+        )
+        if cost > less and low < (jump := (gain - left) / (cost - less)) < high:
+            yield jump
 
 
 def _free_price(price: float, numbers: Numbers, choices: Choices, budget: float) -> float:

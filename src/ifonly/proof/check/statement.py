@@ -7,8 +7,10 @@ Numbers of a point are counted in units of 2^-P (`P` is the certificate's "grid"
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+import time
+from dataclasses import dataclass, replace
 from fractions import Fraction
+from operator import mul
 from typing import Any
 
 from ifonly.errors import IfonlyError
@@ -25,6 +27,21 @@ NORMS = {"l0": ADDITIVE, "l1": ADDITIVE, "l0+l1": ADDITIVE, "l2": SQUARED, "linf
 
 class Refusal(Exception):
     """The first step of a certificate that fails, in words."""
+
+
+class Stopped(Exception):
+    """The check takes longer than it may."""
+
+
+@dataclass(frozen=True, slots=True)
+class Clock:
+    """When a check has to be over; None: whenever. Every loop whose length a certificate chooses asks it."""
+
+    until: float | None = None
+
+    def tick(self) -> None:
+        if self.until is not None and time.monotonic() > self.until:
+            raise Stopped
 
 
 def number(value: Any, what: str) -> float:
@@ -85,6 +102,7 @@ class Statement:
     wanted: str
     margin: float
     grid: int
+    cost_grid: int
     cost_unit: int
     """K: costs are in units of 2^-K."""
     domains: tuple[Domain, ...]
@@ -103,6 +121,7 @@ class Statement:
     """Feature g, column (1 for numbers, one an option for choices), neuron of layer 0."""
     at_factual: tuple[int, ...]
     """Layer 0 at the factual, in units of 2^-(e[0] + P)."""
+    clock: Clock
 
     @property
     def layers(self) -> int:
@@ -112,6 +131,14 @@ class Statement:
     def sizes(self) -> tuple[int, ...]:
         """Neurons of each layer; the last one holds the conditions."""
         return tuple(len(bias) for bias in self.biases)
+
+    def about(self, factual: tuple[float, ...]) -> Statement:
+        """The same question about somebody."""
+        schema, grid = self.schema, self.grid
+        domains = tuple(_domain(schema, g, factual[g], self.constraints, grid) for g in range(len(schema)))
+        options = tuple(_option_costs(self, g, factual[g]) for g in range(len(schema)))
+        start = _at_factual(schema, self.columns, self.biases[0], factual, grid)
+        return replace(self, factual=factual, domains=domains, option_costs=options, at_factual=start)
 
     # ------------------------------------------------------------------ a single row, exactly
 
@@ -133,24 +160,31 @@ class Statement:
         return (max(costs) if self.norm == MAXIMUM else sum(costs, Fraction(0))) / n
 
     def conditions(self, point: tuple[float, ...]) -> list[Fraction]:
-        """C s - d - margin of a row: all must be >= 0."""
-        grid, unit = Fraction(2) ** self.grid, Fraction(2) ** self.exponents[0]
-        values = [Fraction(z) / (unit * grid) for z in self.at_factual]
+        """C s - d - margin of a row: all must be >= 0. In integers, whose unit 2^-bits becomes finer layer by layer."""
+        changes = [Fraction(0)] * len(point)
+        for g, feature in enumerate(self.schema.features):
+            if isinstance(feature, Numeric):
+                changes[g] = Fraction(point[g]) - Fraction(self.factual[g])
+        finer = max(self.grid, *(change.denominator.bit_length() - 1 for change in changes))
+        values = [z << finer - self.grid for z in self.at_factual]
         for g, columns in enumerate(self.columns):
             if isinstance(self.schema.features[g], Numeric):
-                step = Fraction(point[g]) - Fraction(self.factual[g])
-                values = [z + w * step / unit for z, w in zip(values, columns[0], strict=True)]
-            else:
+                step = (changes[g] * 2**finer).numerator
+                values = [z + w * step for z, w in zip(values, columns[0], strict=True)] if step else values
+            elif point[g] != self.factual[g]:
                 new, old = columns[int(point[g])], columns[int(self.factual[g])]
-                values = [z + (a - b) / unit for z, a, b in zip(values, new, old, strict=True)]
+                values = [z + (a - b << finer) for z, a, b in zip(values, new, old, strict=True)]
+        bits = self.exponents[0] + finer
         for k in range(1, self.layers):
-            unit = Fraction(2) ** self.exponents[k]
-            hidden = [max(z, Fraction(0)) for z in values]
+            self.clock.tick()
+            hidden = [max(z, 0) for z in values]
+            shift = bits - self.grid
             values = [
-                sum((w * h for w, h in zip(row, hidden, strict=True)), Fraction(0)) / unit + bias / (unit * grid)
+                sum(map(mul, row, hidden)) + (bias << shift)
                 for row, bias in zip(self.weight_rows[k], self.biases[k], strict=True)
             ]
-        return values
+            bits += self.exponents[k]
+        return [Fraction(z, 1 << bits) for z in values]
 
     def allows(self, point: tuple[float, ...]) -> str:
         """Why a row is not allowed, or nothing."""
@@ -168,17 +202,20 @@ class Statement:
         return ""
 
 
-def read_statement(question: Any, grid: int, cost_grid: int) -> Statement:
+def read_statement(question: Any, grid: int, cost_grid: int, clock: Clock | None = None) -> Statement:
     """The question of a certificate, checked and in integers."""
+    clock = clock or Clock()
     entries(question, "the question", "schema", "network", "factual", "distance", "constraints", "target")
     try:
         schema = schema_from_json(question["schema"])
     except (IfonlyError, TypeError, ValueError, OverflowError) as error:
         raise Refusal(f"the schema cannot be read: {error}") from None
+    if schema.rules:
+        raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
     if len(schema.columns) > MAX_COLUMNS:
         raise Refusal(f"the schema has more than {MAX_COLUMNS} columns")
     factual = read_point(schema, question["factual"], "the factual")
-    stack = _read_network(question["network"], len(schema.columns))
+    stack = _read_network(question["network"], len(schema.columns), clock)
     wanted, margin, rows = _read_target(question["target"], len(stack[-1][1]))
     distance = entries(question["distance"], "the distance", "norm", "jump", "rate", "weights", "scales")
     norm_name = distance["norm"]
@@ -193,18 +230,16 @@ def read_statement(question: Any, grid: int, cost_grid: int) -> Statement:
         for key in ("weights", "scales")
     )
     constraints = tuple(listed(question["constraints"], "the constraints"))
-    domains = tuple(_domain(schema, g, factual[g], constraints, grid) for g in range(len(schema)))
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
-    prices = _prices(schema, factual, norm, (jump, rate), weights, scales, cost_grid, unit)
-    exponents, weight_rows, biases = _integers(stack, rows, margin, grid)
-    columns = _columns(schema, weight_rows[0])
-    return Statement(
-        schema, factual, norm, norm_name, weights, scales, jump, rate, constraints, wanted, margin, grid, unit,
-        domains, *prices, exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases,
-        columns,
-        _at_factual(schema, columns, biases[0], factual, grid),
+    exponents, weight_rows, biases = _integers(stack, rows, margin, grid, clock)
+    asked = Statement(
+        schema, (), norm, norm_name, weights, scales, jump, rate, constraints, wanted, margin, grid, cost_grid, unit,
+        (), *_rates(norm, jump, rate, weights, scales, cost_grid, unit), (),
+        exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases,
+        _columns(schema, weight_rows[0]), (), clock,
     )  # fmt: skip
+    return asked.about(factual)
 
 
 def read_point(schema: Schema, value: Any, what: str) -> tuple[float, ...]:
@@ -233,18 +268,20 @@ def _positive(value: Any, what: str) -> Fraction:
 
 def scaled(value: float | Fraction, bits: int, what: str) -> int:
     """The number in units of 2^-bits; a refusal when it is not a whole number of them."""
-    exact = Fraction(value) * 2**bits
-    if exact.denominator != 1:
+    top, bottom = value.as_integer_ratio()  # the bottom is a power of two
+    shift = bits - bottom.bit_length() + 1
+    if shift < 0:
         raise Refusal(f"{what} does not lie on the grid of 2^-{bits}")
-    return exact.numerator
+    return top << shift
 
 
 # ---------------------------------------------------------------------- network and target
 
 
-def _read_network(value: Any, inputs: int) -> list[tuple[list[list[float]], list[float]]]:
+def _read_network(value: Any, inputs: int, clock: Clock) -> list[tuple[list[list[float]], list[float]]]:
     stack, total = [], 0
     for k, layer in enumerate(listed(value, "the network")):
+        clock.tick()
         entries(layer, f"layer {k}", "weight", "bias")
         bias = [number(v, f"a bias of layer {k}") for v in listed(layer["bias"], f"the biases of layer {k}")]
         rows = listed(layer["weight"], f"the weights of layer {k}", len(bias))
@@ -296,14 +333,15 @@ def _read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[
 
 def _integers(
     stack: list[tuple[list[list[float]], list[float]]], rows: list[tuple[dict[int, int], float]], margin: float,
-    grid: int,
+    grid: int, clock: Clock,
 ) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
     exponents, weights, biases = [], [], []
     for k, (weight, bias) in enumerate(stack):
+        clock.tick()
         last = k == len(stack) - 1
         used = [v for row in weight for v in row] + bias + ([d for _, d in rows] + [margin] if last else [])
-        bits = max(Fraction(v).denominator.bit_length() - 1 for v in used)
+        bits = max(v.as_integer_ratio()[1].bit_length() - 1 for v in used)
         exact = [[scaled(v, bits, "a weight") for v in row] for row in weight]
         constant = [scaled(v, bits, "a bias") for v in bias]
         if last:
@@ -395,24 +433,27 @@ def to_step(low: int, high: int, step: int) -> tuple[int, int]:
     return (-(-low // step) * step, high // step * step) if step else (low, high)
 
 
-def _prices(
-    schema: Schema, factual: tuple[float, ...], norm: str, shares: tuple[Fraction, Fraction],
-    weights: tuple[Fraction, ...], scales: tuple[Fraction, ...], cost_grid: int, unit: int,
-) -> tuple[tuple[int, ...], tuple[int, ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
-    """Rates, jumps and costs of options, rounded down."""
-    rates, jumps, options = [], [], []
-    n, (jump, rate) = len(schema), shares
-    for g, feature in enumerate(schema.features):
-        slope = rate * weights[g] / scales[g]
-        at_once = jump * weights[g] / n
-        rates.append(math.floor((slope * slope / n if norm == SQUARED else slope / n) * 2**cost_grid))
-        jumps.append(math.floor(at_once * 2**unit))
-        listed_costs = []
-        for option in range(len(feature.options) if isinstance(feature, Choice) else 0):
-            moved = abs(option - int(factual[g]))
-            moved = moved if feature.kind == "ordinal" else min(moved, 1)
-            delta = slope * moved
-            cost = delta * delta / n if norm == SQUARED else delta / n + at_once * (moved > 0)
-            listed_costs.append(math.floor(cost * 2**unit))
-        options.append(tuple(listed_costs))
-    return tuple(rates), tuple(jumps), tuple(options)
+def _rates(
+    norm: str, jump: Fraction, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
+    cost_grid: int, unit: int,
+) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
+    """Of each feature: what a unit of change costs (l2: a squared one), and what any change costs; rounded down."""
+    n = len(weights)
+    slopes = [rate * weight / scale for weight, scale in zip(weights, scales, strict=True)]
+    costs = [slope * slope / n if norm == SQUARED else slope / n for slope in slopes]
+    jumps = [jump * weight / n for weight in weights]
+    return tuple(math.floor(c * 2**cost_grid) for c in costs), tuple(math.floor(j * 2**unit) for j in jumps)
+
+
+def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...]:
+    """Of each option of a choice, rounded down."""
+    feature, n = statement.schema.features[g], len(statement.schema)
+    if not isinstance(feature, Choice):
+        return ()
+    weight, costs = statement.weights[g], {0: 0}
+    moves = [abs(option - int(before)) for option in range(len(feature.options))]
+    moves = moves if feature.kind == "ordinal" else [min(moved, 1) for moved in moves]
+    for moved in set(moves) - {0}:
+        part = weight * (statement.jump + statement.rate * moved / statement.scales[g])
+        costs[moved] = math.floor((part * part if statement.norm == SQUARED else part) / n * 2**statement.cost_unit)
+    return tuple(costs[moved] for moved in moves)

@@ -1,0 +1,214 @@
+"""A certificate's question in floating point, and the part of its tree that floating point can close by itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.proof.check.region import Box
+from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
+from ifonly.schema import Choice
+from ifonly.search import twin
+from ifonly.search.record import Record
+
+NORMS = {ADDITIVE: twin.ADDITIVE, SQUARED: twin.SQUARED, MAXIMUM: twin.MAXIMUM}
+SLACK = 1e-12
+"""Of the largest sum of absolute terms, a layer: what rounding in floating point, and the checker's own, can do."""
+ONE = (1.0).hex()
+
+Floats = NDArray[np.float64]
+Bytes = NDArray[np.uint8]
+Split = list[Any]
+Leaf = dict[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Open:
+    """A region that floating point could not close: the splits that lead to it, with the side taken, and where its
+    record is in the log.
+    """
+
+    path: tuple[tuple[Split, int], ...]
+    record: int
+
+
+class NetworkFloats:
+    """The network and the conditions of a question: the same for everyone who asks it."""
+
+    def __init__(self, statement: Statement) -> None:
+        columns, sizes = statement.columns, statement.sizes
+        features, layers = len(columns), statement.layers
+        starts = [0, *np.cumsum([len(part) for part in columns]).tolist()]
+        index = np.zeros((5, max(features + 1, layers + 1)), dtype=np.int64)
+        index[twin.CHOICE, :features] = [isinstance(f, Choice) for f in statement.schema.features]
+        index[twin.START, : features + 1] = starts
+        index[twin.SIZES, : layers + 1] = [starts[-1], *sizes]
+        counts = [0] + [size * before for size, before in zip(sizes[1:], sizes, strict=False)]
+        index[twin.WEIGHT_AT, 1:layers] = np.cumsum(counts)[:-1]
+        index[twin.BIAS_AT, :layers] = [0, *np.cumsum(sizes)[:-1].tolist()]
+        self.index = index
+        grid = statement.grid
+        self.layers = [
+            (_floats(rows, bits), _floats([bias], bits + grid)[0])
+            for rows, bias, bits in zip(statement.weight_rows, statement.biases, statement.exponents, strict=True)
+        ]
+        self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
+        self.biases = np.concatenate([bias for _, bias in self.layers])
+        self.first = np.ascontiguousarray(_floats([c for part in columns for c in part], statement.exponents[0]).T)
+
+
+class Leaves:
+    """One person's question at one radius, in floating point."""
+
+    def __init__(self, statement: Statement, network: NetworkFloats, radius: int | None) -> None:
+        self.statement = statement
+        grid, unit = statement.grid, statement.cost_unit
+        domains = statement.domains
+        self.low = np.array([_float(d.low, grid) for d in domains])
+        self.high = np.array([_float(d.high, grid) for d in domains])
+        self.mask = np.zeros(network.first.shape[1], dtype=np.uint8)
+        cost = np.zeros(len(self.mask))
+        for g, domain in enumerate(domains):
+            start = int(network.index[twin.START, g])
+            self.mask[[start + option for option in domain.options]] = 1
+            cost[start : start + len(statement.option_costs[g])] = [_float(c, unit) for c in statement.option_costs[g]]
+        self.hidden = sum(statement.sizes[:-1])
+        self.known = np.repeat([[-math.inf], [math.inf]], self.hidden, axis=1)
+        """Bounds of the hidden neurons over the whole ball; the first walk finds them."""
+        price = np.array([
+            [_float(rate, statement.cost_grid) for rate in statement.rates],
+            [_float(jump, unit) for jump in statement.jumps],
+            [float(domain.step >> grid) for domain in domains],
+        ])  # fmt: skip
+        z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
+        self.asked = twin.Asked(
+            norm=NORMS[statement.norm],
+            layers=statement.layers,
+            index=network.index,
+            price=price,
+            weights=network.weights,
+            biases=network.biases,
+            first=network.first,
+            z=z,
+            cost=cost,
+            option=np.array([int(v) if isinstance(f, Choice) else 0
+                             for f, v in zip(statement.schema.features, statement.factual, strict=True)]),
+            slack=self._slack(network, price, cost, z, radius),
+            radius=math.inf if radius is None else _float(radius, unit),
+        )  # fmt: skip
+
+    def _slack(
+        self, network: NetworkFloats, price: Floats, cost: Floats, z: Floats, radius: int | None
+    ) -> Floats:  # fmt: skip
+        """What rounding can do to a bound of each neuron: a share of the sum of its absolute terms over the ball."""
+        statement = self.statement
+        far = np.maximum(np.abs(self.low), np.abs(self.high))
+        if radius is not None:
+            most = _float(radius, statement.cost_unit)
+            with np.errstate(divide="ignore", invalid="ignore"):
+                room = np.sqrt(most / price[0]) if statement.norm == SQUARED else most / price[0]
+            far = np.minimum(far, np.where(price[0] > 0.0, room, np.inf))
+        work = np.abs(z)
+        for g in range(len(far)):
+            mine = np.abs(network.first[:, network.index[twin.START, g] : network.index[twin.START, g + 1]])
+            work = work + (2.0 * mine.max(axis=1) if network.index[twin.CHOICE, g] else far[g] * mine[:, 0])
+        slacks = [work]
+        for weight, bias in network.layers[1:]:
+            work = np.abs(weight) @ work + np.abs(bias)
+            slacks.append(work)
+        return SLACK * statement.layers * np.concatenate(slacks)
+
+    # ------------------------------------------------------------------ closing
+
+    def of_record(self, record: Record | None) -> list[Split | Leaf | Open]:
+        """The tree of a search's last phase in preorder, pruned, with what could not be closed."""
+        start = self.low, self.high, self.mask, np.zeros(self.hidden, dtype=np.uint8), self.known
+        found = list(self._walk(record.log, record.phases, *start)) if record is not None else []
+        return found or list(self._walk(_nothing(self.hidden), 1, *start))
+
+    def of_box(self, box: Box) -> Leaf | None:
+        """The leaf that closes a box, or None."""
+        grid, starts = self.statement.grid, self.asked.index[twin.START]
+        low, high = (np.array([_float(v, grid) for v in ends]) for ends in (box.low, box.high))
+        mask, side = np.zeros_like(self.mask), np.zeros(self.hidden, dtype=np.uint8)
+        for g, options in enumerate(box.options):
+            mask[[starts[g] + option for option in options]] = 1
+        for (layer, neuron), which in box.sides.items():
+            side[self.asked.index[twin.BIAS_AT, layer] + neuron] = which
+        (found,) = self._walk(_nothing(self.hidden), 1, low, high, mask, side, self.known.copy())
+        return found if isinstance(found, dict) else None
+
+    def _walk(
+        self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
+    ) -> Iterator[Split | Leaf | Open]:  # fmt: skip
+        found = twin.walk(self.asked, log, phase, low, high, mask, side, known)
+        nodes, values, about, multipliers, bits = found
+        rows = _rows(about, multipliers, bits)
+        sides: list[tuple[tuple[Split, int], ...]] = [()]
+        begun = 0
+        for (became, which, end, record), value in zip(nodes.tolist(), values.tolist(), strict=True):
+            path = sides.pop()
+            if became == twin.SPLIT:
+                split = self._split(which, value)
+                sides += [(*path, (split, 1)), (*path, (split, 0))]
+                yield split
+            elif became == twin.OPEN:
+                yield Open(path, record)
+            else:
+                yield {"rows": [[*rows[begun][:-1], ONE]] if end == begun + 1 else rows[begun:end]}
+            begun = end
+
+    def _split(self, which: int, value: float) -> Split:
+        statement = self.statement
+        if which < 0:
+            return ["relu", *place(statement, -2 - which)]
+        if isinstance(statement.schema.features[which], Choice):
+            return ["option", which, int(value)]
+        step = statement.domains[which].step >> statement.grid
+        return ["number", which, on_grid(statement, value * (step or 1))]
+
+
+def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
+    one = 1 << bits
+    return np.array([[v / one for v in row] for row in rows])
+
+
+def _float(value: int, bits: int) -> float:
+    return value / (1 << bits)
+
+
+def _nothing(hidden: int) -> Floats:
+    """A log with one node that was neither split nor closed."""
+    log = np.zeros(twin.HEAD + hidden)
+    log[:4] = 1.0, -1.0, 1.0, -1.0
+    return log
+
+
+def _rows(about: Any, multipliers: Floats, bits: Bytes) -> list[list[Any]]:
+    """Rows as a certificate writes them."""
+    packed = np.packbits(bits, axis=1, bitorder="little")
+    return [
+        [*row, f"{int.from_bytes(slopes.tobytes(), 'little'):x}", multiplier.hex()]
+        for row, slopes, multiplier in zip(about.tolist(), packed, multipliers.tolist(), strict=True)
+    ]
+
+
+def place(statement: Statement, h: int) -> tuple[int, int]:
+    """Layer and position of hidden neuron h."""
+    for layer, size in enumerate(statement.sizes[:-1]):
+        if h < size:
+            return layer, h
+        h -= size
+    raise AssertionError("a record names a neuron that is not there")
+
+
+def on_grid(statement: Statement, value: float) -> str:
+    """A change as the certificate writes it: on the grid, and a float64."""
+    if value.as_integer_ratio()[1] >> statement.grid > 1 or value == 0.0:
+        value = math.floor(math.ldexp(value, statement.grid)) / (1 << statement.grid)
+    return (value + 0.0).hex()
