@@ -72,6 +72,16 @@ def test_small_distances_by_linf_are_proven_too(dataset):
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["linf"][0], rel=1e-6)
 
 
+@GUROBI
+def test_a_very_small_distance_by_l2():
+    """The box reached 1e-7 beyond the budget, Gurobi took its end for a solution, and the budget was left undecided."""
+    model, points, optima = load("adult", "2x10", "raw")
+    answer = Explainer(model).explain(
+        model.schema.row(points[24]), target=ClassTarget(1, 0.0), distance="l2", method=MipInterval(backend="gurobi")
+    )
+    assert answer.status == "nearest" and answer.upper == pytest.approx(optima["l2"][24], rel=1e-6)
+
+
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_methods_agree_on_random_questions(first):
     for seed in range(first, first + 10):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from small import SCHEMA, person, question
 
-from ifonly.mip.ball import known_row, within
+from ifonly.mip.ball import known_row, within, within_distance
 from ifonly.mip.bounds import BOUNDS, neuron_bounds
 from ifonly.mip.inputs import Person, make_inputs, read_point
 from ifonly.mip.program import formulate
@@ -97,3 +97,16 @@ def test_features_that_cannot_change_are_no_columns():
         cost=fixed.cost,
     )
     assert len(make_inputs(lowered, still)) == 0
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+@pytest.mark.parametrize("distance", [1e-7, 1e-3])
+def test_the_box_of_a_distance_reaches_just_as_far(norm, distance):
+    """Room for rounding must be relative: 1e-15 beside a squared distance of 1e-14 was a tenth of it."""
+    lowered = lower(question(norm))
+    someone = person(lowered)
+    box = within_distance(lowered, someone, distance)
+    for end in (box.lower, box.upper):
+        moved = someone.factual.copy()
+        moved[0] = end[0]
+        assert lowered.question.distance.between(SCHEMA, someone.factual, moved) == pytest.approx(distance, rel=1e-8)
