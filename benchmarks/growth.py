@@ -11,6 +11,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+CLEAR = 0.5
+"""Of R^2: below it, size explains less than half of what differs."""
+
 
 @dataclass(frozen=True)
 class Growth:
@@ -27,20 +30,21 @@ class Growth:
         return float(np.exp(self.intercept + self.slope * at))
 
     def __str__(self) -> str:
+        if self.slope <= 0.0 or self.fit < CLEAR:
+            return "no clear growth"
         if self.law == "power":
             return f"size^{self.slope:.2f} (R² {self.fit:.2f})"
-        doubled = np.log(2.0) / self.slope if self.slope > 0.0 else np.inf
-        return f"doubles every {doubled:.3g} (R² {self.fit:.2f})"
+        return f"doubles every {np.log(2.0) / self.slope:.3g} (R² {self.fit:.2f})"
 
 
-def fit(points: Mapping[int, Sequence[float]]) -> Growth | None:
-    """The better fit through the medians by size; None below three sizes."""
+def fit(points: Mapping[int, Sequence[float]], *, only: str = "") -> Growth | None:
+    """The better fit through the medians by size (or that of one law); None below three sizes."""
     sizes = sorted(points)
     if len(sizes) < 3:
         return None
     times = np.log([float(np.median(points[size])) for size in sizes])
     fits = [_line("power", np.log(sizes), times), _line("exponential", np.array(sizes, dtype=np.float64), times)]
-    return max(fits, key=lambda found: found.fit)
+    return max((found for found in fits if only in ("", found.law)), key=lambda found: found.fit)
 
 
 def _line(law: str, at: np.ndarray, times: np.ndarray) -> Growth:

@@ -188,7 +188,10 @@ def _growth(found: Found) -> list[Row]:
             )
         )
     for name, size in tables.SERIES.items():
-        fits = {dataset: fit(points) for dataset, points in tables.series(here, size).items()}
+        fits = {
+            dataset: fit(points, only=tables.LAWS.get(name, ""))
+            for dataset, points in tables.series(here, size).items()
+        }
         text = "; ".join(f"{NAMES[dataset]} {growth}" for dataset, growth in fits.items() if growth)
         if text:
             only = "rows" if name.startswith("rows") else "inputs" if name.startswith("inputs") else "size"

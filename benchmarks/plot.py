@@ -43,22 +43,26 @@ def draw(results: Path) -> list[Path]:
 
 def _plot(path: Path, label: str, series: dict[str, dict[int, list[float]]]) -> Path:
     import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
+    from matplotlib.ticker import FuncFormatter, NullFormatter  # type: ignore[import-not-found, unused-ignore]
 
     figure, axes = plt.subplots(figsize=(6.4, 4.0), layout="constrained")
     for dataset, points in series.items():
         sizes = sorted(points)
         middle = [float(np.median(points[s])) for s in sizes]
         colour = COLOURS[dataset]
-        growth = fit(points)
+        growth = fit(points, only=tables.LAWS.get(label, ""))
         text = NAMES[dataset] + (f", {growth}" if growth else "")
         axes.plot(sizes, middle, label=text, marker=MARKERS[dataset], color=colour, markersize=4, linewidth=1.5)
         ends = [min(points[s]) for s in sizes], [max(points[s]) for s in sizes]
         axes.fill_between(sizes, *ends, color=colour, alpha=0.12, linewidth=0)
     what = "CPU seconds a call" if label.startswith("rows") else "CPU seconds a row"
-    axes.set(xscale="log", yscale="log", xlabel=label, ylabel=f"{what} (median; band: fastest to slowest)")
+    axes.set(xscale="log", yscale="log", xlabel=label, ylabel=f"{what} (median and range)")
     ticks = _apart(sorted({s for points in series.values() for s in points}))
     axes.set_xticks(ticks, [str(s) for s in ticks])
     axes.xaxis.set_tick_params(which="minor", bottom=False)
+    axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:g}"))
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.set_minor_formatter(NullFormatter())
     axes.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
     axes.legend(frameon=False, fontsize="small")
     figure.savefig(path, metadata={"Date": None})

@@ -146,6 +146,8 @@ SERIES: dict[str, Callable[[Record], int | None]] = {
     "rows in one call": lambda r: r.batch if r.suite == "rows" else None,
 }
 """What time is fitted against."""
+LAWS = {"rows in one call": "power"}
+"""Where only one law makes sense."""
 
 
 def series(found: list[Record], size: Callable[[Record], int | None]) -> dict[str, dict[int, list[float]]]:
@@ -162,7 +164,7 @@ def _growth_notes(found: list[Record]) -> list[str]:
     notes = []
     for name, size in SERIES.items():
         for dataset, points in series(found, size).items():
-            growth = fit(points)
+            growth = fit(points, only=LAWS.get(name, ""))
             if growth is not None:
                 notes.append(f"median CPU time against {name}, {dataset}: {growth}")
     return notes

@@ -129,6 +129,8 @@ def test_growth_is_fitted():
     doubling = fit({n: [1e-3 * 2.0 ** (n / 3)] for n in range(1, 10)})
     assert doubling.law == "exponential" and str(doubling).startswith("doubles every 3 ")
     assert fit({1: [1.0], 2: [2.0]}) is None
+    assert fit({n: [1e-3 * 2.0 ** (n / 3)] for n in range(1, 10)}, only="power").law == "power"
+    assert str(fit({1: [1.0], 2: [0.5], 3: [0.4]})) == "no clear growth"
 
 
 def test_a_busy_machine_gives_more_wall_time():
