@@ -11,6 +11,7 @@ Every answer is a CSV record, time-outs included; a run adds only what is missin
 from __future__ import annotations
 
 import csv
+import itertools
 import math
 import sys
 import time
@@ -54,6 +55,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     **{f"mip-objective-{b}": lambda b=b: MipObjective(backend=b) for b in ("highs", "gurobi", "scip")},
     **{f"mip-interval-{b}": lambda b=b: MipInterval(backend=b) for b in ("highs", "gurobi", "scip")},
     **{f"mip-unbounded-{b}": lambda b=b: MipObjective(backend=b, bounds="none") for b in ("gurobi", "scip")},
+    **{f"mip-ball-{b}": lambda b=b: MipObjective(backend=b, ball=True) for b in ("highs", "gurobi", "scip")},
     "smt-reduced": SmtReduced,
     "smt-plain": SmtPlain,
 }
@@ -199,7 +201,7 @@ def run(cells: Iterable[Cell], chosen: Sequence[str], rows: int, seconds: float,
             if missing:
                 made = list(_added(path, cell.records(name, missing, seconds)))
                 click.echo(f"{' '.join(key)}: {_said(made)}")
-    for line in table(read(path)):
+    for line in itertools.chain(table(read(path)), times(read(path))):
         click.echo(line)
 
 
@@ -224,6 +226,26 @@ def table(records: Sequence[Record]) -> Iterator[str]:
             f"| {key[0]} | {key[1]} | {key[2]} | {len(mine)} | {verdicts.count('agree')} | {verdicts.count('limit')} "
             f"| {verdicts.count('wrong')} | {worst:.1e} | {np.median([r.seconds for r in mine]):.2g} |"
         )
+
+
+def times(records: Sequence[Record]) -> Iterator[str]:
+    """A line a method, a column a data set and norm: median CPU seconds; in brackets agree / asked."""
+    columns = sorted({(r.dataset, r.arch, r.norm) for r in records})
+    for variant in dict.fromkeys(r.variant for r in records):
+        yield ""
+        yield f"| inputs: {variant} | " + " | ".join(" ".join(column) for column in columns) + " |"
+        yield "|---|" + "--:|" * len(columns)
+        for method in dict.fromkeys(r.method for r in records if r.variant == variant):
+            mine = [r for r in records if (r.method, r.variant) == (method, variant)]
+            cells = [[r for r in mine if (r.dataset, r.arch, r.norm) == column] for column in columns]
+            yield f"| {method} | " + " | ".join(map(_time, cells)) + " |"
+
+
+def _time(cell: Sequence[Record]) -> str:
+    if not cell:
+        return ""
+    agree = sum(r.verdict == "agree" for r in cell)
+    return f"{np.median([r.seconds for r in cell]):.2g} ({agree}/{len(cell)})"
 
 
 def random_questions(first: int, count: int, chosen: Sequence[str], seconds: float) -> None:
