@@ -11,7 +11,19 @@ from typing import Any, TypeVar
 import click
 from rich.console import Console
 
-from benchmarks import agreement, certificates, method_table, methods, plot, processes, publish, records, scale, tables
+from benchmarks import (
+    agreement,
+    certificates,
+    diversity,
+    method_table,
+    methods,
+    plot,
+    processes,
+    publish,
+    records,
+    scale,
+    tables,
+)
 from benchmarks.paper import page
 from benchmarks.paper import plans as figures
 from benchmarks.peers import race
@@ -230,6 +242,7 @@ def methods_command(rows: int, budget: float, cache: Path, results: Path) -> Non
 
 
 main.add_command(agreement.commands)
+main.add_command(diversity.command)
 
 
 def _console() -> Console:

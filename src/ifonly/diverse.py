@@ -408,6 +408,8 @@ def _first(feature: Numeric, start: float, radius: float, differs: Callable[[flo
     sign = math.copysign(1.0, radius)
     by = sign * feature.step if isinstance(feature, Integer) else 0.0
     value = start + (by * max(1, math.floor(radius / by) - 1) if by else radius)
+    while not by and differs(inner := math.nextafter(value, start)):
+        value = inner
     while feature.lower <= value <= feature.upper:
         if differs(value):
             return value

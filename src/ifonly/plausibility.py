@@ -236,6 +236,8 @@ class Mahalanobis:
     schema: Schema
     factor: Floats
     """L over unrolled columns."""
+    reach: Floats
+    """How far a change that costs 1 can move each z."""
 
     @classmethod
     def of(cls, schema: Schema, table: Any, *, ridge: float = 1e-3) -> Mahalanobis:
@@ -249,8 +251,8 @@ class Mahalanobis:
         scale = 1.0 / np.where(spread > 0, spread, 1.0)
         covariance = np.cov(z * scale, rowvar=False, bias=True).reshape(len(scale), len(scale))
         inverse = np.linalg.inv(covariance + ridge * np.eye(len(scale)))
-        factor = np.linalg.cholesky((inverse + inverse.T) / 2.0).T
-        return cls(schema, (factor * scale) @ coding)
+        factor = np.linalg.cholesky((inverse + inverse.T) / 2.0).T * scale
+        return cls(schema, factor @ coding, np.abs(np.linalg.inv(factor)).max(axis=1))
 
     def between(self, before: Any, after: Any) -> float:
         """The cost of a change, between rows."""
@@ -259,6 +261,22 @@ class Mahalanobis:
     def terms(self, before: Floats, after: Floats) -> Floats:
         """L (z - z0), between points."""
         return np.asarray(self.factor @ (unrolled(self.schema, after) - unrolled(self.schema, before)))
+
+    def box(self, before: Floats, at_most: float) -> Iterator[Constraint]:
+        """What each feature can be after a change that costs at most so much."""
+        reach = self.reach * at_most * (1.0 + ROOM)
+        coding, columns, k = _coding(self.schema), Columns(self.schema), 0
+        for g, feature in enumerate(self.schema.features):
+            own = columns.of(feature.name)
+            rows = slice(
+                k, k + (len(feature.options) - 1 if isinstance(feature, Choice) and not feature.ordered else 1)
+            )
+            k = rows.stop
+            if isinstance(feature, Choice):
+                z = coding[rows, own]
+                yield from _only(feature, (np.abs(z - z[:, [int(before[g])]]) <= reach[rows, None]).all(axis=0))
+            else:
+                yield Range(feature.name, float(before[g] - reach[rows][0]), float(before[g] + reach[rows][0]))
 
     def within(self, at_most: float) -> CorrelatedWithin:
         """The condition that the change costs at most so much."""
@@ -283,7 +301,8 @@ class CorrelatedWithin:
         return bool(np.abs(self.cost.terms(person.before, after)).sum() <= self.at_most * (1.0 + ROOM))
 
     def ways(self, person: Person, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Way]:
-        yield Way(0.0, (self.cut(person, np.sign(self.cost.terms(person.before, after))),))
+        cut = self.cut(person, np.sign(self.cost.terms(person.before, after)))
+        yield Way(0.0, (cut, *self.cost.box(person.before, self.at_most)))
 
     def cut(self, person: Person, signs: Floats) -> SignedSum:
         """What the condition says for one choice of signs."""
@@ -342,7 +361,8 @@ def explain_correlated(
         """Ask under the signs known so far, learn those of the row found, until it is within the budget."""
         condition = CorrelatedWithin(cost, budget)
         while True:
-            answer = ask([condition.cut(person, np.array(choice)) for choice in sorted(signs)])
+            cuts = [condition.cut(person, np.array(choice)) for choice in sorted(signs)]
+            answer = ask([*cuts, *cost.box(person.before, budget)])
             if answer.counterfactual is None:
                 proven, limit = isinstance(answer, NoneExists), "limit" in answer.note
                 verdict = Verdict.NONE if proven else Verdict.STOPPED if limit else Verdict.UNDECIDED

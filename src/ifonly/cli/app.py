@@ -17,6 +17,7 @@ from ifonly.cli.certify import certify
 from ifonly.cli.check import check
 from ifonly.cli.datasets import datasets
 from ifonly.cli.demo import demo
+from ifonly.cli.diverse import diverse
 from ifonly.cli.doctor import doctor
 from ifonly.cli.explain import explain
 from ifonly.cli.models import model
@@ -94,5 +95,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, audit, certify, check, schema, model, datasets, doctor):
+for command in (demo, explain, diverse, audit, certify, check, schema, model, datasets, doctor):
     app.add_command(command)

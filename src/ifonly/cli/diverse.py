@@ -1,0 +1,115 @@
+"""`ifonly diverse`: several answers for each row, each the nearest that differs from the earlier ones."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ifonly.cli import codes
+from ifonly.cli.console import json_option, load_search, note, show, show_json
+from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from ifonly.cli.asking import Asked
+    from ifonly.diverse import DiverseAnswers
+    from ifonly.explain import Explainer
+
+EPILOG = f"""\b
+Examples:
+  ifonly diverse --dataset credit --row 0 -k 5
+  ifonly diverse --dataset adult --row 0 -k 3 --differ features
+  ifonly diverse --model net.onnx --schema schema.json --rows people.csv --first 10 -k 4 --apart 0.05 --json
+
+{codes.EPILOG}"""
+
+
+@click.command(epilog=EPILOG)
+@with_options(SOURCE, QUESTION, EFFORT)
+@click.option("-k", "count", type=int, default=3, show_default=True, metavar="K", help="How many answers a row.")
+@click.option("--differ", type=click.Choice(["distance", "features", "values"]), default="distance", show_default=True,
+              help="What makes answers different.")  # fmt: skip
+@click.option("--apart", type=float, default=0.01, show_default=True, metavar="D",
+              help="By how much: in distance, or (values) in the scale of a real number.")  # fmt: skip
+@click.option("--apart-distance", metavar="D", help="The distance between answers (default: that of the question).")
+@json_option
+def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, as_json: bool, **options: Any) -> int:
+    """Several answers for each row, nearest first, each the nearest that differs from all earlier ones."""
+    from ifonly.cli.explain import read_asking
+    from ifonly.cli.question import read_norm
+    from ifonly.cli.source import read_source
+    from ifonly.diverse import Diversity
+    from ifonly.errors import RowError
+    from ifonly.problem import Distance
+    from ifonly.report.diverse import diverse_page
+
+    between = None if apart_distance is None else Distance(read_norm(apart_distance))
+    diversity = Diversity(k=count, apart=apart, differ=differ, apart_distance=between)
+    source = read_source(options)
+    explainer, asked = read_asking(source, {**options, "why": False, "fewest_first": False})
+    told: dict[int, DiverseAnswers] = {}
+    wrong: dict[int, RowError] = {}
+    try:
+        for number, answers in _sets(explainer, asked, source.rows, diversity, options):
+            if isinstance(answers, RowError):
+                wrong[number] = answers
+                continue
+            if not as_json:
+                if told:
+                    click.echo()
+                show(diverse_page(answers, number))
+            told[number] = answers
+    except KeyboardInterrupt:
+        note(f"{len(told):,} of {len(source.rows):,} rows are answered.")
+        return codes.INTERRUPTED
+    finally:
+        if as_json and told:
+            show_json({"sets": [_document(number, answers) for number, answers in told.items()]})
+    for number, error in wrong.items():
+        note(f"row {number}: {error}")
+    return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in told.values()) else codes.LIMIT
+
+
+def _document(number: int, answers: DiverseAnswers) -> dict[str, Any]:
+    data = answers.to_dict()
+    return {"row": number, **data, "answers": [{**answer, "row": number} for answer in data["answers"]]}
+
+
+def _sets(
+    explainer: Explainer, asked: Asked, rows: Any, diversity: Any, options: dict[str, Any]
+) -> Iterator[tuple[int, Any]]:
+    """The set of each row, or the error of one that does not fit the schema."""
+    from ifonly.cli.question import read_methods
+    from ifonly.diverse import explain_diverse
+    from ifonly.errors import QuestionError, RowError
+    from ifonly.proof import Progress
+    from ifonly.report import progress
+
+    methods = read_methods(options["methods"])
+    if len(methods) > 1:
+        raise QuestionError("A set is made by one method; name one with --method.")
+    method = methods[0]
+    if method is None or method.name == "search":
+        load_search()
+    with progress(len(rows)) as bar:
+        for done, (number, row) in enumerate(rows.items()):
+            try:
+                target = _target(explainer, asked, row)
+                yield number, explain_diverse(
+                    explainer, row, diversity, target=target, distance=asked.distance, constraints=asked.constraints,
+                    method=method, limits=asked.limits,
+                )  # fmt: skip
+            except RowError as error:
+                yield number, error
+            bar(Progress(finished=done + 1, people=len(rows)))
+
+
+def _target(explainer: Explainer, asked: Asked, row: Any) -> Any:
+    """An open target is the other of two classes; only the command line asks for it with a margin."""
+    model = explainer.model
+    if asked.target is not None or asked.margin is None or len(model.classes) != 2:
+        return asked.target
+    point = explainer.schema.read(row)
+    return asked.question(model, int(model.decide(model.scores(point[None, :]))[0])).target

@@ -1,0 +1,35 @@
+"""A diverse set as a page: the person, one line an answer, what ended the set, how spread out it is."""
+
+from __future__ import annotations
+
+import math
+
+from ifonly.diverse import DiverseAnswers
+from ifonly.proof import show
+from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet
+from ifonly.report.text import duration, number
+
+
+def diverse_page(answers: DiverseAnswers, row: int) -> Page:
+    """The set of one person."""
+    told = (*answers, *([answers.ended] if answers.ended is not None else []))
+    before = told[0].decision_before
+    title = f"Row {row}: {'' if before is None else f'decided {show(before)}, '}wanted {told[0].target}"
+    if not len(answers):
+        return (Heading(title), Paragraph(answers.ending))
+    sheet = Sheet(
+        header=("", "status", "distance", "lower", "time", "changes"),
+        rows=[
+            (str(i), answer.status, number(answer.upper), number(answer.lower), duration(answer.seconds),
+             "; ".join(map(str, answer.changes)) or "none needed")
+            for i, answer in enumerate(answers, 1)
+        ],
+        right=frozenset({0, 2, 3, 4}),
+    )  # fmt: skip
+    facts = [("mean distance", f"{number(answers.k_distance)} ({answers[0].distance_name})")]
+    if not math.isnan(answers.k_diversity):
+        facts.append(("mean apart", number(answers.k_diversity)))
+    facts.append(("proven", "each is the nearest, given those above" if answers.proven else "not all of it"))
+    facts.append(("time", duration(answers.seconds)))
+    ending = (Paragraph(answers.ending),) if answers.ending else ()
+    return (Heading(title), sheet, *ending, Facts(facts))

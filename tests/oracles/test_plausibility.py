@@ -1,0 +1,239 @@
+"""Plausibility learned from data: no answer outside it, and none nearer inside it, against loops over all rows."""
+
+from __future__ import annotations
+
+import itertools
+import math
+
+import numpy as np
+import pytest
+
+from ifonly import (
+    Binary,
+    Categorical,
+    Distance,
+    Enumerate,
+    Explainer,
+    Fixed,
+    Integer,
+    Limits,
+    Network,
+    NoneExists,
+    Ordinal,
+    Real,
+    Schema,
+    Search,
+    datasets,
+)
+from ifonly.errors import QuestionError
+from ifonly.model import network_model
+from ifonly.plausibility import Mahalanobis, Near, explain_correlated, pairs, support
+from ifonly.problem.apart import unrolled
+from ifonly.problem.parts import Columns
+from ifonly.proof import Method
+
+SMALL = Schema([Integer("a", 0, 6), Ordinal("b", ["x", "y", "z"]), Categorical("c", ["u", "v", "w"]), Binary("d")])
+ROWS = np.array(list(itertools.product(range(7), range(3), range(3), range(2))), dtype=np.float64)
+METHODS = [pytest.param(Enumerate(), id="enumerate"), pytest.param(Search(), id="search")]
+
+
+def problem(seed: int) -> tuple[Explainer, list[dict], dict]:
+    """An explainer with a random network, some data, and a person from it who is decided 0."""
+    rng = np.random.default_rng(seed)
+    width = len(SMALL.columns)
+    layers = [(rng.normal(size=(6, width)), rng.normal(size=6)), (rng.normal(size=(1, 6)), np.zeros(1))]
+    scores = Network.of(layers).scores(SMALL.encode(ROWS))[:, 0]
+    layers[-1] = (layers[-1][0], -np.quantile(scores, [0.8]))
+    explainer = Explainer(network_model(Network.of(layers), SMALL))
+    data = ROWS[rng.choice(len(ROWS), 25)]
+    denied = ROWS[explainer.model.decide(explainer.model.scores(ROWS)) == 0]
+    return explainer, [SMALL.row(point) for point in data], SMALL.row(denied[rng.integers(len(denied))])
+
+
+def best(explainer: Explainer, person: dict, cost, allowed) -> float:
+    """The least cost of the rows that are decided 1 and allowed."""
+    before = SMALL.read(person)
+    good = ROWS[explainer.model.decide(explainer.model.scores(ROWS)) == 1]
+    return min((cost(before, row) for row in good if allowed(row)), default=math.inf)
+
+
+def l1(before: np.ndarray, row: np.ndarray) -> float:
+    return float(Distance().between(SMALL, before, row))
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_occurs(method: Method) -> None:
+    bites = 0
+    for seed in range(25):
+        explainer, data, person = problem(seed)
+        points = np.array([SMALL.read(row) for row in data])
+        least = 1 + seed % 2
+
+        def occurs(row, of, points=points, least=least):
+            return (points[:, of] == row[of]).all(axis=1).sum() >= least
+
+        def by_feature(row, points=points, occurs=occurs):
+            return points[:, 0].min() <= row[0] <= points[:, 0].max() and all(occurs(row, [g]) for g in (1, 2, 3))
+
+        def by_pair(row, points=points, occurs=occurs, by_feature=by_feature):
+            with_ = (points[points[:, g] == row[g], 0] for g in (1, 2, 3))
+            return (
+                by_feature(row)
+                and all(occurs(row, list(two)) for two in itertools.combinations((1, 2, 3), 2))
+                and all(own.min() <= row[0] <= own.max() for own in with_)
+            )
+
+        for learned, allowed in (
+            (support(SMALL, data, least=least), by_feature),
+            (pairs(SMALL, data, least=least), by_pair),
+        ):
+            answer = explainer.explain(person, constraints=learned, method=method, reasons=False)
+            nearest = best(explainer, person, l1, allowed)
+            assert answer.upper == pytest.approx(nearest, abs=1e-9)
+            assert isinstance(answer, NoneExists) == math.isinf(nearest)
+            assert answer.counterfactual is None or allowed(SMALL.read(answer.counterfactual))
+            bites += nearest > best(explainer, person, l1, lambda row: True) + 1e-9
+    assert bites > 8
+
+
+def test_parts_agree_with_the_row_check() -> None:
+    _, data, _ = problem(3)
+    columns = np.array([unrolled(SMALL, row) for row in ROWS])
+    rules = [rule for rule in pairs(SMALL, data) if hasattr(rule, "parts")]
+    assert len(rules) >= 4
+    for rule in rules:
+        rule.check(SMALL)
+        held = np.all([part.value(columns) >= 0 for part in rule.parts(Columns(SMALL))], axis=0)
+        assert all(part.whole for part in rule.parts(Columns(SMALL)))
+        assert held.tolist() == [rule.allows_row(SMALL, row, row) for row in ROWS]
+        assert rule.describe()
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("norm", ["l1", "l0"])
+def test_near_a_row_of_the_data(method: Method, norm: str) -> None:
+    bites = 0
+    for seed in range(12):
+        explainer, data, person = problem(seed)
+        points = np.array([SMALL.read(row) for row in data[:6]])
+        for cap in (0.04, 0.25):
+            near = Near.of(SMALL, data[:6], cap, norm)
+
+            def allowed(row, points=points, cap=cap):
+                return Distance(norm).between(SMALL, row, points).min() <= cap * (1 + 1e-12)
+
+            answer = explainer.explain(person, constraints=[near], method=method, reasons=False)
+            nearest = best(explainer, person, l1, allowed)
+            assert answer.upper == pytest.approx(nearest, abs=1e-9)
+            assert isinstance(answer, NoneExists) == math.isinf(nearest)
+            bites += nearest > best(explainer, person, l1, lambda row: True) + 1e-9
+    assert bites > 8
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_the_correlated_cost(method: Method) -> None:
+    differs = 0
+    for seed in range(8):
+        explainer, data, person = problem(seed)
+        cost = Mahalanobis.of(SMALL, data)
+
+        def length(before, row, cost=cost):
+            return cost.between(SMALL.row(before), SMALL.row(row))
+
+        least = best(explainer, person, length, lambda row: True)
+        answer = explain_correlated(explainer, person, cost, method=method)
+        assert answer.status == "nearest"
+        assert answer.upper == pytest.approx(least, rel=2e-6)
+        assert answer.upper == pytest.approx(cost.between(person, answer.counterfactual))
+        cap = 1.2 * least
+        capped = explainer.explain(person, constraints=[cost.within(cap)], method=method, reasons=False)
+        before = SMALL.read(person)
+        allowed = lambda row, cap=cap, length=length, before=before: length(before, row) <= cap  # noqa: E731
+        assert capped.upper == pytest.approx(best(explainer, person, l1, allowed), abs=1e-9)
+        plain = explainer.explain(person, method=method)
+        differs += cost.between(person, plain.counterfactual) > least * 1.01
+    assert differs > 2
+
+
+@pytest.mark.parametrize("name", ["compas", "credit", "adult"])
+def test_no_answer_is_outside_the_support(name: str) -> None:
+    """500 people of each data set; the check reads the data, not the rules."""
+    data, model = datasets.load(name), datasets.network(name)
+    train, test = data.split()
+    table = {column: values[train] for column, values in data.columns.items()}
+    points = data.points()
+    people = test[model.decide(model.scores(points[test])) == 0]
+    people = people[np.unique(points[people], axis=0, return_index=True)[1]][:170]
+    schema, explainer = model.schema, Explainer(model)
+    least = 5
+    learned = pairs(schema, table, least=least)
+    answers = explainer.explain_many([data.row(int(i)) for i in people], constraints=learned, limits=Limits(seconds=10))
+    counts = {}
+    seen = points[train]
+    for answer in answers:
+        assert "limit" not in answer.note
+        if answer.counterfactual is None:
+            continue
+        row = schema.read(answer.counterfactual)
+        for g, h in itertools.permutations(range(len(schema)), 2):
+            if not hasattr(schema.features[g], "options"):
+                continue
+            key = (g, row[g], h, row[h] if hasattr(schema.features[h], "options") else None)
+            if key not in counts:
+                with_ = seen[seen[:, g] == row[g], h]
+                counts[key] = (with_ == row[h]).sum() if key[3] is not None else (with_.min(), with_.max())
+            if key[3] is not None:
+                assert counts[key] >= least
+            else:
+                low, high = counts[key]
+                slack = 1e-11 * (high - low + 1) if isinstance(schema.features[h], Real) else 0.0
+                assert low - slack <= row[h] <= high + slack
+    assert sum(answer.counterfactual is not None for answer in answers) > 50
+
+
+def test_near_and_the_support_on_a_data_set() -> None:
+    """With real numbers: the answer is near a row, no nearer answer is, and people can be asked about together."""
+    data, model = datasets.load("credit"), datasets.network("credit")
+    train, test = data.split()
+    points = data.points()
+    table = {column: values[train[:300]] for column, values in data.columns.items()}
+    near = Near.of(model.schema, table, 0.02)
+    explainer = Explainer(model)
+    people = [data.row(int(i)) for i in test[model.decide(model.scores(points[test])) == 0][:4]]
+    told = []
+    answers = explainer.explain_many(people, constraints=[near, Fixed("isMale")], listen=told.append)
+    assert [event.finished for event in told] == [1, 2, 3, 4]
+    bites = 0
+    for person, answer in zip(people, answers, strict=True):
+        assert answer.status == "nearest"
+        row = model.schema.read(answer.counterfactual)
+        away = near.distance.between(model.schema, row, near.points)
+        assert away.min() <= 0.02 * (1 + 1e-12)
+        free = explainer.explain(person, constraints=[Fixed("isMale")])
+        bites += answer.lower > free.upper + 1e-6
+        assert answer.upper >= free.lower
+    assert bites
+
+
+@pytest.mark.parametrize(
+    ("make", "words"),
+    [
+        (lambda data: support(SMALL, data, quantiles=(0.9, 0.1)), "two numbers in [0, 1], the lower one first"),
+        (lambda data: pairs(SMALL, data, least=0), "a whole number >= 1; it is 0"),
+        (lambda data: support(SMALL, []), "learned from a table without rows"),
+        (lambda data: Near.of(SMALL, data, 0.0), "must be a number > 0; it is 0.0"),
+        (lambda data: Near.of(SMALL, data, 0.1, "l2"), "not piecewise linear"),
+        (lambda data: Mahalanobis.of(SMALL, data, ridge=0), "The ridge must be a number > 0"),
+        (lambda data: Mahalanobis.of(SMALL, data).within(-1), "The correlated change must be a number > 0"),
+    ],
+)
+def test_what_cannot_be_learned_is_said(make, words: str) -> None:
+    with pytest.raises(QuestionError) as error:
+        make(problem(0)[1])
+    assert words in str(error.value)
+
+
+def test_conditions_and_the_fewest_changes_do_not_mix() -> None:
+    explainer, data, person = problem(0)
+    with pytest.raises(QuestionError, match="fewest changes"):
+        explainer.explain(person, constraints=[Near.of(SMALL, data, 0.1)], fewest_first=True)

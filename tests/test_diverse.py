@@ -1,0 +1,248 @@
+"""Diverse sets: what a set says of itself, the bookkeeping of the branching, and what is refused."""
+
+from __future__ import annotations
+
+import json
+import math
+
+import numpy as np
+import pytest
+
+from cases import load
+from ifonly import (
+    Allowed,
+    Binary,
+    Distance,
+    Enumerate,
+    Explainer,
+    Fixed,
+    Integer,
+    Limits,
+    MipObjective,
+    Network,
+    NoneExists,
+    Range,
+    Real,
+    Schema,
+    Unknown,
+)
+from ifonly.branching import Either, combined
+from ifonly.diverse import far_in_one, other_values
+from ifonly.errors import QuestionError
+from ifonly.model import network_model
+from ifonly.problem.apart import Apart
+from ifonly.proof import Claim
+
+
+@pytest.fixture(scope="module")
+def compas() -> tuple[Explainer, np.ndarray]:
+    model, points, _ = load("compas")
+    return Explainer(model), points
+
+
+def switches(weights: dict[str, float], needed: float) -> Explainer:
+    """Binaries: decided 1 when the weights of those that are on reach `needed`."""
+    schema = Schema([Binary(name) for name in weights])
+    network = Network.of([(np.array([list(weights.values())]), np.array([-needed]))])
+    return Explainer(network_model(network, schema))
+
+
+def test_a_set_says_how_spread_out_it_is(compas) -> None:
+    explainer, points = compas
+    answers = explainer.explain_diverse(explainer.schema.row(points[0]), k=4, apart=0.05)
+    assert len(answers) == 4
+    assert answers.proven
+    assert answers.ended is None
+    rows = [explainer.schema.read(answer.counterfactual) for answer in answers]
+    apart = [[Distance().between(explainer.schema, a, b) for b in rows] for a in rows]
+    assert np.allclose(answers.apart, apart)
+    pairs = [apart[i][j] for i in range(4) for j in range(i)]
+    assert min(pairs) >= 0.05
+    assert answers.k_diversity == pytest.approx(np.mean(pairs))
+    assert answers.k_distance == pytest.approx(np.mean([answer.upper for answer in answers]))
+    assert [answer.upper for answer in answers] == sorted(answer.upper for answer in answers)
+    data = json.loads(json.dumps(answers.to_dict(), allow_nan=False))
+    assert data["k_diversity"] == answers.k_diversity
+    assert [answer["distance"] for answer in data["answers"]] == [answer.upper for answer in answers]
+
+
+def test_a_smaller_set_is_the_beginning_of_a_larger_one(compas) -> None:
+    explainer, points = compas
+    row = explainer.schema.row(points[5])
+    large = explainer.explain_diverse(row, k=6, apart=0.05)
+    small = explainer.explain_diverse(row, k=3, apart=0.05)
+    assert [a.counterfactual for a in small] == [a.counterfactual for a in large[:3]]
+
+
+def test_a_set_that_ends_early_proves_it() -> None:
+    explainer = switches({"a": 1.0, "b": 1.0, "c": 0.2}, 0.9)
+    off = {"a": False, "b": False, "c": False}
+    answers = explainer.explain_diverse(off, k=9, differ="features")
+    assert [[c.feature for c in answer.changes] for answer in answers] in ([["a"], ["b"]], [["b"], ["a"]])
+    assert isinstance(answers.ended, NoneExists)
+    assert answers.proven
+    assert str(answers).splitlines()[-1] == (
+        "No other allowed row makes the decision 1 and leaves unchanged something that each answer above changes (proven)."
+    )
+    assert "no smaller change does it, given the answers above" in answers.sentences[1]
+    every = explainer.explain_diverse(off, k=9, differ="values")
+    assert len(every) == 6  # a or b, or both, with c or without
+    assert len({tuple(answer.counterfactual.values()) for answer in every}) == 6
+    assert every.proven
+
+
+def test_no_answer_at_all_says_why() -> None:
+    explainer = switches({"a": 1.0, "b": 1.0}, 1.5)
+    answers = explainer.explain_diverse({"a": False, "b": False}, k=3, constraints=[Fixed("a")])
+    assert len(answers) == 0
+    assert math.isnan(answers.k_distance)
+    assert math.isnan(answers.k_diversity)
+    assert isinstance(answers.ended, NoneExists)
+    assert answers.ended.reasons is not None
+    assert "a is fixed" in str(answers)
+    assert answers.to_dict()["k_distance"] is None
+
+
+def test_a_person_who_needs_no_change() -> None:
+    explainer = switches({"a": 1.0, "b": 1.0}, 0.5)
+    answers = explainer.explain_diverse({"a": True, "b": False}, k=3, target=1, differ="features")
+    assert len(answers) == 1
+    assert not answers[0].changes
+    assert isinstance(answers.ended, NoneExists)
+
+
+def test_a_limit_is_named(compas) -> None:
+    explainer, points = compas
+    row = explainer.schema.row(points[0])
+    answers = explainer.explain_diverse(row, k=10, method=Enumerate(), limits=Limits(nodes=1))
+    assert not answers.proven
+    assert isinstance(answers.ended, Unknown)
+    assert answers.ended.note == "node limit of 1"
+    assert answers.ending == "The search for another answer was stopped (node limit of 1)."
+
+
+def test_rows_at_the_edge_count_unless_rounding_takes_them_below() -> None:
+    """0.7 + 0.1 is 0.7999999999999999: the row that is apart by just that is not at 0.4 = 0.8 / 2."""
+    explainer = switches({"a": 1.0, "b": 1.0}, -1.0)
+    weights = Distance("l1", weights={"a": 0.7, "b": 0.1})
+    off = {"a": False, "b": False}
+    assert weights.between(explainer.schema, np.zeros(2), np.ones(2)) < 0.4
+    answers = explainer.explain_diverse(off, k=2, apart=0.4, target=1, distance=weights)
+    assert len(answers) == 1
+    assert isinstance(answers.ended, NoneExists)
+    just = explainer.explain_diverse(off, k=2, apart=0.35, target=1, distance=weights)
+    assert [answer.upper for answer in just] == [0.0, 0.35]
+
+
+def test_real_numbers_keep_apart_to_the_last_bit() -> None:
+    schema = Schema([Real("x", 0.0, 1.0), Real("y", 0.0, 1.0), Integer("n", 0, 4)])
+    network = Network.of([(np.array([[1.0, 1.0, 0.1]]), np.array([-0.3]))])
+    explainer = Explainer(network_model(network, schema))
+    person = {"x": 0.0, "y": 0.0, "n": 0}
+    for method in (None, MipObjective()):
+        answers = explainer.explain_diverse(person, k=5, apart=0.03, method=method)
+        assert len(answers) == 5
+        assert answers.proven
+        assert min(answers.apart[i][j] for i in range(5) for j in range(i)) >= 0.03
+
+
+@pytest.mark.parametrize("differ", ["distance", "values"])
+def test_costs_with_a_direction_do_not_tell_answers_apart(compas, differ: str) -> None:
+    explainer, points = compas
+    dear = Distance("l1", up={"PriorsCount": 3.0})
+    answers = explainer.explain_diverse(explainer.schema.row(points[0]), k=3, differ=differ, distance=dear)
+    assert answers.proven
+    assert min(answers.apart[i][j] for i in range(3) for j in range(i)) >= (0.01 if differ == "distance" else 1e-9)
+
+
+@pytest.mark.parametrize(
+    ("asked", "words"),
+    [
+        ({"k": 0}, "k, must be a whole number >= 1; it is 0"),
+        ({"k": True}, "k, must be a whole number"),
+        ({"k": 2, "apart": 0.0}, "How far answers are apart must be a number > 0; it is 0.0"),
+        ({"k": 2, "apart": "far"}, "must be a number > 0; it is 'far'"),
+        ({"k": 2, "differ": "colour"}, "Answers can differ in distance, features, values; not in 'colour'"),
+        ({"k": 2, "distance": "l2"}, "apart_distance='l1'"),
+        ({"k": 2, "differ": "features", "apart_distance": "l1"}, "not told apart by a distance"),
+        ({"k": 2, "apart_distance": "l3"}, "There is no distance 'l3'"),
+    ],
+)
+def test_what_cannot_be_asked_is_said(compas, asked: dict, words: str) -> None:
+    explainer, points = compas
+    with pytest.raises(QuestionError) as error:
+        explainer.explain_diverse(explainer.schema.row(points[0]), **asked)
+    assert words in str(error.value)
+
+
+def test_l2_with_answers_apart_in_l1(compas) -> None:
+    explainer, points = compas
+    answers = explainer.explain_diverse(explainer.schema.row(points[0]), k=3, distance="l2", apart_distance="l1")
+    assert answers.proven
+    assert len(answers) == 3
+
+
+# ---------------------------------------------------------------------- branching
+
+MIXED = Schema([Real("x", 0.0, 10.0), Integer("n", 0, 9, 3), Binary("b")])
+
+
+def test_values_elsewhere_and_what_holds_unless() -> None:
+    point = np.array([4.0, 3.0, 0.0])
+    either = other_values(MIXED, point, Distance(), 0.1)
+    inf = math.inf
+    assert either.options == (
+        Range("x", 5, inf), Range("x", -inf, 3), Range("n", 6, inf), Range("n", -inf, 0), Allowed("b", [True]),
+    )  # fmt: skip
+    assert either.unless == (
+        Range("x", -inf, 5), Range("x", 3, inf), Range("n", -inf, 3), Range("n", 3, inf), Allowed("b", [False]),
+    )  # fmt: skip
+
+
+def test_far_in_one_feature_is_far_in_floating_point() -> None:
+    rng = np.random.default_rng(0)
+    for distance in (Distance("linf"), Distance("l1", weights={"x": 0.3}), Distance("linf", scales={"x": 0.7})):
+        for _ in range(50):
+            point = MIXED.sample(1, rng)[0]
+            by = float(rng.uniform(0.001, 0.1))
+            for option in far_in_one(MIXED, point, distance, by).options:
+                g = MIXED.index(option.feature)
+                if not isinstance(option, Range):
+                    continue
+                end = option.lower if math.isfinite(option.lower) else option.upper
+                other = point.copy()
+                other[g] = end
+                assert distance.between(MIXED, point, other) >= by
+                inside = math.nextafter(end, point[g]) if g == 0 else end + math.copysign(3.0, point[g] - end)
+                other[g] = inside
+                assert distance.between(MIXED, point, other) < by
+
+
+def test_constraints_are_combined() -> None:
+    rule = Apart(point=(1.0, 0.0, 0.0), at_least=0.1, distance=Distance())
+    sided = Apart(point=(1.0, 0.0, 0.0), at_least=0.1, distance=Distance(), sides=(("x", 1),))
+    both = combined([Range("x", 0, 5), rule, Fixed("b"), Range("x", 2, 9), sided])
+    assert both == (Range("x", 2, 5), sided, Fixed("b"))
+    assert combined([Range("x", 0, 1), Range("x", 2, 3)]) is None
+
+
+def test_either_checks_its_options() -> None:
+    with pytest.raises(Exception, match="no feature 'q'"):
+        Either((Fixed("q"),), "no such feature").check(MIXED)
+
+
+def test_a_method_that_repeats_itself_is_caught() -> None:
+    """A copy in a set is a contradiction, whatever the method claims."""
+
+    class Stubborn:
+        name = "stubborn"
+
+        def prepare(self, question, tolerances=None):
+            return self
+
+        def solve(self, points, limits, *, threads=1, listen=None):
+            return [Claim(point=np.array([1.0, 0.0]), lower=0.0, method="stubborn") for _ in points]
+
+    explainer = switches({"a": 1.0, "b": 1.0}, 0.5)
+    with pytest.raises(Exception, match="returned a wrong row|is a copy"):
+        explainer.explain_diverse({"a": False, "b": False}, k=2, differ="values", method=Stubborn())
