@@ -55,6 +55,8 @@ KINDS: list[tuple[str, Callable[[Row, Row], bool]]] = [
     ("Income >= 0.5 * Bill + 3", lambda old, new: new["Income"] >= 0.5 * new["Bill"] + 3),
     ("if Education >= Bachelors then Age >= 30", lambda old, new: level(new) < 1 or new["Age"] >= 30),
     ("not (Job = none and Income > 10)", lambda old, new: new["Job"] != "none" or new["Income"] <= 10),
+    ("[Job = none] + [Education = HS] + [Owner] = 1",
+     lambda old, new: (new["Job"] == "none") + (new["Education"] == "HS") + new["Owner"] == 1),
     ("Age not in (40, 41, 42) or Income >= 50", lambda old, new: not 40 <= new["Age"] <= 42 or new["Income"] >= 50),
 ]  # fmt: skip
 

@@ -48,7 +48,11 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
         first[:, lowered.start[g]] *= unit[g]
     stack = [(first, lowered.layers[0][1]), *lowered.layers[1:]]
     sizes = [lowered.width, *(len(bias) for _, bias in stack)]
-    index = np.zeros((5, max(lowered.features + 1, len(sizes) + 1)), dtype=np.int64)
+    rules, pairs = len(lowered.required), len(lowered.partners)
+    index = np.zeros((layout.TOUCHES + rules, max(lowered.features, len(sizes), rules, pairs) + 1), dtype=np.int64)
+    index[layout.RULE_LAYER : layout.RULE_PLACE + 1, :rules] = lowered.required.T
+    index[layout.PARTNERED : layout.PARTNER + 1, :pairs] = lowered.partners.T
+    index[layout.TOUCHES :, : lowered.features] = lowered.required_touches
     index[layout.KIND, : lowered.features] = np.where(
         lowered.numeric, np.where(lowered.step > 0, INTEGER, REAL), CHOICE
     )
@@ -66,9 +70,8 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
         weights=np.concatenate([weight.ravel() for weight, _ in stack]),
         biases=np.concatenate([bias for _, bias in stack]),
         first=np.ascontiguousarray(first),
-        required=np.ascontiguousarray(lowered.required, dtype=np.int64),
-        touches=np.ascontiguousarray(lowered.required_touches, dtype=np.uint8),
-        partners=np.ascontiguousarray(lowered.partners, dtype=np.int64),
+        rules=rules,
+        pairs=pairs,
     )
 
 
@@ -78,9 +81,8 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    slack, need, start, floor = (
-        np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors
-    )
+    slack, need, start = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
+    need[:, layout.HOLDS, need.shape[2] - len(lowered.required) :] = lowered.holding(points)
     return People(
         z=_first_layer(lowered, points),
         box=np.ascontiguousarray(box),
@@ -90,8 +92,6 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
         slack=slack,
         need=need,
         start=start,
-        floor=floor,
-        holds=lowered.holding(points).astype(np.uint8),
         most=np.full(len(points), lowered.most_changes, dtype=np.int64),
     )
 
@@ -112,11 +112,9 @@ class Errors(NamedTuple):
     slack: Floats
     """(box, neuron): of a computed bound of each neuron, outputs last."""
     need: Floats
-    """(box, 3, condition): LOW, HIGH, AIM."""
+    """(box, 3, condition): LOW, HIGH, AIM; then the same for the neurons that stand for rules."""
     start: Floats
     """(box, 2, hidden neuron): interval bounds of the pre-activations."""
-    floor: Floats
-    """(box, 2, rule): LOW and HIGH of the neurons that stand for rules."""
 
 
 def errors_everywhere(lowered: Lowered) -> Errors:
@@ -146,13 +144,13 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     error = question.caution * (score_error(question.model, *_encoded(lowered, low, high, options)) @ np.abs(c).T)
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
     flat = np.concatenate(slack, axis=1)
-    return Errors(slack=flat, need=need, start=start, floor=_floors(lowered, flat))
+    return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start)
 
 
 def _floors(lowered: Lowered, slack: Floats) -> Floats:
     """When a rule is surely broken, and when it surely holds. A value that can only be whole is not in doubt."""
     own = slack[:, lowered.required_neurons]
-    return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own)], axis=1)
+    return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own), np.zeros_like(own)], axis=1)
 
 
 def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:

@@ -245,8 +245,9 @@ class SearchSolver:
         people = batch.allowed.part(again)
         part = self._batch(people, self.errors)
         low, high = part.people.start[:, :, self.lowered.required_neurons].transpose(1, 0, 2)
-        part.people.floor[:, LOW] -= SPECK * (high - low)
-        part.people.floor[:, HIGH] = np.minimum(part.people.floor[:, HIGH], part.people.floor[:, LOW])
+        floor = part.people.need[:, :, -len(self.lowered.required) :]
+        floor[:, LOW] -= SPECK * (high - low)
+        floor[:, HIGH] = np.minimum(floor[:, HIGH], floor[:, LOW])
         part.spent_nodes[:], part.spent_seconds[:] = batch.nodes[again], batch.seconds[again]
         self._search(part, np.full(len(again), math.inf), limits, threads, _Herald(0, None))
         points, found = self._points(part)

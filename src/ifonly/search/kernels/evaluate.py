@@ -22,6 +22,7 @@ from ifonly.search.kernels.layout import (
     FEATURE,
     FIRST,
     HIGH,
+    HOLDS,
     INNER,
     INTEGER,
     ITEM_JUMP,
@@ -44,12 +45,15 @@ from ifonly.search.kernels.layout import (
     ROW_KIND,
     ROWS,
     RULE,
+    RULE_LAYER,
+    RULE_PLACE,
     SCORE,
     SIZES,
     SQUARED,
     START,
     TAKE,
     TAKE_BEST,
+    TOUCHES,
     UP,
     WEIGHT_AT,
     X,
@@ -273,14 +277,15 @@ def _try_point(pack, person, tree, F):
 def _rules_hold(pack, person, F):
     """Do the rules hold at the point X, whose pre-activations are in ACT?"""
     verdict = SURELY_HOLDS
-    for j in range(len(pack.required)):
-        layer, i = pack.required[j, 0], pack.required[j, 1]
+    first = pack.index[SIZES, pack.layers]
+    for j in range(pack.rules):
+        layer, i = pack.index[RULE_LAYER, j], pack.index[RULE_PLACE, j]
         value = F[ACT, pack.index[BIAS_AT, layer] + i]
-        if value >= person.floor[HIGH, j]:
+        if value >= person.need[HIGH, first + j]:
             continue
-        if value < person.floor[LOW, j]:
+        if value < person.need[LOW, first + j]:
             return BROKEN
-        if not (person.holds[j] and _untouched(pack, person, j, F[X])):
+        if not (person.need[HOLDS, first + j] and _untouched(pack, person, j, F[X])):
             verdict = POSSIBLY_HOLDS
     return verdict
 
@@ -290,7 +295,7 @@ def _untouched(pack, person, j, x):
     """Does the point leave alone every feature that rule j looks at?"""
     for g in range(pack.price.shape[1]):
         own = person.option[g] if pack.index[KIND, g] == CHOICE else 0.0
-        if pack.touches[j, g] and x[g] != own:
+        if pack.index[TOUCHES + j, g] and x[g] != own:
             return False
     return True
 
@@ -309,20 +314,21 @@ def _without_specks(pack, person, F):
 
 @njit(**INNER)
 def _floor_of(pack, person, layer, i):
-    for j in range(len(pack.required)):
-        if pack.required[j, 0] == layer and pack.required[j, 1] == i:
-            return person.floor[LOW, j], person.floor[HIGH, j]
+    first = pack.index[SIZES, pack.layers]
+    for j in range(pack.rules):
+        if pack.index[RULE_LAYER, j] == layer and pack.index[RULE_PLACE, j] == i:
+            return person.need[LOW, first + j], person.need[HIGH, first + j]
     return 0.0, 0.0
 
 
 @njit(**INNER)
 def _bound_rules(pack, person, zl, zu, base_cost, ceiling, items, F, I, Wc):
     """What the rules alone cost, one by one; infinity when one cannot hold in this box."""
-    bound, width = 0.0, I[FIRST, items]
-    for j in range(len(pack.required)):
-        layer, i = pack.required[j, 0], pack.required[j, 1]
+    bound, width, first = 0.0, I[FIRST, items], pack.index[SIZES, pack.layers]
+    for j in range(pack.rules):
+        layer, i = pack.index[RULE_LAYER, j], pack.index[RULE_PLACE, j]
         constant = neuron_plane(pack, layer, i, 1.0, zl, zu, F[ALPHA], np.int64(0), width, F, Wc)
-        constant += person.slack[pack.index[BIAS_AT, layer] + i] - person.floor[LOW, j]
+        constant += person.slack[pack.index[BIAS_AT, layer] + i] - person.need[LOW, first + j]
         bound = max(bound, solve_plane(pack.norm, F[PLANE], constant, base_cost, ceiling, items, F, I))
     return bound
 
@@ -552,7 +558,7 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
             changing, changing_at = UNSPLIT, 0.0
             if not allowed_changes(pack, person, F[X]):
                 changing, changing_at = split_changes(pack, person, F[X], lo, hi, mask, counted)
-            if len(pack.required) > 0 and _without_specks(pack, person, F):
+            if pack.rules > 0 and _without_specks(pack, person, F):
                 _try_point(pack, person, tree, F)
         limit = cutoff(pack, tree.number)
         if bound >= limit:
@@ -619,10 +625,10 @@ def _worst_relu(pack, zl, zu, exact, width, F, Wc):
     """
     best, error = np.int64(-1), 1e-12
     conditions = pack.index[SIZES, pack.layers]
-    for r in range(conditions + len(pack.required)):
+    for r in range(conditions + pack.rules):
         layer, i = pack.layers - 1, r
         if r >= conditions:
-            layer, i = pack.required[r - conditions, 0], pack.required[r - conditions, 1]
+            layer, i = pack.index[RULE_LAYER, r - conditions], pack.index[RULE_PLACE, r - conditions]
             if layer == 0:
                 continue
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
@@ -642,10 +648,10 @@ def _worst_relu(pack, zl, zu, exact, width, F, Wc):
 def _any_relu(pack, zl, zu, width, F, Wc):
     """An unstable ReLU that a condition depends on, as a split, or UNSPLIT: for boxes that only rounding keeps open."""
     conditions = pack.index[SIZES, pack.layers]
-    for r in range(conditions + len(pack.required)):
+    for r in range(conditions + pack.rules):
         layer, i = pack.layers - 1, r
         if r >= conditions:
-            layer, i = pack.required[r - conditions, 0], pack.required[r - conditions, 1]
+            layer, i = pack.index[RULE_LAYER, r - conditions], pack.index[RULE_PLACE, r - conditions]
             if layer == 0:
                 continue
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)

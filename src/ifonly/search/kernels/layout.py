@@ -1,7 +1,8 @@
 """Where things stand in the kernels' arrays.
 
-A kernel that takes fifty arrays compiles fifty times slower than one that takes five, so buffers of one shape share
-a two-dimensional array and are named by their row: `F[UP, k]` is how far item k can go up.
+A kernel that takes fifty arrays compiles fifty times slower than one that takes five, and every array in a tuple is
+copied at every call (three more of them cost a fifth of all time), so buffers of one shape share a two-dimensional
+array and are named by their row: `F[UP, k]` is how far item k can go up.
 """
 
 from __future__ import annotations
@@ -42,11 +43,20 @@ DONE, SLICE, MEMORY = 0, 1, 2
 
 # ---- Pack.index (int64 rows)
 KIND, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
+RULE_LAYER, RULE_PLACE = 5, 6
+"""Where the hidden neurons are that stand for rules. Their pre-activations must be >= 0, and nothing follows from them.
+"""
+PARTNERED, PARTNER = 7, 8
+"""A feature, and the one without which it does not change."""
+TOUCHES = 9
+"""From here on one row a rule: does it look at the feature?"""
 # ---- Pack.price (float64 rows, one entry a feature)
 RATE, JUMP, RATE_DOWN = 0, 1, 2
 # ---- Person.need (float64 rows, one entry a condition)
 LOW, HIGH, AIM = 0, 1, 2
-# ---- Person.floor has the rows LOW and HIGH too, one entry a required neuron
+HOLDS = 2
+"""For rules, whose entries follow those of the conditions, in the place of AIM: 1 if the factual meets the rule. Then
+every point that leaves the rule's features alone does, too."""
 
 # ---- Scratch.F (float64 rows): per item of the node
 UP, DOWN, ITEM_RATE, ITEM_JUMP, OFFSET, GAIN, RATIO, TAKE, TAKE_BEST, SCORE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
@@ -92,13 +102,8 @@ class Pack(NamedTuple):
     biases: Floats
     first: Floats
     """The first layer over unrolled columns."""
-    required: Ints
-    """(rule, 2): layer and place of the hidden neurons that stand for rules. Their pre-activations must be >= 0, and
-    nothing follows from them."""
-    touches: Bytes
-    """(rule, feature): does the rule look at the feature?"""
-    partners: Ints
-    """(pair, 2): a feature, and the one without which it does not change."""
+    rules: int
+    pairs: int
 
 
 class Person(NamedTuple):
@@ -114,10 +119,6 @@ class Person(NamedTuple):
     need: Floats
     start: Floats
     """(2, hidden neuron): bounds of the pre-activations to start from."""
-    floor: Floats
-    """(2, rule): below LOW a rule is surely broken, from HIGH on it surely holds."""
-    holds: Bytes
-    """Rules that the factual meets exactly: so does every point that leaves their features alone."""
     most: int
     """How many features may change."""
 
@@ -133,8 +134,6 @@ class People(NamedTuple):
     slack: Floats
     need: Floats
     start: Floats
-    floor: Floats
-    holds: Bytes
     most: Ints
 
 

@@ -45,6 +45,8 @@ from ifonly.search.kernels.layout import (
     ROW_KIND,
     ROWS,
     RULE,
+    RULE_LAYER,
+    RULE_PLACE,
     SLICE,
     SOURCES,
     SPLIT,
@@ -192,8 +194,8 @@ def _run(pack, person, s, tree, nodes, fresh):
                 tree.z[0, 0, h] = person.start[0, h]
                 tree.z[0, 1, h] = person.start[1, h]
                 tree.side[0, h] = 0
-            for j in range(len(pack.required)):
-                h = pack.index[BIAS_AT, pack.required[j, 0]] + pack.required[j, 1]
+            for j in range(pack.rules):
+                h = pack.index[BIAS_AT, pack.index[RULE_LAYER, j]] + pack.index[RULE_PLACE, j]
                 tree.side[0, h] = RULE
                 tree.z[0, 0, h] = max(tree.z[0, 0, h], 0.0)
             for f in range(tree.box.shape[2]):
@@ -275,8 +277,6 @@ def _build_search_people(sources):
                 people.slack[i],
                 people.need[i],
                 people.start[i],
-                people.floor[i],
-                people.holds[i],
                 people.most[i],
             )
             fresh = not (resume and i == first)

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from numba import njit
 
-from ifonly.search.kernels.layout import CHOICE, INNER, INTEGER, KIND, START
+from ifonly.search.kernels.layout import CHOICE, INNER, INTEGER, KIND, PARTNER, PARTNERED, START
 from ifonly.search.kernels.node import number_cost
 
 
@@ -65,7 +65,7 @@ def _leave(pack, person, g, lo, hi, mask):
 def clip_to_support(pack, person, lo, hi, mask, counted):
     """Shrink the box (in place) to what the number of changes and the partners allow; False when nothing is left."""
     n = pack.price.shape[1]
-    pairs = len(pack.partners)
+    pairs = pack.pairs
     if person.most >= n and pairs == 0:
         return True
     for _ in range(n + 1):
@@ -82,7 +82,7 @@ def clip_to_support(pack, person, lo, hi, mask, counted):
                     keep(pack, person, g, lo, hi, mask)
                     again = True
         for p in range(pairs):
-            g, partner = pack.partners[p, 0], pack.partners[p, 1]
+            g, partner = pack.index[PARTNERED, p], pack.index[PARTNER, p]
             if _cannot(pack, person, partner, lo, hi, mask):
                 if _must(pack, person, g, lo, hi, mask) or counted[g]:
                     return False
@@ -112,8 +112,10 @@ def allowed_changes(pack, person, x):
                 changes += 1
         if changes > person.most:
             return False
-    for p in range(len(pack.partners)):
-        if _changes(pack, person, pack.partners[p, 0], x) and not _changes(pack, person, pack.partners[p, 1], x):
+    for p in range(pack.pairs):
+        if _changes(pack, person, pack.index[PARTNERED, p], x) and not _changes(
+            pack, person, pack.index[PARTNER, p], x
+        ):
             return False
     return True
 
@@ -122,8 +124,8 @@ def allowed_changes(pack, person, x):
 def split_changes(pack, person, x, lo, hi, mask, counted):
     """For a point that changes what it may not: the split (features + g: whether g changes), and where."""
     n = pack.price.shape[1]
-    for p in range(len(pack.partners)):
-        g, partner = pack.partners[p, 0], pack.partners[p, 1]
+    for p in range(pack.pairs):
+        g, partner = pack.index[PARTNERED, p], pack.index[PARTNER, p]
         if _changes(pack, person, g, x) and not _changes(pack, person, partner, x):
             if counted[g] or _must(pack, person, g, lo, hi, mask):
                 return partner, -1.0  # an integer whose box goes both ways
