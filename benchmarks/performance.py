@@ -31,8 +31,9 @@ from the records of these commands; [docs/paper](docs/paper/index.html) has the 
 [docs/paper/tables.md](docs/paper/tables.md) every table, and the CSV files there one record a row asked.
 [docs/performance.md](docs/performance.md) says what is timed and how far to trust it.
 
-Times are of processors (CPU), one thread, one call a row, everything included; ratios are ratios of medians on the same
-rows. "Proven" means a lower bound within 1e-6 of the distance of a row that the network itself accepts.
+Times are of processors (CPU), one thread, one call a row, everything included. "Over ours": the other's median by ours,
+on the same rows; a distance of 1.00x is the nearest. "Proven" means a lower bound within 1e-6 of the distance of a row
+that the network itself accepts. "Answered" means that the network flips and the row obeys the schema.
 
 """
 
@@ -84,9 +85,9 @@ def _full(found: Found) -> list[Row]:
         known = [ratio for ratio in ratios if math.isfinite(ratio)]
         if known:
             mean = float(np.exp(np.mean(np.log(known))))
-            text = f"{mean:,.0f}x (geometric mean of {len(known)} cells), least {min(known):,.1f}x"
+            text = f"{_times(mean)} (geometric mean of {len(known)} cells), least {_times(min(known))}"
             text += f"; it proves {_proven(here, method)}"
-            rows.append((f"the same, CPU time of {name} by ours", text, command))
+            rows.append((f"the same: time of {name}, over ours", text, command))
     return rows
 
 
@@ -109,8 +110,10 @@ def _dice(found: Found) -> list[Row]:
         if good:
             farther = np.median([r.upper / nearest[r.row].upper for r in good])
             slower = _ratio(cell, "dice-gradient")
-            text = f"{farther:.1f}x as far, {slower:,.0f}x the time, {len(good)}/{len(dice)} answered"
-            rows.append((f"DiCE (gradient) by ours, 2x10, l1, {name}", text, "python -m benchmarks paper --only dice"))
+            text = f"distance {_times(farther)}, time {_times(slower)}, answered {len(good)}/{len(dice)}"
+            rows.append(
+                (f"DiCE (gradient) over ours, 2x10, l1, {name}", text, "python -m benchmarks paper --only dice")
+            )
     return rows
 
 
@@ -166,11 +169,11 @@ def _peers(found: Found) -> list[Row]:
             known = {line.method: line for line, _ in lines(here, dataset)}
             if method in known and OURS in known:
                 line = known[method]
-                far = f"{float(np.median(line.ratios)):.1f}x as far, " if line.ratios else ""
-                slower = line.cpu / known[OURS].cpu
-                parts.append(f"{NAMES[dataset]}: {far}{slower:,.3g}x the time, {len(line.good)}/{line.rows} answered")
+                far = f"distance {_times(float(np.median(line.ratios)))}, " if line.ratios else ""
+                slower = _times(line.cpu / known[OURS].cpu)
+                parts.append(f"{NAMES[dataset]}: {far}time {slower}, answered {len(line.good)}/{line.rows}")
         if parts:
-            rows.append((f"{LABELS[method]} by ours, 2x10, l1", "; ".join(parts), command))
+            rows.append((f"{LABELS[method]} over ours, 2x10, l1", "; ".join(parts), command))
     return rows
 
 
@@ -229,8 +232,14 @@ def _speed(found: Found) -> list[Row]:
             known = [ratio for ratio in ratios if math.isfinite(ratio)]
             if known:
                 mean = float(np.exp(np.mean(np.log(known))))
-                text = f"{mean:,.0f}x (geometric mean of {len(known)}), least {min(known):,.0f}x"
-                rows.append((f"{method} by ours in one call, {norm}", text, "python -m benchmarks search --only speed"))
+                text = f"{_times(mean)} (geometric mean of {len(known)}), least {_times(min(known))}"
+                rows.append(
+                    (
+                        f"{method} over ours (many people in one call), {norm}",
+                        text,
+                        "python -m benchmarks search --only speed",
+                    )
+                )
     return rows
 
 
@@ -250,6 +259,10 @@ MAKERS: tuple[Callable[[Found], list[Row]], ...] = (
 def _proven(found: Iterable[Record], method: str) -> str:
     mine = [r for r in found if r.method == method]
     return f"{sum(r.proven for r in mine):,} of {len(mine):,}"
+
+
+def _times(ratio: float) -> str:
+    return f"{ratio:,.0f}x" if ratio >= 9.5 else f"{ratio:.2f}x"
 
 
 def _ratio(cell: Sequence[Record], method: str) -> float:
