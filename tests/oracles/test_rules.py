@@ -1,0 +1,34 @@
+"""Questions with rules: search, MIP and enumerator agree. (`python -m benchmarks agreement rules` asks a thousand.)"""
+
+from __future__ import annotations
+
+import pytest
+
+from ifonly import Enumerate, MipObjective, Search
+from tests.oracles.comparison import answers, disagreements
+from tests.oracles.random_rules import random_ruled_problem
+
+
+@pytest.mark.parametrize("first", range(0, 200, 50))
+def test_finite_spaces(first: int) -> None:
+    told = []
+    for seed in range(first, first + 50):
+        question, points = random_ruled_problem(seed, finite=True)
+        ours, every = answers(question, points, Search()), answers(question, points, Enumerate())
+        told += [f"seed {seed}, {said}" for said in disagreements(ours, every)]
+        if seed % 5 == 0:
+            told += [
+                f"seed {seed}, {said}"
+                for said in disagreements(every, answers(question, points, MipObjective()), mip=True)
+            ]
+    assert not told, "\n".join(told)
+
+
+@pytest.mark.parametrize("first", range(0, 60, 30))
+def test_mixed_spaces(first: int) -> None:
+    told = []
+    for seed in range(first, first + 30):
+        question, points = random_ruled_problem(seed)
+        ours, theirs = answers(question, points, Search()), answers(question, points, MipObjective())
+        told += [f"seed {seed}, {said}" for said in disagreements(ours, theirs, mip=True)]
+    assert not told, "\n".join(told)
