@@ -9,11 +9,11 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
+from tests.oracles.random_problems import Floats, Rng, random_problem
 
 from ifonly.problem import Constraint, Distance, Question, RowRule
 from ifonly.problem.rules import read_constraint
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
-from tests.oracles.random_problems import Floats, Rng, random_problem
 
 
 def random_ruled_problem(seed: int, *, finite: bool = False) -> tuple[Question, Floats]:

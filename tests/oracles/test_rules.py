@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import pytest
-
-from ifonly import Enumerate, MipObjective, Search
 from tests.oracles.comparison import answers, disagreements
 from tests.oracles.random_rules import random_ruled_problem
+
+from ifonly import Enumerate, MipObjective, Search
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))

@@ -69,6 +69,8 @@ def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Dist
     return Distance(
         read_norm(options["distance"]),
         weights=weights,
+        up=dict(options["up"]),
+        down=dict(options["down"]),
         scales={} if scale == "range" else scales_from_data(schema, data, scale),
     )
 
