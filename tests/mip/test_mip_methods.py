@@ -72,6 +72,16 @@ def test_small_distances_by_linf_are_proven_too(dataset):
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["linf"][0], rel=1e-6)
 
 
+def test_tangents_of_whole_columns_are_whole():
+    """Between whole numbers they hold too, but HiGHS 1.15 then proved bounds beyond this row's optimum."""
+    model, points, optima = load("adult", "2x10", "norm")
+    answer = Explainer(model).explain(
+        model.schema.row(points[21]), target=ClassTarget(1, 0.0), distance="l2", method=MipInterval()
+    )
+    assert answer.lower <= optima["l2"][21] * (1.0 + 1e-7)
+    assert answer.status == "nearest" and answer.upper == pytest.approx(optima["l2"][21], rel=1e-6)
+
+
 @GUROBI
 def test_a_very_small_distance_by_l2():
     """The box reached 1e-7 beyond the budget, Gurobi took its end for a solution, and the budget was left undecided."""

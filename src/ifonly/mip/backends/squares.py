@@ -48,7 +48,11 @@ def with_squares(form: Form, squared: Indices) -> Form:
 
 
 def with_tangents(form: Form, at: Indices, square: Indices, a: Floats) -> Form:
-    """2 a v - s <= a^2 for each given column."""
+    """2 a v - s <= a^2 for each given column. Those of whole columns are drawn at whole numbers, where they are exact.
+
+    (They would hold anywhere; but with others HiGHS 1.15 once proved a bound that a row of the program refutes.)
+    """
+    a = np.where(form.integer[at], np.round(a), a)
     rows = np.zeros((len(at), len(form.cost)))
     each = np.arange(len(at))
     rows[each, at], rows[each, square] = 2.0 * a, -1.0
