@@ -219,14 +219,26 @@ def publish_command(to: Path, cache: Path, results: Path) -> None:
     help="A folder of reference cases, all of whose rows are asked about (default: those of the tests).",
 )
 @click.option("--random", "count", type=click.IntRange(1), help="Instead: so many random small problems.")
+@click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
+@click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folders
 def certificates_command(
-    rows: int, archs: str, norms: str, cases: Path | None, count: int | None, cache: Path, results: Path
+    rows: int,
+    archs: str,
+    norms: str,
+    cases: Path | None,
+    count: int | None,
+    arithmetic: bool,
+    budget: float | None,
+    cache: Path,
+    results: Path,
 ) -> None:
     """What certificates cost to make, to check and to keep, and whether all are valid."""
     names = _listed(norms, certificates.NORMS, "norm")
-    if count is None:
-        made = certificates.reference(cases, tuple(archs.split(",")), names, rows)
+    if arithmetic:
+        certificates.arithmetic(tuple(archs.split(",")), _console())
+    elif count is None:
+        made = certificates.reference(cases, tuple(archs.split(",")), names, rows, budget)
         certificates.run(made, None, results / "certificates.csv", _console())
     else:
         certificates.run(certificates.random_problems(count), count, results / "certificates_random.csv", _console())

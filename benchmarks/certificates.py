@@ -1,19 +1,23 @@
 """Certificates: what they cost to make, to check and to keep, and whether all of them are valid.
 
 Two suites: the reference cases (those of the tests, or all rows of a folder of cases), and random small problems in
-which everything is random, half of them finite, both claims. One CSV record a certificate. `plain`: processor
-seconds of the search without records; `made`: of the search with records, the proof and the file; `checked`: of the checker.
+which everything is random, half of them finite, both claims. One CSV record a certificate, in processor seconds:
+`plain` of the search without records; `made` of the search with records, the proof and the file; `checked` of the
+checker.
 """
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import importlib
 import math
 import statistics
 import sys
 import time
 from collections.abc import Iterable, Iterator
 from dataclasses import asdict, dataclass, fields
+from operator import mul
 from pathlib import Path
 from typing import Any
 
@@ -58,14 +62,16 @@ class Made:
         return self.kind == "none" or self.upper - self.lower <= WITHIN
 
 
-def certified(case: str, norm: str, row: int, point: Any, parts: tuple[Any, Any, Certifier]) -> Made:
-    """Search, search with records, prove, check."""
+def certified(
+    case: str, norm: str, row: int, point: Any, parts: tuple[Any, Any, Certifier], seconds: float | None = None
+) -> Made:
+    """Search, search with records, prove, check. A search that hits its limit has nothing to prove."""
     plain, recorded, certifier = parts
     begun = time.process_time()
-    plain.solve(point[None, :], ifonly.Limits())
+    plain.solve(point[None, :], ifonly.Limits(seconds=seconds))
     searched = time.process_time()
-    claim = recorded.solve(point[None, :], ifonly.Limits())[0]
-    checked, size = Checked(verdict="NOT EMITTED"), 0
+    claim = recorded.solve(point[None, :], ifonly.Limits(seconds=seconds))[0]
+    checked, size = Checked(verdict="LIMIT" if claim.limit else "NOT EMITTED"), 0
     try:
         certificate = certifier.certificate(point, claim)
         size = len(certificate.content)
@@ -111,7 +117,9 @@ def load_case(folder: Path | None, dataset: str, arch: str, variant: str) -> tup
         return network_model(network, schema), schema.decode(people["X"])
 
 
-def reference(folder: Path | None, archs: tuple[str, ...], norms: tuple[str, ...], rows: int) -> Iterator[Made]:
+def reference(
+    folder: Path | None, archs: tuple[str, ...], norms: tuple[str, ...], rows: int, seconds: float | None
+) -> Iterator[Made]:
     for dataset, arch, variant in ((d, a, v) for a in archs for d in DATASETS for v in VARIANTS):
         found = load_case(folder, dataset, arch, variant)
         for norm in norms if found is not None else ():
@@ -119,9 +127,9 @@ def reference(folder: Path | None, archs: tuple[str, ...], norms: tuple[str, ...
             target, distance = ifonly.ClassTarget(1, margin=0.0), ifonly.Distance(norm)
             question = Question(model=model, target=target, distance=distance)
             parts = parts_of(question)
-            certified("", norm, 0, points[0], parts)
+            certified("", norm, 0, points[0], parts, seconds)
             for row, point in enumerate(points[:rows]):
-                yield certified(f"{dataset} {arch} {variant}", norm, row, point, parts)
+                yield certified(f"{dataset} {arch} {variant}", norm, row, point, parts, seconds)
 
 
 def random_problems(count: int) -> Iterator[Made]:
@@ -188,3 +196,43 @@ def summary(made: list[Made]) -> list[str]:
 def markdown(lines: list[list[str]]) -> str:
     rows = [HEAD, ["---"] * 2 + ["---:"] * (len(HEAD) - 2), *lines]
     return "".join(f"| {' | '.join(row)} |\n" for row in rows)
+
+
+# ---------------------------------------------------------------------- which arithmetic
+
+
+def arithmetic(archs: tuple[str, ...], console: Console) -> None:
+    """Processor time of the checker's inner loop, a plane by backward substitution, in each arithmetic at hand."""
+    from fractions import Fraction
+
+    from ifonly.proof.check.statement import read_statement
+
+    kinds: dict[str, Any] = {"int": int, "Fraction": Fraction}
+    for module, name in (("gmpy2", "mpz"), ("flint", "fmpz")):
+        with contextlib.suppress(ImportError):
+            kinds[f"{module}.{name}"] = getattr(importlib.import_module(module), name)
+    table = Table("network", *(f"{name}, us a plane" for name in kinds))
+    for arch in archs:
+        model, points = load_case(None, "adult", arch, "norm")  # type: ignore[misc]
+        question = Question(model=model, target=ifonly.ClassTarget(1, margin=0.0), distance=ifonly.Distance("l1"))
+        data = Certifier(question, ifonly.Tolerances()).proven(points[0], ifonly.Limits()).data
+        statement = read_statement(data["question"], data["proof"]["grid"], data["proof"]["cost_grid"])
+        table.add_row(f"adult {arch}", *(f"{1e6 * _plane_seconds(statement, kind):.0f}" for kind in kinds.values()))
+    console.print(table)
+
+
+def _plane_seconds(statement: Any, kind: Any) -> float:
+    """The plane of a condition, each ReLU replaced by a chord of half slope; the best of several runs."""
+    half, one = kind(1 << 43), kind(1 << 44)
+    layers = [[[kind(w) for w in column] for column in columns] for columns in statement.weight_columns[1:]]
+    first = [[kind(w) for w in column] for part in statement.columns for column in part]
+    start = [kind(w) for w in statement.weight_rows[-1][0]]
+    best = math.inf
+    for _ in range(30):
+        begun = time.process_time()
+        v = start
+        for columns in [*reversed(layers[:-1]), first]:
+            v = [c * half if c > 0 else c * one for c in v]
+            v = [sum(map(mul, v, column)) for column in columns]
+        best = min(best, time.process_time() - begun)
+    return best

@@ -281,7 +281,7 @@ def _most(q, w, items, budget, constant, fill):
             at, cost, gain = best, F[COST, best], a[best]
             count += 1
     free = q.radius == math.inf or q.norm == MAXIMUM
-    if not fill and (free or total <= 0.0):
+    if not fill and (free or total < 0.0):
         return total
     if q.norm == SQUARED and not free:
         return min(total, _most_squared(w, items, budget, constant, fill))

@@ -285,7 +285,7 @@ class Region:
                 if v and reach:
                     gains.append((item.jump + item.rate * reach, abs(v) * reach))
         total = constant + sum(gain for _, gain in gains)
-        if self.budget is None or self.statement.norm == MAXIMUM or total <= 0:
+        if self.budget is None or self.statement.norm == MAXIMUM or total < 0:
             return total
         if self.statement.norm == ADDITIVE:
             return _greedy(constant, gains, self.budget)

@@ -1,0 +1,140 @@
+"""An engine with a bug writes certificates: what the checker lets pass is true all the same, and each bug is caught."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from cases import load
+from certificate.samples import question
+from ifonly import ClassTarget, Distance, Limits, Search, Tolerances, check
+from ifonly.errors import IfonlyError
+from ifonly.problem import Question
+from ifonly.search import leaves
+from ifonly.search.certify import Certifier
+
+
+def problems():
+    """Questions with people, and how far the nearest row is."""
+    for norm in ("l0", "l1", "l2", "linf"):
+        asked, point = question(norm)
+        yield asked, np.array(point)
+        model, points, _ = load("credit")
+        asked = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm))
+        for i in (0, 3, 7):
+            yield asked, points[i]
+
+
+CASES = list(problems())
+"""Sound answers, before anything is broken."""
+TRUTHS = [Search().prepare(asked).solve(point[None, :], Limits())[0] for asked, point in CASES]
+
+
+def caught():
+    """How many certificates the checker refuses; those that it accepts must be true."""
+    refused = 0
+    for (asked, point), truth in zip(CASES, TRUTHS, strict=True):
+        optimum = asked.distance.between(asked.schema, point, truth.point)
+        try:
+            checked = check(Certifier(asked, Tolerances()).proven(point, Limits()))
+        except IfonlyError:
+            continue
+        refused += not checked.valid
+        if checked.valid:
+            assert checked.lower <= optimum * (1 + 1e-9) and checked.upper >= optimum * (1 - 1e-6)
+    return refused
+
+
+def test_a_sound_engine_is_not_refused():
+    assert caught() == 0
+
+
+def test_a_bound_that_is_too_tight(monkeypatch):
+    """Every bound is taken too low by a share of its terms, so boxes are closed that hold favourable rows."""
+    monkeypatch.setattr(leaves, "SLACK", -0.02)
+    assert caught() > 3
+
+
+def test_a_radius_that_is_too_large(monkeypatch):
+    """The engine claims a hundredth more than it has proven."""
+    from ifonly.search import certify
+
+    honest = certify._exactly
+
+    def boasting(*args):
+        tree, lower, witness, upper = honest(*args)
+        return tree, None if lower is None else lower * 1.01, witness, None if upper is None else upper * 1.02
+
+    monkeypatch.setattr(certify, "_exactly", boasting)
+    assert caught() == len(CASES)
+
+
+@pytest.mark.parametrize("which", [0, -1])
+def test_a_leaf_is_dropped(monkeypatch, which):
+    honest = leaves.Leaves.of_record
+
+    def forgetful(self, record):
+        found = honest(self, record)
+        place = [k for k, node in enumerate(found) if isinstance(node, dict)][which]
+        return found[:place] + found[place + 1 :]
+
+    monkeypatch.setattr(leaves.Leaves, "of_record", forgetful)
+    assert caught() == len(CASES)
+
+
+def test_half_of_a_split_is_forgotten(monkeypatch):
+    """The first split that has a leaf for its first side is replaced by its second side."""
+    honest = leaves.Leaves.of_record
+
+    def forgetful(self, record):
+        found = honest(self, record)
+        for k in range(len(found) - 1):
+            if isinstance(found[k], list) and isinstance(found[k + 1], dict):
+                return found[:k] + found[k + 2 :]
+        return found
+
+    monkeypatch.setattr(leaves.Leaves, "of_record", forgetful)
+    assert caught() > 0
+
+
+def test_wrong_slopes(monkeypatch):
+    honest = leaves._rows
+
+    def inverted(about, multipliers, bits):
+        return honest(about, multipliers, 1 - bits)
+
+    monkeypatch.setattr(leaves, "_rows", inverted)
+    assert caught() > 3
+
+
+def test_an_option_off_by_one(monkeypatch):
+    """Splits of options name the next one."""
+    from ifonly.schema import Choice
+
+    honest = leaves.Leaves._split
+
+    def shifted(self, which, value):
+        split = honest(self, which, value)
+        features = self.statement.schema.features
+        if split[0] == "option" and isinstance(feature := features[split[1]], Choice):
+            split[2] = (split[2] + 1) % len(feature.options)
+        return split
+
+    monkeypatch.setattr(leaves.Leaves, "_split", shifted)
+    assert caught() > 0
+
+
+def test_a_witness_off_by_one_option(monkeypatch):
+    from ifonly.search import certify
+
+    honest = certify._exactly
+
+    def shifted(*args):
+        tree, lower, witness, upper = honest(*args)
+        schema = args[0].schema
+        g = next(k for k, feature in enumerate(schema.features) if hasattr(feature, "options"))
+        moved = tuple((v + 1) % len(schema.features[g].options) if k == g else v for k, v in enumerate(witness))
+        return tree, lower, moved, upper
+
+    monkeypatch.setattr(certify, "_exactly", shifted)
+    assert caught() > len(CASES) // 2
