@@ -21,6 +21,7 @@ from ifonly.problem import AtMostChanges, Distance, OpenTarget, Question, Target
 from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.target import Words
 from ifonly.proof import Claim, Limits, Listener, Method, Solver, Witness, check_witnesses, tidied
+from ifonly.proof.deployed import covering_margin
 from ifonly.tolerances import Tolerances
 
 CAUTION = 16.0
@@ -174,7 +175,7 @@ class Finder:
                     result[i] = Found(claim, witness)
                 elif witness.deciding:
                     refused.append(i)
-                    result[i] = Found(_refused(claim), None)
+                    result[i] = Found(_refused(claim, careful), None)
                 else:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
@@ -198,9 +199,10 @@ class Finder:
         return known
 
 
-def _refused(claim: Claim) -> Claim:
+def _refused(claim: Claim, careful: Question) -> Claim:
     """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
-    return replace(claim, point=None, lower=0.0, limit=_REFUSED)
+    margin = covering_margin(careful.more_careful(CAUTION))
+    return replace(claim, point=None, lower=0.0, limit=f"{_REFUSED}, such as {margin:g}")
 
 
 def _not_yet(found: Found) -> Found:
