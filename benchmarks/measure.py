@@ -101,9 +101,9 @@ def ask(case: Case, how: Ask, known: Sequence[Record]) -> Iterator[list[Record]]
 
 
 def timed_out(before: Sequence[Record], count: int) -> bool:
-    """Did the last `count` rows all run into a limit?"""
+    """Did the last `count` rows all run into a limit? (Errors do not count: the next row may well go through.)"""
     last = sorted(before, key=lambda r: r.row)[-count:]
-    return len(last) == count and all(r.stopped for r in last)
+    return len(last) == count and all(r.stopped and r.status != "error" for r in last)
 
 
 def warm_up(case: Case, how: Ask) -> None:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks import methods, records
-from benchmarks.measure import WANTED, Ask, Case, common, distance_of, failed, timed_out
+from benchmarks.measure import WANTED, Ask, Case, cell, common, distance_of, failed, timed_out
 from benchmarks.networks import Spec, arch
 from benchmarks.peers import environments, handover
 from benchmarks.peers.environments import NoEnvironment
@@ -56,14 +56,10 @@ def ask(
     """Records of all rows that are not known yet, as they come. With `sizes`, sets of so many rows (`way` is k=...)."""
     for k in sizes:
         asked = how if k == 1 else replace(how, way=f"k={k}")
-        mine = {r.row: r for r in known if (r.cell, r.method, r.way) == (_cell(case, asked), how.method, asked.way)}
+        mine = {r.row: r for r in known if (r.cell, r.method, r.way) == cell(case, asked)}
         left = [r for r in range(len(case.rows)) if r not in mine]
         if left:
             yield from _asked(case, asked, left, mine, cache, console, k)
-
-
-def _cell(case: Case, how: Ask) -> tuple[str, str, str, str]:
-    return case.spec.dataset, case.spec.arch, case.spec.variant, how.norm
 
 
 def _asked(

@@ -44,6 +44,9 @@ def test_after_two_rows_at_their_limit_the_rest_are_recorded_as_not_run(folders,
     assert "rows before" in made[2].note and math.isinf(made[2].seconds)
     resumed = [r for batch in ask(case, how, made[:3]) for r in batch]
     assert [r.row for r in resumed] == [3, 4] and all(r.status == NOT_RUN for r in resumed)
+    wrong = replace(slow, status="error", note="ValueError")
+    monkeypatch.setattr(measure, "_ask", lambda explainer, case, how, rows: [replace(wrong, row=r) for r in rows])
+    assert all(r.status == "error" for batch in ask(case, how, []) for r in batch)
 
 
 def test_exact_methods_that_differ_are_listed():
