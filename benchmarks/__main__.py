@@ -219,6 +219,9 @@ def publish_command(to: Path, cache: Path, results: Path) -> None:
     help="A folder of reference cases, all of whose rows are asked about (default: those of the tests).",
 )
 @click.option("--random", "count", type=click.IntRange(1), help="Instead: so many random small problems.")
+@click.option(
+    "--mutations", type=click.IntRange(1), help="Instead: so many alterations, none of which may prove a lie."
+)
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folders
@@ -228,6 +231,7 @@ def certificates_command(
     norms: str,
     cases: Path | None,
     count: int | None,
+    mutations: int | None,
     arithmetic: bool,
     budget: float | None,
     cache: Path,
@@ -235,7 +239,9 @@ def certificates_command(
 ) -> None:
     """What certificates cost to make, to check and to keep, and whether all are valid."""
     names = _listed(norms, certificates.NORMS, "norm")
-    if arithmetic:
+    if mutations is not None:
+        certificates.mutations(mutations, _console())
+    elif arithmetic:
         certificates.arithmetic(tuple(archs.split(",")), _console())
     elif count is None:
         made = certificates.reference(cases, tuple(archs.split(",")), names, rows, budget)

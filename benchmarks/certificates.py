@@ -9,9 +9,11 @@ checker.
 from __future__ import annotations
 
 import contextlib
+import copy
 import csv
 import importlib
 import math
+import random
 import statistics
 import sys
 import time
@@ -30,6 +32,7 @@ import ifonly
 from ifonly import Checked
 from ifonly.model import network_model
 from ifonly.problem import Question
+from ifonly.proof.certificate import stamp
 from ifonly.search.certify import Certifier
 
 NORMS = ("l0", "l1", "l2", "linf")
@@ -236,3 +239,53 @@ def _plane_seconds(statement: Any, kind: Any) -> float:
             v = [sum(map(mul, v, column)) for column in columns]
         best = min(best, time.process_time() - begun)
     return best
+
+
+# ---------------------------------------------------------------------- alterations
+
+
+def mutations(count: int, console: Console) -> None:
+    """Alter fields of certificates of random problems, renew the stamp, count what passes: all of it must be true."""
+    sys.path.insert(0, str(TESTS))
+    from oracles.random_problems import random_problem
+
+    rng = random.Random(0)
+    tried = passed = false = seed = 0
+    with Progress(console=console) as bar:
+        task = bar.add_task("alterations", total=count)
+        while tried < count:
+            question, points = random_problem(seed // 2, finite=bool(seed % 2))
+            seed += 1
+            data = parts_of(question)[2].proven(points[0], ifonly.Limits()).data
+            upper = math.inf if data["claim"]["upper"] is None else float.fromhex(data["claim"]["upper"])
+            lower = math.inf if data["claim"]["lower"] is None else float.fromhex(data["claim"]["lower"])
+            for _ in range(min(25, count - tried)):
+                checked = ifonly.check(altered(data, rng))
+                tried += 1
+                if checked.valid:
+                    passed += 1
+                    false += checked.lower > upper or (checked.upper is not None and checked.upper < lower)
+            bar.update(task, completed=tried)
+    console.print(
+        f"{tried} alterations of {seed} certificates: {tried - passed} refused, {passed} true, {false} false."
+    )
+
+
+def altered(data: dict[str, Any], rng: random.Random) -> ifonly.Certificate:
+    """The same question; somewhere in claim, witness or proof another value, with a good stamp."""
+    data = copy.deepcopy({key: value for key, value in data.items() if key != "sha256"})
+    place, key = data, rng.choice(["claim", "witness", "proof", "proof"])
+    while isinstance(place[key], dict | list) and place[key]:
+        place = place[key]
+        key = rng.choice(sorted(place)) if isinstance(place, dict) else rng.randrange(len(place))
+    value = place[key]
+    if isinstance(value, int):
+        place[key] = value + rng.choice([-2, -1, 1, 2])
+    elif isinstance(value, str):
+        with contextlib.suppress(ValueError):
+            number = float.fromhex(value)
+            value = rng.choice([number * 1.01 + 1e-3, -number, number * 0.999, number + 1.0, 0.0]).hex()
+        place[key] = rng.choice([value, value, value, "relu", "f", "0"])
+    else:
+        place[key] = rng.choice([None, [], {}, (0.5).hex()])
+    return ifonly.Certificate({**data, "sha256": stamp(data)})

@@ -46,7 +46,7 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         checked = check(certificate)
     else:
         _refuse_a_question()
-        load_search()
+        _load()
         certificate = prove(file, limits=limits)
         checked = check(certificate)
         contradiction = disagreement(check(file), checked)
@@ -64,6 +64,15 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         note(f"To replace the solver's word by a proof: ifonly certify {output} --output FILE")
         return codes.LIMIT
     return codes.PROVEN if checked.valid else codes.CONTRADICTION
+
+
+def _load() -> None:
+    """Load what is compiled, and say so when it must be compiled first."""
+    from ifonly.search.leaves import twin_is_cached
+
+    load_search()
+    if not twin_is_cached():
+        note("Compiling the writer of proofs for this machine: about half a minute, once ...")
 
 
 def _refuse_a_question() -> None:
@@ -97,7 +106,7 @@ def _asked(options: dict[str, Any], limits: Any) -> Certificate:
     methods = read_methods(options["methods"])
     if len(methods) != 1:
         raise QuestionError("A certificate is about one method's answer; name one with --method.")
-    load_search()
+    _load()
     method = methods[0]
     return make(
         explainer,

@@ -13,7 +13,7 @@ from collections.abc import Sequence
 from fractions import Fraction
 from functools import cached_property
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,11 +44,11 @@ from ifonly.proof.deployed import deployed_answer
 from ifonly.proof.tidy import tidied
 from ifonly.schema import Numeric, Schema
 from ifonly.schema.io import schema_from_json, schema_to_json
-from ifonly.search.leaves import NetworkFloats
-from ifonly.search.prove import Nearer, Unclosed
-from ifonly.search.prove import prove as prove_leaves
 from ifonly.search.search import Search
 from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
+
+if TYPE_CHECKING:
+    from ifonly.search.leaves import NetworkFloats
 
 GRID_BITS = 80
 COST_BITS = 96
@@ -200,6 +200,8 @@ class Certifier:
         return self._written(asked, statement, claim, stated, {"trusted": claim.method})
 
     def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
+        from ifonly.search.leaves import NetworkFloats
+
         asked = {**self._data, "factual": _hexes(point)}
         grids = _grids(self.question, point)
         if grids not in self._prepared:
@@ -246,6 +248,9 @@ def _exactly(
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
     So more than the search's lower bound is tried first, and a row that stands in the way is the better answer.
     """
+    from ifonly.search.prove import Nearer, Unclosed
+    from ifonly.search.prove import prove as prove_leaves
+
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -171,6 +172,12 @@ class Leaves:
             return ["option", which, int(value)]
         step = statement.domains[which].step >> statement.grid
         return ["number", which, on_grid(statement, value * (step or 1))]
+
+
+def twin_is_cached() -> bool:
+    """Has numba compiled `walk` since its source was last changed? (If not, the first certificate waits for it.)"""
+    source = Path(twin.__file__).stat().st_mtime
+    return any(file.stat().st_mtime >= source for file in Path(twin.walk.stats.cache_path).glob("twin.walk*.nbc"))
 
 
 def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
