@@ -97,7 +97,7 @@ def _checked(explainer: Explainer, person: Any, answers: DiverseAnswers, record:
     """The record with the MIP's opinion on its answer, given the earlier ones."""
     schema = explainer.schema
     earlier = [schema.read(answer.counterfactual) for answer in answers[: record.number - 1]]
-    rules = [Apart(point=point, at_least=APART, distance=Distance("l1"), clear=EDGE) for point in earlier]
+    rules = [Apart(point=point, at_least=APART + EDGE, distance=Distance("l1")) for point in earlier]
     method = MipObjective(backend="gurobi" if available("gurobi") else "highs")
     begun = time.perf_counter()
     told = explainer.explain(person, constraints=rules, method=method, limits=Limits(seconds=budget), reasons=False)

@@ -299,8 +299,8 @@ class _FarEnough:
 
     @property
     def rule(self) -> Apart:
-        at_least, clear = (self.at_least * (1.0 - EDGE), 0.0) if self.finite else (self.at_least, EDGE)
-        return Apart(point=self.point.tolist(), at_least=at_least, distance=self.distance, clear=clear)
+        at_least = self.at_least * (1.0 - EDGE) if self.finite else self.at_least + EDGE
+        return Apart(point=self.point.tolist(), at_least=at_least, distance=self.distance)
 
     def holds(self, person: Person, after: Floats) -> bool:
         return bool(self.distance.between(person.schema, self.point, after) >= self.at_least)

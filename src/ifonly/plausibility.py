@@ -138,12 +138,12 @@ class NumberGivenOption:
     def _slack(self, schema: Schema) -> float:
         """A real number at the end of its range must not be lost to rounding: the range is a hair wider."""
         number = schema[self.number]
-        return 2.0 * EDGE * number.width if isinstance(number, Real) else 0.0
+        return EDGE * number.width if isinstance(number, Real) else 0.0
 
     def parts(self, columns: Columns) -> Sequence[Part]:
         number, own = columns.schema[self.number], columns.of(self.feature)
         assert isinstance(number, Numeric)
-        slack = self._slack(columns.schema) / 2.0
+        slack = self._slack(columns.schema)
         parts = []
         for side, end in ((1.0, number.lower), (-1.0, number.upper)):
             ends = np.array([pair[0] if side > 0 else pair[1] for pair in self.ends])
@@ -198,10 +198,9 @@ class Near:
         schema, before, distance = person
         away = self.distance.between(schema, before, self.points)
         same = distance == self.distance  # then the triangle inequality bounds what a ball is worth
-        clear = EDGE / 2.0 if any(isinstance(f, Real) for f in schema.features) else 0.0
         for i in np.argsort(away, kind="stable").tolist():
             point = self.points[i]
-            rule = Around(point=point.tolist(), at_most=self.reach, distance=self.distance, clear=clear * self.at_most)
+            rule = Around(point=point.tolist(), at_most=self.reach, distance=self.distance)
             bound = max(0.0, float(away[i]) - self.reach) if same else 0.0
             yield Way(bound * (1.0 - EDGE), (rule, *self._box(schema, point)))
 
@@ -308,7 +307,7 @@ class CorrelatedWithin:
         """What the condition says for one choice of signs."""
         weight = signs @ self.cost.factor
         start = float(weight @ unrolled(person.schema, person.before))
-        return SignedSum(tuple(weight.tolist()), start + self.at_most, ROOM * self.at_most)
+        return SignedSum(tuple(weight.tolist()), start + self.at_most * (1.0 + ROOM / 2.0))
 
     def describe(self) -> str:
         return f"a correlated change of at most {show_number(self.at_most)}"
@@ -316,20 +315,19 @@ class CorrelatedWithin:
 
 @dataclass(frozen=True)
 class SignedSum:
-    """weight.u <= at_most + room, where u are unrolled columns; the methods stay within half the room."""
+    """weight.u <= at_most, where u are unrolled columns."""
 
     weight: tuple[float, ...]
     at_most: float
-    room: float
 
     def check(self, schema: Schema) -> None:
         assert len(self.weight) == Columns(schema).width
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        return bool(np.array(self.weight) @ unrolled(schema, after) <= self.at_most + self.room)
+        return bool(np.array(self.weight) @ unrolled(schema, after) <= self.at_most)
 
     def parts(self, columns: Columns) -> Sequence[Part]:
-        return (linear_part(columns, Literal(-np.array(self.weight), self.at_most + self.room / 2.0)),)
+        return (linear_part(columns, Literal(-np.array(self.weight), self.at_most)),)
 
     def describe(self) -> str:
         return "a correlated change that is small enough"

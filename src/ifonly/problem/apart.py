@@ -53,15 +53,13 @@ class Hinges:
 class Apart:
     """The answer is at least this far from a row, such as an earlier answer.
 
-    `clear`: where real numbers may change, the search keeps this much farther away, so that no rounding brings the
-    reported distance below `at_least`. `sides`: numbers that are known to be on one side of the point's (1: not below,
-    -1: not above), because ranges besides this rule say so; their share is then a line without a hinge.
+    `sides`: numbers that are known to be on one side of the point's (1: not below, -1: not above), because ranges
+    besides this rule say so; their share is then a line without a hinge.
     """
 
     point: Sequence[float]
     at_least: float
     distance: Distance
-    clear: float = 0.0
     sides: Sequence[tuple[str, int]] = ()
 
     def __post_init__(self) -> None:
@@ -86,7 +84,7 @@ class Apart:
 
     def parts(self, columns: Columns) -> Sequence[Part]:
         count = _counted(columns.schema, self.distance)
-        least = self.at_least + self.clear
+        least = self.at_least
         if count:  # l0 of options and integers: the distance times n is a whole number
             least = math.ceil(least * count * (1.0 - EDGE)) / count
         measured = distance_in_hinges(columns, np.array(self.point), self.distance, dict(self.sides))
@@ -103,7 +101,6 @@ class Around:
     point: Sequence[float]
     at_most: float
     distance: Distance
-    clear: float = 0.0
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "point", tuple(float(v) for v in self.point))
@@ -117,7 +114,7 @@ class Around:
 
     def parts(self, columns: Columns) -> Sequence[Part]:
         measured = distance_in_hinges(columns, np.array(self.point), self.distance)
-        return (measured.times(-1.0, self.at_most - self.clear).part(columns),)
+        return (measured.times(-1.0, self.at_most).part(columns),)
 
     def describe(self) -> str:
         return f"at most {show_number(self.at_most)} ({self.distance.name}) from a row of the data"
