@@ -406,7 +406,7 @@ class _Batch:
     found: list[Found]
 
 
-_ON_MARGIN = "the only candidates sit on the margin to the last bit"
+_ON_MARGIN = "the only candidates sit on the margin, or on the edge of a rule, to the last bit"
 
 
 def _failed(row: int, error: RowError) -> Failed:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ifonly.mip.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
+from ifonly.problem.edges import rounder
 
 STEPS = 12
 RULE_EDGE = 1e-14
@@ -69,6 +70,14 @@ def repaired(lowered: Lowered, person: Person, point: Floats, need: Floats) -> F
     """The point, moved as little as possible so that every condition reaches `need` and every rule holds; None if it
     cannot.
     """
+    moved = _moved(lowered, person, point, need)
+    if moved is not None or not len(lowered.required):
+        return moved
+    near = rounder(lowered, person.factual, person.lower, person.upper, point)
+    return next((row for row in near if favourable(lowered, person, row[None, :], need)[0]), None)
+
+
+def _moved(lowered: Lowered, person: Person, point: Floats, need: Floats) -> Floats | None:
     point = point.copy()
     real = np.flatnonzero(lowered.numeric & (lowered.step == 0.0) & (person.lower < person.upper))
     if lowered.jump.any():

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
+from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Progress
 from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.evaluate import SPECK
@@ -63,8 +64,6 @@ FIRST_SLICE_NODES = 256
 FIRST_SLICE_WEIGHTS = 2_000_000
 """The first slice of a person's search: this many nodes, or nodes times weights, whichever is less."""
 SLICE_SECONDS = 0.1
-NEAR_END = 1e-6
-"""A share of a domain: what a number on the edge of a rule may miss an end by, to be tried on it."""
 END = 1e-15
 """Relative to the size of a domain: what a change may miss its end by."""
 FIRST_POOL = 512
@@ -256,20 +255,12 @@ class SearchSolver:
             batch.seconds[i] += part.seconds[k]
             if not found[k]:
                 continue
-            for point in (self._on_ends(people.part([k]), points[k]), points[k]):
+            for point in rounder(self.lowered, people.factual[k], people.lower[k], people.upper[k], points[k]):
                 cost = self._judged(people.factual[k], point)
                 if cost < batch.best[i, -1]:
                     change = (point - people.factual[k]) / self.unit
                     batch.best[i, :-1] = np.where(self.lowered.numeric, change, point)
                     batch.best[i, -1] = cost
-
-    def _on_ends(self, person: Allowed, point: Floats) -> Floats:
-        """The point with its numbers on the ends of their domains, and on the factual, where they all but are."""
-        result, near = point.copy(), NEAR_END * (person.upper[0] - person.lower[0])
-        for target in (person.lower[0], person.upper[0], person.factual[0]):
-            close = self.lowered.numeric & (np.abs(point - target) <= near)
-            result[close] = np.clip(target, person.lower[0], person.upper[0])[close]
-        return result
 
     def _judged(self, factual: Floats, point: Floats) -> float:
         """What a point costs; infinity when it breaks a rule, or when the model might not decide as asked."""
