@@ -213,9 +213,20 @@ def test_far_in_one_feature_is_far_in_floating_point() -> None:
                 other = point.copy()
                 other[g] = end
                 assert distance.between(MIXED, point, other) >= by
-                inside = math.nextafter(end, point[g]) if g == 0 else end + math.copysign(3.0, point[g] - end)
+                hair = 4.0 * math.ulp(max(abs(end), abs(point[g])))
+                inside = (
+                    end + math.copysign(hair, point[g] - end) if g == 0 else end + math.copysign(3.0, point[g] - end)
+                )
                 other[g] = inside
                 assert distance.between(MIXED, point, other) < by
+
+
+def test_a_value_next_to_zero_is_found_at_once() -> None:
+    """From 0.3, 0.09 * 10 / 3 away: the digits of what is left are far finer than those of the difference."""
+    point = np.array([0.3, 0.0, 0.0])
+    below = [o for o in far_in_one(MIXED, point, Distance(), 0.01).options if isinstance(o, Range) and o.upper < 1]
+    assert len(below) == 1
+    assert abs(below[0].upper) < 1e-15
 
 
 def test_constraints_are_combined() -> None:

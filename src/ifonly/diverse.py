@@ -405,13 +405,16 @@ def _elsewhere(
 
 def _first(feature: Numeric, start: float, radius: float, differs: Callable[[float], bool]) -> float | None:
     """The value nearest to `start` in the direction of `radius` that differs; None when the range ends before it."""
-    sign = math.copysign(1.0, radius)
-    by = sign * feature.step if isinstance(feature, Integer) else 0.0
-    value = start + (by * max(1, math.floor(radius / by) - 1) if by else radius)
-    while not by and differs(inner := math.nextafter(value, start)):
-        value = inner
+    if isinstance(feature, Integer):
+        step = math.copysign(feature.step, radius)
+        value = start + step * max(1, math.floor(radius / step) - 1)
+    else:  # the last digits of start + radius are a guess; a step is one of them, however small the value itself is
+        step = math.copysign(math.ulp(max(abs(start), abs(start + radius))), radius)
+        value = start + radius
+        while differs(value - step):
+            value -= step
     while feature.lower <= value <= feature.upper:
         if differs(value):
             return value
-        value = value + by if by else math.nextafter(value, sign * math.inf)
+        value += step
     return None
