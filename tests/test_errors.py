@@ -14,6 +14,7 @@ EXAMPLES = [
     errors.ModelError("c"),
     errors.UnsupportedModel("d", operation="Softplus"),
     errors.QuestionError("e"),
+    errors.RuleError("r\n  Age is\n  ^^^"),
     errors.UnsupportedQuestion("f"),
     errors.FileError("g"),
     errors.MissingExtra("torch", extra="torch", needed_for="A torch model"),
