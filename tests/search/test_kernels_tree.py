@@ -9,8 +9,7 @@ import numpy as np
 import pytest
 from harness import DISTANCES, IDS, Node, compiled, random_node
 
-from ifonly.search.kernels import evaluate, layout, search
-from ifonly.search.kernels.evaluate import UNSPLIT
+from ifonly.search.kernels import candidates, evaluate, layout, search, splits
 from ifonly.search.kernels.layout import (
     ACT,
     BEST,
@@ -38,6 +37,7 @@ from ifonly.search.kernels.layout import (
     X,
     Y,
 )
+from ifonly.search.kernels.splits import UNSPLIT
 from ifonly.search.pack import hidden_neurons, new_tree
 
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
@@ -109,7 +109,7 @@ def test_the_halves_of_a_split_cover_it(norm) -> None:
                 value = box.base[split]
             elif kind is not None:
                 value, where = 0.5 * (box.lo[split] + box.hi[split]), int(split)
-                where, value = compiled(evaluate._number_split)(box.pack, box.person.box, split, value, box.lo, box.hi)
+                where, value = compiled(splits.number_split)(box.pack, box.person.box, split, value, box.lo, box.hi)
                 assert where == split
                 assert box.lo[split] <= value <= box.hi[split]
             tree.idx[SPLIT, 0], tree.num[SPLIT_VALUE, 0] = split, value
@@ -132,7 +132,7 @@ def test_integers_are_split_between_steps_and_reals_not_for_ever() -> None:
         node for node in (random_node(seed, "l1", whole=True) for seed in range(100))
         if {layout.REAL, INTEGER} <= set(node.kinds().tolist())
     )  # fmt: skip
-    number_split = compiled(evaluate._number_split)
+    number_split = compiled(splits.number_split)
     whole = np.tile([[-5.0], [5.0]], (1, len(box.lo)))
     integer, real = (int(np.argmax(box.kinds() == kind)) for kind in (INTEGER, layout.REAL))
     box.lo[:], box.hi[:] = -3.0, 4.0
@@ -181,7 +181,7 @@ def test_a_realised_point_gains_what_was_taken(norm) -> None:
                 total = compiled(closed_forms.item_gains)(a, 1.0, box.norm, box.items, box.F, box.I)
                 compiled(closed_forms.least_cost)(box.norm, box.items, share * total, box.F)
             take = box.F[layout.TAKE, : box.items].copy()
-            compiled(evaluate._realise)(box.pack, box.items, a, box.F[layout.TAKE], box.F, box.I)
+            compiled(candidates.realise)(box.pack, box.items, a, box.F[layout.TAKE], box.F, box.I)
             x = box.F[X, : len(box.lo)].copy()
             numbers = box.kinds() != CHOICE
             assert (x >= box.lo - 1e-12 * np.abs(box.lo))[numbers].all()
@@ -206,7 +206,7 @@ def test_the_best_point_is_kept_only_if_surely_favourable(norm) -> None:
         best, residual = math.inf, math.inf
         for k in range(len(x)):
             box.F[X, : x.shape[1]] = x[k]
-            worst, short = compiled(evaluate._try_point)(box.pack, person, tree, box.F)
+            worst, short = compiled(candidates.try_point)(box.pack, person, tree, box.F)
             room = out[k] - need[HIGH]
             assert short == pytest.approx(room.min(), rel=1e-9, abs=1e-9)
             assert room[worst] == pytest.approx(room.min(), rel=1e-9, abs=1e-9)
@@ -232,7 +232,7 @@ def test_a_rounded_solution_is_a_point_of_the_box() -> None:
             elif box.I[layout.ITEM_KIND, k] == CHOICE:
                 y[columns] = rng.dirichlet(np.ones(len(y[columns]) + 1))[1:]
         box.F[Y, : box.width] = y
-        compiled(evaluate._round_solution)(box.pack, box.items, box.F, box.I)
+        compiled(candidates.round_solution)(box.pack, box.items, box.F, box.I)
         x = box.F[X, : len(box.lo)].copy()
         for k in range(box.items):
             g, c = int(box.I[layout.FEATURE, k]), int(box.I[layout.FIRST, k])
@@ -258,7 +258,7 @@ def test_blame_goes_to_what_moves_unstable_neurons() -> None:
         hidden, _ = box.pre_activations(x)
         weight = box.lowered.layers[1][0][0]
         box.F[ACT, :6], box.F[layout.NU_BEST, :6] = hidden[0], weight
-        compiled(evaluate._blame)(box.pack, box.zl, box.zu, box.items, box.F, box.I, box.scratch.Wc)
+        compiled(splits.blame)(box.pack, box.zl, box.zu, box.items, box.F, box.I, box.scratch.Wc)
         share = np.zeros(6)
         for h in np.flatnonzero((box.zl < 0.0) & (box.zu > 0.0)):
             low, up, z, c = box.zl[h], box.zu[h], hidden[0, h], weight[h]

@@ -23,7 +23,7 @@ from ifonly.problem import People as Allowed
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Progress
 from ifonly.search.kernels import search as kernel
-from ifonly.search.kernels.evaluate import SPECK
+from ifonly.search.kernels.candidates import SPECK
 from ifonly.search.kernels.layout import (
     BEST,
     BOUND,

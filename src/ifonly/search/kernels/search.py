@@ -15,7 +15,7 @@ import math
 
 from numba import njit
 
-from ifonly.search.kernels.evaluate import UNSPLIT, cutoff, evaluate
+from ifonly.search.kernels.evaluate import cutoff, evaluate
 from ifonly.search.kernels.layout import (
     ALPHA,
     BEST,
@@ -56,6 +56,7 @@ from ifonly.search.kernels.layout import (
     Person,
 )
 from ifonly.search.kernels.node import number_cost
+from ifonly.search.kernels.splits import UNSPLIT
 from ifonly.search.kernels.support import keep
 
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
