@@ -3,6 +3,7 @@
     reference   `tests/data`: networks, people and optimal distances that another solver found
     small       COMPAS, networks of few neurons, against the enumeration of all 936 rows
     random      random mixed questions, every method against every other (the questions of `tests/oracles`)
+    rules       the same with random rules between features; in finite spaces the enumerator is asked too
     bounds      sampled rows inside box and budget: no pre-activation may lie outside its bounds
 
 Every answer is a CSV record, time-outs included; a run adds only what is missing. Each line printed is one cell.
@@ -58,6 +59,7 @@ METHODS: dict[str, Callable[[], Method]] = {
     **{f"mip-ball-{b}": lambda b=b: MipObjective(backend=b, ball=True) for b in ("highs", "gurobi", "scip")},
     "smt-reduced": SmtReduced,
     "smt-plain": SmtPlain,
+    "enumerate": Enumerate,
 }
 
 DATASETS = ("compas", "credit", "adult")
@@ -248,17 +250,20 @@ def _time(cell: Sequence[Record]) -> str:
     return f"{np.median([r.seconds for r in cell]):.2g} ({agree}/{len(cell)})"
 
 
-def random_questions(first: int, count: int, chosen: Sequence[str], seconds: float) -> None:
+def random_questions(
+    first: int, count: int, chosen: Sequence[str], seconds: float, *, rules: bool = False, finite: bool = False
+) -> None:
     """Every method against every other; a line for each disagreement and each answer that is not a proof."""
     sys.path[:0] = [str(TESTS / "mip"), str(TESTS / "oracles"), str(TESTS)]
     from random_problems import random_problem  # type: ignore[import-not-found]
+    from random_rules import random_ruled_problem  # type: ignore[import-not-found]
 
     from agreement import disagreements  # type: ignore[import-not-found]
 
     begun, people, wrong, counts = time.perf_counter(), 0, 0, dict[str, dict[str, int]]()
     methods = [METHODS[name]() for name in chosen]
     for seed in range(first, first + count):
-        question, points = random_problem(seed)
+        question, points = (random_ruled_problem if rules else random_problem)(seed, finite=finite)
         try:
             sentences, told = disagreements(question, points, methods, Limits(seconds=seconds))
         except Exception as error:  # whatever it is, it is a finding about this seed
@@ -415,6 +420,18 @@ def _random(chosen: str, first: int, questions: int, seconds: float) -> None:
     """Against one another, on random mixed questions."""
     names = _listed(chosen, METHODS, "method")
     random_questions(first, questions, names, seconds)
+
+
+@commands.command("rules")
+@_chosen("search,mip-objective-highs,enumerate")
+@click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="The first question's seed.")
+@click.option("--questions", type=click.IntRange(1), default=1000, show_default=True, help="How many.")
+@click.option("--mixed", is_flag=True, help="Real numbers too: then leave out the enumerator.")
+@_given_seconds(60.0)
+def _rules(chosen: str, first: int, questions: int, mixed: bool, seconds: float) -> None:
+    """Against one another, on random questions with random rules between features."""
+    names = [name for name in _listed(chosen, METHODS, "method") if not (mixed and name == "enumerate")]
+    random_questions(first, questions, names, seconds, rules=True, finite=not mixed)
 
 
 @commands.command("bounds")

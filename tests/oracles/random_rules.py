@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 import numpy as np
-from tests.oracles.random_problems import Floats, Rng, random_problem
+from random_problems import Floats, Rng, random_problem
 
 from ifonly.problem import Constraint, Distance, Question, RowRule
 from ifonly.problem.rules import read_constraint

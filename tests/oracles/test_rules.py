@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from tests.oracles.comparison import answers, disagreements
-from tests.oracles.random_rules import random_ruled_problem
+from comparison import answers, disagreements
+from random_rules import random_ruled_problem
 
 from ifonly import Enumerate, MipObjective, Search
 
