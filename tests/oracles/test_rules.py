@@ -24,6 +24,15 @@ def test_finite_spaces(first: int) -> None:
     assert not told, "\n".join(told)
 
 
+def test_a_false_infeasible_is_not_believed() -> None:
+    """HiGHS 1.15, with presolve, calls the program of this question's first person infeasible."""
+    question, points = random_ruled_problem(532, finite=True)
+    told = list(
+        disagreements(answers(question, points, Enumerate()), answers(question, points, MipObjective()), mip=True)
+    )
+    assert not told, "\n".join(told)
+
+
 @pytest.mark.parametrize("first", range(0, 60, 30))
 def test_mixed_spaces(first: int) -> None:
     told = []

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import time
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -49,10 +50,22 @@ class Highs:
             options["mip_max_nodes"] = int(settings.nodes)
         if settings.enough is not None:
             options["objective_target"] = float(settings.enough)
-        for name, value in options.items():
-            highs.setOptionValue(name, value)
-        highs.run()
-        return _outcome(highs, bool(form.integer.any()))
+        begun = time.perf_counter()
+        outcome = _run(highs, form, options)
+        if (
+            outcome.ending is Ending.INFEASIBLE
+        ):  # its presolve has said so of programs that have a solution: ask without
+            if settings.seconds is not None:
+                options["time_limit"] = max(settings.seconds - (time.perf_counter() - begun), 1e-3)
+            outcome = _run(loaded(form), form, {**options, "presolve": "off"})
+        return outcome
+
+
+def _run(highs: Any, form: Form, options: dict[str, Any]) -> Outcome:
+    for name, value in options.items():
+        highs.setOptionValue(name, value)
+    highs.run()
+    return _outcome(highs, bool(form.integer.any()))
 
 
 def loaded(form: Form) -> Any:
