@@ -146,9 +146,7 @@ def growing(found: Sequence[Record], size: Callable[[Record], int], label: str) 
         for method in methods:
             mine = [r for r in here if r.method == method]
             _line(panels[i][0], _by(mine, size, lambda r: math.isfinite(r.seconds) and spent(r) > 0), spent, method)
-            shared = [r for s in _by(here, size, lambda r: True).values() for r in asked_of_all(s)]
-            mine_shared = [r for r in shared if r.method == method and settled(r)]
-            _line(panels[i][1], _by(mine_shared, size, lambda r: True), lambda r: r.upper, method)
+            _line(panels[i][1], _settled(here, size, method), lambda r: r.upper, method)
             _coverage(panels[i][2], _by(mine, size, lambda r: True), method)
         ticks = sorted({size(r) for r in here})
         for j, what in enumerate((TIME, "distance (l1)", "answered, % of rows asked")):
@@ -174,6 +172,16 @@ def _by(
         if shown(r):
             groups[size(r)].append(r)
     return dict(sorted(groups.items()))
+
+
+def _settled(here: Sequence[Record], size: Callable[[Record], int], method: str) -> dict[int, list[Record]]:
+    """By size, a method's answers to the rows asked of all; only sizes at which it has all of them."""
+    groups = {}
+    for at, group in _by(here, size, lambda r: True).items():
+        mine = [r for r in asked_of_all(group) if r.method == method]
+        if mine and all(settled(r) for r in mine):
+            groups[at] = mine
+    return groups
 
 
 def _line(axes: Any, groups: dict[int, list[Record]], value: Callable[[Record], float], method: str) -> None:

@@ -52,7 +52,7 @@ def _whole(figure: str, base: Plan) -> list[Plan]:
         case "full":
             base = replace(base, specs=specs(PAPER, ["2x10"], ["raw"]), norms=NORMS)
             return [
-                replace(base, methods=(OURS, *MIPS), rows=40),
+                replace(base, methods=(OURS, *MIPS), rows=50),
                 replace(base, methods=SMTS, rows=10),
             ]
         case "dice":
@@ -77,9 +77,9 @@ def _ladder(base: Plan, archs: tuple[str, ...], few: tuple[str, ...]) -> list[Pl
     base = replace(base, specs=specs(PAPER, archs), ladder=True)
     return [
         replace(base, methods=(OURS,), rows=20, ladder=False),
-        replace(base, methods=MIPS, rows=3, specs=specs(PAPER, archs[::2])),
+        replace(base, methods=MIPS, rows=3),
         replace(base, methods=SMTS, rows=2),
-        replace(_dice(base, 2), specs=specs(["compas"], few), ladder=False),
+        replace(_dice(base, 2), specs=specs(PAPER, few), ladder=False),
     ]
 
 
