@@ -21,6 +21,7 @@ from benchmarks import (
     processes,
     publish,
     records,
+    rules,
     scale,
     tables,
 )
@@ -261,6 +262,7 @@ def methods_command(rows: int, budget: float, cache: Path, results: Path) -> Non
 
 main.add_command(agreement.commands)
 main.add_command(diversity.command)
+main.add_command(rules.command)
 
 
 def _console() -> Console:
