@@ -40,7 +40,10 @@ from ifonly.tolerances import EDGE, Tolerances
 Floats = NDArray[np.float64]
 Differ: TypeAlias = Literal["distance", "features", "values"]
 NO_LIMITS = Limits()
-MOST_HINGED = 2
+OVERLAP = 1e-6
+"""Relative: by how much "not elsewhere" and "elsewhere" overlap for a real number. Where they only touch, a method has
+to resolve a corner of no size."""
+MOST_HINGED = 1
 """Earlier answers whose distance a node may hold in hinges; of more than these, sides are chosen first."""
 MOST_SIDES = 6
 """Numbers whose sides are chosen at once."""
@@ -316,7 +319,7 @@ class _FarEnough:
             rule, sides = hinged[0]
             yield from _on_sides(rule, sides)
             return
-        alone = far_in_one(person.schema, self.point, self.distance, self.at_least)
+        alone = far_in_one(person.schema, self.point, self.distance, self.rule.at_least)
         yield from alone.ways(person, after, chosen)
         yield Way(0.0, (self.rule, *(other for other in alone.unless if other is not None)))
 
@@ -392,7 +395,7 @@ def _elsewhere(
                     Allowed(feature.name, [o for o, far in zip(feature.options, other, strict=True) if not far])
                 )
             continue
-        step = float(feature.step) if isinstance(feature, Integer) else 0.0
+        step = float(feature.step) if isinstance(feature, Integer) else -OVERLAP * float(radius[g])
         for sign in (1.0, -1.0):
             value = _first(feature, float(point[g]), sign * float(radius[g]), partial(differs, g))
             if value is not None:
