@@ -16,6 +16,8 @@ PAGES = (
     "docs/rules.md",
     "docs/recourse.md",
     "docs/distances.md",
+    "docs/diversity.md",
+    "docs/plausibility.md",
     "docs/answers.md",
     "docs/certificate.md",
     "docs/methods.md",
