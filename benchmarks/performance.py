@@ -13,6 +13,7 @@ from benchmarks.growth import fit
 from benchmarks.methods import OURS, PAPER
 from benchmarks.paper.check import agreement
 from benchmarks.paper.draw import asked_of_all, spent
+from benchmarks.paper.page import machine
 from benchmarks.paper.plans import FIGURES, suite
 from benchmarks.paper.style import DATASETS
 from benchmarks.peers.race import EXACT, PEERS
@@ -48,14 +49,14 @@ def write(results: Path, path: Path) -> Path:
         "|---|---|---|",
         *(f"| {claim} | {figure} | `{command}` |" for claim, figure, command in rows),
     ]
-    path.write_text(HEAD + "\n".join(table) + "\n\n" + _conditions(found), encoding="utf-8")
+    path.write_text(HEAD + "\n".join(table) + "\n\n" + _conditions(found, machine(results)), encoding="utf-8")
     return path
 
 
 OTHERS = ("size", "inputs", "rows", "throughput", "memory", "speed", "cold")
 
 
-def _conditions(found: Found) -> str:
+def _conditions(found: Found, here: dict[str, str]) -> str:
     loads = [r.load for group in found.values() for r in group if r.load > 0.0]
     if not loads:
         return ""
@@ -63,7 +64,8 @@ def _conditions(found: Found) -> str:
     seen = "; ".join(
         sorted({part for group in found.values() for r in group for part in r.versions.split("; ") if part})
     )
-    return f"Load of the machine while it was measured (1 is one busy core): {busy}.\nVersions: {seen}.\n"
+    what = "; ".join(here.values())
+    return f"Machine: {what}. Its load while it was measured (1 is one busy core): {busy}.\n\nVersions: {seen}.\n"
 
 
 # ---------------------------------------------------------------------- the paper

@@ -51,13 +51,13 @@ def write(results: Path) -> list[Path]:
     everything = [r for figure in found.values() for r in figure]
     if not everything:
         return []
-    (results / "paper.html").write_text(page(found, _machine(results)), encoding="utf-8")
+    (results / "paper.html").write_text(page(found, machine(results)), encoding="utf-8")
     sheets = [coverage(figure, found[figure]) for figure in FIGURES if found[figure]]
     (results / "paper.md").write_text("\n".join(sheet.markdown() for sheet in sheets), encoding="utf-8")
     return [results / "paper.html", results / "paper.md"]
 
 
-def page(found: dict[str, list[Record]], machine: dict[str, str]) -> str:
+def page(found: dict[str, list[Record]], where: dict[str, str]) -> str:
     """The whole page."""
     everything = [r for figure in found.values() for r in figure]
     shown = [figure for figure in FIGURES if found[figure]]
@@ -71,7 +71,7 @@ def page(found: dict[str, list[Record]], machine: dict[str, str]) -> str:
         *(_section(figure, found[figure]) for figure in shown),
         _agreement_section(result),
         _claims_section(found),
-        _how(everything, machine),
+        _how(everything, where),
     ]
     body = "\n".join(parts)
     return (
@@ -210,10 +210,10 @@ def _claims_section(found: dict[str, list[Record]]) -> str:
     )
 
 
-def _how(everything: Sequence[Record], machine: dict[str, str]) -> str:
+def _how(everything: Sequence[Record], where: dict[str, str]) -> str:
     loads = [r.load for r in everything if r.load > 0.0]
     facts = {
-        **machine,
+        **where,
         "load while it ran": f"{min(loads):.1f} to {max(loads):.1f} (median {np.median(loads):.1f}; 1 is one busy core)"
         if loads
         else "unknown",
