@@ -269,6 +269,7 @@ def _processor() -> str:
     return platform.processor() or "unknown"
 
 
-def _machine(results: Path) -> dict[str, str]:
+def machine(results: Path) -> dict[str, str]:
+    """What the machine was that the records were made on."""
     path = results / MACHINE
     return json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
