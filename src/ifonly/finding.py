@@ -32,7 +32,7 @@ COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
 _REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
-ROUNDING = "the deployed model's rounding leaves this gap"
+ROUNDING = "the deployed model's rounding, or a solver's tolerance, leaves this gap"
 _NOTHING = Claim(point=None, lower=0.0, method="")
 
 

@@ -202,10 +202,13 @@ def search_distances(
 
     known = nearest(find, first=first, most=farthest(lowered, person), allowed=small)
     check_bound(lowered.question, person.factual, known.proven, known.upper, method)
+    reached = (
+        gap is not None and known.point is not None and known.upper - known.proven > tolerances.allowed(known.upper)
+    )
     return Claim(
         point=known.point,
         lower=min(known.proven, known.upper),
         method=method,
-        limit=known.limit,
+        limit=known.limit or (f"the method's own gap of {gap:g} was reached" if reached else ""),
         nodes=len(known.asked),
     )
