@@ -255,7 +255,7 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
                 constant = neuron_plane(pack, layer, i, sign, zl, zu, slopes, zero, width, F, s.Wc)
                 slack = person.slack[at + i]
                 constant += slack
-                shift, surely = 4.0 * slack, 0.0
+                shift, surely = 0.0, 0.0  # a point may be on either side of a split ReLU
                 if layer == last:
                     constant -= person.need[LOW, i]
                     shift = person.need[AIM, i] - person.need[LOW, i] + 2.0 * slack
@@ -265,7 +265,7 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
                     constant -= low
                     surely = max(high - low, 0.0)
                     if high > low:
-                        shift += surely
+                        shift = surely + 4.0 * slack
                     else:  # a whole value is not in doubt: no rounding may make its row too tight
                         shift = -WHOLE_ROOM if high < low else 2.0 * slack
                 if attempt > 0:

@@ -116,7 +116,8 @@ def add_plane(norm, constant, shift, surely, rows, columns, width, F, LF, LI, T,
     for j in range(columns):
         LF[ROW, j] *= scale
     if norm != SQUARED:
-        add_row((shift - constant) * scale + 2.0 * FEASIBLE, rows, columns, LF, LI, T)
+        room = 2.0 * FEASIBLE if size > 0.0 else 0.0  # a row without columns is not the solution's business
+        add_row((shift - constant) * scale + room, rows, columns, LF, LI, T)
     for t in range(width):
         A[rows, t] = a[t] * scale
     LF[CONSTANT, rows] = constant * scale
