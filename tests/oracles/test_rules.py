@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from comparison import answers, disagreements
+from random_problems import random_problem
 from random_rules import random_ruled_problem
 
-from ifonly import Enumerate, MipObjective, Search
+from ifonly import Distance, Enumerate, MipObjective, Range, Search
+from ifonly.problem.apart import Apart
 
 
 @pytest.mark.parametrize("first", range(0, 200, 50))
@@ -31,6 +35,16 @@ def test_a_false_infeasible_is_not_believed() -> None:
         disagreements(answers(question, points, Enumerate()), answers(question, points, MipObjective()), mip=True)
     )
     assert not told, "\n".join(told)
+
+
+def test_a_hinge_at_the_persons_own_value() -> None:
+    """|x - own value| has its corner where the person is: a split there leaves rows that are 0 whatever changes."""
+    question, points = random_problem(24)
+    own = Apart(point=tuple(points[0].tolist()), at_least=0.05, distance=Distance("l1"))
+    boxed = replace(question, constraints=(*question.constraints, own, Range("f2", -3.0390491426662956, -1.9693687)))
+    ours, theirs = answers(boxed, points[:1], Search()), answers(boxed, points[:1], MipObjective())
+    assert ours[0].status == theirs[0].status == "nearest"
+    assert ours[0].upper == pytest.approx(theirs[0].upper, rel=1e-6)
 
 
 @pytest.mark.parametrize("first", range(0, 60, 30))
