@@ -34,7 +34,8 @@ from the records of these commands; [docs/paper](docs/paper/index.html) has the 
 
 Times are of processors (CPU), one thread, one call a row, everything included. "Over ours": the other's median by ours,
 on the same rows; a distance of 1.00x is the nearest. "Proven" means a lower bound within 1e-6 of the distance of a row
-that the network itself accepts. "Answered" means that the network flips and the row obeys the schema.
+that the network itself accepts. "Answered" means that the network flips and the row obeys the schema. Rows that ran
+into their limit count with the time they spent: their ratios are lower bounds.
 
 """
 
