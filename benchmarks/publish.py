@@ -11,6 +11,8 @@ from benchmarks.paper.plans import FIGURES, suite
 from benchmarks.peers import table
 from benchmarks.plan import SCALE, SEARCH
 
+MOST_BYTES = 1_500_000
+"""Larger records (`throughput`: thousands of rows) stay at home; their table is published."""
 PLOTS = {"scale_neurons.svg": "docs/scale.svg", "peers.svg": "docs/images/peers.svg"}
 
 
@@ -23,7 +25,7 @@ def everything(results: Path, root: Path) -> list[Path]:
     written[-1].write_text(_tables(results), encoding="utf-8")
     for name in (*(suite(figure) for figure in FIGURES), "peers", *SCALE, *SEARCH):
         path = records.path_of(results, name)
-        if path.exists():
+        if path.exists() and path.stat().st_size <= MOST_BYTES:
             written.append(Path(shutil.copy(path, docs)))
     for drawn in (*plot.draw(results), *table.draw(results)):
         if drawn.name in PLOTS:
