@@ -68,7 +68,7 @@ def plan(suite: str, *, quick: bool = False) -> Plan:
             )
         case "size":
             archs = ("1x10", "5x10", "9x10", "2x20", "2x100") if quick else (*DEPTHS, *WIDTHS, *DEEP)
-            return Plan(suite=suite, specs=specs(PAPER, archs), rows=10 if quick else 50, way="one")
+            return Plan(suite=suite, specs=specs(PAPER, archs), rows=10 if quick else 20, way="one")
         case "inputs":
             return Plan(suite=suite, specs=specs(INPUTS, ["2x10"]), rows=10 if quick else 50, way="one")
         case "throughput":
