@@ -191,7 +191,6 @@ def test_many_classes_within_the_simplexs_own_tolerance() -> None:
     assert not not_proven(*many_classes(361), "linf")
 
 
-@pytest.mark.xfail(strict=True, reason="linear leaves whose l2 program is not solved are split into thousands of boxes")
 @pytest.mark.parametrize("seed", [13, 140, 380])
 def test_a_linear_leaf_under_l2_is_solved_not_split(seed: int) -> None:
     """Three or four classes, one hidden layer of at most eight neurons: a few dozen linear pieces."""

@@ -54,7 +54,9 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.simplex import FEASIBLE, INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
-MOST_SWEEPS = 1
+MOST_STEPS = 60
+FLAT = 1e-9
+"""l2: a step ends where the dual rises this much less than at its beginning."""
 ASCENT_MARGIN = 1e-11
 """l2: the ascent ends this near to its rows (scaled to the box), so it is asked for as much more."""
 
@@ -323,108 +325,142 @@ def _cost_squared(items, F, I):
 
 @njit(**INNER)
 def _ascend_squares(items, rows, width, F, I, LF, H, A):
-    """l2: Newton ascent of the dual  sum_i m_i b_i + sum_k min_y [cost_k(y) - (sum_i m_i a_i).y]  over m >= 0;
-    minimiser in Y.
+    """l2: ascent of the dual  sum_i m_i b_i + sum_k min_y [cost_k(y) - (sum_i m_i a_i).y]  over m >= 0; minimiser in Y.
+
+    The dual is concave and quadratic by pieces. Each step goes along Newton's direction for the rows in play as far as
+    the dual rises and no multiplier turns negative; a row whose multiplier ends at 0 is out of play until it is broken.
     """
     m, gradient, step = LF[MULTIPLIER], LF[GRADIENT], LF[STEP]
     value = _dual_value(items, rows, width, m, F, I, LF, A)
-    sweeps = 0
-    for _ in range(25):
+    stalled = 0
+    for _ in range(MOST_STEPS):
         worst = 0.0
         for i in range(rows):
-            g = LF[RHS, i]
-            for t in range(width):
-                g -= A[i, t] * F[Y, t]
-            gradient[i] = g
-            if m[i] > 0.0 or g > 0.0:
-                worst = max(worst, abs(g))
+            gradient[i] = _slope(i, width, F, LF, A)
+            if m[i] > 0.0 or gradient[i] > 0.0:
+                worst = max(worst, abs(gradient[i]))
         if worst <= 1e-13:
             return
-        # the Newton system over the rows that are, or want to be, in play
-        trace = 0.0
-        for i in range(rows):
-            for j in range(i + 1):
-                H[i, j] = 0.0
-        for k in range(items):
-            c = I[FIRST, k]
-            if I[ITEM_KIND, k] != CHOICE:
-                y = abs(F[Y, c])
-                up = F[PLANE, c] > 0.0
-                reach, rate = (F[UP, k], F[ITEM_RATE, k]) if up else (F[DOWN, k], F[ITEM_DOWN, k])
-                if 0.0 < y < reach:
-                    w = 0.5 / rate**2
-                    for i in range(rows):
-                        if (m[i] > 0.0 or gradient[i] > 0.0) and A[i, c] != 0.0:
-                            for j in range(i + 1):
-                                H[i, j] += w * A[i, c] * A[j, c]
-        for i in range(rows):
-            trace = max(trace, H[i, i])
-        ridge = 1e-13 * trace + 1e-300
-        for i in range(rows):
-            active = m[i] > 0.0 or gradient[i] > 0.0
-            step[i] = gradient[i] if active else 0.0
-            H[i, i] += ridge
-            if not active or H[i, i] <= 2.0 * ridge:
-                H[i, i] = 1.0 if not active else max(H[i, i], abs(gradient[i]))
-                for j in range(rows):
-                    if j < i:
-                        H[i, j] = 0.0
-                    elif j > i:
-                        H[j, i] = 0.0
-        _solve_cholesky(rows, H, step)
-        length, better = 1.0, False
-        for _ in range(30):
+        for _ in range(rows if stalled == 0 else 0):
+            _newton_system(items, rows, F, I, LF, H, A)
+            _solve_cholesky(rows, H, step)
+            left_out = False
             for i in range(rows):
-                LF[ROW, i] = max(m[i] + length * step[i], 0.0)
-            new = _dual_value(items, rows, width, LF[ROW], F, I, LF, A)
-            if new > value:
-                better = True
+                if m[i] == 0.0 and step[i] < 0.0:  # it wants in, but not with the others: leave it out of this step
+                    gradient[i] = 0.0
+                    left_out = True
+            if not left_out:
                 break
-            length *= 0.5
-        if better:
+        rise = 0.0
+        for i in range(rows):
+            rise += step[i] * gradient[i]
+        if rise <= 0.0 or stalled > 0:  # no direction of ascent: the gradient is one
             for i in range(rows):
-                m[i] = LF[ROW, i]
-        elif sweeps == MOST_SWEEPS:
-            _dual_value(items, rows, width, m, F, I, LF, A)
-            return
-        else:  # the active set is wrong: one row at a time
-            sweeps += 1
-            _sweep(items, rows, width, F, I, LF, A)
-            new = _dual_value(items, rows, width, m, F, I, LF, A)
-        gained = new - value
+                gradient[i] = _slope(i, width, F, LF, A)
+                step[i] = gradient[i] if m[i] > 0.0 or gradient[i] > 0.0 else 0.0
+            rise = 0.0
+            for i in range(rows):
+                rise += step[i] * gradient[i]
+        longest, blocking = math.inf, np.int64(-1)
+        for i in range(rows):
+            if step[i] < 0.0 and -m[i] / step[i] < longest:
+                longest, blocking = -m[i] / step[i], i
+        length = _rising_length(items, rows, width, rise, longest, F, I, LF, A)
+        for i in range(rows):
+            m[i] = max(m[i] + length * step[i], 0.0)
+        if length == longest:
+            m[blocking] = 0.0
+        new = _dual_value(items, rows, width, m, F, I, LF, A)
+        stalled = stalled + 1 if new - value <= 1e-15 * abs(new) and length != longest else 0
         value = new
-        if gained <= 1e-15 * abs(value):
-            if better:
-                continue
+        if stalled > 2:
             return
 
 
 @njit(**INNER)
-def _sweep(items, rows, width, F, I, LF, A):
-    """Maximise the dual over each multiplier in turn: bisection on its slope, which falls as the multiplier grows."""
-    m = LF[MULTIPLIER]
+def _slope(i, width, F, LF, A):
+    """How the dual rises with the multiplier of row i, at the minimiser in Y."""
+    slope = LF[RHS, i]
+    for t in range(width):
+        slope -= A[i, t] * F[Y, t]
+    return slope
+
+
+@njit(**INNER)
+def _newton_system(items, rows, F, I, LF, H, A):
+    """The dual's curvature over the rows that are, or want to be, in play, into H (lower triangle); gradient: STEP."""
+    m, gradient, step = LF[MULTIPLIER], LF[GRADIENT], LF[STEP]
     for i in range(rows):
-        low, high = 0.0, max(2.0 * m[i], 1e-12)
-        for phase in range(2):
-            for _ in range(60):
-                trial = high if phase == 0 else 0.5 * (low + high)
-                m[i] = trial
-                _dual_value(items, rows, width, m, F, I, LF, A)
-                slope = LF[RHS, i]
-                for t in range(width):
-                    slope -= A[i, t] * F[Y, t]
-                if phase == 0:
-                    if slope <= 0.0 or high > 1e12:
-                        break
-                    low = high
-                    high *= 4.0
-                elif slope > 0.0:
-                    low = trial
-                else:
-                    high = trial
-                if phase == 1 and high - low <= 1e-6 * high:
-                    break
-        m[i] = low
+        for j in range(i + 1):
+            H[i, j] = 0.0
+    for k in range(items):
+        c = I[FIRST, k]
+        if I[ITEM_KIND, k] != CHOICE:
+            y = abs(F[Y, c])
+            up = F[PLANE, c] > 0.0
+            reach, rate = (F[UP, k], F[ITEM_RATE, k]) if up else (F[DOWN, k], F[ITEM_DOWN, k])
+            if 0.0 < y < reach:
+                w = 0.5 / rate**2
+                for i in range(rows):
+                    if (m[i] > 0.0 or gradient[i] > 0.0) and A[i, c] != 0.0:
+                        for j in range(i + 1):
+                            H[i, j] += w * A[i, c] * A[j, c]
+    trace = 0.0
+    for i in range(rows):
+        trace = max(trace, H[i, i])
+    ridge = 1e-13 * trace + 1e-300
+    for i in range(rows):
+        active = m[i] > 0.0 or gradient[i] > 0.0
+        step[i] = gradient[i] if active else 0.0
+        H[i, i] += ridge
+        if not active or H[i, i] <= 2.0 * ridge:
+            H[i, i] = 1.0 if not active else max(H[i, i], abs(gradient[i]))
+            for j in range(rows):
+                if j < i:
+                    H[i, j] = 0.0
+                elif j > i:
+                    H[j, i] = 0.0
+
+
+@njit(**INNER)
+def _rising_length(items, rows, width, rise, longest, F, I, LF, A):
+    """How far along STEP, from the multipliers, the dual rises (first by `rise`); at most `longest`."""
+    flat = FLAT * rise
+    low, high, slope_low, slope_high = 0.0, min(1.0, longest), rise, 0.0
+    for _ in range(60):
+        slope_high = _slope_along(items, rows, width, high, F, I, LF, A)
+        if abs(slope_high) <= flat or (slope_high > 0.0 and (high >= longest or high > 1e12)):
+            return high
+        if slope_high < 0.0:
+            break
+        low, slope_low = high, slope_high
+        high = min(4.0 * high, longest)
+    for turn in range(60):
+        share = slope_low / (slope_low - slope_high) if turn % 3 < 2 else 0.5
+        middle = low + share * (high - low)
+        if not low < middle < high or high - low <= 1e-14 * high:
+            break
+        slope = _slope_along(items, rows, width, middle, F, I, LF, A)
+        if abs(slope) <= flat:
+            return middle
+        if slope > 0.0:
+            low, slope_low = middle, slope
+        else:
+            high, slope_high = middle, slope
+    return low if low > 0.0 else high
+
+
+@njit(**INNER)
+def _slope_along(items, rows, width, length, F, I, LF, A):
+    """The dual's slope along STEP at this length; the minimiser there is left in Y."""
+    for i in range(rows):
+        LF[ROW, i] = max(LF[MULTIPLIER, i] + length * LF[STEP, i], 0.0)
+    _dual_value(items, rows, width, LF[ROW], F, I, LF, A)
+    slope = 0.0
+    for i in range(rows):
+        if LF[STEP, i] != 0.0:
+            slope += LF[STEP, i] * _slope(i, width, F, LF, A)
+    return slope
 
 
 @njit(**INNER)
