@@ -23,12 +23,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.problem.constraints import Domains, Steps
+from ifonly.problem.constraints import Constraint, Domains, Steps
 from ifonly.problem.distance import Norm
 from ifonly.problem.parts import Columns, Part
 from ifonly.problem.question import Question
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.schema import Choice, Integer, Numeric
+from ifonly.schema import Integer, Numeric
 
 Floats = NDArray[np.float64]
 
@@ -107,23 +107,37 @@ class Lowered:
                 result[np.arange(len(many)), self.start[g] + many[:, g].astype(np.intp)] = 1.0
         return result if np.ndim(points) == 2 else result[0]
 
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats]:
+        """The ends of every number's domain in the schema, on its grid."""
+        low, high = np.zeros(self.features), np.zeros(self.features)
+        for g, feature in enumerate(self.question.schema.features):
+            if isinstance(feature, Numeric):
+                domain = Domains(np.array([feature.lower]), np.array([feature.upper]), np.ones((1, 1), dtype=bool))
+                if isinstance(feature, Integer):
+                    _to_grid(domain, feature)
+                low[g], high[g] = domain.lower[0], domain.upper[0]
+        return low, high
+
+    @cached_property
+    def _constraints(self) -> list[tuple[int, list[Constraint]]]:
+        """The features that have constraints, and these: steps last, since they look at the ends that are left."""
+        by_feature: dict[int, list[Constraint]] = {}
+        for constraint in sorted(self.question.by_feature, key=lambda constraint: isinstance(constraint, Steps)):
+            by_feature.setdefault(self.question.schema.index(constraint.feature), []).append(constraint)
+        return list(by_feature.items())
+
     def domains(self, points: Floats) -> People:
         """What each of many people may change, under the schema and the constraints."""
-        count = len(points)
-        lower, upper = points.copy(), points.copy()
-        allowed = np.zeros((count, self.width), dtype=bool)
-        cost = np.zeros((count, self.width))
-        for g, feature in enumerate(self.question.schema.features):
-            here = slice(int(self.start[g]), int(self.start[g + 1]))
-            mine = [c for c in self.question.by_feature if c.feature == feature.name]
-            mine.sort(key=lambda constraint: isinstance(constraint, Steps))  # steps look at the ends that are left
-            options = len(feature.options) if isinstance(feature, Choice) else 1
-            domain = Domains(
-                np.full(count, feature.lower if isinstance(feature, Numeric) else 0.0),
-                np.full(count, feature.upper if isinstance(feature, Numeric) else options - 1.0),
-                np.ones((count, options), dtype=bool),
-            )
-            for constraint in mine:
+        low, high = self._ends
+        lower, upper = np.where(self.numeric, low, points), np.where(self.numeric, high, points)
+        allowed, cost = np.ones((len(points), self.width), dtype=bool), np.zeros((len(points), self.width))
+        for g in np.flatnonzero(~self.numeric).tolist():
+            cost[:, self.start[g] : self.start[g + 1]] = self.option_cost[g][points[:, g].astype(np.intp)]
+        for g, constraints in self._constraints:
+            feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
+            domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())
+            for constraint in constraints:
                 constraint.restrict(feature, points[:, g], domain)
             if isinstance(feature, Numeric):
                 if isinstance(feature, Integer):
@@ -132,7 +146,6 @@ class Lowered:
                 allowed[:, here] = (domain.lower <= domain.upper)[:, None]
             else:
                 allowed[:, here] = domain.allowed
-                cost[:, here] = self.option_cost[g][points[:, g].astype(np.intp)]
         return People(points, lower, upper, allowed, cost)
 
 
