@@ -31,6 +31,7 @@ def draw(results: Path) -> list[Path]:
         import matplotlib  # type: ignore[import-not-found, unused-ignore]
     except ImportError:
         raise click.ClickException("Plots need matplotlib: pip install -r benchmarks/requirements.txt") from None
+    matplotlib.rcdefaults()  # the report draws on transparent ground; these stand on white
     matplotlib.use("svg")
     found = [r for suite in ("size", "inputs", "rows") for r in records.read(records.path_of(results, suite))]
     written = []

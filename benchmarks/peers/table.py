@@ -122,6 +122,7 @@ def draw(results: Path) -> list[Path]:
     """The plot that says it all: time against distance, a point a method."""
     import matplotlib  # type: ignore[import-not-found, unused-ignore]
 
+    matplotlib.rcdefaults()  # the report draws on transparent ground; these stand on white
     matplotlib.use("svg")
     found = records.read(records.path_of(results, "peers"))
     if not found:
