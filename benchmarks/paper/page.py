@@ -31,7 +31,8 @@ CAPTIONS = {
     "of rows asked. Distances are shown for the rows that every method was asked about.",
     "dice": "Networks of 2x10 neurons on normalised inputs, l1, the rows that everybody was asked about. Above "
     "each column: rows that flip the network and obey the schema, of rows asked. DiCE 0.12, gradient "
-    "method, defaults, no weight on diversity.",
+    "method, defaults (but its last step bisects where ranges are wide, as its documentation advises), no "
+    "weight on diversity.",
     "depth": "l1, normalised inputs, layers of ten neurons. Medians, with bands between the quartiles; distances "
     "on the rows that every method was asked about at that size, where exact methods coincide. A line "
     "ends where a method gave up.",
