@@ -190,7 +190,7 @@ class Explainer:
         return Asked(
             target=wanted,
             distance=distance if isinstance(distance, Distance) else Distance(distance),
-            constraints=self._merged(constraints),
+            constraints=self.constraints_for(constraints),
             fewest_first=bool(fewest_first),
             method=method or Search(),
             limits=limits,
@@ -207,7 +207,7 @@ class Explainer:
                 raise QuestionError(f"A constraint is an object such as Fixed('Age'), or words; got {constraint!r}.")
         return read
 
-    def _merged(self, constraints: Any) -> tuple[AnyConstraint, ...]:
+    def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = self._read(constraints)
         if not own:

@@ -69,7 +69,7 @@ class Prepared(Protocol):
     schema: Schema
     tolerances: Tolerances
 
-    def _merged(self, constraints: Any) -> tuple[Any, ...]: ...
+    def constraints_for(self, constraints: Any) -> tuple[Any, ...]: ...
 
 
 def certify(
@@ -92,7 +92,7 @@ def certify(
         model=explainer.model,
         target=_target(explainer.model, target, point),
         distance=distance if isinstance(distance, Distance) else Distance(distance),
-        constraints=explainer._merged(constraints),
+        constraints=explainer.constraints_for(constraints),
     )
     certifier = Certifier(question, explainer.tolerances)
     if method is None or isinstance(method, Search):
