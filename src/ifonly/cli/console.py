@@ -49,5 +49,5 @@ def load_search() -> None:
     from ifonly.search import kernels_are_cached, load_kernels
 
     if not kernels_are_cached():
-        note("Compiling the search for this machine: about half a minute, once ...")
+        note("Compiling the search for this machine: about forty seconds, once ...")
     load_kernels()

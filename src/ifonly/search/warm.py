@@ -1,4 +1,4 @@
-"""Loading the kernels: from numba's cache in under a second, or compiled once per machine in about half a minute."""
+"""Loading the kernels: from numba's cache in under a second, or compiled once per machine in about forty seconds."""
 
 from __future__ import annotations
 
