@@ -169,13 +169,13 @@ def check_piecewise_linear(schema: Schema, distance: Distance) -> None:
         why = "is not piecewise linear" if distance.kind is Norm.L2 else "is no sum over features"
         raise QuestionError(
             f"How far rows are apart cannot be asked exactly in {distance.name}, which {why}; measure it in l1: "
-            f"apart_distance='l1'."
+            f"apart_distance='l1' (on the command line: --apart-distance l1)."
         )
     reals = [feature.name for feature in schema.features if isinstance(feature, Real)]
     if distance.jump and reals:
         raise QuestionError(
             f"In {distance.name} a row is apart as soon as '{reals[0]}', a real number, differs by next to nothing; "
-            f"measure how far rows are apart in l1: apart_distance='l1'."
+            f"measure how far rows are apart in l1: apart_distance='l1' (on the command line: --apart-distance l1)."
         )
 
 

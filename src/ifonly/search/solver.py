@@ -194,6 +194,14 @@ class SearchSolver:
             for future in futures:
                 future.result()
 
+    def _unsettled(self, batch: _Batch) -> list[int]:
+        """Those whose bounds are farther apart than asked for, though no limit was hit."""
+        upper = self._distance(batch.best[:, -1])
+        with np.errstate(invalid="ignore"):
+            gap = upper - self._distance(batch.lower)
+        settled = gap <= np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper)
+        return [i for i in np.flatnonzero(~settled & np.isfinite(batch.lower)).tolist() if i not in batch.limit]
+
     def _sharpen(self, batch: _Batch, limits: Limits, threads: int) -> None:
         """Search once more, over the ball of the answer, where rounding over the whole schema left a gap.
 
@@ -201,10 +209,7 @@ class SearchSolver:
         space.
         """
         upper = self._distance(batch.best[:, -1])
-        with np.errstate(invalid="ignore"):
-            gap = upper - self._distance(batch.lower)
-        allowed = np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper)
-        again = [i for i in np.flatnonzero(np.isfinite(upper) & (gap > allowed)).tolist() if i not in batch.limit]
+        again = [i for i in self._unsettled(batch) if math.isfinite(upper[i])]
         if limits.nodes is not None:
             for i in again:
                 if batch.nodes[i] >= limits.nodes:
@@ -233,12 +238,7 @@ class SearchSolver:
         """
         if self.lowered.required_whole.all():
             return
-        upper = self._distance(batch.best[:, -1])
-        with np.errstate(invalid="ignore"):
-            gap = upper - self._distance(batch.lower)
-        open_ = ~(gap <= np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper))
-        again = [i for i in np.flatnonzero(open_ & np.isfinite(batch.lower)).tolist() if i not in batch.limit]
-        again = [i for i in again if limits.nodes is None or batch.nodes[i] < limits.nodes]
+        again = [i for i in self._unsettled(batch) if limits.nodes is None or batch.nodes[i] < limits.nodes]
         if not again:
             return
         people = batch.allowed.part(again)
@@ -253,6 +253,8 @@ class SearchSolver:
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
             batch.seconds[i] += part.seconds[k]
+            if k in part.limit:
+                batch.limit[i] = part.limit[k]
             if not found[k]:
                 continue
             for point in rounder(self.lowered, people.factual[k], people.lower[k], people.upper[k], points[k]):

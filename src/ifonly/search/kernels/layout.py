@@ -1,8 +1,8 @@
 """Where things stand in the kernels' arrays.
 
 A kernel that takes fifty arrays compiles fifty times slower than one that takes five, and every array in a tuple is
-copied at every call (three more of them cost a fifth of all time), so buffers of one shape share a two-dimensional
-array and are named by their row: `F[UP, k]` is how far item k can go up.
+copied at every call, so buffers of one shape share a two-dimensional array and are named by their row: `F[UP, k]` is
+how far item k can go up.
 """
 
 from __future__ import annotations

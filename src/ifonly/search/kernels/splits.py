@@ -229,18 +229,22 @@ def split_fraction(pack, whole, items, lo, hi, F, I):
 
 
 @njit(**INNER)
+def _place(pack, r):
+    """Layer and place of condition r; the rules are counted on from the conditions."""
+    rule = r - pack.index[SIZES, pack.layers]
+    if rule < 0:
+        return pack.layers - 1, r
+    return pack.index[RULE_LAYER, rule], pack.index[RULE_PLACE, rule]
+
+
+@njit(**INNER)
 def worst_relu(pack, zl, zu, exact, width, F, Wc):
     """The unstable ReLU whose relaxation is farthest from it at the solution, or -1 when the relaxation is tight
     there.
     """
     best, error = np.int64(-1), 1e-12
-    conditions = pack.index[SIZES, pack.layers]
-    for r in range(conditions + pack.rules):
-        layer, i = pack.layers - 1, r
-        if r >= conditions:
-            layer, i = pack.index[RULE_LAYER, r - conditions], pack.index[RULE_PLACE, r - conditions]
-            if layer == 0:
-                continue
+    for r in range(pack.index[SIZES, pack.layers] + pack.rules):
+        layer, i = _place(pack, r)
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
         for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h]:
@@ -257,13 +261,8 @@ def worst_relu(pack, zl, zu, exact, width, F, Wc):
 @njit(**INNER)
 def any_relu(pack, zl, zu, width, F, Wc):
     """An unstable ReLU that a condition depends on, as a split, or UNSPLIT: for boxes that only rounding keeps open."""
-    conditions = pack.index[SIZES, pack.layers]
-    for r in range(conditions + pack.rules):
-        layer, i = pack.layers - 1, r
-        if r >= conditions:
-            layer, i = pack.index[RULE_LAYER, r - conditions], pack.index[RULE_PLACE, r - conditions]
-            if layer == 0:
-                continue
+    for r in range(pack.index[SIZES, pack.layers] + pack.rules):
+        layer, i = _place(pack, r)
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
         for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h] and F[NU, h] != 0.0:
