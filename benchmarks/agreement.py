@@ -40,9 +40,9 @@ from ifonly import (
     SmtReduced,
     datasets,
 )
-from ifonly.mip.bounds import BOUNDS, neuron_bounds
-from ifonly.mip.inputs import Person
-from ifonly.mip.interval import cut_to, farthest
+from ifonly.exact.bounds import BOUNDS, neuron_bounds
+from ifonly.exact.distances import cut_to, farthest
+from ifonly.exact.inputs import Person
 from ifonly.problem import Question, lower
 from ifonly.proof import Method
 from ifonly.tolerances import DEFAULT

@@ -23,7 +23,7 @@ from rich.console import Console
 from benchmarks import data, networks
 from ifonly import Distance, Explainer, Limits, MipObjective, Nearest, NoneExists
 from ifonly.diverse import DiverseAnswers
-from ifonly.mip.backends import available
+from ifonly.exact.backends import available
 from ifonly.problem.apart import Apart
 from ifonly.tolerances import EDGE
 

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 
 from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtPlain, SmtReduced, datasets
-from ifonly.mip.backends import BACKENDS, available
-from ifonly.mip.backends.protocol import Capability
-from ifonly.mip.bounds import BoundsName, neuron_bounds
-from ifonly.mip.inputs import Person
-from ifonly.mip.interval import cut_to
+from ifonly.exact.backends import BACKENDS, available
+from ifonly.exact.backends.protocol import Capability
+from ifonly.exact.bounds import BoundsName, neuron_bounds
+from ifonly.exact.distances import cut_to
+from ifonly.exact.inputs import Person
 from ifonly.problem import Question, lower
 from ifonly.proof import Method
 

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ifonly.mip.backends import BACKENDS, BackendName, available
+from ifonly.exact.backends import BACKENDS, BackendName, available
 from ifonly.mip.objective import MipObjective, ObjectiveSolver
 from ifonly.problem import Question, lower
 from ifonly.tolerances import DEFAULT, Tolerances

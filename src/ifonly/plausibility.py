@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 from ifonly.branching import Ordinary, Person, Way
 from ifonly.diverse import NO_LIMITS, Asks
 from ifonly.errors import QuestionError
-from ifonly.mip.nearest import Finding, Interval, Verdict, nearest
+from ifonly.exact.distances import Finding, Interval, Verdict, nearest
 from ifonly.problem import Allowed, Constraint, Distance, Range
 from ifonly.problem.apart import Around, check_piecewise_linear, checked_length, unrolled
 from ifonly.problem.parts import Columns, Literal, Part, linear_part

@@ -8,9 +8,9 @@ import math
 from comparison import LIMITS, answers
 
 from ifonly import NoneExists, Search
+from ifonly.exact.backends import available
+from ifonly.exact.contradiction import contradiction
 from ifonly.mip import MipInterval, MipObjective
-from ifonly.mip.backends import available
-from ifonly.mip.contradiction import contradiction
 
 TOLERANCE = 1e-6
 

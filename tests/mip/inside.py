@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ifonly.mip.ball import samples
+from ifonly.exact.ball import samples
 
 
 def rows_within(lowered, someone, cut, budget, count, rng):

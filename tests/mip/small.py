@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 
 from ifonly import Categorical, Distance, Integer, Network, Ordinal, Real, Schema
-from ifonly.mip.inputs import Person
+from ifonly.exact.inputs import Person
 from ifonly.model import network_model
 from ifonly.problem import ClassTarget, Question
 

@@ -11,9 +11,9 @@ import pytest
 
 from ifonly import MipObjective
 from ifonly.errors import MissingExtra, QuestionError
-from ifonly.mip import backends
-from ifonly.mip.backends import scip
-from ifonly.mip.backends.protocol import Capability, Ending, Form, Settings, When
+from ifonly.exact import backends
+from ifonly.exact.backends import scip
+from ifonly.exact.backends.protocol import Capability, Ending, Form, Settings, When
 
 INSTALLED = [name for name in backends.BACKENDS if backends.available(name)]
 EACH = pytest.mark.parametrize("name", INSTALLED)

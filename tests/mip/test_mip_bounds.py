@@ -9,10 +9,10 @@ from small import person, question
 
 from cases import load
 from ifonly import ClassTarget, Distance
-from ifonly.mip.backends.protocol import Form
-from ifonly.mip.bounds import BOUNDS, neuron_bounds, safe_bound
-from ifonly.mip.inputs import Person
-from ifonly.mip.interval import cut_to, farthest
+from ifonly.exact.backends.protocol import Form
+from ifonly.exact.bounds import BOUNDS, neuron_bounds, safe_bound
+from ifonly.exact.distances import cut_to, farthest
+from ifonly.exact.inputs import Person
 from ifonly.problem import Question, lower
 
 NORMS = ["l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}]

@@ -12,9 +12,9 @@ from agreement import disagreements, methods
 from cases import load
 from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
-from ifonly.mip.backends import available
-from ifonly.mip.contradiction import check_bound
-from ifonly.mip.nearest import Finding, Verdict, nearest
+from ifonly.exact.backends import available
+from ifonly.exact.contradiction import check_bound
+from ifonly.exact.distances import Finding, Verdict, nearest
 from ifonly.problem import Question
 
 GUROBI = pytest.mark.skipif(not available("gurobi"), reason="gurobipy is not installed")

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 from small import SCHEMA, person, question
 
-from ifonly.mip.ball import known_row, within, within_distance
-from ifonly.mip.bounds import BOUNDS, neuron_bounds
-from ifonly.mip.inputs import Person, make_inputs, read_point
+from ifonly.exact.ball import known_row, within, within_distance
+from ifonly.exact.bounds import BOUNDS, neuron_bounds
+from ifonly.exact.inputs import Person, make_inputs, read_point
+from ifonly.exact.repair import conditions
 from ifonly.mip.program import formulate
-from ifonly.mip.repair import conditions
 from ifonly.problem import lower
 
 

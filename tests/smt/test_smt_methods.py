@@ -7,9 +7,9 @@ pytest.importorskip("z3", reason="z3-solver is not installed")
 
 from cases import load
 from ifonly import ClassTarget, Explainer, Limits, Network, SmtPlain, SmtReduced
-from ifonly.mip.bounds import linear_bounds
-from ifonly.mip.inputs import Person
-from ifonly.mip.interval import farthest
+from ifonly.exact.bounds import linear_bounds
+from ifonly.exact.distances import farthest
+from ifonly.exact.inputs import Person
 from ifonly.model import network_model
 from ifonly.problem import Distance, Question, lower
 from ifonly.schema import Categorical, Integer, Ordinal, Real, Schema

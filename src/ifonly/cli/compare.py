@@ -11,8 +11,8 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ifonly.cli.asking import Asked
+from ifonly.exact.contradiction import saved
 from ifonly.explain import Explainer
-from ifonly.mip.contradiction import saved
 from ifonly.proof import Answer, Answers, Failed
 from ifonly.report import Page, Paragraph, Sheet
 from ifonly.tolerances import DEFAULT, Tolerances

@@ -11,27 +11,24 @@ incumbent) proves that the budget holds none. E is the deployed model's rounding
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.mip import backends
-from ifonly.mip.backends import BackendName
-from ifonly.mip.backends.protocol import TIGHTEST, Ending, Floats
-from ifonly.mip.backends.squares import MOST_ROUNDS, with_tangents
-from ifonly.mip.ball import number_costs, within_distance
-from ifonly.mip.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
-from ifonly.mip.contradiction import check_bound
-from ifonly.mip.each import Clock, answer_each, distance_of
-from ifonly.mip.inputs import Person, read_point
-from ifonly.mip.nearest import Finding, Verdict, nearest
+from ifonly.exact import backends
+from ifonly.exact.backends import BackendName
+from ifonly.exact.backends.protocol import TIGHTEST, Ending, Floats
+from ifonly.exact.backends.squares import MOST_ROUNDS, with_tangents
+from ifonly.exact.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
+from ifonly.exact.distances import Finding, Verdict, accepted, cut_to, search_distances
+from ifonly.exact.each import Clock, answer_each, distance_of
+from ifonly.exact.input_side import InputSide
+from ifonly.exact.inputs import Person, read_point
+from ifonly.exact.repair import repaired
 from ifonly.mip.objective import MORE
-from ifonly.mip.program import BUDGET_SLACK, InputSide, Program, formulate_output
-from ifonly.mip.repair import repaired
-from ifonly.problem import Lowered, Norm, Question, lower
+from ifonly.mip.program import Program, formulate_output
+from ifonly.problem import Lowered, Question, lower
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -62,24 +59,6 @@ class MipInterval:
         check_bounds(self.bounds, BOUNDS)
         backends.get(self.backend)
         return IntervalSolver(method=self, lowered=lower(question), tolerances=tolerances)
-
-
-def farthest(lowered: Lowered, person: Person) -> float:
-    """A distance that no allowed row exceeds."""
-    ends = (number_costs(lowered, end - person.factual) for end in (person.lower, person.upper))
-    number = np.maximum(*ends)
-    number = number**2 if lowered.norm is Norm.L2 else number
-    options = np.maximum.reduceat(np.where(person.allowed, person.cost, 0.0), lowered.start[:-1])
-    costs = np.where(lowered.numeric, number, options)
-    total = float(costs.max() if lowered.norm is Norm.LINF else costs.sum()) * (1.0 + 1e-9) + 1e-12
-    return math.sqrt(total) if lowered.norm is Norm.L2 else total
-
-
-def cut_to(lowered: Lowered, person: Person, budget: float) -> Person | None:
-    """The person with domains cut to the budget; None where some feature has no value left."""
-    searched = within_distance(lowered, person, budget)
-    gone = (searched.lower > searched.upper) & lowered.numeric
-    return None if gone.any() or searched.empty(lowered) else searched
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -161,11 +140,6 @@ class IntervalSolver:
         return Finding(verdict=Verdict.UNDECIDED)
 
 
-def accepted(lowered: Lowered) -> float:
-    """Relative: how far beyond the budget a row may be. Tangents meet a parabola only to the solver's tolerance."""
-    return 1e-7 if lowered.norm is Norm.L2 else 2.0 * BUDGET_SLACK
-
-
 def _squares(side: InputSide) -> NDArray[np.intp]:
     return len(side.form.cost) - len(side.squared) + np.arange(len(side.squared))
 
@@ -181,34 +155,3 @@ def _with_tangents(program: Program, side: InputSide, places: list[Floats]) -> P
     for a in places:
         form = with_tangents(form, side.squared, _squares(side), a)
     return replace(program, form=form)
-
-
-def search_distances(
-    lowered: Lowered,
-    person: Person,
-    find: Callable[[float], Finding],
-    *,
-    first: float,
-    gap: float | None,
-    tolerances: Tolerances,
-    method: str,
-) -> Claim:
-    """`nearest` for one person as a claim (its nodes: the budgets asked), once it is seen to contradict nothing."""
-    allowed = tolerances.allowed if gap is None else lambda _: gap
-    share = 0.5 if gap is None else 1.0  # two ends share what the tolerances allow
-
-    def small(upper: float) -> float:
-        return max(share * allowed(upper), 4.0 * accepted(lowered) * upper, 1e-15)
-
-    known = nearest(find, first=first, most=farthest(lowered, person), allowed=small)
-    check_bound(lowered.question, person.factual, known.proven, known.upper, method)
-    reached = (
-        gap is not None and known.point is not None and known.upper - known.proven > tolerances.allowed(known.upper)
-    )
-    return Claim(
-        point=known.point,
-        lower=min(known.proven, known.upper),
-        method=method,
-        limit=known.limit or (f"the method's own gap of {gap:g} was reached" if reached else ""),
-        nodes=len(known.asked),
-    )

@@ -17,16 +17,16 @@ from dataclasses import dataclass, field, replace
 from typing import Literal
 
 from ifonly.errors import UnsupportedQuestion
-from ifonly.mip import backends
-from ifonly.mip.backends import BackendName
-from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Outcome
-from ifonly.mip.ball import known_row, within
-from ifonly.mip.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
-from ifonly.mip.contradiction import check_bound
-from ifonly.mip.each import Clock, answer_each, distance_of
-from ifonly.mip.inputs import Floats, Person, read_point
+from ifonly.exact import backends
+from ifonly.exact.backends import BackendName
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Outcome
+from ifonly.exact.ball import known_row, within
+from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
+from ifonly.exact.contradiction import check_bound
+from ifonly.exact.each import Clock, answer_each, distance_of
+from ifonly.exact.inputs import Floats, Person, read_point
+from ifonly.exact.repair import conditions, pulled, repaired
 from ifonly.mip.program import Program, formulate
-from ifonly.mip.repair import conditions, pulled, repaired
 from ifonly.problem import Lowered, Norm, Question, lower
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances

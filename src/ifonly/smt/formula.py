@@ -18,8 +18,8 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import MissingExtra
-from ifonly.mip.bounds import Bounds
-from ifonly.mip.inputs import Floats, Person
+from ifonly.exact.bounds import Bounds
+from ifonly.exact.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
 
 

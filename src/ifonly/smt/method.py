@@ -14,13 +14,12 @@ import math
 from dataclasses import dataclass
 from typing import Any
 
-from ifonly.mip.backends.protocol import Ending
-from ifonly.mip.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
-from ifonly.mip.each import Clock, answer_each, distance_of
-from ifonly.mip.inputs import Floats, Person
-from ifonly.mip.interval import cut_to, search_distances
-from ifonly.mip.nearest import Finding, Verdict
-from ifonly.mip.repair import repaired
+from ifonly.exact.backends.protocol import Ending
+from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
+from ifonly.exact.distances import Finding, Verdict, cut_to, search_distances
+from ifonly.exact.each import Clock, answer_each, distance_of
+from ifonly.exact.inputs import Floats, Person
+from ifonly.exact.repair import repaired
 from ifonly.problem import Lowered, Question, lower
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.smt.formula import formula, load_z3

@@ -16,7 +16,15 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from enum import Enum
 
-from ifonly.mip.inputs import Floats
+import numpy as np
+
+from ifonly.exact.ball import number_costs, within_distance
+from ifonly.exact.contradiction import check_bound
+from ifonly.exact.input_side import BUDGET_SLACK
+from ifonly.exact.inputs import Floats, Person
+from ifonly.problem import Lowered, Norm
+from ifonly.proof import Claim
+from ifonly.tolerances import Tolerances
 
 MOST_STEPS = 400
 GROWTH = 8.0
@@ -107,3 +115,57 @@ def _between(low: float, high: float) -> float:
     if low <= 0.0:
         return high / GROWTH
     return math.sqrt(low * high) if high > 4.0 * low else 0.5 * (low + high)
+
+
+def farthest(lowered: Lowered, person: Person) -> float:
+    """A distance that no allowed row exceeds."""
+    ends = (number_costs(lowered, end - person.factual) for end in (person.lower, person.upper))
+    number = np.maximum(*ends)
+    number = number**2 if lowered.norm is Norm.L2 else number
+    options = np.maximum.reduceat(np.where(person.allowed, person.cost, 0.0), lowered.start[:-1])
+    costs = np.where(lowered.numeric, number, options)
+    total = float(costs.max() if lowered.norm is Norm.LINF else costs.sum()) * (1.0 + 1e-9) + 1e-12
+    return math.sqrt(total) if lowered.norm is Norm.L2 else total
+
+
+def cut_to(lowered: Lowered, person: Person, budget: float) -> Person | None:
+    """The person with domains cut to the budget; None where some feature has no value left."""
+    searched = within_distance(lowered, person, budget)
+    gone = (searched.lower > searched.upper) & lowered.numeric
+    return None if gone.any() or searched.empty(lowered) else searched
+
+
+def accepted(lowered: Lowered) -> float:
+    """Relative: how far beyond the budget a row may be. Tangents meet a parabola only to the solver's tolerance."""
+    return 1e-7 if lowered.norm is Norm.L2 else 2.0 * BUDGET_SLACK
+
+
+def search_distances(
+    lowered: Lowered,
+    person: Person,
+    find: Callable[[float], Finding],
+    *,
+    first: float,
+    gap: float | None,
+    tolerances: Tolerances,
+    method: str,
+) -> Claim:
+    """`nearest` for one person as a claim (its nodes: the budgets asked), once it is seen to contradict nothing."""
+    allowed = tolerances.allowed if gap is None else lambda _: gap
+    share = 0.5 if gap is None else 1.0  # two ends share what the tolerances allow
+
+    def small(upper: float) -> float:
+        return max(share * allowed(upper), 4.0 * accepted(lowered) * upper, 1e-15)
+
+    known = nearest(find, first=first, most=farthest(lowered, person), allowed=small)
+    check_bound(lowered.question, person.factual, known.proven, known.upper, method)
+    reached = (
+        gap is not None and known.point is not None and known.upper - known.proven > tolerances.allowed(known.upper)
+    )
+    return Claim(
+        point=known.point,
+        lower=min(known.proven, known.upper),
+        method=method,
+        limit=known.limit or (f"the method's own gap of {gap:g} was reached" if reached else ""),
+        nodes=len(known.asked),
+    )

@@ -16,7 +16,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.mip.backends.protocol import Ending, Floats, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import Ending, Floats, Form, Outcome, Settings
 
 FIRST_TANGENTS = 9
 MOST_ROUNDS = 60
@@ -61,7 +61,7 @@ def with_tangents(form: Form, at: Indices, square: Indices, a: Floats) -> Form:
 
 def outer_approximation(form: Form, settings: Settings, solve: Callable[[Form, Settings], Outcome]) -> Outcome:
     """Solve a form with squares by a solver of forms without; one without is passed on."""
-    from ifonly.mip.backends.highs import with_whole_columns_fixed
+    from ifonly.exact.backends.highs import with_whole_columns_fixed
 
     squared = np.flatnonzero(form.square)
     if not len(squared):

@@ -9,10 +9,10 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ifonly.errors import MissingExtra, QuestionError
-from ifonly.mip.backends.gurobi import Gurobi
-from ifonly.mip.backends.highs import Highs
-from ifonly.mip.backends.protocol import TIGHTEST, Backend, Ending, Form, Outcome, Settings
-from ifonly.mip.backends.scip import Scip
+from ifonly.exact.backends.gurobi import Gurobi
+from ifonly.exact.backends.highs import Highs
+from ifonly.exact.backends.protocol import TIGHTEST, Backend, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.scip import Scip
 
 BackendName: TypeAlias = Literal["highs", "gurobi", "scip"]
 

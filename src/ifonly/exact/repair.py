@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.mip.inputs import Floats, Person
+from ifonly.exact.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
 from ifonly.problem.edges import rounder
 

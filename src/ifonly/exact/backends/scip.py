@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
-from ifonly.mip.backends.squares import outer_approximation
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.squares import outer_approximation
 
 TOLERANCES = {
     "numerics/epsilon": 1e-10,

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import UnsupportedQuestion
-from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
 
 SIZE_LIMIT = 10010
 """Gurobi's error number for a model that is too large for the licence."""

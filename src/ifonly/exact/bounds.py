@@ -32,9 +32,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.mip.backends.highs import loaded
-from ifonly.mip.backends.protocol import Floats, Form
-from ifonly.mip.inputs import Person
+from ifonly.exact.backends.highs import loaded
+from ifonly.exact.backends.protocol import Floats, Form
+from ifonly.exact.input_side import input_side
+from ifonly.exact.inputs import Person
 from ifonly.problem import Lowered
 
 BoundsName: TypeAlias = Literal["linear", "backward", "interval"]
@@ -121,8 +122,6 @@ def interval_bounds(lowered: Lowered, person: Person) -> Bounds:
 
 def backward_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
     """Every neuron by substitution back to the inputs. `person` should be cut to what the budget allows."""
-    from ifonly.mip.program import input_side
-
     side = input_side(lowered, person, budget, support=False)
     largest = np.ones(lowered.width)
     largest[lowered.start[:-1][lowered.numeric]] = np.maximum(np.abs(person.lower), np.abs(person.upper))[
@@ -195,8 +194,6 @@ def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None)
 
     `person` should be cut to what the budget allows. A neuron whose interval already fixes its state is left alone.
     """
-    from ifonly.mip.program import input_side
-
     side = input_side(lowered, person, budget, support=False)
     form, matrix, constant = side.form, *side.inputs.first_layer(*lowered.layers[0])
     z = np.zeros((len(matrix), len(form.cost)))

@@ -10,8 +10,8 @@ from dataclasses import replace
 
 import numpy as np
 
-from ifonly.mip.inputs import Floats, Person
-from ifonly.mip.repair import favourable
+from ifonly.exact.inputs import Floats, Person
+from ifonly.exact.repair import favourable
 from ifonly.problem import Lowered, Norm
 
 SAMPLES = 500

@@ -11,9 +11,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ifonly.mip.backends.protocol import Settings
-from ifonly.mip.inputs import Floats, Person
-from ifonly.mip.repair import favourable
+from ifonly.exact.backends.protocol import Settings
+from ifonly.exact.inputs import Floats, Person
+from ifonly.exact.repair import favourable
 from ifonly.problem import Lowered
 from ifonly.proof import Claim, Limits, Listener, Progress
 

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.mip.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Settings
-from ifonly.mip.backends.squares import outer_approximation
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Settings
+from ifonly.exact.backends.squares import outer_approximation
 
 TOLERANCES = {
     "mip_feasibility_tolerance": TIGHTEST,
