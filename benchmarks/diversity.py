@@ -22,7 +22,7 @@ from rich.console import Console
 
 from benchmarks import data, networks
 from ifonly import Distance, Explainer, Limits, MipObjective, Nearest, NoneExists
-from ifonly.diverse import DiverseAnswers
+from ifonly.asking.diverse import DiverseAnswers
 from ifonly.exact.backends import available
 from ifonly.problem.apart import Apart
 from ifonly.tolerances import EDGE

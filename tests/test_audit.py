@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from ifonly import Explainer, Failed, Fixed, Integer, Nearest, Network, NoneExists, Schema, Unknown, Within
-from ifonly.audit import audit, flip_sets
 from ifonly.errors import QuestionError
+from ifonly.population.audit import audit, flip_sets
 from ifonly.proof import Change
 from ifonly.report import audit_page, audit_svg, flip_sets_page, plain
 from ifonly.report.audit import COLOURS

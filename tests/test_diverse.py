@@ -26,8 +26,8 @@ from ifonly import (
     Schema,
     Unknown,
 )
-from ifonly.branching import Either, combined
-from ifonly.diverse import far_in_one, other_values
+from ifonly.asking.branching import Either, combined
+from ifonly.asking.diverse import far_in_one, other_values
 from ifonly.errors import QuestionError
 from ifonly.model import network_model
 from ifonly.problem.apart import Apart

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import pkgutil
+from pathlib import Path
 
 import ifonly
 
@@ -57,11 +60,13 @@ PUBLIC = [
     "audit",
     "certify",
     "check",
+    "datasets",
     "explain",
     "flip_sets",
     "import_model",
     "load_model",
     "load_network",
+    "plausibility",
     "prove",
     "save_network",
     "scales_from_data",
@@ -71,6 +76,25 @@ PUBLIC = [
 def test_names() -> None:
     assert ifonly.__all__ == PUBLIC
     assert all(hasattr(ifonly, name) for name in PUBLIC)
+
+
+def test_names_are_imported_where_type_checkers_see_them() -> None:
+    tree = ast.parse(Path(ifonly.__file__).read_text())
+    seen = {
+        name.name: node.module
+        for block in tree.body
+        if isinstance(block, ast.If)
+        for node in block.body
+        if isinstance(node, ast.ImportFrom) and node.module != "ifonly"
+        for name in node.names
+    }
+    assert seen == ifonly._HOME
+
+
+def test_modules_and_functions_do_not_share_names() -> None:
+    modules = {module.name for module in pkgutil.walk_packages(ifonly.__path__, "ifonly.")}
+    shared = {name for name in PUBLIC if f"ifonly.{name}" in modules} - {"datasets", "plausibility"}
+    assert not shared
 
 
 def test_everything_says_what_it_is() -> None:

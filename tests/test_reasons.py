@@ -24,10 +24,10 @@ from ifonly import (
     Unknown,
 )
 from ifonly import reasons as module
+from ifonly.asking.reasons import find_reasons, relaxed
 from ifonly.problem import AtMostChanges, OnlyWith
 from ifonly.problem.constraints import ChangeAtMost, Steps
 from ifonly.problem.rules import Rule
-from ifonly.reasons import find_reasons, relaxed
 
 COMMON: dict[str, Any] = {"row": 0, "factual": {}, "target": "yes", "distance_name": "l1"}
 ROW = Nearest(lower=0.5, upper=0.5, counterfactual={"a": 1}, **COMMON)

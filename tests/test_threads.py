@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from ifonly import Explainer, datasets
+from ifonly.population.threads import run_chunks
 from ifonly.proof import Progress
 from ifonly.schema.tables import user_columns
-from ifonly.threads import run_chunks
 
 
 @pytest.fixture(scope="module")

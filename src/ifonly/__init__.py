@@ -1,45 +1,119 @@
 """ifonly: the nearest counterfactual, proven.
 
 A model says no to a person: what is the smallest change that would have made it yes?
+
+Names are imported when they are first used, so that a part of the package (the checker of certificates, say) can be
+loaded without the rest.
 """
 
-from ifonly.audit import audit, flip_sets
-from ifonly.errors import IfonlyError
-from ifonly.explain import Explainer, explain
-from ifonly.mip import MipInterval, MipObjective
-from ifonly.model import Model, Network, load_network, save_network
-from ifonly.model.importers import import_model, load_model
-from ifonly.problem import (
-    Allowed,
-    AtMostChanges,
-    ChangeAtMost,
-    ClassTarget,
-    Distance,
-    Fixed,
-    Free,
-    OneOfTarget,
-    OnlyDown,
-    OnlyUp,
-    OnlyWith,
-    OtherTarget,
-    ProbabilityTarget,
-    Range,
-    Rule,
-    ScoreTarget,
-    Steps,
-    TopTarget,
-    scales_from_data,
-)
-from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
-from ifonly.proof.certificate import Certificate
-from ifonly.proof.check import Checked, check
-from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
-from ifonly.search import Enumerate, Search
-from ifonly.search.certify import certify, prove
-from ifonly.smt import SmtPlain, SmtReduced
-from ifonly.tolerances import Tolerances
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from ifonly import datasets, plausibility
+    from ifonly.errors import IfonlyError
+    from ifonly.explainer import Explainer, explain
+    from ifonly.mip import MipInterval, MipObjective
+    from ifonly.model import Model, Network, load_network, save_network
+    from ifonly.model.importers import import_model, load_model
+    from ifonly.population.audit import audit, flip_sets
+    from ifonly.problem import (
+        Allowed,
+        AtMostChanges,
+        ChangeAtMost,
+        ClassTarget,
+        Distance,
+        Fixed,
+        Free,
+        OneOfTarget,
+        OnlyDown,
+        OnlyUp,
+        OnlyWith,
+        OtherTarget,
+        ProbabilityTarget,
+        Range,
+        Rule,
+        ScoreTarget,
+        Steps,
+        TopTarget,
+        scales_from_data,
+    )
+    from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
+    from ifonly.proof.certificate import Certificate
+    from ifonly.proof.check import Checked, check
+    from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
+    from ifonly.search import Enumerate, Search
+    from ifonly.search.certify import certify, prove
+    from ifonly.smt import SmtPlain, SmtReduced
+    from ifonly.tolerances import Tolerances
 
 __version__ = "0.1.0"
+
+_HOME = {
+    "Allowed": "ifonly.problem",
+    "Answer": "ifonly.proof",
+    "Answers": "ifonly.proof",
+    "AtMostChanges": "ifonly.problem",
+    "Binary": "ifonly.schema",
+    "Categorical": "ifonly.schema",
+    "Certificate": "ifonly.proof.certificate",
+    "ChangeAtMost": "ifonly.problem",
+    "Checked": "ifonly.proof.check",
+    "ClassTarget": "ifonly.problem",
+    "Distance": "ifonly.problem",
+    "Enumerate": "ifonly.search",
+    "Explainer": "ifonly.explainer",
+    "Failed": "ifonly.proof",
+    "Fixed": "ifonly.problem",
+    "Free": "ifonly.problem",
+    "IfonlyError": "ifonly.errors",
+    "Integer": "ifonly.schema",
+    "Limits": "ifonly.proof",
+    "MipInterval": "ifonly.mip",
+    "MipObjective": "ifonly.mip",
+    "Model": "ifonly.model",
+    "Nearest": "ifonly.proof",
+    "Network": "ifonly.model",
+    "NoneExists": "ifonly.proof",
+    "OneOfTarget": "ifonly.problem",
+    "OnlyDown": "ifonly.problem",
+    "OnlyUp": "ifonly.problem",
+    "OnlyWith": "ifonly.problem",
+    "Ordinal": "ifonly.schema",
+    "OtherTarget": "ifonly.problem",
+    "ProbabilityTarget": "ifonly.problem",
+    "Range": "ifonly.problem",
+    "Real": "ifonly.schema",
+    "Reasons": "ifonly.proof",
+    "Relaxation": "ifonly.proof",
+    "Rule": "ifonly.problem",
+    "Schema": "ifonly.schema",
+    "ScoreTarget": "ifonly.problem",
+    "Search": "ifonly.search",
+    "SmtPlain": "ifonly.smt",
+    "SmtReduced": "ifonly.smt",
+    "Steps": "ifonly.problem",
+    "Tolerances": "ifonly.tolerances",
+    "TopTarget": "ifonly.problem",
+    "Unknown": "ifonly.proof",
+    "Within": "ifonly.proof",
+    "audit": "ifonly.population.audit",
+    "certify": "ifonly.search.certify",
+    "check": "ifonly.proof.check",
+    "explain": "ifonly.explainer",
+    "flip_sets": "ifonly.population.audit",
+    "import_model": "ifonly.model.importers",
+    "load_model": "ifonly.model.importers",
+    "load_network": "ifonly.model",
+    "prove": "ifonly.search.certify",
+    "save_network": "ifonly.model",
+    "scales_from_data": "ifonly.problem",
+}
+"""Where each public name is at home."""
+
+_MODULES = ("datasets", "plausibility")
 
 __all__ = [
     "Allowed",
@@ -92,12 +166,28 @@ __all__ = [
     "audit",
     "certify",
     "check",
+    "datasets",
     "explain",
     "flip_sets",
     "import_model",
     "load_model",
     "load_network",
+    "plausibility",
     "prove",
     "save_network",
     "scales_from_data",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    if name in _MODULES:
+        return import_module(f"ifonly.{name}")
+    if name not in _HOME:
+        raise AttributeError(f"module 'ifonly' has no attribute {name!r}")
+    found = getattr(import_module(_HOME[name]), name)
+    globals()[name] = found
+    return found
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

@@ -19,8 +19,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.branching import Ordinary, Person, Way
-from ifonly.diverse import NO_LIMITS, Asks
+from ifonly.asking.branching import Ordinary, Person, Way
+from ifonly.asking.diverse import NO_LIMITS, Asks
 from ifonly.errors import QuestionError
 from ifonly.exact.distances import Finding, Interval, Verdict, nearest
 from ifonly.problem import Allowed, Constraint, Distance, Range

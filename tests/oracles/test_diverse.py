@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from random_problems import random_problem
 
 from ifonly import Enumerate, Explainer, Limits, MipObjective, NoneExists, Search
-from ifonly.diverse import DiverseAnswers, Diversity, explain_diverse
+from ifonly.asking.diverse import DiverseAnswers, Diversity, explain_diverse
 from ifonly.model import rounding_error
 from ifonly.problem import Distance, Question
 from ifonly.proof import Method

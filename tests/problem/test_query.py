@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 import pytest
+
 from ifonly.errors import QuestionError
 from ifonly.problem import (
     Allowed,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import IfonlyError, RowError
-from ifonly.explain import Explainer
+from ifonly.explainer import Explainer
 from ifonly.model import Model
 from ifonly.problem import ClassTarget, Distance, OpenTarget, Question, Target
 from ifonly.problem.rules import AnyConstraint

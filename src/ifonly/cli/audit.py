@@ -12,10 +12,10 @@ from ifonly.cli.console import json_option, load_search, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
-    from ifonly.audit import Audit
     from ifonly.cli.asking import Asked, Told
     from ifonly.cli.source import Source
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
+    from ifonly.population.audit import Audit
 
 EPILOG = f"""\b
 Examples:
@@ -32,11 +32,11 @@ Examples:
 @json_option
 def audit(by: str | None, plot: str | None, as_json: bool, **options: Any) -> int:
     """Recourse over a group: the share who have it, who provably have none, its cost by subgroup, what changes."""
-    from ifonly.audit import audit as make
-    from ifonly.audit import flip_sets
     from ifonly.cli.explain import read_asking
     from ifonly.cli.source import read_source
     from ifonly.errors import IfonlyError
+    from ifonly.population.audit import audit as make
+    from ifonly.population.audit import flip_sets
     from ifonly.report import Heading, audit_page, flip_sets_page
 
     path = None if plot is None else _check_plot(plot)

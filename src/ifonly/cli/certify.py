@@ -92,7 +92,7 @@ def _asked(options: dict[str, Any], limits: Any) -> Certificate:
     from ifonly.cli.question import read_constraints, read_distance, read_methods, read_target
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
     from ifonly.search.certify import certify as make
     from ifonly.search.certify import other_class
 

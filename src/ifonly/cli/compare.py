@@ -12,7 +12,7 @@ from typing import Any
 
 from ifonly.cli.asking import Asked
 from ifonly.exact.contradiction import saved
-from ifonly.explain import Explainer
+from ifonly.explainer import Explainer
 from ifonly.proof import Answer, Answers, Failed
 from ifonly.report import Page, Paragraph, Sheet
 from ifonly.tolerances import DEFAULT, Tolerances

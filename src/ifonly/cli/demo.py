@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from ifonly.datasets import Dataset
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
     from ifonly.proof import Answers
     from ifonly.report import Page
 
@@ -31,7 +31,7 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
     from ifonly.cli.question import read_norm
     from ifonly.cli.shipped import WORDS, network, test_table
     from ifonly.errors import QuestionError
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
     from ifonly.problem import Distance
 
     dataset, words = datasets.load(name), WORDS[name]

@@ -13,9 +13,9 @@ from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from ifonly.asking.diverse import DiverseAnswers
     from ifonly.cli.asking import Asked
-    from ifonly.diverse import DiverseAnswers
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
 
 EPILOG = f"""\b
 Examples:
@@ -37,10 +37,10 @@ Examples:
 @json_option
 def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, as_json: bool, **options: Any) -> int:
     """Several answers for each row, nearest first, each the nearest that differs from all earlier ones."""
+    from ifonly.asking.diverse import Diversity
     from ifonly.cli.explain import read_asking
     from ifonly.cli.question import read_norm
     from ifonly.cli.source import read_source
-    from ifonly.diverse import Diversity
     from ifonly.errors import RowError
     from ifonly.problem import Distance
     from ifonly.report.diverse import diverse_page
@@ -81,8 +81,8 @@ def _sets(
     explainer: Explainer, asked: Asked, rows: Any, diversity: Any, options: dict[str, Any]
 ) -> Iterator[tuple[int, Any]]:
     """The set of each row, or the error of one that does not fit the schema."""
+    from ifonly.asking.diverse import explain_diverse
     from ifonly.cli.question import read_methods
-    from ifonly.diverse import explain_diverse
     from ifonly.errors import QuestionError, RowError
     from ifonly.proof import Progress
     from ifonly.report import progress

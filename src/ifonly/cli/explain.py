@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from ifonly.cli.asking import Asked, Told
     from ifonly.cli.source import Source
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
     from ifonly.proof import Method
 
 EPILOG = f"""\b
@@ -62,7 +62,7 @@ def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Ask
     """Whom to ask, and what."""
     from ifonly.cli.asking import Asked
     from ifonly.cli.question import read_constraints, read_distance, read_target
-    from ifonly.explain import Explainer
+    from ifonly.explainer import Explainer
     from ifonly.proof import Limits
 
     explainer = Explainer(source.model, threads=options["threads"])

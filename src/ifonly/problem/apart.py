@@ -7,7 +7,7 @@ A distance of the l0 and l1 family is a sum over features, and each feature's sh
     jumps        [x != p] = (|x - p| - relu(x - p - s) - relu(p - s - x)) / s   for an integer in steps of s
 
 so `dist >= t` and `dist <= t` are one hinge part each. Other distances are refused with a sentence: l2 is not piecewise
-linear, linf is an either-or of single features (see `ifonly.branching`), and jumps of real numbers have no closed set.
+linear, linf is an either-or of single features (see `asking.branching`), and jumps of real numbers have no closed set.
 """
 
 from __future__ import annotations

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from html import escape
 
-from ifonly.audit import Audit, FlipSet, Group
+from ifonly.population.audit import Audit, FlipSet, Group
 from ifonly.report.page import Page, Paragraph, Sheet
 from ifonly.report.text import number, share
 

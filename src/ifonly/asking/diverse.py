@@ -26,7 +26,7 @@ from typing import Any, Literal, Protocol, TypeAlias, get_args, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.branching import Branching, Condition, Either, Ordinary, Person, Way, is_condition
+from ifonly.asking.branching import Branching, Condition, Either, Ordinary, Person, Way, is_condition
 from ifonly.errors import Contradiction, QuestionError
 from ifonly.problem import Allowed, Constraint, Distance, Fixed, Norm, Range
 from ifonly.problem.apart import Apart, check_piecewise_linear, checked_length, symmetric

@@ -18,11 +18,13 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.branching import Branching, Person, is_condition
-from ifonly.diverse import DiverseAnswers, Diversity, explain_diverse
+from ifonly.asking.branching import Branching, Person, is_condition
+from ifonly.asking.diverse import DiverseAnswers, Diversity, explain_diverse
+from ifonly.asking.finder import ROUNDING, Asked, Finder, Found, Wanted, uncounted
+from ifonly.asking.reasons import find_reasons
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
-from ifonly.finding import ROUNDING, Asked, Finder, Found, Wanted, uncounted
 from ifonly.model import Model, Network, network_model
+from ifonly.population.threads import run_chunks
 from ifonly.problem import ClassTarget, Distance, OpenTarget, Target
 from ifonly.problem.constraints import Constraint, Free
 from ifonly.problem.rules import AnyConstraint, merged, read_constraint
@@ -42,12 +44,10 @@ from ifonly.proof import (
     Unknown,
     Within,
 )
-from ifonly.reasons import find_reasons
 from ifonly.schema import Numeric, Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.schema.tables import user_columns
 from ifonly.search import Search
-from ifonly.threads import run_chunks
 from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, DEFAULT, Tolerances
 
 PEOPLE_A_CHUNK = 128

@@ -1,0 +1,1 @@
+"""Many people: chunks on several threads, and what an audit says of a group."""
