@@ -12,17 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.asking.records import NOT_RUN, Record, spent
 from benchmarks.paper.style import DATASETS, EXACT, INK, LOOKS
-from benchmarks.records import NOT_RUN, Record
 
 TIME = "CPU seconds a row"
 OFTEN = 5
 NORMS = {"l0": "l0", "l1": "l1", "l2": "l2", "linf": "linf"}
-
-
-def spent(record: Record) -> float:
-    """CPU seconds; of a process that had to be ended nobody knows them, and the wall clock stands in."""
-    return record.cpu_seconds if record.cpu_seconds > 0.0 else record.seconds
 
 
 def settled(record: Record) -> bool:

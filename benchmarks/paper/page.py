@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import records
+from benchmarks.asking import records
+from benchmarks.asking.records import NOT_RUN, Record, spent
 from benchmarks.paper import claims, draw
-from benchmarks.paper.check import AGREE, Agreement, agreement
-from benchmarks.paper.plans import FIGURES, suite
+from benchmarks.paper.cross_check import AGREE, Agreement, agreement
+from benchmarks.paper.figures import FIGURES, suite
 from benchmarks.paper.style import DATASETS, LOOKS
-from benchmarks.records import NOT_RUN, Record
-from benchmarks.tables import Sheet, time_text
+from benchmarks.showing.sheet import Sheet, time_text
 
 STYLE = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
 MACHINE = "machine.json"
@@ -144,7 +144,7 @@ def coverage(figure: str, found: Sequence[Record]) -> Sheet:
             [network, norm, LOOKS[method].name, str(len(group))]
             + [str(kinds.count(k)) for k in KINDS]
             + [f"{100 * (len(good) + kinds.count('none exists')) / len(group):.0f} %"]
-            + [_time(np.median([draw.spent(r) for r in ran])) if ran else "-"]
+            + [_time(np.median([spent(r) for r in ran])) if ran else "-"]
             + [_time(np.median([r.seconds for r in ran])) if ran else "-"]
             + [_time(max(r.seconds for r in ran)) if ran else "-"]
             + [f"{np.mean([r.upper for r in good]):.5f}" if good else "-"]

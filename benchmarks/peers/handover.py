@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import Data
+from benchmarks.subjects.data import Data
 from ifonly.datasets.dataset import SEED
 from ifonly.model import Model, Network
 from ifonly.schema import Numeric, Schema

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import records
-from benchmarks.methods import OURS
+from benchmarks.asking import records
+from benchmarks.asking.contestants import OURS
+from benchmarks.asking.records import Record, spent
 from benchmarks.peers.race import EXACT, PEERS
-from benchmarks.plot import NAMES
-from benchmarks.records import Record
-from benchmarks.tables import Sheet, time_text
+from benchmarks.showing.sheet import Sheet, time_text
+from benchmarks.subjects.data import NAMES
 
 LABELS = {OURS: "ifonly", "gurobi": "Gurobi MIP", "scip": "SCIP MIP", "highs": "HiGHS MIP", **PEERS}
 COLUMNS = (
@@ -57,17 +57,12 @@ def lines(found: Sequence[Record], dataset: str) -> list[tuple[Line, list[Record
             rows=len(mine),
             good=good,
             ratios=[r.upper / nearest[r.row] for r in good if r.row in nearest],
-            cpu=_median([_cpu(r) for r in ran]),
+            cpu=_median([spent(r) for r in ran]),
             wall=_median([r.seconds for r in ran]),
             slowest=max((r.seconds for r in ran), default=math.nan),
         )
         result.append((line, mine))
     return result
-
-
-def _cpu(record: Record) -> float:
-    """CPU seconds; of a process that had to be ended nobody knows them, and the wall clock stands in."""
-    return record.cpu_seconds if record.cpu_seconds > 0.0 else record.seconds
 
 
 def sheets(found: Sequence[Record]) -> list[Sheet]:

@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from benchmarks.pace import MOST, cpu_seconds_of
+from benchmarks.asking.pace import MOST, cpu_seconds_of
 
 SCRIPT = Path(__file__).resolve().parent / "inside" / "main.py"
 SETUP_SECONDS = 600.0
