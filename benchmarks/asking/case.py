@@ -49,7 +49,7 @@ class Ask:
     way: str = "many"
     threads: int = 1
     budget: float | None = 60.0
-    """Seconds of processor time a row."""
+    """Seconds of processor time per row."""
     nodes: int | None = None
     chunk: int = 1000
     """How many rows our own search is asked about at once."""

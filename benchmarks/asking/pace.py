@@ -17,7 +17,7 @@ WORTH_SECONDS = 0.05
 
 
 class Pace:
-    """Wall seconds a processor second, as the last rows had it."""
+    """Wall seconds per processor second, as the last rows had it."""
 
     def __init__(self) -> None:
         self.slowdown = 1.0

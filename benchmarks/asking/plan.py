@@ -32,7 +32,7 @@ class Plan:
     ladder: bool = False
     """The networks of a data set grow: who gave up on one is not asked about the next."""
     budget: float | None = None
-    """Seconds of processor time a row, where it is not everybody's."""
+    """Seconds of processor time per row, where it is not everybody's."""
     sizes: tuple[int, ...] = (1,)
     """Sets of so many rows instead of one (diversity)."""
 

@@ -1,4 +1,4 @@
-"""One CSV record a row asked, whatever came of it: time-outs and refusals are records too."""
+"""One CSV record per row asked, whatever came of it: time-outs and refusals are records too."""
 
 from __future__ import annotations
 

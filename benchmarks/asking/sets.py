@@ -21,7 +21,7 @@ APART = 0.01
 
 
 def ask(case: Case, how: Ask, known: Sequence[Record], sizes: Sequence[int]) -> Iterator[list[Record]]:
-    """One record a person and size: `upper` is the mean distance from the person, `diversity` that between two rows."""
+    """One record per person and size: `upper` is the mean distance from the person, `diversity` that between rows."""
     explainer = Explainer(case.model, threads=how.threads)
     warm = False
     for k in sizes:

@@ -2,7 +2,7 @@
 
 A peer may return several rows; what counts is the nearest of those that are plausible and flip the network, and failing
 that the nearest that flips it. Its distance is computed here, by the question's own definition, and validity by the
-network itself. Each peer is told the same seed and has the same budget a row; setting it up is not timed.
+network itself. Each peer is told the same seed and has the same budget per row; setting it up is not timed.
 """
 
 from __future__ import annotations

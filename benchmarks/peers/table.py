@@ -114,10 +114,11 @@ def _versions(found: Sequence[Record], method: str) -> str:
 
 
 def draw(results: Path) -> list[Path]:
-    """The plot that says it all: time against distance, a point a method."""
+    """The plot that says it all: time against distance, a point per method."""
     import matplotlib  # type: ignore[import-not-found, unused-ignore]
 
     matplotlib.rcdefaults()  # the report draws on transparent ground; these stand on white
+    matplotlib.rcParams["svg.hashsalt"] = "peers"  # the same records give the same bytes
     matplotlib.use("svg")
     found = records.read(records.path_of(results, "peers"))
     if not found:
@@ -128,7 +129,7 @@ def draw(results: Path) -> list[Path]:
 
 
 def plot(found: Sequence[Record]) -> Any:
-    """Panels by data set: CPU seconds a row against how many times farther than the nearest."""
+    """Panels by data set: CPU seconds per row against how many times farther than the nearest."""
     import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
     from matplotlib.ticker import FuncFormatter, NullFormatter  # type: ignore[import-not-found, unused-ignore]
 
@@ -144,7 +145,7 @@ def plot(found: Sequence[Record]) -> Any:
             colour = "#0072B2" if ours else "#009E73" if exact else "#D55E00"
             axes.scatter(line.cpu, ratio, s=110 if ours else 46, marker="*" if ours else "s" if exact else "o",
                          color=colour, zorder=3)  # fmt: skip
-        axes.set(xscale="log", yscale="log", title=NAMES[dataset], xlabel="CPU seconds a row (median)")
+        axes.set(xscale="log", yscale="log", title=NAMES[dataset], xlabel="CPU seconds per row (median)")
         axes.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
         axes.axhline(1.0, color="#0072B2", linewidth=0.8, alpha=0.6)
         _label(

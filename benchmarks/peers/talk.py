@@ -1,4 +1,4 @@
-"""One process a peer and network: a row goes in, rows come out, and who takes longer than the budget is ended."""
+"""One process per peer and network: a row goes in, rows come out, and who takes longer than the budget is ended."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""PERFORMANCE.md: one row a claim, its figure and the command that measured it. No records, no claim."""
+"""PERFORMANCE.md: one row per claim, its figure and the command that measured it. No records, no claim."""
 
 from __future__ import annotations
 
@@ -28,15 +28,16 @@ Row = tuple[str, str, str]
 
 HEAD = """# Performance
 
-One row a claim: the figure, and the command that measured it. This page is written by `python -m benchmarks publish`
+One row per claim: the figure, and the command that measured it. This page is written by `python -m benchmarks publish`
 from the records of these commands; [docs/paper](docs/paper/index.html) has the report with all plots,
-[docs/paper/tables.md](docs/paper/tables.md) every table, and the CSV files there one record a row asked.
+[docs/paper/tables.md](docs/paper/tables.md) every table, and [docs/paper/records.zip](docs/paper/records.zip) one
+record per row asked.
 [docs/performance.md](docs/performance.md) says what is timed and how far to trust it.
 
-Times are of processors (CPU), one thread, one call a row, everything included. "Over ours": the other's median by ours,
-on the same rows; a distance of 1.00x is the nearest. "Proven" means a lower bound within 1e-6 of the distance of a row
-that the network itself accepts. "Answered" means that the network flips and the row obeys the schema. Rows that ran
-into their limit count with the time they spent: their ratios are lower bounds.
+Times are of processors (CPU), one thread, one call per row, everything included. "Over ours": the other's median by
+ours, on the same rows; a distance of 1.00x is the nearest. "Proven" means a lower bound within 1e-6 of the distance of
+a row that the network itself accepts. "Answered" means that the network flips and the row obeys the schema. Rows that
+ran into their limit count with the time they spent: their ratios are lower bounds.
 
 """
 
@@ -209,7 +210,7 @@ def _throughput(found: Found) -> list[Row]:
         for threads in sorted({r.threads for r in found["throughput"]}):
             group = [r for r in found["throughput"] if (r.arch, r.threads) == (arch, threads)]
             wall = sum(r.batch_seconds / r.batch for r in group)
-            text = f"{sum(r.proven for r in group) / wall:,.0f} proven answers a second of wall time"
+            text = f"{sum(r.proven for r in group) / wall:,.0f} proven answers per second of wall time"
             claim = f"Adult {arch}, l1, {len(group):,} distinct rows in one call, {threads} thread{'s' * (threads > 1)}"
             rows.append((claim, text, "python -m benchmarks scale --only throughput"))
     return rows

@@ -1,7 +1,7 @@
 """`publish`: the report, every table, the plots and the records go among the documents, and PERFORMANCE.md is written.
 
-The records are published as one compressed file, `docs/paper/records.zip`. Unpacked into a folder of results, they
-give the same report and tables again: `unzip docs/paper/records.zip -d results; python -m benchmarks publish`.
+The records are published as one compressed file. Unpacked, they give the same documents again, but for the throughput:
+`unzip docs/paper/records.zip -d again`, then `python -m benchmarks publish --results again --to again`.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ CLEAR = 0.5
 
 @dataclass(frozen=True)
 class Growth:
-    """A fit: `slope` is b of the power law, or the logarithm of the factor a unit of size."""
+    """A fit: `slope` is b of the power law, or the logarithm of the factor per unit of size."""
 
     law: str
     slope: float

@@ -32,6 +32,7 @@ def draw(results: Path) -> list[Path]:
     except ImportError:
         raise click.ClickException("Plots need matplotlib: pip install -r benchmarks/requirements.txt") from None
     matplotlib.rcdefaults()  # the report draws on transparent ground; these stand on white
+    matplotlib.rcParams["svg.hashsalt"] = "scale"  # the same records give the same bytes
     matplotlib.use("svg")
     found = [r for suite in ("size", "inputs", "rows") for r in records.read(records.path_of(results, suite))]
     written = []
@@ -56,7 +57,7 @@ def _plot(path: Path, label: str, curves: dict[str, dict[int, list[float]]]) -> 
         axes.plot(sizes, middle, label=text, marker=MARKERS[dataset], color=colour, markersize=4, linewidth=1.5)
         ends = [min(points[s]) for s in sizes], [max(points[s]) for s in sizes]
         axes.fill_between(sizes, *ends, color=colour, alpha=0.12, linewidth=0)
-    what = "CPU seconds a call" if label.startswith("rows") else "CPU seconds a row"
+    what = "CPU seconds per call" if label.startswith("rows") else "CPU seconds per row"
     axes.set(xscale="log", yscale="log", xlabel=label, ylabel=f"{what} (median and range)")
     ticks = _apart(sorted({s for points in curves.values() for s in points}))
     axes.set_xticks(ticks, [str(s) for s in ticks])

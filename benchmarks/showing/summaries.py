@@ -47,42 +47,32 @@ def show_suite(suite: str, results: Path, console: Console) -> None:
 # ---------------------------------------------------------------------- ours against theirs
 
 
+COMPARED = (
+    "network", "norm", "method", "rows", "solved", "median", "mean", "slowest", "alone", "ratio", "differ", "refuted",
+)  # fmt: skip
+COMPARED_NOTES = [
+    "solved: ours proven nearest; a MIP finished (its tolerances may leave a wider gap)",
+    "mean: the wall time of explain_many, by rows; alone: median of explain, asked about one row at a time",
+    "ratio: of the medians; time-outs count with the time they were given",
+    f"differ: rows that both finished and whose distances differ by more than {AGREE:g}",
+    "refuted: lower bounds above the distance of a valid row that another method found",
+]
+
+
 def _compared(suite: str, found: list[Record]) -> Sheet:
-    sheet = Sheet(
-        f"{suite}: seconds a row, one thread",
-        [
-            "network",
-            "norm",
-            "method",
-            "rows",
-            "solved",
-            "median",
-            "mean",
-            "slowest",
-            "alone",
-            "ratio",
-            "differ",
-            "refuted",
-        ],
-    )
+    sheet = Sheet(f"{suite}: seconds per row, one thread", COMPARED)
     ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (network, norm), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch} {r.variant}", r.norm)).items():
-        by_method = _grouped(group, lambda r: (r.method,))
         ours = {r.row: r for r in group if r.method == OURS and r.way == "many"}
-        for (name,), mine in by_method.items():
+        for (name,), mine in _grouped(group, lambda r: (r.method,)).items():
             many = {r.row: r for r in mine if r.way == "many"}
             seconds = [r.seconds for r in many.values()]
             ratio = _median(seconds) / _median([r.seconds for r in ours.values()])
             if name != OURS and math.isfinite(ratio):
                 ratios[name, norm].append(ratio)
+            solved = _share(r.proven if name == OURS else r.solved for r in many.values())
             sheet.rows.append(
-                [
-                    network,
-                    norm,
-                    name,
-                    str(len(many)),
-                    _share(r.proven if name == OURS else r.solved for r in many.values()),
-                ]
+                [network, norm, name, str(len(many)), solved]
                 + [time_text(number) for number in (_median(seconds), _mean(seconds), max(seconds, default=math.nan))]
                 + [time_text(_median([r.seconds for r in mine if r.way == "one"]))]
                 + (["", ""] if name == OURS else [_times(ratio), str(_differences(ours, many))])
@@ -93,13 +83,7 @@ def _compared(suite: str, found: list[Record]) -> Sheet:
         sheet.notes.append(
             f"{name} / ours, {norm}: geometric mean {_times(mean)}, least {_times(min(values))} of {len(values)}"
         )
-    sheet.notes += [
-        "solved: ours proven nearest; a MIP finished (its tolerances may leave a wider gap)",
-        "mean: the wall time of explain_many, by rows; alone: median of explain, asked about one row at a time",
-        "ratio: of the medians; time-outs count with the time they were given",
-        f"differ: rows that both finished and whose distances differ by more than {AGREE:g}",
-        "refuted: lower bounds above the distance of a valid row that another method found",
-    ]
+    sheet.notes += COMPARED_NOTES
     return sheet
 
 
@@ -132,7 +116,7 @@ def _growth_notes(found: list[Record]) -> list[str]:
 def _sizes(suite: str, found: list[Record]) -> Sheet:
     limits = (1.0, 10.0, 60.0)
     sheet = Sheet(
-        f"{suite}: seconds a row, l1, each row asked alone",
+        f"{suite}: seconds per row, l1, each row asked alone",
         ["network", "inputs", "rows", "proven", "valid", "median", "CPU", "95 %", "slowest", "nodes (median)"]
         + [f"within {limit:g} s" for limit in limits],
     )
@@ -151,7 +135,7 @@ def _sizes(suite: str, found: list[Record]) -> Sheet:
 
 
 def _rows(found: list[Record]) -> Sheet:
-    sheet = Sheet("rows: one call about many people", ["network", "rows", "proven", "seconds", "CPU", "a row"])
+    sheet = Sheet("rows: one call about many people", ["network", "rows", "proven", "seconds", "CPU", "per row"])
     for r in sorted(found, key=lambda r: (r.batch, r.row)):
         spent = [f"{r.seconds:.4f}", f"{r.cpu_seconds:.4f}", time_text(r.cpu_seconds / r.batch)]
         sheet.rows.append([f"{r.dataset} {r.arch}", str(r.batch), f"{r.nodes}/{r.batch}", *spent])
@@ -161,7 +145,8 @@ def _rows(found: list[Record]) -> Sheet:
 
 def _throughput(found: list[Record]) -> Sheet:
     sheet = Sheet(
-        "throughput: answers a second, all in", ["network", "norm", "threads", "rows", "proven", "seconds", "a second"]
+        "throughput: answers per second, all in",
+        ["network", "norm", "threads", "rows", "proven", "seconds", "per second"],
     )
     speeds: dict[tuple[str, int], float] = {}
     for (name, norm, threads), group in _grouped(

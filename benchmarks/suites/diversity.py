@@ -1,8 +1,9 @@
 """Diverse sets: is every set as asked for, is every answer the nearest given the earlier ones, and what do sets cost?
 
-A set of k is the beginning of the set of ten, so each person is asked once, for ten. One CSV record an answer; the
-table has a line a data set and k. `--check N`: each answer of the first N people is asked for again, given the earlier
-ones, with a MIP, which knows nothing of how the set was made: the rule "at least so far from each" as one program.
+A set of k is the beginning of the set of ten, so each person is asked once, for ten. One CSV record per answer; the
+table has a line per data set and k. `--check N`: each answer of the first N people is asked for again, given the
+earlier ones, with a MIP, which knows nothing of how the set was made: the rule "at least so far from each" as one
+program.
 """
 
 from __future__ import annotations
@@ -113,7 +114,7 @@ def _checked(explainer: Explainer, person: Any, answers: DiverseAnswers, record:
 
 HEADER = (
     "data set", "k", "sets of k", "proven fewer", "limit", "least apart", "in order", "proven nearest",
-    "k-diversity", "k-distance", "seconds a set: median", "largest",
+    "k-diversity", "k-distance", "seconds per set: median", "largest",
 )  # fmt: skip
 
 
@@ -150,7 +151,7 @@ def _line(sets: list[list[Record]], k: int) -> tuple[str, ...]:
 
 
 def checks(records: Sequence[Record]) -> Iterator[str]:
-    """A sentence a data set on what the MIP said."""
+    """A sentence per data set on what the MIP said."""
     for name in dict.fromkeys(record.dataset for record in records):
         mine = [r for r in records if r.dataset == name and r.check]
         if mine:
@@ -159,14 +160,14 @@ def checks(records: Sequence[Record]) -> Iterator[str]:
             people, seconds = len({r.row for r in mine}), statistics.median(r.check_seconds for r in mine)
             yield (
                 f"- {name}: {len(mine)} answers of {people} people asked for again by MIP: {counted} "
-                f"(median {seconds:.2f} s an answer)."
+                f"(median {seconds:.2f} s per answer)."
             )
 
 
 @click.command("diversity")
-@click.option("--rows", type=click.IntRange(1), default=50, show_default=True, help="People a data set.")
+@click.option("--rows", type=click.IntRange(1), default=50, show_default=True, help="People per data set.")
 @click.option("--check", "checked", type=click.IntRange(0), default=3, show_default=True, help="People checked by MIP.")
-@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds an answer.")
+@click.option("--budget", type=float, default=60.0, show_default=True, help="Seconds per answer.")
 @click.option("--datasets", default=",".join(data.PAPER), show_default=True, help="Comma-separated.")
 @results_option
 @cache_option

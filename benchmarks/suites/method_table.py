@@ -1,4 +1,4 @@
-"""The paper's methods beside one another: median CPU seconds a row, by method, backend, data set and norm.
+"""The paper's methods beside one another: median CPU seconds per row, by method, backend, data set and norm.
 
 And how tight their bounds are. Markdown, on the networks that come with the package.
 """
@@ -127,7 +127,7 @@ def write(path: Path, rows: int, seconds: float) -> None:
     """Print both tables, line by line, and keep them."""
     lines = []
     for line in itertools.chain(
-        [f"Median CPU seconds a row, {rows} rows, limit {seconds:g} s; in brackets: proven of asked.", ""],
+        [f"Median CPU seconds per row, {rows} rows, limit {seconds:g} s; in brackets: proven of asked.", ""],
         table(rows, seconds),
         ["", f"Over the l1 balls of {PEOPLE} people: means, and the median CPU time.", ""],
         ["| data set | budget (l1) | bounds | open ReLUs | width of the score | CPU ms |", "|---|--:|---|--:|--:|--:|"],

@@ -19,7 +19,7 @@ REPEATS = 3
 
 
 def rows(folders: Folders, console: Console, *, quick: bool = False) -> None:
-    """One record a call; `row` is the repeat, `nodes` how many answers were proven."""
+    """One record per call; `row` is the repeat, `nodes` how many answers were proven."""
     train_missing((SPEC,), folders.cache, console)
     path = records.path_of(folders.results, "rows")
     known = {(r.batch, r.row) for r in records.read(path)}

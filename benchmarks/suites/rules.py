@@ -37,7 +37,7 @@ def command(rows: int) -> None:
             begun = time.process_time()
             told[name] = explainer.explain_many(low[:rows], target=ClassTarget(1), constraints=rules)
             taken[name].append((time.process_time() - begun) / len(low[:rows]))
-    table = Table("rules", "people", "nearest", "none exists", "median us", "CPU us a row", "times none")
+    table = Table("rules", "people", "nearest", "none exists", "median us", "CPU us per row", "times none")
     base = float(np.median(taken["none"]))
     for name, answers in told.items():
         counts, cpu = answers.counts(), float(np.median(taken[name]))

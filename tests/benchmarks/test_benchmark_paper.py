@@ -1,6 +1,7 @@
 """The paper's figures: what is not run is a record, exact methods are compared, the page has everything in it."""
 
 import math
+import os
 from dataclasses import replace
 
 import pytest
@@ -14,9 +15,10 @@ from benchmarks.asking.records import NOT_RUN, Record
 from benchmarks.asking.rows import ask
 from benchmarks.paper import figures, page
 from benchmarks.paper.cross_check import agreement
-from benchmarks.publishing import publish
+from benchmarks.publishing import archive, performance_page, publish
 from benchmarks.showing.growth import fit
 from benchmarks.subjects.networks import Spec, arch
+from benchmarks.terminal import ROOT
 from ifonly import datasets, save_network
 
 
@@ -100,6 +102,27 @@ def test_all_figures_are_drawn_from_records(tmp_path):
     claims = (tmp_path / "root" / "PERFORMANCE.md").read_text(encoding="utf-8")
     assert claims.count("| `python -m benchmarks paper") >= 8 and "no difference" in claims
     assert {path.name for path in written} >= {"index.html", "tables.md", "records.zip", "PERFORMANCE.md"}
+
+
+def test_published_records_are_one_file_that_only_the_records_decide(tmp_path):
+    found, again = tmp_path / "found", tmp_path / "again"
+    records.append(records.path_of(found, "speed"), [record(row=i) for i in range(3)])
+    records.append(records.path_of(found, "cold"), [record()])
+    files = [records.path_of(found, name) for name in ("speed", "cold")]
+    first = archive.write(tmp_path / "first.zip", files).read_bytes()
+    for path in files:
+        os.utime(path, (0, 0))
+    assert archive.write(tmp_path / "second.zip", reversed(files)).read_bytes() == first
+    archive.unpack(tmp_path / "first.zip", again)
+    assert [records.read(again / path.name) for path in files] == [records.read(path) for path in files]
+
+
+def test_the_published_documents_follow_from_the_published_records(tmp_path):
+    archive.unpack(ROOT / "docs" / "paper" / publish.RECORDS, tmp_path)
+    claims = performance_page.write(tmp_path, tmp_path / "PERFORMANCE.md").read_text(encoding="utf-8").splitlines()
+    published = (ROOT / "PERFORMANCE.md").read_text(encoding="utf-8").splitlines()
+    missing = [line for line in published if line not in claims and not line.startswith("Machine: ")]  # of all records
+    assert len(missing) == 4 and all("--only throughput" in line for line in missing)  # too many records to publish
 
 
 def invented(plan):

@@ -28,7 +28,7 @@ def _chosen(default: str) -> Callable[[Command], Command]:
 
 
 def _given_seconds(default: float) -> Callable[[Command], Command]:
-    return click.option("--budget", "seconds", type=float, default=default, show_default=True, help="Seconds a row.")
+    return click.option("--budget", "seconds", type=float, default=default, show_default=True, help="Seconds per row.")
 
 
 _CASES = click.option("--cases", type=click.Path(path_type=Path, exists=True, file_okay=False), help="Folder of the "
@@ -42,7 +42,7 @@ _NORMS = click.option("--norms", default=",".join(NORMS), show_default=True, hel
 @_DATASETS
 @click.option("--variants", default=",".join(VARIANTS), show_default=True, help="These inputs only.")
 @_NORMS
-@click.option("--rows", type=click.IntRange(1), default=30, show_default=True, help="Rows a network and norm.")
+@click.option("--rows", type=click.IntRange(1), default=30, show_default=True, help="Rows per network and norm.")
 @_given_seconds(60.0)
 @_CASES
 @results_option
@@ -64,7 +64,7 @@ def _reference(
 @_chosen("smt-plain,smt-reduced")
 @click.option("--archs", default="1x4,1x10,2x4", show_default=True, help="Comma-separated architectures.")
 @_NORMS
-@click.option("--rows", type=click.IntRange(1), default=10, show_default=True, help="Rows a network and norm.")
+@click.option("--rows", type=click.IntRange(1), default=10, show_default=True, help="Rows per network and norm.")
 @_given_seconds(10.0)
 @cache_option
 @results_option
@@ -100,7 +100,7 @@ def _rules(chosen: str, first: int, questions: int, mixed: bool, seconds: float)
 
 @command.command("bounds")
 @_DATASETS
-@click.option("--rows", type=click.IntRange(1), default=10_000, show_default=True, help="Rows a network and budget.")
+@click.option("--rows", type=click.IntRange(1), default=10_000, show_default=True, help="Rows per network and budget.")
 @click.option("--random", type=click.IntRange(0), default=50, show_default=True, help="Random networks.")
 @_CASES
 def _bounds(datasets: str, rows: int, random: int, cases: Path) -> None:

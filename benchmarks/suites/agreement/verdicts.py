@@ -74,7 +74,7 @@ def added(path: Path, records: Iterable[Record]) -> Iterator[Record]:
 
 
 def table(records: Sequence[Record]) -> Iterator[str]:
-    """A line a method and data set; a cell counts agree / asked over all norms and variants."""
+    """A line per method and data set; a cell counts agree / asked over all norms and variants."""
     yield ""
     yield "| method | data set | network | rows | agree | at the limit | wrong | largest difference | median CPU s |"
     yield "|---|---|---|--:|--:|--:|--:|--:|--:|"
@@ -89,7 +89,7 @@ def table(records: Sequence[Record]) -> Iterator[str]:
 
 
 def times(records: Sequence[Record]) -> Iterator[str]:
-    """A line a method, a column a data set and norm: median CPU seconds; in brackets agree / asked."""
+    """A line per method, a column per data set and norm: median CPU seconds; in brackets agree / asked."""
     columns = sorted({(r.dataset, r.arch, r.norm) for r in records})
     for variant in dict.fromkeys(r.variant for r in records):
         yield ""
