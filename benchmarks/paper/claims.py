@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchmarks.methods import OURS
-from benchmarks.paper.check import agreement
-from benchmarks.paper.draw import asked_of_all, spent
+from benchmarks.asking.contestants import OURS
+from benchmarks.asking.records import Record, spent
+from benchmarks.paper.cross_check import agreement
+from benchmarks.paper.draw import asked_of_all
 from benchmarks.paper.style import DATASETS, LOOKS
-from benchmarks.records import Record
 
 REASONS = {
     "Margin": "everybody here is asked for the same margin of 1e-6 on the score. The paper states none, and its "

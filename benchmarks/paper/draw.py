@@ -12,17 +12,12 @@ from typing import Any
 
 import numpy as np
 
+from benchmarks.asking.records import NOT_RUN, Record, spent
 from benchmarks.paper.style import DATASETS, EXACT, INK, LOOKS
-from benchmarks.records import NOT_RUN, Record
 
-TIME = "CPU seconds a row"
+TIME = "CPU seconds per row"
 OFTEN = 5
 NORMS = {"l0": "l0", "l1": "l1", "l2": "l2", "linf": "linf"}
-
-
-def spent(record: Record) -> float:
-    """CPU seconds; of a process that had to be ended nobody knows them, and the wall clock stands in."""
-    return record.cpu_seconds if record.cpu_seconds > 0.0 else record.seconds
 
 
 def settled(record: Record) -> bool:
@@ -139,7 +134,7 @@ def against_dice(found: Sequence[Record]) -> str:
 
 
 def growing(found: Sequence[Record], size: Callable[[Record], int], label: str) -> str:
-    """Time and distance against the size of the network, a row of panels a data set."""
+    """Time and distance against the size of the network, a row of panels per data set."""
     datasets = [d for d in DATASETS if any(r.dataset == d for r in found)]
     methods = [m for m in LOOKS if any(r.method == m for r in found)]
     figure, panels = _panels(len(datasets), 3, width=3.7, height=2.5)
@@ -209,7 +204,7 @@ def diversity(found: Sequence[Record]) -> str:
     plots: list[tuple[str, Callable[[Record], float]]] = [
         ("k-diversity (higher: more diverse)", lambda r: r.diversity),
         ("k-distance (lower: nearer)", lambda r: r.upper),
-        ("CPU seconds a set", spent),
+        ("CPU seconds per set", spent),
     ]
     methods = [m for m in LOOKS if any(r.method == m for r in found)]
     for axes, (label, value) in zip(panels[0], plots, strict=True):

@@ -13,13 +13,13 @@ from pathlib import Path
 
 import numpy as np
 
-from benchmarks import records
+from benchmarks.asking import records
+from benchmarks.asking.records import NOT_RUN, Record, spent
 from benchmarks.paper import claims, draw
-from benchmarks.paper.check import AGREE, Agreement, agreement
-from benchmarks.paper.plans import FIGURES, suite
+from benchmarks.paper.cross_check import AGREE, Agreement, agreement
+from benchmarks.paper.figures import FIGURES, suite
 from benchmarks.paper.style import DATASETS, LOOKS
-from benchmarks.records import NOT_RUN, Record
-from benchmarks.tables import Sheet, time_text
+from benchmarks.showing.sheet import Sheet, time_text
 
 STYLE = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
 MACHINE = "machine.json"
@@ -115,47 +115,41 @@ def _section(figure: str, found: list[Record]) -> str:
     )
 
 
+COVERAGE = (
+    "network", "norm", "method", "rows", *KINDS, "coverage", "CPU (median)", "wall (median)", "slowest",
+    "distance (mean)",
+)  # fmt: skip
+COVERAGE_NOTES = [
+    "nearest: proven; none exists: proven; found: a valid row without proof that it is nearest; limit: no valid row "
+    "when the time was up, or a network too large for the licence; not run: two rows before hit the limit",
+    "coverage: valid rows of the schema and proofs that none exists, of all rows asked",
+]
+
+
 def coverage(figure: str, found: Sequence[Record]) -> Sheet:
     """All rows of every cell: nearest, proven none, found but not proven, limit, not run, failed."""
-    sheet = Sheet(
-        FIGURES[figure],
-        (
-            "network",
-            "norm",
-            "method",
-            "rows",
-            *KINDS,
-            "coverage",
-            "CPU (median)",
-            "wall (median)",
-            "slowest",
-            "distance (mean)",
-        ),
-    )
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for r in found:
         norm = f"{r.norm}, {r.way}" if r.way.startswith("k=") else r.norm
-        groups[f"{DATASETS[r.dataset]} {r.arch} {r.variant}", norm, r.method].append(r)
-    for (network, norm, method), group in groups.items():
-        kinds = [kind(r) for r in group]
-        ran = [r for r in group if math.isfinite(r.seconds)]
-        good = [r for r in group if r.valid and r.plausible]
-        sheet.rows.append(
-            [network, norm, LOOKS[method].name, str(len(group))]
-            + [str(kinds.count(k)) for k in KINDS]
-            + [f"{100 * (len(good) + kinds.count('none exists')) / len(group):.0f} %"]
-            + [_time(np.median([draw.spent(r) for r in ran])) if ran else "-"]
-            + [_time(np.median([r.seconds for r in ran])) if ran else "-"]
-            + [_time(max(r.seconds for r in ran)) if ran else "-"]
-            + [f"{np.mean([r.upper for r in good]):.5f}" if good else "-"]
-        )
-    sheet.notes = [
-        "nearest: proven; none exists: proven; found: a valid row without proof that it is nearest; limit: no "
-        "valid row "
-        "when the time was up, or a network too large for the licence; not run: two rows before hit the limit",
-        "coverage: valid rows of the schema and proofs that none exists, of all rows asked",
+        groups[f"{DATASETS[r.dataset]} {r.arch} {r.variant}", norm, LOOKS[r.method].name].append(r)
+    rows = [[*place, *_covered(group)] for place, group in groups.items()]
+    return Sheet(FIGURES[figure], COVERAGE, rows, [*COVERAGE_NOTES])
+
+
+def _covered(group: Sequence[Record]) -> list[str]:
+    """What a line of the table says of the rows of a cell."""
+    kinds = [kind(r) for r in group]
+    ran = [r for r in group if math.isfinite(r.seconds)]
+    good = [r for r in group if r.valid and r.plausible]
+    return [
+        str(len(group)),
+        *(str(kinds.count(k)) for k in KINDS),
+        f"{100 * (len(good) + kinds.count('none exists')) / len(group):.0f} %",
+        _time(np.median([spent(r) for r in ran])) if ran else "-",
+        _time(np.median([r.seconds for r in ran])) if ran else "-",
+        _time(max(r.seconds for r in ran)) if ran else "-",
+        f"{np.mean([r.upper for r in good]):.5f}" if good else "-",
     ]
-    return sheet
 
 
 def kind(record: Record) -> str:

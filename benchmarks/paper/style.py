@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from benchmarks.methods import OURS
+from benchmarks.asking.contestants import OURS
+from benchmarks.subjects.data import NAMES, PAPER
 
 
 @dataclass(frozen=True)
@@ -25,6 +26,6 @@ LOOKS = {
     "dice-gradient": Look("DiCE", "#808080", "X"),
 }
 EXACT = tuple(name for name in LOOKS if name != "dice-gradient")
-DATASETS = {"compas": "COMPAS", "credit": "Credit", "adult": "Adult"}
+DATASETS = {name: NAMES[name] for name in PAPER}
 INK = "#010203"
 """Stands for the page's own text colour in a drawing."""

@@ -1,4 +1,4 @@
-"""One virtual environment a peer library, made from a list of pinned versions and kept in the cache."""
+"""One virtual environment per peer library, made from a list of pinned versions and kept in the cache."""
 
 from __future__ import annotations
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from benchmarks.data import Data
+from benchmarks.subjects.data import Data
 from ifonly.datasets.dataset import SEED
 from ifonly.model import Model, Network
 from ifonly.schema import Numeric, Schema
@@ -40,7 +40,7 @@ def one_hot_network(network: Network, schema: Schema) -> Network:
 
 
 def _columns_of_options(schema: Schema) -> NDArray[np.float64]:
-    """One row a number or option: the encoded columns that it stands for."""
+    """One row per number or option: the encoded columns that it stands for."""
     rows = []
     least = [f.lower if isinstance(f, Numeric) else 0.0 for f in schema.features]
     for feature, columns in zip(schema.features, schema.feature_columns, strict=True):

@@ -2,7 +2,7 @@
 
 A peer may return several rows; what counts is the nearest of those that are plausible and flip the network, and failing
 that the nearest that flips it. Its distance is computed here, by the question's own definition, and validity by the
-network itself. Each peer is told the same seed and has the same budget a row; setting it up is not timed.
+network itself. Each peer is told the same seed and has the same budget per row; setting it up is not timed.
 """
 
 from __future__ import annotations
@@ -17,14 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 from rich.console import Console
 
-from benchmarks import methods, records
-from benchmarks.measure import WANTED, Ask, Case, cell, common, distance_of, failed, timed_out
-from benchmarks.networks import Spec, arch
+from benchmarks.asking import records
+from benchmarks.asking.case import WANTED, Ask, Case, cell, common, distance_of, failed, timed_out
+from benchmarks.asking.records import Record
+from benchmarks.asking.sets import spread
 from benchmarks.peers import environments, handover
 from benchmarks.peers.environments import NoEnvironment
 from benchmarks.peers.talk import Peer, Said
-from benchmarks.plan import Plan
-from benchmarks.records import Record
 
 PEERS = {
     "dice-gradient": "DiCE gradient",
@@ -36,18 +35,6 @@ PEERS = {
     "alibi": "alibi proto",
 }
 EXACT = ("gurobi", "scip", "highs")
-
-
-def plan(*, quick: bool = False) -> Plan:
-    """2x10 on normalised inputs, l1: what the paper compares DiCE on."""
-    return Plan(
-        suite="peers",
-        specs=tuple(Spec(name, arch("2x10")) for name in ("compas", "credit", "adult")),
-        methods=(methods.OURS, *EXACT, *PEERS),
-        rows=2 if quick else 10,
-        way="one",
-        give_up=2,
-    )
 
 
 def ask(
@@ -153,14 +140,3 @@ def judge(case: Case, person: NDArray[np.float64], points: NDArray[np.float64], 
 def _bound(feature: object, end: str) -> float:
     options = getattr(feature, "options", None)
     return float(getattr(feature, end)) if options is None else 0.0 if end == "lower" else float(len(options) - 1)
-
-
-def spread(case: Case, points: NDArray[np.float64], norm: str) -> float:
-    """The paper's k-diversity: the mean distance between two rows of a set."""
-    distance = distance_of(norm)
-    pairs = [
-        float(distance.between(case.data.schema, points[i], points[j]))
-        for i in range(len(points))
-        for j in range(i + 1, len(points))
-    ]
-    return float(np.mean(pairs)) if pairs else math.nan

@@ -10,12 +10,12 @@ from typing import Any
 
 import numpy as np
 
-from benchmarks import records
-from benchmarks.methods import OURS
+from benchmarks.asking import records
+from benchmarks.asking.contestants import OURS
+from benchmarks.asking.records import Record, spent
 from benchmarks.peers.race import EXACT, PEERS
-from benchmarks.plot import NAMES
-from benchmarks.records import Record
-from benchmarks.tables import Sheet, time_text
+from benchmarks.showing.sheet import Sheet, time_text
+from benchmarks.subjects.data import NAMES
 
 LABELS = {OURS: "ifonly", "gurobi": "Gurobi MIP", "scip": "SCIP MIP", "highs": "HiGHS MIP", **PEERS}
 COLUMNS = (
@@ -57,17 +57,12 @@ def lines(found: Sequence[Record], dataset: str) -> list[tuple[Line, list[Record
             rows=len(mine),
             good=good,
             ratios=[r.upper / nearest[r.row] for r in good if r.row in nearest],
-            cpu=_median([_cpu(r) for r in ran]),
+            cpu=_median([spent(r) for r in ran]),
             wall=_median([r.seconds for r in ran]),
             slowest=max((r.seconds for r in ran), default=math.nan),
         )
         result.append((line, mine))
     return result
-
-
-def _cpu(record: Record) -> float:
-    """CPU seconds; of a process that had to be ended nobody knows them, and the wall clock stands in."""
-    return record.cpu_seconds if record.cpu_seconds > 0.0 else record.seconds
 
 
 def sheets(found: Sequence[Record]) -> list[Sheet]:
@@ -119,10 +114,11 @@ def _versions(found: Sequence[Record], method: str) -> str:
 
 
 def draw(results: Path) -> list[Path]:
-    """The plot that says it all: time against distance, a point a method."""
+    """The plot that says it all: time against distance, a point per method."""
     import matplotlib  # type: ignore[import-not-found, unused-ignore]
 
     matplotlib.rcdefaults()  # the report draws on transparent ground; these stand on white
+    matplotlib.rcParams["svg.hashsalt"] = "peers"  # the same records give the same bytes
     matplotlib.use("svg")
     found = records.read(records.path_of(results, "peers"))
     if not found:
@@ -133,7 +129,7 @@ def draw(results: Path) -> list[Path]:
 
 
 def plot(found: Sequence[Record]) -> Any:
-    """Panels by data set: CPU seconds a row against how many times farther than the nearest."""
+    """Panels by data set: CPU seconds per row against how many times farther than the nearest."""
     import matplotlib.pyplot as plt  # type: ignore[import-not-found, unused-ignore]
     from matplotlib.ticker import FuncFormatter, NullFormatter  # type: ignore[import-not-found, unused-ignore]
 
@@ -149,7 +145,7 @@ def plot(found: Sequence[Record]) -> Any:
             colour = "#0072B2" if ours else "#009E73" if exact else "#D55E00"
             axes.scatter(line.cpu, ratio, s=110 if ours else 46, marker="*" if ours else "s" if exact else "o",
                          color=colour, zorder=3)  # fmt: skip
-        axes.set(xscale="log", yscale="log", title=NAMES[dataset], xlabel="CPU seconds a row (median)")
+        axes.set(xscale="log", yscale="log", title=NAMES[dataset], xlabel="CPU seconds per row (median)")
         axes.grid(visible=True, which="major", linewidth=0.4, alpha=0.5)
         axes.axhline(1.0, color="#0072B2", linewidth=0.8, alpha=0.6)
         _label(

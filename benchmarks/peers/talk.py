@@ -1,4 +1,4 @@
-"""One process a peer and network: a row goes in, rows come out, and who takes longer than the budget is ended."""
+"""One process per peer and network: a row goes in, rows come out, and who takes longer than the budget is ended."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from benchmarks.pace import MOST, cpu_seconds_of
+from benchmarks.asking.pace import MOST, cpu_seconds_of
 
 SCRIPT = Path(__file__).resolve().parent / "inside" / "main.py"
 SETUP_SECONDS = 600.0

@@ -6,11 +6,12 @@ from dataclasses import replace
 import pytest
 from click.testing import CliRunner
 
-from benchmarks.agreement import Record, commands, read, table
+from benchmarks.suites.agreement import command
+from benchmarks.suites.agreement.verdicts import Record, read, table
 
 
 def run(*words):
-    result = CliRunner().invoke(commands, list(map(str, words)), catch_exceptions=False)
+    result = CliRunner().invoke(command, list(map(str, words)), catch_exceptions=False)
     assert result.exit_code == 0, result.output
     return result.output
 
@@ -50,5 +51,5 @@ def test_random_questions_and_bounds():
 
 @pytest.mark.parametrize("words", [("--methods", "magic"), ("--norms", "l7")])
 def test_an_unknown_name_is_named(words):
-    result = CliRunner().invoke(commands, ["reference", *words])
+    result = CliRunner().invoke(command, ["reference", *words])
     assert result.exit_code == 2 and f"'{words[1]}'; choose among" in result.output

@@ -5,9 +5,10 @@ import math
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import records, tables
 from benchmarks.__main__ import main
-from benchmarks.records import Record
+from benchmarks.asking import records
+from benchmarks.asking.records import Record
+from benchmarks.showing import summaries
 from ifonly import datasets, save_network
 
 
@@ -54,7 +55,7 @@ def test_ratios_are_of_medians_and_differences_are_counted():
         record("gurobi", 1, 0.2, 0.6),
         record("gurobi", 2, 60.0, 0.7, "within", "time limit"),
     ]
-    (sheet,) = tables.summary("speed", ours + theirs)
+    (sheet,) = summaries.summary("speed", ours + theirs)
     assert sheet.rows[1][2:5] == ["gurobi", "3", "2/3"]
     assert sheet.rows[1][5:] == ["200 ms", "20.1 s", "60 s", "-", "200x", "1", "2"]
     assert "geometric mean 200x" in sheet.notes[0]

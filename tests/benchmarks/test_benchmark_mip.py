@@ -5,7 +5,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from benchmarks.mip import BigM, available
+from benchmarks.asking.yardstick import BigM, available
 from ifonly import Categorical, Distance, Explainer, Integer, Limits, Network, Ordinal, Real, Schema, Within
 from ifonly.model import network_model
 from ifonly.problem import ClassTarget, Question

@@ -1,20 +1,24 @@
 """The paper's figures: what is not run is a record, exact methods are compared, the page has everything in it."""
 
 import math
+import os
 from dataclasses import replace
 
 import pytest
 from click.testing import CliRunner
 
-from benchmarks import measure, publish, records
 from benchmarks.__main__ import main
-from benchmarks.growth import fit
-from benchmarks.measure import Ask, Case, ask, distance_of
-from benchmarks.networks import Spec, arch
-from benchmarks.pace import Pace
-from benchmarks.paper import page, plans
-from benchmarks.paper.check import agreement
-from benchmarks.records import NOT_RUN, Record
+from benchmarks.asking import records, rows
+from benchmarks.asking.case import Ask, Case, distance_of
+from benchmarks.asking.pace import Pace
+from benchmarks.asking.records import NOT_RUN, Record
+from benchmarks.asking.rows import ask
+from benchmarks.paper import figures, page
+from benchmarks.paper.cross_check import agreement
+from benchmarks.publishing import archive, performance_page, publish
+from benchmarks.showing.growth import fit
+from benchmarks.subjects.networks import Spec, arch
+from benchmarks.terminal import ROOT
 from ifonly import datasets, save_network
 
 
@@ -38,14 +42,14 @@ def test_after_two_rows_at_their_limit_the_rest_are_recorded_as_not_run(folders,
     case = Case.make("paper_full", Spec("compas", arch("2x10"), "raw"), folders[0], 5)
     how = Ask(norm="l1", method="enumerate", way="one", give_up=2)
     slow = replace(record("enumerate"), status="unknown", note="time limit of 1 s")
-    monkeypatch.setattr(measure, "_ask", lambda explainer, case, how, rows: [replace(slow, row=r) for r in rows])
+    monkeypatch.setattr(rows, "_ask", lambda explainer, case, how, rows: [replace(slow, row=r) for r in rows])
     made = [r for batch in ask(case, how, []) for r in batch]
     assert [r.status for r in made] == ["unknown", "unknown", NOT_RUN, NOT_RUN, NOT_RUN]
     assert "rows before" in made[2].note and math.isinf(made[2].seconds)
     resumed = [r for batch in ask(case, how, made[:3]) for r in batch]
     assert [r.row for r in resumed] == [3, 4] and all(r.status == NOT_RUN for r in resumed)
     wrong = replace(slow, status="error", note="ValueError")
-    monkeypatch.setattr(measure, "_ask", lambda explainer, case, how, rows: [replace(wrong, row=r) for r in rows])
+    monkeypatch.setattr(rows, "_ask", lambda explainer, case, how, rows: [replace(wrong, row=r) for r in rows])
     assert all(r.status == "error" for batch in ask(case, how, []) for r in batch)
 
 
@@ -75,7 +79,9 @@ def test_the_quick_report_of_a_figure(folders):
     result = CliRunner().invoke(main, asked, catch_exceptions=False)
     assert result.exit_code == 0, result.output
     found = records.read(results / "quick" / "paper_sparsity.csv")
-    assert len(found) == 3 * len(plans.MIXTURES) * 2 and all(r.proven and r.valid and r.cpu_seconds > 0 for r in found)
+    assert len(found) == 3 * len(figures.MIXTURES) * 2 and all(
+        r.proven and r.valid and r.cpu_seconds > 0 for r in found
+    )
     text = (results / "quick" / "paper.html").read_text(encoding="utf-8")
     assert text.count("<svg") == 1 and "No difference." in text and "36 of 36 proven" in text
     assert "/tmp" not in text and str(cache) not in text
@@ -83,19 +89,40 @@ def test_the_quick_report_of_a_figure(folders):
 
 def test_all_figures_are_drawn_from_records(tmp_path):
     pytest.importorskip("matplotlib", reason="plots are drawn with matplotlib")
-    for figure in plans.FIGURES:
-        for plan in plans.plans(figure, quick=True):
+    for figure in figures.FIGURES:
+        for plan in figures.plans(figure, quick=True):
             records.append(records.path_of(tmp_path, plan.suite), list(invented(plan)))
     written = publish.everything(tmp_path, tmp_path / "root")
     text = (tmp_path / "root" / "docs" / "paper" / "index.html").read_text(encoding="utf-8")
     assert text.count("<svg") == 7  # "full" has two drawings
-    for figure in plans.FIGURES:
+    for figure in figures.FIGURES:
         assert f"<section id={figure}>" in text
     for name in ("our search", "MIP-OBJ", "MIP-EXP", "MIP-SAT", "SAT", "DiCE"):
         assert name in text
     claims = (tmp_path / "root" / "PERFORMANCE.md").read_text(encoding="utf-8")
     assert claims.count("| `python -m benchmarks paper") >= 8 and "no difference" in claims
-    assert {path.name for path in written} >= {"index.html", "tables.md", "paper_full.csv", "PERFORMANCE.md"}
+    assert {path.name for path in written} >= {"index.html", "tables.md", "records.zip", "PERFORMANCE.md"}
+
+
+def test_published_records_are_one_file_that_only_the_records_decide(tmp_path):
+    found, again = tmp_path / "found", tmp_path / "again"
+    records.append(records.path_of(found, "speed"), [record(row=i) for i in range(3)])
+    records.append(records.path_of(found, "cold"), [record()])
+    files = [records.path_of(found, name) for name in ("speed", "cold")]
+    first = archive.write(tmp_path / "first.zip", files).read_bytes()
+    for path in files:
+        os.utime(path, (0, 0))
+    assert archive.write(tmp_path / "second.zip", reversed(files)).read_bytes() == first
+    archive.unpack(tmp_path / "first.zip", again)
+    assert [records.read(again / path.name) for path in files] == [records.read(path) for path in files]
+
+
+def test_the_published_documents_follow_from_the_published_records(tmp_path):
+    archive.unpack(ROOT / "docs" / "paper" / publish.RECORDS, tmp_path)
+    claims = performance_page.write(tmp_path, tmp_path / "PERFORMANCE.md").read_text(encoding="utf-8").splitlines()
+    published = (ROOT / "PERFORMANCE.md").read_text(encoding="utf-8").splitlines()
+    missing = [line for line in published if line not in claims and not line.startswith("Machine: ")]  # of all records
+    assert len(missing) == 4 and all("--only throughput" in line for line in missing)  # too many records to publish
 
 
 def invented(plan):
@@ -111,10 +138,10 @@ def invented(plan):
 
 
 def test_every_plan_asks_something_and_quick_asks_less():
-    for figure in plans.FIGURES:
-        whole, quick = plans.plans(figure), plans.plans(figure, quick=True)
+    for figure in figures.FIGURES:
+        whole, quick = figures.plans(figure), figures.plans(figure, quick=True)
         assert sum(_questions(p) for p in quick) < sum(_questions(p) for p in whole)
-        assert all(p.rows == 7 for p in plans.plans(figure, rows=7))
+        assert all(p.rows == 7 for p in figures.plans(figure, rows=7))
 
 
 def _questions(plan):

@@ -5,13 +5,13 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.data import load
-from benchmarks.measure import Ask, Case
-from benchmarks.networks import Spec, arch
+from benchmarks.asking.case import Ask, Case
+from benchmarks.asking.records import Record
 from benchmarks.peers import environments, handover, race, table, talk
 from benchmarks.peers.inside.handed import Handed
 from benchmarks.peers.talk import Peer, Said
-from benchmarks.records import Record
+from benchmarks.subjects.data import load
+from benchmarks.subjects.networks import Spec, arch
 from ifonly import datasets, save_network
 
 

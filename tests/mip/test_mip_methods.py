@@ -6,9 +6,9 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from agreement import disagreements, methods
 from random_problems import random_problem
 
-from agreement import disagreements, methods
 from cases import load
 from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion

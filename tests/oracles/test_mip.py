@@ -4,7 +4,7 @@ import pytest
 from comparison import answers, disagreements
 from random_problems import random_problem
 
-from benchmarks.mip import BigM, available
+from benchmarks.asking.yardstick import BigM, available
 from ifonly import Enumerate
 
 BACKENDS = [backend for backend in ("gurobi", "highs") if available(backend)]

@@ -1,0 +1,1 @@
+"""Putting one question to one method, on time, and recording what came of it."""

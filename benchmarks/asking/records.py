@@ -1,0 +1,151 @@
+"""One CSV record per row asked, whatever came of it: time-outs and refusals are records too."""
+
+from __future__ import annotations
+
+import csv
+import platform
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, dataclass, fields
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import click
+import numpy as np
+
+import ifonly
+from benchmarks.asking.contestants import solver_version
+from ifonly.datasets.dataset import SEED
+
+NOT_RUN = "not run"
+"""The status of a row that nobody was asked about, because the rows before it ran into their limit."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Record:
+    """`seconds` is the wall time of this row, everything included (see `measure`); distances are the question's."""
+
+    suite: str
+    dataset: str
+    arch: str
+    variant: str
+    norm: str
+    row: int
+    """Position among the distinct denied test rows."""
+    method: str
+    way: str
+    """`many`: explain_many on `batch` rows at once; `one`: explain on this row alone; `cold`, `warm`: a new process."""
+    status: str
+    lower: float
+    upper: float
+    valid: bool
+    """The network, asked again by the harness, decides as wanted."""
+    seconds: float
+    nodes: int
+    batch: int = 1
+    batch_seconds: float = 0.0
+    threads: int = 1
+    memory_mib: float = 0.0
+    """Growth of the peak resident memory, where it was measured."""
+    cpu_seconds: float = 0.0
+    """What the row cost of the processors: comparable on a machine that others use too."""
+    load: float = 0.0
+    """The machine's load average (one minute) when the row was done."""
+    changed: int = 0
+    """Features that differ from the person's own."""
+    l1: float = 0.0
+    """The l1 distance of the row found, whatever the question's own distance is."""
+    plausible: bool = True
+    """Whole numbers are whole, everything is inside the bounds, and options are options."""
+    diversity: float = 0.0
+    """Of a set: the mean distance between two of its rows (`upper` is then the mean distance from the person)."""
+    note: str = ""
+    network: str = ""
+    seed: int = SEED
+    versions: str = ""
+
+    @property
+    def key(self) -> tuple[Any, ...]:
+        return (self.dataset, self.arch, self.variant, self.norm, self.row, self.method, self.way, self.threads)
+
+    @property
+    def cell(self) -> tuple[str, str, str, str]:
+        """Network and norm."""
+        return self.dataset, self.arch, self.variant, self.norm
+
+    @property
+    def depth(self) -> int:
+        return int(self.arch.split("x")[0])
+
+    @property
+    def width(self) -> int:
+        return int(self.arch.split("x")[1])
+
+    @property
+    def proven(self) -> bool:
+        return self.status in ("nearest", "none exists")
+
+    @property
+    def solved(self) -> bool:
+        """Finished. (A MIP's tolerances may leave a gap that is wider than `nearest` allows.)"""
+        return self.proven or (self.status in ("within", "unknown") and not self.stopped)
+
+    @property
+    def stopped(self) -> bool:
+        return "limit" in self.note or "trouble" in self.note or self.status in ("too large", "error", NOT_RUN)
+
+
+def spent(record: Record) -> float:
+    """CPU seconds; of a process that had to be ended nobody knows them, and the wall clock stands in."""
+    return record.cpu_seconds if record.cpu_seconds > 0.0 else record.seconds
+
+
+@cache
+def versions(method: str) -> str:
+    """Everything that a timing may depend on."""
+    parts = [f"ifonly {ifonly.__version__}", f"python {platform.python_version()}", f"numpy {np.__version__}"]
+    parts += [solver_version(method)] if solver_version(method) else []
+    return "; ".join([*parts, f"{platform.system()} {platform.machine()}"])
+
+
+def path_of(results: Path, suite: str) -> Path:
+    return results / f"{suite}.csv"
+
+
+def append(path: Path, records: Iterable[Record]) -> None:
+    """Write records at once, so that an interrupted run loses nothing."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    names = [field.name for field in fields(Record)]
+    new = not path.exists()
+    if not new and _columns(path) != names:
+        raise click.ClickException(f"{path} has other columns than this version writes; start it anew with --fresh.")
+    with path.open("a", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, names)
+        if new:
+            writer.writeheader()
+        writer.writerows(asdict(record) for record in records)
+
+
+def _columns(path: Path) -> list[str]:
+    with path.open(newline="", encoding="utf-8") as file:
+        return next(csv.reader(file), [])
+
+
+def read(path: Path) -> list[Record]:
+    """All records of a file; none when there is no file. Columns that a file is too old to have get their defaults."""
+    if not path.exists():
+        return []
+    with path.open(newline="", encoding="utf-8") as file:
+        return [_record(line) for line in csv.DictReader(file)]
+
+
+def _record(line: dict[str, str]) -> Record:
+    make: dict[str, Callable[[str], Any]] = {
+        "int": int,
+        "float": float,
+        "bool": lambda text: text == "True",
+        "str": str,
+    }
+    return Record(
+        **{field.name: make[str(field.type)](line[field.name]) for field in fields(Record) if field.name in line}
+    )

@@ -1,0 +1,1 @@
+"""From records to documents: tables in the terminal, docs/paper, PERFORMANCE.md."""

@@ -1,0 +1,1 @@
+"""From records to tables, fits and plots."""

@@ -1,0 +1,51 @@
+"""`certificates`: the command line of the suite."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import click
+
+from benchmarks.suites.certificates import costs
+from benchmarks.terminal import console, folder_options, listed
+
+
+@click.command("certificates")
+@click.option("--rows", type=click.IntRange(1), default=1000, help="Rows per case and norm (default: all).")
+@click.option("--archs", default="2x10,2x50", show_default=True, help="Comma-separated: these architectures only.")
+@click.option("--norms", default=",".join(costs.NORMS), show_default=True, help="These norms only.")
+@click.option(
+    "--cases",
+    type=click.Path(path_type=Path, exists=True, file_okay=False),
+    help="A folder of reference cases, all of whose rows are asked about (default: those of the tests).",
+)
+@click.option("--random", "count", type=click.IntRange(1), help="Instead: so many random small problems.")
+@click.option(
+    "--mutations", type=click.IntRange(1), help="Instead: so many alterations, none of which may prove a lie."
+)
+@click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
+@click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
+@folder_options
+def command(
+    rows: int,
+    archs: str,
+    norms: str,
+    cases: Path | None,
+    count: int | None,
+    mutations: int | None,
+    arithmetic: bool,
+    budget: float | None,
+    cache: Path,
+    results: Path,
+) -> None:
+    """What certificates cost to make, to check and to keep, and whether all are valid."""
+    names = listed(norms, costs.NORMS, "norm")
+    if mutations is not None:
+        costs.mutations(mutations, console())
+    elif arithmetic:
+        costs.arithmetic(tuple(archs.split(",")), console())
+    elif count is None:
+        made = costs.reference(cases, tuple(archs.split(",")), names, rows, budget)
+        costs.run(made, None, results / "certificates.csv", console())
+    else:
+        costs.run(costs.random_problems(count), count, results / "certificates_random.csv", console())
