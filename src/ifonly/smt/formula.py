@@ -21,6 +21,7 @@ from ifonly.errors import MissingExtra
 from ifonly.mip.bounds import Bounds
 from ifonly.mip.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
+from ifonly.schema.decimals import steps_to, written
 
 
 def load_z3() -> Any:
@@ -98,12 +99,13 @@ def _number(lowered: Lowered, person: Person, g: int, made: Formula) -> tuple[An
         cost = (rate if low > factual else fall) * moved + (jump if low != factual else exact(0.0))
         return exact(low), z3.simplify(cost * cost if lowered.norm is Norm.L2 else cost)
     if lowered.step[g]:
-        steps = z3.Int(f"steps{g}")
-        term = exact(factual) + exact(lowered.step[g]) * z3.ToReal(steps)
+        steps, step = z3.Int(f"steps{g}"), float(lowered.step[g])
+        term = exact(factual) + exact(written(step)) * z3.ToReal(steps)
+        made.assertions.extend([steps >= steps_to(factual, low, step), steps <= steps_to(factual, high, step)])
     else:
         term = z3.Real(f"x{g}")
+        made.assertions.extend([term >= exact(low), term <= exact(high)])
     made.numbers[g] = term
-    made.assertions.extend([term >= exact(low), term <= exact(high)])
     change = term - exact(factual)
     if lowered.norm is Norm.L2:
         if lowered.rate[g] == lowered.rate_down[g]:
