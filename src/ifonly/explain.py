@@ -24,7 +24,6 @@ from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, Un
 from ifonly.finding import ROUNDING, Asked, Finder, Found, Wanted, uncounted
 from ifonly.model import Model, Network, network_model
 from ifonly.problem import ClassTarget, Distance, OpenTarget, Target
-from ifonly.problem.constraints import Constraint, Free
 from ifonly.problem.rules import AnyConstraint, merged, read_constraint
 from ifonly.proof import (
     Answer,
@@ -84,7 +83,7 @@ class Explainer:
             raise QuestionError(f"The number of threads must be a whole number >= 1; it is {threads!r}.")
         self.threads = threads
         self.constraints = self._read(constraints)
-        self._everybody = merged(self.schema, self.constraints)
+        self._everybody = merged(self.schema, (), self.constraints)
         self._finder = Finder(self.model, tolerances)
 
     def explain(
@@ -210,11 +209,7 @@ class Explainer:
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = self._read(constraints)
-        if not own:
-            return self._everybody
-        freed = {c.feature for c in own if isinstance(c, Free)}
-        kept = [c for c in self.constraints if not (isinstance(c, Constraint) and c.feature in freed)]
-        return merged(self.schema, (*kept, *own))
+        return merged(self.schema, own, self.constraints) if own else self._everybody
 
     # ------------------------------------------------------------------ reasons
 

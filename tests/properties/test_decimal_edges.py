@@ -124,7 +124,7 @@ def test_the_same_for_whole_numbers(before: int, constraint: Constraint) -> None
                 assert not inside, (before, constraint, value)
 
 
-@pytest.mark.parametrize("percent", range(0, 101))
+@pytest.mark.parametrize("percent", range(101))
 def test_whole_percents_are_exact(percent: int) -> None:
     rule = ChangeAtMost("x", share=float(Decimal(percent) / 100))
     for before in (100.0, 1000.0, 50.0, 200.0, 300.0):
@@ -150,7 +150,9 @@ def test_a_step_is_a_decimal_step(before: float, step: float, count: int) -> Non
     assert rule.allows(REAL, before, math.nextafter(after, math.inf)) is False
 
 
-@pytest.mark.parametrize("feature", [Ordinal("x", list("abcde")), Categorical("x", list("abcde"))], ids=lambda f: f.kind)
+@pytest.mark.parametrize(
+    "feature", [Ordinal("x", list("abcde")), Categorical("x", list("abcde"))], ids=lambda f: f.kind
+)
 def test_the_same_for_options(feature: Feature) -> None:
     schema = Schema([feature])
     rules = [Fixed("x"), OnlyUp("x"), OnlyDown("x"), Allowed("x", ["b", "d"]), Free("x"),
@@ -167,7 +169,9 @@ def test_the_same_for_options(feature: Feature) -> None:
 
 
 def linear(weights: list[float], bias: float, features: list[Feature]) -> Explainer:
-    return Explainer(Network.of([(np.array([weights]), np.array([bias]))]), schema=Schema(features), classes=["no", "yes"])
+    return Explainer(
+        Network.of([(np.array([weights]), np.array([bias]))]), schema=Schema(features), classes=["no", "yes"]
+    )
 
 
 def test_the_last_step_is_not_lost() -> None:

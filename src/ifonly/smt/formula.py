@@ -20,7 +20,9 @@ import numpy as np
 from ifonly.errors import MissingExtra
 from ifonly.mip.bounds import Bounds
 from ifonly.mip.inputs import Floats, Person
+from ifonly.mip.repair import RULE_EDGE
 from ifonly.problem import Lowered, Norm
+from ifonly.problem.parts import Columns
 from ifonly.schema.decimals import steps_to, written
 
 
@@ -149,11 +151,24 @@ def _support(lowered: Lowered, person: Person, made: Formula) -> list[Any]:
     return rules
 
 
+def _edges(lowered: Lowered) -> dict[tuple[int, int], float]:
+    """How far below 0 each neuron of a rule may be. Its numbers are rounded, so a row on the edge of the rule may be a
+    hair below: no row that the rule's own judgement allows is left out, and that judgement has the last word."""
+    low, high = Columns(lowered.question.schema).ends
+    size = np.maximum(np.abs(low), np.abs(high))
+    edges: dict[tuple[int, int], float] = {}
+    whole = dict(zip(map(tuple, lowered.required.tolist()), lowered.required_whole.tolist(), strict=True))
+    for i, (weight, bias) in enumerate(lowered.layers):
+        size = np.abs(weight) @ size + np.abs(bias)
+        edges |= {(k, j): 0.5 if sure else RULE_EDGE * float(size[j]) for (k, j), sure in whole.items() if k == i}
+    return edges
+
+
 def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: Formula) -> list[Any]:
     """The conditions C s - d as terms."""
     z3 = load_z3()
     h = columns
-    zero = exact(0.0)
+    zero, edges = exact(0.0), _edges(lowered)
     for i, (weight, bias) in enumerate(lowered.layers):
         z = [
             z3.Sum([exact(b), *(exact(w) * term for w, term in zip(row.tolist(), h, strict=True) if w)])
@@ -162,7 +177,7 @@ def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: 
         if i == len(lowered.layers) - 1:
             return z
         rules = set(lowered.required[lowered.required[:, 0] == i, 1].tolist())
-        made.assertions.extend(z[j] >= zero for j in rules)
+        made.assertions.extend(z[j] >= exact(-edge) for (k, j), edge in edges.items() if k == i)
         h = []
         for j, value in enumerate(z):
             if j in rules or (bounds is not None and bounds.upper[i][j] <= 0.0):  # nothing follows from a rule

@@ -21,6 +21,7 @@ from ifonly.problem.parts import Columns, Literal, Part, clause_part
 from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some
 from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Numeric, Real, Schema
+from ifonly.schema.decimals import written
 from ifonly.schema.features import show_number
 
 MAX_CLAUSES = 200
@@ -198,7 +199,7 @@ class _Unfolding:
         for g, a in numbers:
             feature = self.schema.features[g]
             assert isinstance(feature, Numeric)
-            values = (a * Fraction(feature.lower), a * Fraction(feature.upper))
+            values = (a * written(feature.lower), a * written(feature.upper))
             least, largest = least + min(values), largest + max(values)
         for _, of_options in options:
             least, largest = least + min(of_options), largest + max(of_options)
@@ -254,8 +255,7 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
             Fraction(1, 100) if real.width >= 1 else Fraction(real.width) / 100,
         )
         low, high = (
-            show_number(float(v))
-            for v in (max(end - room, Fraction(real.lower)), min(end + room, Fraction(real.upper)))
+            show_number(float(v)) for v in (max(end - room, written(real.lower)), min(end + room, written(real.upper)))
         )
         below, above = f"{name} <= {show_number(float(end - room))}", f"{name} >= {show_number(float(end + room))}"
         instead = {
