@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.branching import Branching, Person, is_condition
+from ifonly.branching import Branching, Person, as_conditions, is_condition
 from ifonly.diverse import DiverseAnswers, Diversity, explain_diverse
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.finding import ROUNDING, Asked, Finder, Found, Wanted, uncounted
@@ -263,6 +263,8 @@ class Explainer:
         """One answer a point, in order; `rows` are the numbers that the answers carry."""
         if not len(points):
             return []
+        if not asked.fewest_first:
+            asked = replace(asked, constraints=as_conditions(asked.constraints, self.schema))
         if any(map(is_condition, asked.constraints)):
             return self._answer_under(points, rows, asked, threads)
         before = self.model.scores(points)

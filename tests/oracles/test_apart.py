@@ -100,9 +100,7 @@ class Case:
         return float(self.between(one, other)) >= self.apart
 
     def user_row(self, row: Any) -> dict[str, Any]:
-        return {
-            f.name: v if isinstance(f, Integer) else f.options[v] for f, v in zip(self.features, row, strict=True)
-        }
+        return {f.name: v if isinstance(f, Integer) else f.options[v] for f, v in zip(self.features, row, strict=True)}
 
     def read(self, row: dict[str, Any]) -> tuple[int, ...]:
         return tuple(

@@ -28,7 +28,7 @@ from ifonly.problem.constraints import (
     Steps,
 )
 from ifonly.problem.rule import RowRule
-from ifonly.problem.rules import normal, syntax
+from ifonly.problem.rules import syntax
 from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
@@ -95,7 +95,7 @@ def _by_feature(rule: Rule, schema: Schema) -> Constraint | None:
         return None
     (name,) = names
     feature = schema[name]
-    clauses = normal.clauses(formula, schema)
+    clauses = rule.clauses(schema)
     if any(len(clause) != 1 for clause in clauses):
         return None
     if isinstance(feature, Choice):
