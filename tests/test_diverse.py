@@ -30,7 +30,7 @@ from ifonly.asking.branching import Either, combined
 from ifonly.asking.diverse import far_in_one, other_values
 from ifonly.errors import QuestionError
 from ifonly.model import network_model
-from ifonly.problem.apart import Apart
+from ifonly.problem.apart import Apart, Shares
 from ifonly.proof import Claim
 
 
@@ -121,15 +121,18 @@ def test_a_limit_is_named(compas) -> None:
     assert answers.ending == "The search for another answer was stopped (node limit of 1)."
 
 
-def test_rows_at_the_edge_count_unless_rounding_takes_them_below() -> None:
-    """0.7 + 0.1 is 0.7999999999999999: the row that is apart by just that is not at 0.4 = 0.8 / 2."""
+def test_rows_at_the_edge_count_whatever_floating_point_makes_of_them() -> None:
+    """0.7 + 0.1 is 0.7999999999999999 in float64; exactly it is 0.8, and the row is 0.4 apart."""
     explainer = switches({"a": 1.0, "b": 1.0}, -1.0)
     weights = Distance("l1", weights={"a": 0.7, "b": 0.1})
     off = {"a": False, "b": False}
     assert weights.between(explainer.schema, np.zeros(2), np.ones(2)) < 0.4
     answers = explainer.explain_diverse(off, k=2, apart=0.4, target=1, distance=weights)
-    assert len(answers) == 1
-    assert isinstance(answers.ended, NoneExists)
+    assert len(answers) == 2
+    assert answers.apart[0][1] == 0.4
+    beyond = explainer.explain_diverse(off, k=2, apart=math.nextafter(0.4, 1.0), target=1, distance=weights)
+    assert len(beyond) == 1
+    assert isinstance(beyond.ended, NoneExists)
     just = explainer.explain_diverse(off, k=2, apart=0.35, target=1, distance=weights)
     assert [answer.upper for answer in just] == [0.0, 0.35]
 
@@ -182,6 +185,63 @@ def test_l2_with_answers_apart_in_l1(compas) -> None:
     assert len(answers) == 3
 
 
+def test_a_row_at_the_edge_does_not_take_a_range_with_it() -> None:
+    """Floating point takes a row at 0.1 to 0.09999999999999999; 3,709 others are apart."""
+    schema = Schema([Integer("a", 0, 20), Integer("b", 0, 30), Integer("c", 0, 20)])
+    network = Network.of([(np.array([[0.0, 0.5, 0.0]]), np.array([-10.99]))])
+    explainer = Explainer(network_model(network, schema))
+    answers = explainer.explain_diverse({"a": 15, "b": 19, "c": 9}, k=5, apart=0.1)
+    assert len(answers) == 5
+    assert answers.proven
+    assert answers[1].upper == pytest.approx(2 / 15)
+    assert min(answers.apart[i][j] for i in range(5) for j in range(i)) >= 0.1
+
+
+@pytest.mark.parametrize("apart", [0.01, 0.6])
+def test_integers_differ_by_one(apart: float) -> None:
+    network = Network.of([(np.array([[1.0]]), np.array([-4999.5]))])
+    explainer = Explainer(network_model(network, Schema([Integer("income", 0, 10_000)])))
+    answers = explainer.explain_diverse({"income": 4000}, k=3, differ="values", apart=apart)
+    assert [answer.counterfactual["income"] for answer in answers] == [5000, 5001, 5002]
+
+
+def test_a_number_that_a_person_may_change_is_not_taken_for_fixed() -> None:
+    network = Network.of([(np.array([[1.0, 1.0]]), np.array([-1.5]))])
+    schema = Schema([Real("x", 0.0, 1.0), Integer("n", 0, 3)])
+    free = Explainer(network_model(network, schema))
+    fixed = Explainer(network_model(network, schema), constraints=["x is fixed"])
+    asked = {"k": 6, "apart": 0.1}
+    there = free.explain_diverse({"x": 0.25, "n": 0}, **asked)
+    here = fixed.explain_diverse({"x": 0.25, "n": 0}, constraints=["x is free"], **asked)
+    assert [a.counterfactual for a in here] == [a.counterfactual for a in there]
+    assert here.proven
+    stays = fixed.explain_diverse({"x": 0.25, "n": 0}, **asked)
+    assert {a.counterfactual["x"] for a in stays} == {0.25}
+    assert [a.counterfactual["n"] for a in stays] == [2, 3]
+    assert isinstance(stays.ended, NoneExists)
+
+
+def test_a_least_difference_below_the_last_digit_ends() -> None:
+    """The next float64 is farther away than the least difference that counts."""
+    schema = Schema([Real("t", 1e9, 1e9 + 1e-5), Integer("n", 0, 3)])
+    network = Network.of([(np.array([[0.0, 1.0]]), np.array([-0.5]))])
+    explainer = Explainer(network_model(network, schema))
+    answers = explainer.explain_diverse({"t": 1e9, "n": 0}, k=4, differ="values", apart=0.01)
+    assert len({tuple(a.counterfactual.values()) for a in answers}) == 4
+    alone = Network.of([(np.array([[1.0]]), np.array([-1e9 - 1e-6]))])
+    ended = Explainer(network_model(alone, Schema([Real("t", 1e9, 1e9 + 1e-5)]))).explain_diverse(
+        {"t": 1e9}, k=3, differ="values"
+    )
+    assert ended.proven or ended.ending
+
+
+def test_values_on_both_sides_of_zero_are_looked_through() -> None:
+    schema = Schema([Real("t", -1e300, 1e300)])
+    either = other_values(schema, np.array([1e300]), Distance(), 0.75)
+    (below,) = either.options
+    assert below.upper == pytest.approx(-5e299)
+
+
 # ---------------------------------------------------------------------- branching
 
 MIXED = Schema([Real("x", 0.0, 10.0), Integer("n", 0, 9, 3), Binary("b")])
@@ -200,7 +260,7 @@ def test_values_elsewhere_and_what_holds_unless() -> None:
     assert rest == [Range("n", -inf, 3), Range("n", 3, inf), Allowed("b", [False])]
 
 
-def test_far_in_one_feature_is_far_in_floating_point() -> None:
+def test_far_in_one_feature_begins_at_the_first_value_that_is_far() -> None:
     rng = np.random.default_rng(0)
     for distance in (Distance("linf"), Distance("l1", weights={"x": 0.3}), Distance("linf", scales={"x": 0.7})):
         for _ in range(50):
@@ -213,13 +273,13 @@ def test_far_in_one_feature_is_far_in_floating_point() -> None:
                 end = option.lower if math.isfinite(option.lower) else option.upper
                 other = point.copy()
                 other[g] = end
-                assert distance.between(MIXED, point, other) >= by
+                assert Shares(MIXED, distance).between(point, other) >= by
                 hair = 4.0 * math.ulp(max(abs(end), abs(point[g])))
                 inside = (
                     end + math.copysign(hair, point[g] - end) if g == 0 else end + math.copysign(3.0, point[g] - end)
                 )
                 other[g] = inside
-                assert distance.between(MIXED, point, other) < by
+                assert Shares(MIXED, distance).between(point, other) < by
 
 
 def test_a_value_next_to_zero_is_found_at_once() -> None:

@@ -1,15 +1,16 @@
 """The map of the package: which room imports which. Writes it into docs/architecture.md; `--check` only compares.
 
-    python tools/house.py            # write
-    python tools/house.py --check    # exit code 1 where the page is not what the code is
+python tools/house.py            # write
+python tools/house.py --check    # exit code 1 where the page is not what the code is
 """
 
 from __future__ import annotations
 
 import ast
 import sys
-import tomllib
 from pathlib import Path
+
+import tomllib
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "ifonly"

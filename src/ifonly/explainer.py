@@ -18,7 +18,7 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.asking.branching import Branching, Person, is_condition
+from ifonly.asking.branching import Branching, Person, as_conditions, is_condition
 from ifonly.asking.diverse import DiverseAnswers, Diversity, explain_diverse
 from ifonly.asking.finder import ROUNDING, Asked, Finder, Found, Wanted, uncounted
 from ifonly.asking.reasons import find_reasons
@@ -26,7 +26,6 @@ from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, Un
 from ifonly.model import Model, Network, network_model
 from ifonly.population.threads import run_chunks
 from ifonly.problem import ClassTarget, Distance, OpenTarget, Target
-from ifonly.problem.constraints import Constraint, Free
 from ifonly.problem.rules import AnyConstraint, merged, read_constraint
 from ifonly.proof import (
     Answer,
@@ -84,7 +83,7 @@ class Explainer:
             raise QuestionError(f"The number of threads must be a whole number >= 1; it is {threads!r}.")
         self.threads = threads
         self.constraints = self._read(constraints)
-        self._everybody = merged(self.schema, self.constraints)
+        self._everybody = merged(self.schema, (), self.constraints)
         self._finder = Finder(self.model, tolerances)
 
     def explain(
@@ -210,11 +209,7 @@ class Explainer:
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = self._read(constraints)
-        if not own:
-            return self._everybody
-        freed = {c.feature for c in own if isinstance(c, Free)}
-        kept = [c for c in self.constraints if not (isinstance(c, Constraint) and c.feature in freed)]
-        return merged(self.schema, (*kept, *own))
+        return merged(self.schema, own, self.constraints) if own else self._everybody
 
     # ------------------------------------------------------------------ reasons
 
@@ -268,6 +263,8 @@ class Explainer:
         """One answer a point, in order; `rows` are the numbers that the answers carry."""
         if not len(points):
             return []
+        if not asked.fewest_first:
+            asked = replace(asked, constraints=as_conditions(asked.constraints, self.schema))
         if any(map(is_condition, asked.constraints)):
             return self._answer_under(points, rows, asked, threads)
         before = self.model.scores(points)

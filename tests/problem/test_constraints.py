@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from decimal import Decimal
 from typing import Any
 
 import numpy as np
@@ -67,11 +68,13 @@ def test_what_is_allowed_is_what_is_searched(feature: Feature, constraint: Const
 @pytest.mark.parametrize(
     ("constraint", "before", "after"),
     [
-        (ChangeAtMost("income", by=0.1), 0.2, 0.2 + 0.1),
+        (ChangeAtMost("income", by=0.1), 0.2, 0.3),
+        (ChangeAtMost("income", by=0.3), 5.27, 5.57),
         (ChangeAtMost("income", share=0.1), -2.0, -2.2),
         (ChangeAtMost("income", share=0.0), 1.0, 1.0),
         (ChangeAtMost("income", share=2), 1.0, -1.0),
-        (Steps("income", 0.1), 0.7, 0.7 + 3 * 0.1),
+        (Steps("income", 0.1), 0.7, 1.0),
+        (Steps("income", 0.1), 5.27, 5.57),
         (Steps("income", 0.1), 0.7, 0.7),
     ],
 )
@@ -94,7 +97,8 @@ def test_steps(feature: Any, step: float) -> None:
     domains = Domains(ends[0].copy(), ends[1].copy(), np.ones((len(before), 1), dtype=bool))
     constraint.restrict(feature, before, domains)
     for b, low, high, first, last in zip(before, domains.lower, domains.upper, *ends, strict=True):
-        reachable = [x for k in range(-200, 201) if first <= (x := b + k * step) <= last]
+        written = Decimal(repr(float(b))), Decimal(repr(float(step)))
+        reachable = [x for k in range(-200, 201) if first <= (x := float(written[0] + k * written[1])) <= last]
         if not reachable:
             assert low > high
             continue

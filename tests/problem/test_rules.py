@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import time
 from collections.abc import Callable
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt, ne
@@ -12,7 +13,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ifonly import Binary, Categorical, Integer, Ordinal, Real, Schema
+from ifonly import Binary, Categorical, Explainer, Integer, Network, Ordinal, Real, Schema, Search, SmtPlain
 from ifonly.errors import QuestionError
 from ifonly.problem.constraints import Allowed, ChangeAtMost, Fixed, Free, OnlyDown, OnlyUp, Range, Steps
 from ifonly.problem.parts import Columns
@@ -480,3 +481,81 @@ def test_personal_constraints_merge_over_the_defaults() -> None:
         merged(Schema(PEOPLE.features, rules=["Agee is fixed"]))
     with pytest.raises(ValueError, match="no feature 'Agee'"):
         merged(schema, [Free("Agee")])
+
+
+@pytest.mark.parametrize(
+    "rule", ["Age != 30", "if Age >= 30 then Age >= 40", "Age <= 29", "Age is fixed", "Age in (20, 25)"]
+)
+@pytest.mark.parametrize("where", ["schema", "everybody", "everybody over schema"])
+def test_free_lifts_every_form_of_rule_about_the_feature_alone(rule: str, where: str) -> None:
+    features = [Integer("Age", 18, 60), Integer("Years", 0, 40)]
+    between = "Age >= 18 + Years"
+    schema = Schema(features, rules=[rule, between] if "schema" in where else [])
+    others = [rule, between] if where.startswith("everybody") else []
+    network = Network.of([(np.array([[1.0, 0.0]]), np.array([-29.5]))])
+    explainer = Explainer(network, schema=schema, classes=["no", "yes"], constraints=others)
+    assert explainer.constraints_for(["Age is free"]) == (Rule(between),)
+    assert explainer.explain({"Age": 20, "Years": 1}, constraints=["Age is free"]).counterfactual["Age"] == 30
+    assert explainer.explain({"Age": 20, "Years": 1}).counterfactual != {"Age": 30, "Years": 1}
+    lifted = Explainer(network, schema=schema, classes=["no", "yes"], constraints=["Age is free"])
+    assert lifted.constraints_for([]) == lifted.constraints_for(["Years in [0, 40]"])[:-1]
+
+
+def test_a_long_list_of_values_is_read_at_once_and_answered() -> None:
+    """190 values of an integer: linear to read, and no tower of neurons to search."""
+    schema = Schema([Integer("n", 0, 1000), Integer("m", 0, 10)])
+    values = [5 * i for i in range(190)]
+    text = f"n in ({', '.join(map(str, values))})"
+    begun = time.process_time()
+    rule = read_constraint(text, schema)
+    assert time.process_time() - begun < 1.0  # 24 s before
+    for after in range(1001):
+        assert rule.allows_row(schema, np.zeros(2), np.array([float(after), 0.0])) == (after in values)
+    network = Network.of([(np.array([[1.0, 1.0]]), np.array([-101.5]))])
+    explainer = Explainer(network, schema=schema, classes=["no", "yes"])
+    for before in ({"n": 33, "m": 2}, {"n": 96, "m": 3}, {"n": 0, "m": 0}):
+        scored = [(abs(n - before["n"]) / 1000 + abs(m - before["m"]) / 10, n, m)
+                  for n in values for m in range(11) if n + m >= 102]  # fmt: skip
+        answer = explainer.explain(before, constraints=[rule])
+        assert answer.counterfactual["n"] in values
+        assert answer.status == "nearest"
+        assert answer.upper == pytest.approx(min(scored)[0] / 2)
+    none = explainer.explain({"n": 33, "m": 2}, constraints=[rule, "n <= 94", "m <= 7"])
+    assert none.status == "none exists"
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "n in (1, 2, 3, 7, 9) or n >= 15",
+        "not (n in (1, 2, 3) or n in [5, 9]) and n != 12",
+        "if n >= 10 then n >= 14 else n in (0, 4, 8)",
+        "n = 3 or not (n != 5 and (n < 8 or n > 11))",
+        "n > 30 or n in (2, 4)",
+        "n in [0, 20]",
+        "n in (1) and n in (2)",
+    ],
+)
+@pytest.mark.parametrize("step", [1, 2])
+def test_rules_about_one_number_unfold_into_its_gaps(text: str, step: int) -> None:
+    schema = Schema([Integer("n", 0, 20, step), Binary("b")])
+    rule = Rule(text)
+    columns = Columns(schema)
+    for n in range(0, 21, step):
+        point = np.array([float(n), 0.0])
+        said = all(part.value(unrolled(point[None, :], columns))[0] > -0.5 for part in rule.parts(columns))
+        assert said == rule.allows_row(schema, point, point), n
+
+
+def test_decimals_add_up() -> None:
+    schema = Schema([Real("x", 0, 1), Real("y", 0, 1)])
+    row = np.array([0.1, 0.2])
+    assert Rule("x + y <= 0.3").allows_row(schema, row, row)
+    assert Rule("x + y >= 0.3").allows_row(schema, row, row)
+    assert not Rule("x + y <= 0.2999999").allows_row(schema, row, row)
+    network = Network.of([(np.array([[-1.0, -1.0]]), np.array([0.3001]))])
+    explainer = Explainer(network, schema=schema, classes=["no", "yes"])
+    held = ["x + y >= 0.3", "x <= 0.1", "y <= 0.2"]
+    for method in (Search(), SmtPlain()):
+        answer = explainer.explain({"x": 0.5, "y": 0.5}, constraints=held, method=method, reasons=False)
+        assert answer.status != "none exists", (method, answer)

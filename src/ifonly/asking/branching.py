@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from ifonly.problem import Allowed, Constraint, Distance, Range
 from ifonly.problem.rule import RowRule
+from ifonly.problem.rules.rule import Gap, Rule
 from ifonly.proof import Answer, Limits, Nearest, NoneExists, Unknown, Within
 from ifonly.schema import Schema
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -100,6 +101,48 @@ class Either:
 
     def describe(self) -> str:
         return self.words
+
+
+MOST_GAPS = 8
+"""Gaps that a rule may leave in a number and be searched as it is, in neurons of its own; with more, by branching."""
+
+
+@dataclass(frozen=True)
+class OutsideGaps:
+    """A rule about one number that leaves it many values: a row that falls into a gap is moved below it or above it.
+
+    Each way is a range, so no neuron stands for the rule, however many values there are.
+    """
+
+    rule: Rule
+    gaps: tuple[Gap, ...]
+
+    def check(self, schema: Schema) -> None:
+        self.rule.check(schema)
+
+    def holds(self, person: Person, after: Floats) -> bool:
+        return self.rule.allows_row(person.schema, person.before, after)
+
+    def ways(self, person: Person, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Way]:
+        (name,) = self.rule.features(person.schema)
+        value = float(after[person.schema.index(name)])
+        below, above = next(gap for gap in self.gaps if gap[0] < value < gap[1])
+        if below > -math.inf:
+            yield Way(0.0, (Range(name, upper=below),))
+        if above < math.inf:
+            yield Way(0.0, (Range(name, lower=above),))
+
+    def describe(self) -> str:
+        return self.rule.describe()
+
+
+def as_conditions(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]:
+    """The constraints, those rules as conditions that are better branched on than searched as they are."""
+    result: list[Any] = []
+    for constraint in constraints:
+        gaps = constraint.gaps(schema) if isinstance(constraint, Rule) else ()
+        result.append(OutsideGaps(constraint, gaps) if len(gaps) > MOST_GAPS else constraint)
+    return tuple(result)
 
 
 Ask = Callable[[tuple[Ordinary, ...], Limits], Answer]

@@ -9,6 +9,9 @@ What counts as different is the person's choice:
     values     some feature of x_i differs from x_j: an option, an integer, or a real number by at least
                apart times its scale                                    (Russell's condition, made sound for reals)
 
+How far two rows are apart is worked out exactly and rounded once (`ifonly.problem.apart.Shares`), and means the same to
+the search, to the judgement of a row and in what is reported.
+
 Every answer carries its own proof, given the earlier ones. A set of fewer than k ends with the proof that no further
 row exists, or with the limit that was hit.
 """
@@ -29,13 +32,14 @@ from numpy.typing import NDArray
 from ifonly.asking.branching import Branching, Condition, Either, Ordinary, Person, Way, is_condition
 from ifonly.errors import Contradiction, QuestionError
 from ifonly.problem import Allowed, Constraint, Distance, Fixed, Norm, Range
-from ifonly.problem.apart import Apart, check_piecewise_linear, checked_length, symmetric
-from ifonly.problem.constraints import Domains
-from ifonly.problem.rules import merged, read_constraint
+from ifonly.problem.apart import Apart, Shares, check_piecewise_linear, checked_length, symmetric
+from ifonly.problem.constraints import Domains, narrowed
+from ifonly.problem.rules import read_constraint
 from ifonly.proof import Answer, Limits, Method, Nearest, NoneExists
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
+from ifonly.schema.decimals import rounded, written
 from ifonly.schema.features import plain, show_number
-from ifonly.tolerances import EDGE, Tolerances
+from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 Differ: TypeAlias = Literal["distance", "features", "values"]
@@ -143,7 +147,8 @@ class Asks(Protocol):
 
     schema: Schema
     tolerances: Tolerances
-    constraints: tuple[Any, ...]
+
+    def constraints_for(self, constraints: Any) -> tuple[Any, ...]: ...
 
     def explain(
         self,
@@ -219,6 +224,7 @@ def explain_diverse(
     before = schema.read(row)
     distance = distance if isinstance(distance, Distance) else Distance(distance)
     diversity.check(schema, distance)
+    settled = _settled(schema, before, explainer.constraints_for(constraints))
     read = [read_constraint(c, schema) if isinstance(c, str) else c for c in constraints]
     ordinary = tuple(c for c in read if not is_condition(c))
 
@@ -233,7 +239,6 @@ def explain_diverse(
     for condition in conditions:
         condition.check(schema)
     branching = Branching(ask, Person(schema, before, distance), explainer.tolerances)
-    finite = _is_finite(schema, before, merged(schema, (*explainer.constraints, *ordinary)))
     while len(found) < diversity.k:
         answer = branching.nearest(conditions, limits)
         if answer.counterfactual is None:
@@ -244,30 +249,42 @@ def explain_diverse(
             raise Contradiction(f"Answer {len(found) + 1} is a copy of an earlier one: {answer.counterfactual}.")
         found.append(answer)
         points.append(point)
-        conditions.append(_different(schema, before, point, distance, diversity, finite=finite))
+        conditions.append(_different(schema, before, point, distance, diversity, settled))
     if isinstance(ended, NoneExists) and not conditions:  # the question itself has no answer: say why
         ended = explainer.explain(row, distance=distance, constraints=ordinary, limits=limits, **question)
-    between = symmetric(distance).between
-    apart = [[float(between(schema, a, b)) for b in points] for a in points]
+    apart = _between(schema, symmetric(distance), points)
     words = diversity.describe(distance)
     return DiverseAnswers(found, ended=ended, apart=apart, condition=words, seconds=time.perf_counter() - begun)
 
 
-def _is_finite(schema: Schema, before: Floats, constraints: Sequence[Any]) -> bool:
-    """Do the constraints leave every real number one value at most?"""
+def _between(schema: Schema, distance: Distance, points: Sequence[Floats]) -> list[list[float]]:
+    """How far each two points are apart."""
+    if distance.kind is Norm.L2:
+        return [[float(distance.between(schema, a, b)) for b in points] for a in points]
+    shares = Shares(schema, distance)
+    return [[shares.between(a, b) for b in points] for a in points]
+
+
+def _settled(schema: Schema, before: Floats, constraints: Sequence[Any]) -> tuple[str, ...]:
+    """The real numbers that the constraints leave one value at most."""
+    found: list[str] = []
     for g, feature in enumerate(schema.features):
         if isinstance(feature, Real):
-            domain = Domains(np.array([feature.lower]), np.array([feature.upper]), np.ones((1, 1), dtype=bool))
-            for constraint in constraints:
-                if getattr(constraint, "feature", None) == feature.name and hasattr(constraint, "restrict"):
-                    constraint.restrict(feature, before[g : g + 1], domain)
-            if domain.lower[0] < domain.upper[0]:
-                return False
-    return True
+            own = [c for c in constraints if isinstance(c, Constraint) and c.feature == feature.name]
+            whole = Domains(np.array([feature.lower]), np.array([feature.upper]), np.ones((1, 1), dtype=bool))
+            left = narrowed(feature, before[g : g + 1], own, whole)
+            if left.lower[0] >= left.upper[0]:
+                found.append(feature.name)
+    return tuple(found)
 
 
 def _different(
-    schema: Schema, before: Floats, point: Floats, distance: Distance, diversity: Diversity, *, finite: bool
+    schema: Schema,
+    before: Floats,
+    point: Floats,
+    distance: Distance,
+    diversity: Diversity,
+    settled: tuple[str, ...],
 ) -> Condition:
     """The condition of being different from an earlier answer."""
     measured, by = diversity.measured(distance), diversity.apart
@@ -280,48 +297,33 @@ def _different(
         case "distance" if measured.kind is Norm.LINF:
             return far_in_one(schema, point, measured, by)
         case "distance":
-            return _FarEnough(point=point, at_least=by, distance=measured, finite=finite)
+            rule = Apart(point=point.tolist(), at_least=by, distance=measured, settled=settled)
+            return _FarEnough(rule, far_in_one(schema, point, measured, by))
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class _FarEnough:
-    """At least so far from a row, to the last bit.
+    """At least so far from a row: by one feature alone, or by several together."""
 
-    The methods search with the rule `Apart`. Where real numbers may change, it keeps clear of the edge by `EDGE`. Where
-    none may (`finite`), rows often lie exactly at the edge: the rule lets them pass, and those that rounding takes
-    below it are excluded one by one.
-    """
-
-    point: Floats
-    at_least: float
-    distance: Distance
-    finite: bool
+    rule: Apart
+    alone: Either
 
     def check(self, schema: Schema) -> None:
         self.rule.check(schema)
 
-    @property
-    def rule(self) -> Apart:
-        at_least = self.at_least * (1.0 - EDGE) if self.finite else self.at_least + EDGE
-        return Apart(point=self.point.tolist(), at_least=at_least, distance=self.distance)
-
     def holds(self, person: Person, after: Floats) -> bool:
-        return bool(self.distance.between(person.schema, self.point, after) >= self.at_least)
+        return self.rule.allows_row(person.schema, person.before, after)
 
     def ways(self, person: Person, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Way]:
         """By one feature alone, or by several together, within the box where none is enough."""
-        if self.rule.allows_row(person.schema, person.before, after):
-            yield from other_values(person.schema, after, self.distance, 1.0).ways(person, after, chosen)
-            return
         hinged = [(c, _sides(person.schema, c, chosen)) for c in chosen if isinstance(c, Apart) and not c.sides]
         hinged = [(rule, sides) for rule, sides in hinged if sides]
         if len(hinged) >= MOST_HINGED:
             rule, sides = hinged[0]
             yield from _on_sides(rule, sides)
             return
-        alone = far_in_one(person.schema, self.point, self.distance, self.rule.at_least)
-        yield from alone.ways(person, after, chosen)
-        yield Way(0.0, (self.rule, *(other for other in alone.unless if other is not None)))
+        yield from self.alone.ways(person, after, chosen)
+        yield Way(0.0, (self.rule, *(other for other in self.alone.unless if other is not None)))
 
     def describe(self) -> str:
         return self.rule.describe()
@@ -335,7 +337,7 @@ def _sides(schema: Schema, rule: Apart, chosen: Sequence[Ordinary]) -> list[tupl
     inside = {c.feature: c for c in chosen if isinstance(c, Range)}
     result: list[tuple[_Side, _Side]] = []
     for feature, p in zip(schema.features, rule.point, strict=True):
-        if isinstance(feature, Numeric):
+        if isinstance(feature, Numeric) and feature.name not in rule.settled:
             name, step = feature.name, float(feature.step) if isinstance(feature, Integer) else 0.0
             domain = inside.get(name, Range(name, feature.lower, feature.upper))
             if max(feature.lower, domain.lower) < p < min(feature.upper, domain.upper):
@@ -354,36 +356,29 @@ def _on_sides(rule: Apart, sides: Sequence[tuple[_Side, _Side]]) -> Iterator[Way
 
 
 def other_values(schema: Schema, point: Floats, distance: Distance, by: float) -> Either:
-    """Some feature differs from the point's; a real number by `by` times its scale at least."""
-    radius = by * distance.scale_vector(schema)
+    """Some feature differs from the point's: an option, an integer, or a real number by `by` times its scale."""
+    scale = Shares(schema, distance if distance.kind is not Norm.L2 else replace(distance, norm="l1")).scale
 
     def differs(g: int, value: float) -> bool:
-        move = abs(value - point[g])
-        return bool(move >= radius[g] if isinstance(schema.features[g], Real) else move > 0.0)
+        if not isinstance(schema.features[g], Real):
+            return bool(value != point[g])
+        return rounded(abs(written(value) - written(float(point[g]))) / scale[g]) >= by
 
-    return _elsewhere(schema, point, radius, differs, "another value")
+    return _elsewhere(schema, point, differs, "another value")
 
 
 def far_in_one(schema: Schema, point: Floats, distance: Distance, by: float) -> Either:
     """At least `by` from the point by one feature alone. (In linf there is no other way.)"""
-    needed = np.maximum(by * len(schema) / distance.weight_vector(schema) - distance.jump, 0.0)
-    radius = needed * distance.scale_vector(schema) / (distance.rate or math.inf)
+    shares = Shares(schema, distance)
 
     def far(g: int, value: float) -> bool:
-        other = point.copy()
-        other[g] = value
-        return bool(distance.between(schema, point, other) >= by)
+        return rounded(shares.of(g, float(point[g]), value)) >= by
 
-    return _elsewhere(schema, point, radius, far, "far enough in one feature")
+    return _elsewhere(schema, point, far, "far enough in one feature")
 
 
-def _elsewhere(
-    schema: Schema, point: Floats, radius: Floats, differs: Callable[[int, float], bool], words: str
-) -> Either:
-    """Some feature has a value that differs from the point's: one of some options, a number above, a number below.
-
-    `radius` says about how far away those numbers begin; where exactly, `differs` does.
-    """
+def _elsewhere(schema: Schema, point: Floats, differs: Callable[[int, float], bool], words: str) -> Either:
+    """Some feature has a value that differs from the point's: one of some options, a number above, a number below."""
     options: list[Constraint] = []
     unless: list[Constraint | None] = []
     for g, feature in enumerate(schema.features):
@@ -395,29 +390,44 @@ def _elsewhere(
                     Allowed(feature.name, [o for o, far in zip(feature.options, other, strict=True) if not far])
                 )
             continue
-        step = float(feature.step) if isinstance(feature, Integer) else -OVERLAP * float(radius[g])
-        for sign in (1.0, -1.0):
-            value = _first(feature, float(point[g]), sign * float(radius[g]), partial(differs, g))
+        for up in (True, False):
+            value = _first(feature, float(point[g]), up, partial(differs, g))
             if value is not None:
-                up = sign > 0
                 options.append(Range(feature.name, lower=value) if up else Range(feature.name, upper=value))
-                inside = value - sign * step
+                step = -float(feature.step) if isinstance(feature, Integer) else OVERLAP * abs(value - float(point[g]))
+                inside = value + step if up else value - step
                 unless.append(Range(feature.name, upper=inside) if up else Range(feature.name, lower=inside))
     return Either(tuple(options), words, tuple(unless))
 
 
-def _first(feature: Numeric, start: float, radius: float, differs: Callable[[float], bool]) -> float | None:
-    """The value nearest to `start` in the direction of `radius` that differs; None when the range ends before it."""
+def _first(feature: Numeric, start: float, up: bool, differs: Callable[[float], bool]) -> float | None:
+    """The value nearest to `start`, above or below it, that differs; None when the range ends before it.
+
+    By halving: values farther away differ too. So it ends, whatever `differs` says and however small a difference is.
+    """
+    end = feature.upper if up else feature.lower
     if isinstance(feature, Integer):
-        step = math.copysign(feature.step, radius)
-        value = start + step * max(1, math.floor(radius / step) - 1)
-    else:  # the last digits of start + radius are a guess; a step is one of them, however small the value itself is
-        step = math.copysign(math.ulp(max(abs(start), abs(start + radius))), radius)
-        value = start + radius
-        while differs(value - step):
-            value -= step
-    while feature.lower <= value <= feature.upper:
-        if differs(value):
-            return value
-        value += step
-    return None
+        step = float(feature.step if up else -feature.step)
+        near, far = 0, round((end - start) / step)
+    else:
+        near, far = _place(start), _place(end)
+
+    def value(place: int) -> float:
+        return start + place * step if isinstance(feature, Integer) else _at_place(place)
+
+    if near == far or not differs(end):
+        return None
+    while abs(far - near) > 1:  # the value at `far` differs, the one at `near` does not
+        middle = (near + far) // 2
+        near, far = (near, middle) if differs(value(middle)) else (middle, far)
+    return value(far)
+
+
+def _place(number: float) -> int:
+    """The place of a float64 among all of them, in order; 0 for 0."""
+    bits = int(np.float64(abs(number)).view(np.int64))
+    return -bits if number < 0 else bits
+
+
+def _at_place(place: int) -> float:
+    return math.copysign(float(np.int64(abs(place)).view(np.float64)), place)

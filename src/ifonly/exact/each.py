@@ -54,6 +54,9 @@ def answer_each(
     for i in range(len(people)):
         person, clock = Person.of(people, i), Clock(limits=limits)
         claim = _without_a_solver(lowered, person, method) or answer(person, clock)
+        if claim.point is not None:
+            point = lowered.on_steps(person.factual[None, :], claim.point[None, :].copy())[0]
+            claim = replace(claim, point=point)
         claims.append(replace(claim, seconds=clock.spent))
         if listen is not None:
             listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))

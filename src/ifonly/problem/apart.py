@@ -8,13 +8,17 @@ A distance of the l0 and l1 family is a sum over features, and each feature's sh
 
 so `dist >= t` and `dist <= t` are one hinge part each. Other distances are refused with a sentence: l2 is not piecewise
 linear, linf is an either-or of single features (see `asking.branching`), and jumps of real numbers have no closed set.
+
+Two rows are at least t apart when their distance, worked out exactly on the decimals that they are written in and
+rounded once (`Shares.between`), is a float64 >= t. The judgement, the search and what is reported all mean that one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -24,10 +28,48 @@ from ifonly.errors import QuestionError
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Columns, Literal, Part, hinge_part, linear_part
 from ifonly.schema import Integer, Numeric, Real, Schema
+from ifonly.schema.decimals import rounded, written
 from ifonly.schema.features import plain, show_number
-from ifonly.tolerances import EDGE
 
 Floats = NDArray[np.float64]
+
+MAX_WHOLE = 2**40
+"""How large a distance between rows of integers and options may be in units of its lattice: no method then rounds."""
+
+
+class Shares:
+    """What each feature adds to a distance (in linf: to its maximum), exactly, on the decimals that rows stand for.
+
+    `jump[g]` for any change, `rate[g]` for a unit of a number, for a level of an ordinal, for another option.
+    """
+
+    def __init__(self, schema: Schema, distance: Distance) -> None:
+        assert distance.kind is not Norm.L2 and distance.is_symmetric
+        self.maximum = distance.kind is Norm.LINF
+        self.counted = [f.kind in ("binary", "categorical") for f in schema.features]
+        self.scale = [_scale(feature, distance) for feature in schema.features]
+        weights = [written(distance.weights.get(name, 1.0)) / len(schema) for name in schema.names]
+        self.jump = [written(distance.jump) * weight for weight in weights]
+        self.rate = [written(distance.rate) * weight / scale for weight, scale in zip(weights, self.scale, strict=True)]
+
+    def of(self, g: int, one: float, other: float) -> Fraction:
+        """The share of feature g."""
+        if one == other:
+            return Fraction(0)
+        return self.jump[g] + self.rate[g] * (1 if self.counted[g] else abs(written(one) - written(other)))
+
+    def between(self, one: Floats, other: Floats) -> float:
+        """The distance between two rows, rounded once."""
+        shares = [self.of(g, a, b) for g, (a, b) in enumerate(zip(one.tolist(), other.tolist(), strict=True))]
+        return rounded(max(shares) if self.maximum else sum(shares, Fraction(0)))
+
+
+def _scale(feature: Any, distance: Distance) -> Fraction:
+    """`Distance.scale_vector`, exactly."""
+    if not isinstance(feature, Numeric):
+        return Fraction(len(feature.options) if feature.kind == "ordinal" else 1)
+    own = distance.scales.get(feature.name)
+    return written(own) if own is not None else written(feature.upper) - written(feature.lower) or Fraction(1)
 
 
 @dataclass(frozen=True)
@@ -54,15 +96,18 @@ class Apart:
     """The answer is at least this far from a row, such as an earlier answer.
 
     `sides`: numbers that are known to be on one side of the point's (1: not below, -1: not above), because ranges
-    besides this rule say so; their share is then a line without a hinge.
+    besides this rule say so; their share is then a line without a hinge. `settled`: numbers that are known to be the
+    point's, because nothing else is allowed.
     """
 
     point: Sequence[float]
     at_least: float
     distance: Distance
     sides: Sequence[tuple[str, int]] = ()
+    settled: Sequence[str] = ()
 
     def __post_init__(self) -> None:
+        object.__setattr__(self, "settled", tuple(self.settled))
         object.__setattr__(self, "sides", tuple(self.sides))
         object.__setattr__(self, "point", tuple(float(v) for v in self.point))
         object.__setattr__(self, "at_least", checked_length("The distance between answers", self.at_least))
@@ -80,15 +125,37 @@ class Apart:
             g = schema.index(name)
             if side * (after[g] - self.point[g]) < 0.0:
                 return False
-        return bool(self.distance.between(schema, np.array(self.point), after) >= self.at_least)
+        if any(after[g] != self.point[g] for g in map(schema.index, self.settled)):
+            return False
+        return Shares(schema, self.distance).between(np.array(self.point), after) >= self.at_least
 
     def parts(self, columns: Columns) -> Sequence[Part]:
-        count = _counted(columns.schema, self.distance)
-        least = self.at_least
-        if count:  # l0 of options and integers: the distance times n is a whole number
-            least = math.ceil(least * count * (1.0 - EDGE)) / count
-        measured = distance_in_hinges(columns, np.array(self.point), self.distance, dict(self.sides))
-        return (measured.times(float(count or 1), -least * (count or 1)).part(columns, whole=bool(count)),)
+        lattice = self._lattice(columns.schema)
+        times, least = lattice or Fraction(1), written(self.at_least)
+        if lattice is not None:  # the distance times this is a whole number: which is the first that counts?
+            least = Fraction(math.ceil(least * times))
+            while rounded((least - 1) / times) >= self.at_least:
+                least -= 1
+        measured = distance_in_hinges(
+            columns, np.array(self.point), self.distance, dict(self.sides), settled=self.settled, times=times
+        )
+        return (measured.times(1.0, -float(least)).part(columns, whole=lattice is not None),)
+
+    def _lattice(self, schema: Schema) -> Fraction | None:
+        """The least number that makes every distance whole; None where real numbers change, or where it is huge."""
+        shares, units, largest = Shares(schema, self.distance), [], Fraction(0)
+        for g, feature in enumerate(schema.features):
+            if feature.name in self.settled:
+                continue
+            if isinstance(feature, Real):
+                return None
+            unit = shares.rate[g] * (feature.step if isinstance(feature, Integer) else 1)
+            most = feature.steps if isinstance(feature, Integer) else len(feature.options)
+            units += [unit, shares.jump[g]]
+            largest += shares.jump[g] + unit * most
+        whole = math.lcm(*(unit.denominator for unit in units))
+        times = Fraction(whole, math.gcd(*(int(unit * whole) for unit in units)) or 1)
+        return times if times * largest <= MAX_WHOLE else None
 
     def describe(self) -> str:
         return f"at least {show_number(self.at_least)} ({self.distance.name}) from an earlier answer"
@@ -121,40 +188,45 @@ class Around:
 
 
 def distance_in_hinges(
-    columns: Columns, point: Floats, distance: Distance, sides: Mapping[str, int] | None = None
+    columns: Columns,
+    point: Floats,
+    distance: Distance,
+    sides: Mapping[str, int] | None = None,
+    *,
+    settled: Collection[str] = (),
+    times: Fraction = Fraction(1),
 ) -> Hinges:
-    """The distance of a row from `point`, as a function of the row's unrolled columns."""
+    """The distance of a row from `point` (times a number), as a function of the row's unrolled columns."""
     schema = columns.schema
     check_piecewise_linear(schema, distance)
-    n = len(schema)
-    weight, scale = distance.weight_vector(schema) / n, distance.scale_vector(schema)
-    line, constant = np.zeros(columns.width), 0.0
+    shares = Shares(schema, distance)
+    line, constant = np.zeros(columns.width), Fraction(0)
     weights: list[float] = []
     hinges: list[Literal] = []
     for g, feature in enumerate(schema.features):
+        if feature.name in settled:
+            continue
         here = slice(int(columns.start[g]), int(columns.start[g + 1]))
-        p, jump, rate = float(point[g]), distance.jump * weight[g], distance.rate * weight[g] / scale[g]
+        p, jump = float(point[g]), times * shares.jump[g]
         if not isinstance(feature, Numeric):
-            moved = np.abs(np.arange(len(feature.options)) - p)
-            changed = (moved > 0).astype(np.float64)
-            line[here] += jump * changed + rate * (moved if feature.kind == "ordinal" else changed)
+            line[here] += [float(times * shares.of(g, p, float(i))) for i in range(len(feature.options))]
             continue
         unit = np.zeros(columns.width)
         unit[here] = 1.0
-        step = float(feature.step) if isinstance(feature, Integer) else math.inf
-        slope = rate + jump / step
+        step = Fraction(feature.step) if isinstance(feature, Integer) else None
+        slope = times * shares.rate[g] + (jump / step if step else 0)
         # |x - p|: a line when x is on one side of p, else a line and a hinge
         side = (sides or {}).get(feature.name) or (1 if p <= feature.lower else -1 if p >= feature.upper else 0)
-        line[here] += (side or -1) * slope
-        constant -= (side or -1) * slope * p
+        line[here] += (side or -1) * float(slope)
+        constant -= (side or -1) * slope * written(p)
         if not side:
             hinges.append(Literal(unit, -p))
-            weights.append(2.0 * slope)
+            weights.append(2.0 * float(slope))
         for end, direction in ((feature.upper, 1.0), (feature.lower, -1.0)):
-            if jump and direction * (end - p) > step and side != -direction:
-                hinges.append(Literal(direction * unit, -direction * p - step))
-                weights.append(-jump / step)
-    return Hinges(Literal(line, constant), np.array(weights), tuple(hinges))
+            if jump and step and direction * (end - p) > step and side != -direction:
+                hinges.append(Literal(direction * unit, -direction * p - float(step)))
+                weights.append(-float(jump / step))
+    return Hinges(Literal(line, float(constant)), np.array(weights), tuple(hinges))
 
 
 def check_piecewise_linear(schema: Schema, distance: Distance) -> None:
@@ -202,8 +274,3 @@ def checked_length(what: str, number: Any, *, least: float = math.ulp(0.0)) -> f
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
         raise QuestionError(f"{what} must be a number {'>= 0' if least == 0.0 else '> 0'}; it is {number!r}.")
     return float(value)
-
-
-def _counted(schema: Schema, distance: Distance) -> int:
-    """n where the distance is a share of n equal features (l0 without weights), else 0."""
-    return len(schema) if distance.norm == "l0" and not distance.weights else 0

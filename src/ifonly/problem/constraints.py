@@ -3,14 +3,18 @@
 Each constraint says the same thing twice, on purpose: `allows` judges one finished row (the witness check reads only
 that), `restrict` narrows the domains that the methods search. A wrong narrowing cannot approve itself. `describe` is a
 sentence of the rule language: `read_constraint` reads it back.
+
+Bounds and steps are decimals, as they are written (see `ifonly.schema.decimals`): what a domain ends at is the float64
+nearest to the exact decimal, and both sides of a constraint mean that one.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
+from fractions import Fraction
 from functools import lru_cache
 from typing import Any, TypeAlias
 
@@ -19,10 +23,14 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
 from ifonly.problem.words import show_name, show_option
-from ifonly.schema import Choice, Feature, Integer, Numeric, Schema
+from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
+from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
 from ifonly.schema.features import plain, show_number
 
 Mask: TypeAlias = NDArray[np.bool_]
+
+FINEST_STEP = 4
+"""Last digits of a real number: the finest step that float64 can tell apart."""
 
 
 @dataclass(slots=True)
@@ -207,14 +215,21 @@ class ChangeAtMost:
         if isinstance(feature, Choice) and self.share is not None:
             raise QuestionError(f"Feature '{self.feature}' has levels, which have no share: give a number of levels.")
 
+    def _ends(self, feature: Feature, before: float) -> tuple[float, float]:
+        """The least and the largest value that this lets the feature have."""
+        start = written(before)
+        most = written(self.share) * abs(start) if self.share is not None else written(self.by or 0.0)
+        low, high = start - most, start + most
+        if not isinstance(feature, Real):
+            low, high = Fraction(math.ceil(low)), Fraction(math.floor(high))
+        return rounded(low), rounded(high)
+
     def allows(self, feature: Feature, before: float, after: float) -> bool:
-        most = self.share * abs(before) if self.share is not None else self.by
-        assert most is not None
-        return before - most <= after <= before + most
+        lower, upper = self._ends(feature, before)
+        return lower <= after <= upper
 
     def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
-        most = np.full(len(before), self.by) if self.share is None else self.share * np.abs(before)
-        lower, upper = before - most, before + most
+        lower, upper = _for_each(lambda one: self._ends(feature, one), before)
         if isinstance(feature, Numeric):
             domains.lower, domains.upper = np.maximum(domains.lower, lower), np.minimum(domains.upper, upper)
         else:
@@ -250,24 +265,23 @@ class Steps:
                 f"Feature '{self.feature}' is {feature.describe()}: a step must be a multiple of {feature.step}; "
                 f"it is {show_number(self.step)}."
             )
-        if feature.width / self.step > 2**52:
+        last_digit = math.ulp(max(abs(feature.lower), abs(feature.upper)))
+        if isinstance(feature, Real) and self.step < FINEST_STEP * last_digit:
             raise QuestionError(
                 f"The step {show_number(self.step)} of '{self.feature}' is too fine for float64; give a coarser one."
             )
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
-        return after == before + round((after - before) / self.step) * self.step
+        return after == stepped(before, steps_to(before, after, self.step), self.step)
 
     def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
         """Moves the ends onto the steps, so it comes after what else narrows the feature."""
-        first, last = domains.lower, domains.upper
-        up, down = np.ceil((first - before) / self.step), np.floor((last - before) / self.step)
-        domains.lower = np.where(
-            before + up * self.step < first, before + (up + 1) * self.step, before + up * self.step
-        )
-        domains.upper = np.where(
-            before + down * self.step > last, before + (down - 1) * self.step, before + down * self.step
-        )
+
+        def ends(start: float, first: float, last: float) -> tuple[float, float]:
+            low, high = steps_between(start, self.step, first, last)
+            return stepped(start, low, self.step), stepped(start, high, self.step)
+
+        domains.lower, domains.upper = _for_each(ends, before, domains.lower, domains.upper)
 
     def describe(self) -> str:
         return f"{show_name(self.feature)} changes in steps of {show_number(self.step)}"
@@ -293,6 +307,25 @@ class Free:
 
 
 Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed | ChangeAtMost | Steps | Free
+
+
+def narrowed(
+    feature: Feature, before: NDArray[np.float64], constraints: Iterable[Constraint], domains: Domains
+) -> Domains:
+    """The domains of many people under all constraints on one feature: steps last, since they look at what is left."""
+    for constraint in sorted(constraints, key=lambda one: isinstance(one, Steps)):
+        constraint.restrict(feature, before, domains)
+    return domains
+
+
+def _for_each(
+    ends: Callable[..., tuple[float, float]], *columns: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Two ends for each person, by exact arithmetic; worked out once for people who are alike."""
+    rows = list(zip(*(column.tolist() for column in columns), strict=True))
+    known = {row: ends(*row) for row in dict.fromkeys(rows)}
+    found = np.array([known[row] for row in rows], dtype=np.float64).reshape(-1, 2)
+    return found[:, 0], found[:, 1]
 
 
 def _check_ordered(feature: Feature, what: str) -> None:

@@ -23,12 +23,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.problem.constraints import Constraint, Domains, Steps
+from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Norm
 from ifonly.problem.parts import Columns, Part
 from ifonly.problem.question import Question
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.schema import Integer, Numeric
+from ifonly.schema import Integer, Numeric, Real
+from ifonly.schema.decimals import stepped, steps_to, written
 
 Floats = NDArray[np.float64]
 
@@ -107,6 +108,16 @@ class Lowered:
                 result[np.arange(len(many)), self.start[g] + many[:, g].astype(np.intp)] = 1.0
         return result if np.ndim(points) == 2 else result[0]
 
+    def on_steps(self, factual: Floats, points: Floats) -> Floats:
+        """Points (one a person) with every real number that moves in steps at the decimal that its step is."""
+        for constraint in self.question.by_feature:
+            g = self.question.schema.index(constraint.feature)
+            if isinstance(constraint, Steps) and isinstance(self.question.schema.features[g], Real):
+                step = float(self.step[g])
+                pairs = zip(factual[:, g].tolist(), points[:, g].tolist(), strict=True)
+                points[:, g] = [stepped(old, steps_to(old, new, step), step) for old, new in pairs]
+        return points
+
     @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
         """The ends of every number's domain in the schema, on its grid."""
@@ -121,9 +132,9 @@ class Lowered:
 
     @cached_property
     def _constraints(self) -> list[tuple[int, list[Constraint]]]:
-        """The features that have constraints, and these: steps last, since they look at the ends that are left."""
+        """The features that have constraints, and these."""
         by_feature: dict[int, list[Constraint]] = {}
-        for constraint in sorted(self.question.by_feature, key=lambda constraint: isinstance(constraint, Steps)):
+        for constraint in self.question.by_feature:
             by_feature.setdefault(self.question.schema.index(constraint.feature), []).append(constraint)
         return list(by_feature.items())
 
@@ -137,8 +148,7 @@ class Lowered:
         for g, constraints in self._constraints:
             feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
             domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())
-            for constraint in constraints:
-                constraint.restrict(feature, points[:, g], domain)
+            domain = narrowed(feature, points[:, g], constraints, domain)
             if isinstance(feature, Numeric):
                 if isinstance(feature, Integer):
                     _to_grid(domain, feature)
@@ -250,9 +260,9 @@ def _steps(question: Question) -> Floats:
 
 def _common_step(name: str, one: float, other: float) -> float:
     """The coarsest grid that is on both."""
-    if one == 0.0 or other % one == 0.0:
+    if one == 0.0 or written(other) % written(one) == 0:
         return other
-    if one % other == 0.0:
+    if written(one) % written(other) == 0:
         return one
     raise QuestionError(f"'{name}' may not move by steps of {one:g} and of {other:g} at once; give one of them.")
 

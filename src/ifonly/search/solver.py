@@ -146,7 +146,8 @@ class SearchSolver:
         ends = END * np.maximum(np.abs(low), np.abs(high))  # an end of the domain is that end, to the last bit
         moved = np.where((change != 0.0) & (change >= high - ends), allowed.upper, moved)
         moved = np.where((change != 0.0) & (change <= low + ends), allowed.lower, moved)
-        return np.where(self.lowered.numeric, np.clip(moved, allowed.lower, allowed.upper), change), found
+        points = np.where(self.lowered.numeric, np.clip(moved, allowed.lower, allowed.upper), change)
+        return self.lowered.on_steps(allowed.factual, points), found
 
     def _claims(self, batch: _Batch) -> list[Claim]:
         points, found = self._points(batch)

@@ -20,7 +20,10 @@ import numpy as np
 from ifonly.errors import MissingExtra
 from ifonly.exact.bounds import Bounds
 from ifonly.exact.inputs import Floats, Person
+from ifonly.exact.repair import RULE_EDGE
 from ifonly.problem import Lowered, Norm
+from ifonly.problem.parts import Columns
+from ifonly.schema.decimals import steps_to, written
 
 
 def load_z3() -> Any:
@@ -98,12 +101,13 @@ def _number(lowered: Lowered, person: Person, g: int, made: Formula) -> tuple[An
         cost = (rate if low > factual else fall) * moved + (jump if low != factual else exact(0.0))
         return exact(low), z3.simplify(cost * cost if lowered.norm is Norm.L2 else cost)
     if lowered.step[g]:
-        steps = z3.Int(f"steps{g}")
-        term = exact(factual) + exact(lowered.step[g]) * z3.ToReal(steps)
+        steps, step = z3.Int(f"steps{g}"), float(lowered.step[g])
+        term = exact(factual) + exact(written(step)) * z3.ToReal(steps)
+        made.assertions.extend([steps >= steps_to(factual, low, step), steps <= steps_to(factual, high, step)])
     else:
         term = z3.Real(f"x{g}")
+        made.assertions.extend([term >= exact(low), term <= exact(high)])
     made.numbers[g] = term
-    made.assertions.extend([term >= exact(low), term <= exact(high)])
     change = term - exact(factual)
     if lowered.norm is Norm.L2:
         if lowered.rate[g] == lowered.rate_down[g]:
@@ -147,11 +151,24 @@ def _support(lowered: Lowered, person: Person, made: Formula) -> list[Any]:
     return rules
 
 
+def _edges(lowered: Lowered) -> dict[tuple[int, int], float]:
+    """How far below 0 each neuron of a rule may be. Its numbers are rounded, so a row on the edge of the rule may be a
+    hair below: no row that the rule's own judgement allows is left out, and that judgement has the last word."""
+    low, high = Columns(lowered.question.schema).ends
+    size = np.maximum(np.abs(low), np.abs(high))
+    edges: dict[tuple[int, int], float] = {}
+    whole = dict(zip(map(tuple, lowered.required.tolist()), lowered.required_whole.tolist(), strict=True))
+    for i, (weight, bias) in enumerate(lowered.layers):
+        size = np.abs(weight) @ size + np.abs(bias)
+        edges |= {(k, j): 0.5 if sure else RULE_EDGE * float(size[j]) for (k, j), sure in whole.items() if k == i}
+    return edges
+
+
 def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: Formula) -> list[Any]:
     """The conditions C s - d as terms."""
     z3 = load_z3()
     h = columns
-    zero = exact(0.0)
+    zero, edges = exact(0.0), _edges(lowered)
     for i, (weight, bias) in enumerate(lowered.layers):
         z = [
             z3.Sum([exact(b), *(exact(w) * term for w, term in zip(row.tolist(), h, strict=True) if w)])
@@ -160,7 +177,7 @@ def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: 
         if i == len(lowered.layers) - 1:
             return z
         rules = set(lowered.required[lowered.required[:, 0] == i, 1].tolist())
-        made.assertions.extend(z[j] >= zero for j in rules)
+        made.assertions.extend(z[j] >= exact(-edge) for (k, j), edge in edges.items() if k == i)
         h = []
         for j, value in enumerate(z):
             if j in rules or (bounds is not None and bounds.upper[i][j] <= 0.0):  # nothing follows from a rule

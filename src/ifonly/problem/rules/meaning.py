@@ -1,8 +1,9 @@
 """What a rule says about a row: names become features, words become options, and the rest is exact arithmetic.
 
 A comparison of numbers becomes  constant + sum_g a_g x_g + sum_g b_g[option of g]  >=, >, = or != 0  in whole
-coefficients, and is judged in rational arithmetic: a float64 is a rational number, a decimal is what was written. Only
-a bound on one real number is the float64 nearest to what was written, as it is everywhere else: 0.3 meets x <= 0.3.
+coefficients, and is judged in rational arithmetic on decimals: those that were written, and those that the numbers of
+the row stand for (see `ifonly.schema.decimals`), so 0.1 and 0.2 meet x + y <= 0.3. A bound on one real number is the
+float64 nearest to what was written, as it is everywhere else.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ from ifonly.errors import QuestionError, RowError
 from ifonly.problem.rules import syntax
 from ifonly.problem.words import show_name, show_option, suggestion, wrong
 from ifonly.schema import Choice, Numeric, Real, Schema
+from ifonly.schema.decimals import written
 
 MAX_BITS = 4096
 """Numbers that arise on the way are refused beyond this size."""
@@ -44,7 +46,7 @@ class Linear:
             total += values[int(point[g])]
         for g, coefficient in self.numbers:
             x = float(point[g])
-            total += coefficient * (int(x) if x.is_integer() else Fraction(x))
+            total += coefficient * (int(x) if x.is_integer() and abs(x) < 2**53 else written(x))
         return total
 
     def negative(self) -> Linear:
@@ -249,7 +251,7 @@ class _Reader:
             (g, a), *_ = numbers.items()
             if isinstance(self.schema.features[g], Real):
                 try:
-                    constant = -a * Fraction(float(-constant / a))
+                    constant = -a * written(float(-constant / a))
                 except OverflowError:
                     raise wrong(self.text, first.start, last.end, _TOO_LARGE) from None
         every = [constant, *numbers.values(), *(v for values in options.values() for v in values)]

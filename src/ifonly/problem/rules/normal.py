@@ -1,9 +1,9 @@
 """A rule as clauses: every one of them must hold, and one holds when one of its inequalities does.
 
 Denials are pushed inwards until they meet comparisons, which turn around (not x > 0 is x <= 0); what is left of `and`
-and `or` is multiplied out. Over whole numbers and options nothing is lost: x > 21 is x >= 22, x != 3 is two
-inequalities. Over real numbers x > 0 has no nearest row and x = 3 no room for rounding, so they are refused where the
-rule needs them, with what to write instead.
+and `or` is multiplied out, except about one number, of which intervals are left (see `intervals`). Over whole numbers
+and options nothing is lost: x > 21 is x >= 22, x != 3 is two inequalities. Over real numbers x > 0 has no nearest row
+and x = 3 no room for rounding, so they are refused where the rule needs them, with what to write instead.
 """
 
 from __future__ import annotations
@@ -12,15 +12,18 @@ import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from itertools import pairwise
 from typing import TypeAlias, assert_never
 
 import numpy as np
 
 from ifonly.errors import QuestionError
 from ifonly.problem.parts import Columns, Literal, Part, clause_part
-from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some
+from ifonly.problem.rules.intervals import Intervals, intersection, union
+from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some, features_of
 from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Numeric, Real, Schema
+from ifonly.schema.decimals import written
 from ifonly.schema.features import show_number
 
 MAX_CLAUSES = 200
@@ -54,9 +57,9 @@ def clauses(formula: Formula, schema: Schema) -> tuple[Clause, ...]:
     return tuple(_Unfolding(schema).clauses(formula, True))
 
 
-def parts(formula: Formula, columns: Columns) -> tuple[Part, ...]:
-    """The clauses as pieces of network."""
-    return tuple(_part(columns, clause) for clause in clauses(formula, columns.schema))
+def parts(given: Iterable[Clause], columns: Columns) -> tuple[Part, ...]:
+    """Clauses as pieces of network."""
+    return tuple(_part(columns, clause) for clause in given)
 
 
 class _Unfolding:
@@ -75,10 +78,77 @@ class _Unfolding:
             case Denial(part):
                 return self.clauses(part, not wanted)
             case Every(members) | Some(members):
+                number = self.only_number(formula)
+                if number is not None:
+                    return self.of_intervals(number, self.intervals(formula, wanted, number))
                 unfolded = (self.clauses(member, wanted) for member in members)
                 return self.all_of(unfolded) if isinstance(formula, Every) == wanted else self.one_of(unfolded)
             case _:
                 assert_never(formula)
+
+    # ------------------------------------------------------------------ one number
+
+    def only_number(self, formula: Formula) -> int | None:
+        """The number that the formula is about, if it is about nothing else."""
+        features = features_of(formula)
+        if len(features) != 1:
+            return None
+        (g,) = features
+        return g if isinstance(self.schema.features[g], Numeric) else None
+
+    def intervals(self, formula: Formula, wanted: bool, g: int) -> Intervals:
+        """What the formula, or its denial, leaves of the number."""
+        match formula:
+            case Denial(part):
+                return self.intervals(part, not wanted, g)
+            case Every(members) | Some(members):
+                several = [self.intervals(member, wanted, g) for member in members]
+                if isinstance(formula, Every) == wanted:
+                    return intersection(several)
+                return union(several, int(getattr(self.schema.features[g], "step", 0)))
+            case _:
+                unfolded = self.clauses(formula, wanted)
+                return intersection([self.everything(g), *(self.of_clause(clause, g) for clause in unfolded)])
+
+    def everything(self, g: int) -> Intervals:
+        feature = self.schema.features[g]
+        assert isinstance(feature, Numeric)
+        return [(written(feature.lower), written(feature.upper))]
+
+    def of_clause(self, clause: Clause, g: int) -> Intervals:
+        """A clause about one number: its inequalities are x >= -constant and x <= constant."""
+        ((low, high),) = self.everything(g)
+        ends: list[Intervals] = []
+        for one in clause:
+            assert isinstance(one, AtLeast)
+            ((_, slope),) = one.numbers
+            ends.append([(-one.constant, high)] if slope > 0 else [(low, one.constant)])
+        return union(ends, 0)
+
+    def of_intervals(self, g: int, left: Intervals) -> list[Clause]:
+        """A clause for each end, and one for each gap: below it, or above it."""
+        if not left:
+            return [()]
+        ((low, high),) = self.everything(g)
+        whole = not isinstance(self.schema.features[g], Real)
+
+        def at_least(end: Fraction) -> AtLeast:
+            return AtLeast(((g, 1),), (), -end, whole)
+
+        def at_most(end: Fraction) -> AtLeast:
+            return AtLeast(((g, -1),), (), end, whole)
+
+        result: list[Clause] = []
+        if left[0][0] > low:
+            result.append((at_least(left[0][0]),))
+        if left[-1][1] < high:
+            result.append((at_most(left[-1][1]),))
+        result += [(at_most(below[1]), at_least(above[0])) for below, above in pairwise(left)]
+        if len(result) > MAX_CLAUSES:
+            raise _too_many()
+        return result
+
+    # ------------------------------------------------------------------ several
 
     def all_of(self, unfolded: Iterable[list[Clause]]) -> list[Clause]:
         return self.needed([clause for several in unfolded for clause in several])
@@ -198,7 +268,7 @@ class _Unfolding:
         for g, a in numbers:
             feature = self.schema.features[g]
             assert isinstance(feature, Numeric)
-            values = (a * Fraction(feature.lower), a * Fraction(feature.upper))
+            values = (a * written(feature.lower), a * written(feature.upper))
             least, largest = least + min(values), largest + max(values)
         for _, of_options in options:
             least, largest = least + min(of_options), largest + max(of_options)
@@ -254,8 +324,7 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
             Fraction(1, 100) if real.width >= 1 else Fraction(real.width) / 100,
         )
         low, high = (
-            show_number(float(v))
-            for v in (max(end - room, Fraction(real.lower)), min(end + room, Fraction(real.upper)))
+            show_number(float(v)) for v in (max(end - room, written(real.lower)), min(end + room, written(real.upper)))
         )
         below, above = f"{name} <= {show_number(float(end - room))}", f"{name} >= {show_number(float(end + room))}"
         instead = {

@@ -28,7 +28,7 @@ from ifonly.problem.constraints import (
     Steps,
 )
 from ifonly.problem.rule import RowRule
-from ifonly.problem.rules import normal, syntax
+from ifonly.problem.rules import syntax
 from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
@@ -54,19 +54,22 @@ def read_constraint(text: str, schema: Schema) -> AnyConstraint:
 
 
 def merged(
-    schema: Schema, personal: Iterable[AnyConstraint | str] = (), everybody: Iterable[AnyConstraint] = ()
+    schema: Schema, personal: Iterable[AnyConstraint | str] = (), everybody: Iterable[AnyConstraint | str] = ()
 ) -> tuple[AnyConstraint, ...]:
-    """The schema's own rules, further ones for everybody, and a person's constraints together.
+    """The schema's own rules, further ones for everybody, and a person's constraints: the one place that merges them.
 
-    All apply; `Age is free` among the personal ones drops those of the others that concern Age and nothing else.
+    All apply; `Age is free` drops those of the levels before it that concern Age and nothing else, whatever their form.
     """
-    own = tuple(read_constraint(c, schema) if isinstance(c, str) else c for c in personal)
-    freed = {c.feature for c in own if isinstance(c, Free)}
-    for name in freed:
-        schema.index(name)
-    defaults = [*(_default(text, schema) for text in schema.rules), *everybody]
-    kept = [c for c in defaults if not (about := _concerned(c, schema)) or not about <= freed]
-    return tuple(dict.fromkeys(c for c in (*kept, *own) if not isinstance(c, Free)))
+    levels = ([_default(text, schema) for text in schema.rules], everybody, personal)
+    result: list[AnyConstraint] = []
+    for level in levels:
+        read = [read_constraint(c, schema) if isinstance(c, str) else c for c in level]
+        freed = {c.feature for c in read if isinstance(c, Free)}
+        for name in freed:
+            schema.index(name)
+        result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
+        result += [c for c in read if not isinstance(c, Free)]
+    return tuple(dict.fromkeys(result))
 
 
 def _default(text: str, schema: Schema) -> AnyConstraint:
@@ -92,7 +95,7 @@ def _by_feature(rule: Rule, schema: Schema) -> Constraint | None:
         return None
     (name,) = names
     feature = schema[name]
-    clauses = normal.clauses(formula, schema)
+    clauses = rule.clauses(schema)
     if any(len(clause) != 1 for clause in clauses):
         return None
     if isinstance(feature, Choice):

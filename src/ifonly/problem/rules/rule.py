@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,6 +15,10 @@ from ifonly.problem.parts import Columns, Part
 from ifonly.problem.rules import normal, syntax
 from ifonly.problem.rules.meaning import Formula, features_of, holds, understand
 from ifonly.schema import Schema
+from ifonly.schema.decimals import rounded
+
+Gap: TypeAlias = tuple[float, float]
+"""Allowed are what is not above the first, and what is not below the second; infinite where there is no such."""
 
 
 @dataclass(frozen=True)
@@ -27,26 +33,59 @@ class Rule:
         object.__setattr__(self, "text", self.text.strip())
         syntax.parse(self.text)
 
-    def formula(self, schema: Schema) -> Formula:
+    def _understood(self, schema: Schema) -> tuple[Schema, Formula, dict[str, Any]]:
         """The rule read for a schema; the last reading is kept, since rows are judged one at a time."""
-        kept: tuple[Schema, Formula] | None = self.__dict__.get("_read")
+        kept: tuple[Schema, Formula, dict[str, Any]] | None = self.__dict__.get("_read")
         if kept is None or kept[0] is not schema:
-            kept = (schema, understand(self.text, syntax.parse(self.text), schema))
+            kept = (schema, understand(self.text, syntax.parse(self.text), schema), {})
             self.__dict__["_read"] = kept
-        return kept[1]
+        return kept
+
+    def formula(self, schema: Schema) -> Formula:
+        """What it says about a row of the schema."""
+        return self._understood(schema)[1]
+
+    def clauses(self, schema: Schema) -> tuple[normal.Clause, ...]:
+        """The same as clauses, of which all must hold."""
+        _, formula, kept = self._understood(schema)
+        if "clauses" not in kept:
+            kept["clauses"] = normal.clauses(formula, schema)
+        found: tuple[normal.Clause, ...] = kept["clauses"]
+        return found
 
     def features(self, schema: Schema) -> frozenset[str]:
         """The features that it looks at."""
         return frozenset(schema.names[g] for g in features_of(self.formula(schema)))
 
+    def gaps(self, schema: Schema) -> tuple[Gap, ...]:
+        """The gaps between the values that it leaves a number, if it is about one number alone."""
+        clauses = self.clauses(schema)
+        names = self.features(schema)
+        if len(names) != 1 or not all(isinstance(one, normal.AtLeast) for clause in clauses for one in clause):
+            return ()
+        return tuple(_gap(clause) for clause in clauses)
+
     def check(self, schema: Schema) -> None:
-        normal.clauses(self.formula(schema), schema)
+        self.clauses(schema)
 
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
         return holds(self.formula(schema), after)
 
     def parts(self, columns: Columns) -> Sequence[Part]:
-        return normal.parts(self.formula(columns.schema), columns)
+        return normal.parts(self.clauses(columns.schema), columns)
 
     def describe(self) -> str:
         return self.text
+
+
+def _gap(clause: normal.Clause) -> Gap:
+    """What a clause about one number leaves out: all of it, an end, or what is between two values."""
+    below, above = -math.inf, math.inf
+    for one in clause:
+        assert isinstance(one, normal.AtLeast)
+        ((_, slope),) = one.numbers
+        if slope > 0:
+            above = rounded(-one.constant / slope)
+        else:
+            below = rounded(one.constant / -slope)
+    return below, above
