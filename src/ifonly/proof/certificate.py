@@ -21,8 +21,10 @@ from ifonly.schema.io import write_whole
 FORMAT = "ifonly-certificate"
 VERSION = 1
 MAX_BYTES = 16 * 2**20
-MAX_TEXT = 128 * 2**20
+MAX_TEXT = 64 * 2**20
 """Bytes of a file, and of the JSON in it."""
+FREE_TEXT, TIMES = 2 * 2**20, 40
+"""A file unpacks to at most so many bytes, and so many times its size beyond them: small files stay small."""
 
 
 def canonical(data: Any) -> bytes:
@@ -35,6 +37,11 @@ def stamp(data: dict[str, Any]) -> str:
     return hashlib.sha256(canonical({key: value for key, value in data.items() if key != "sha256"})).hexdigest()
 
 
+def most_text(size: int) -> int:
+    """The bytes that a file of so many bytes may unpack to."""
+    return min(MAX_TEXT, FREE_TEXT + TIMES * size)
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """An answer and its proof, as plain data. Check it with `ifonly.check`."""
@@ -42,7 +49,7 @@ class Certificate:
     data: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"<Certificate: {len(self.content):,} bytes, sha256 {str(self.data.get('sha256'))[:12]}>"
+        return f"<Certificate: {len(self.content):,} bytes, sha256 {str(self.data.get('sha256'))[:12]!r}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Certificate) and canonical(self.data) == canonical(other.data)
@@ -52,8 +59,10 @@ class Certificate:
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes of the file."""
-        return zlib.compress(canonical(self.data), 6)
+        """The bytes of the file; stored as it is where compression would make too little of it to be read again."""
+        text = canonical(self.data)
+        packed = zlib.compress(text, 6)
+        return packed if len(text) <= most_text(len(packed)) else zlib.compress(text, 0)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate, all of it or nothing."""
@@ -62,40 +71,64 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate file; what it says is not checked here."""
-        try:
-            if Path(path).stat().st_size > MAX_BYTES:
-                raise FileError(f"'{path}' is larger than the {MAX_BYTES >> 20} MiB that a certificate may have.")
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise FileError(f"Cannot read '{path}': {error.strerror or error}.") from None
-        try:
-            return cls.from_bytes(content)
-        except FileError as error:
-            raise FileError(f"In '{path}': {error}") from None
+        return cls(read_text(file_text(path)))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Certificate:
         """The inverse of `content`; refuses what is not a certificate, is too large, or was damaged."""
-        if len(content) > MAX_BYTES:
-            raise FileError(f"a certificate has at most {MAX_BYTES >> 20} MiB.")
-        try:
-            unpacker = zlib.decompressobj()
-            text = unpacker.decompress(content, MAX_TEXT)
-        except zlib.error as error:
-            raise FileError(f"this is not a certificate: {error}.") from None
-        if not unpacker.eof or unpacker.unused_data:
-            raise FileError("this certificate is cut off, too large, or followed by something else.")
-        try:
-            data = json.loads(text, parse_constant=_no_constant, parse_float=_no_float, parse_int=_short_int)
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"this is not a certificate: {error}.") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FileError(f'a certificate is a JSON object with "format": "{FORMAT}"; this is not one.')
-        if data.get("version") != VERSION:
-            raise FileError(f"this certificate has version {data.get('version')!r}; this ifonly reads {VERSION}.")
-        if data.get("sha256") != stamp(data):
-            raise FileError("the certificate's stamp (sha256) does not fit what it says: it was altered.")
-        return cls(data)
+        return cls(read_text(unpacked(content)))
+
+
+def file_text(path: str | Path) -> bytes:
+    """The JSON in a file."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"Cannot read '{path}': {error.strerror or error}.") from None
+    if len(content) > MAX_BYTES:
+        raise FileError(f"'{path}' is larger than the {MAX_BYTES >> 20} MiB that a certificate may have.")
+    try:
+        return unpacked(content)
+    except FileError as error:
+        raise FileError(f"In '{path}': {error}") from None
+
+
+def unpacked(content: bytes) -> bytes:
+    """The JSON in the bytes of a file."""
+    if len(content) > MAX_BYTES:
+        raise FileError(f"a certificate has at most {MAX_BYTES >> 20} MiB.")
+    try:
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(content, most_text(len(content)) + 1)
+    except zlib.error as error:
+        raise FileError(f"this is not a certificate: {error}.") from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise FileError("this certificate is cut off, too large, or followed by something else.")
+    return text
+
+
+def read_text(text: bytes) -> dict[str, Any]:
+    """The certificate in a JSON text, which must be canonical to the last byte and bear its own stamp."""
+    if len(text) > MAX_TEXT:
+        raise FileError(f"the text of a certificate has at most {MAX_TEXT >> 20} MiB; this one is too large.")
+    try:
+        data = json.loads(text, parse_constant=_no_constant, parse_float=_no_float, parse_int=_short_int)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"this is not a certificate: {error}.") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise FileError(f'a certificate is a JSON object with "format": "{FORMAT}"; this is not one.')
+    if type(data.get("version")) is not int or data["version"] != VERSION:
+        raise FileError(f"this certificate has version {str(data.get('version'))[:60]!r}; this ifonly reads {VERSION}.")
+    parts = {key: canonical(key) + b":" + canonical(data[key]) for key in sorted(data)}
+    if b"{" + b",".join(parts.values()) + b"}" != text:
+        raise FileError(
+            "the certificate's JSON is not canonical: its keys must be sorted and stand once, without spaces, in ASCII."
+        )
+    rest = b"{" + b",".join(part for key, part in parts.items() if key != "sha256") + b"}"
+    if data.get("sha256") != hashlib.sha256(rest).hexdigest():
+        raise FileError("the certificate's stamp (sha256) does not fit what it says: it was altered.")
+    return data
 
 
 def _no_constant(text: str) -> Any:
@@ -105,7 +138,7 @@ def _no_constant(text: str) -> Any:
 def _no_float(text: str) -> float:
     number = float(text)  # only option values may be written like this
     if number in (float("inf"), float("-inf")):
-        raise ValueError(f"'{text}' is too large")
+        raise ValueError(f"'{text[:60]}' is too large")
     return number
 
 
