@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -23,8 +24,10 @@ VERSION = 1
 MAX_BYTES = 16 * 2**20
 MAX_TEXT = 64 * 2**20
 """Bytes of a file, and of the JSON in it."""
-FREE_TEXT, TIMES = 2 * 2**20, 40
+FREE_TEXT, TIMES = 2**20, 10
 """A file unpacks to at most so many bytes, and so many times its size beyond them: small files stay small."""
+MAX_CONTAINERS = 2_000_000
+"""Lists and objects in the JSON."""
 
 
 def canonical(data: Any) -> bytes:
@@ -108,19 +111,34 @@ def unpacked(content: bytes) -> bytes:
     return text
 
 
-def read_text(text: bytes) -> dict[str, Any]:
-    """The certificate in a JSON text, which must be canonical to the last byte and bear its own stamp."""
-    if len(text) > MAX_TEXT:
-        raise FileError(f"the text of a certificate has at most {MAX_TEXT >> 20} MiB; this one is too large.")
+def read_text(text: bytes, tick: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """The certificate in a JSON text, which must be canonical to the last byte and bear its own stamp.
+
+    `tick` is called again and again, so that it can stop the reading by raising something.
+    """
+    if len(text) > MAX_TEXT or text.count(b"[") + text.count(b"{") > MAX_CONTAINERS:
+        raise FileError(
+            f"a certificate has at most {MAX_TEXT >> 20} MiB of text and {MAX_CONTAINERS:,} lists; this is too large."
+        )
+
+    def short_int(digits: str) -> int:
+        tick()
+        if len(digits) > 400:
+            raise ValueError("an integer has too many digits")
+        return int(digits)
+
     try:
-        data = json.loads(text, parse_constant=_no_constant, parse_float=_no_float, parse_int=_short_int)
+        data = json.loads(text, parse_constant=_no_constant, parse_float=_no_float, parse_int=short_int)
     except (ValueError, RecursionError) as error:
         raise FileError(f"this is not a certificate: {error}.") from None
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise FileError(f'a certificate is a JSON object with "format": "{FORMAT}"; this is not one.')
     if type(data.get("version")) is not int or data["version"] != VERSION:
         raise FileError(f"this certificate has version {str(data.get('version'))[:60]!r}; this ifonly reads {VERSION}.")
-    parts = {key: canonical(key) + b":" + canonical(data[key]) for key in sorted(data)}
+    parts = {}
+    for key in sorted(data):
+        tick()
+        parts[key] = canonical(key) + b":" + canonical(data[key])
     if b"{" + b",".join(parts.values()) + b"}" != text:
         raise FileError(
             "the certificate's JSON is not canonical: its keys must be sorted and stand once, without spaces, in ASCII."
@@ -140,9 +158,3 @@ def _no_float(text: str) -> float:
     if number in (float("inf"), float("-inf")):
         raise ValueError(f"'{text[:60]}' is too large")
     return number
-
-
-def _short_int(text: str) -> int:
-    if len(text) > 400:
-        raise ValueError("an integer has too many digits")
-    return int(text)

@@ -27,7 +27,7 @@ from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_poin
 from ifonly.proof.check.words import describe
 from ifonly.schema import Choice
 
-MAX_NODES = 2_000_000
+MAX_NODES = 500_000
 MAX_DEPTH = 20_000
 MAX_ROWS = 1_000
 
@@ -93,7 +93,7 @@ def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SEC
     meter = Meter(time.monotonic() + seconds)
     try:
         text = _text_of(certificate) if isinstance(certificate, Certificate) else file_text(certificate)
-        data = read_text(text)
+        data = read_text(text, meter.tick)
         meter.bits = FREE_BITS + BITS_PER_BYTE * len(text)
         del text
         return _check(data, meter)

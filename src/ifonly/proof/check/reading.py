@@ -40,9 +40,7 @@ class Meter:
         if self.bits is not None:
             self.bits -= bits
             if self.bits < 0:
-                raise Refusal(
-                    "its numbers would take far more memory than their text; such a file is not checked"
-                )
+                raise Refusal("its numbers would take far more memory than their text; such a file is not checked")
 
 
 def number(value: Any, what: str) -> float:

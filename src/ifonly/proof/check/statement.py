@@ -181,6 +181,7 @@ class Statement:
     def allows(self, point: tuple[float, ...]) -> str:
         """Why a row is not allowed, or nothing."""
         for g, feature in enumerate(self.schema.features):
+            self.meter.tick()
             if not _belongs(feature, point[g]):
                 return f"{quoted(feature.name)} cannot be {point[g]!r}"
             domain = self.domains[g]
