@@ -8,9 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from ifonly.printable import clean
+
 
 class IfonlyError(Exception):
     """The root of the tree: catch this to catch everything that ifonly raises on purpose."""
+
+    def __str__(self) -> str:
+        return "\n".join(map(clean, super().__str__().split("\n")))  # names and values in it may be anything
 
 
 class SchemaError(IfonlyError, ValueError):

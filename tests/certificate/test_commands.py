@@ -26,14 +26,16 @@ def path(tmp_path_factory):
     words = ("--dataset", "compas", "--row", 0, "--distance", "l2", "--fix", "Sex", "--margin", 0.01)
     result = run("certify", *words, "--output", file)
     assert result.exit_code == codes.PROVEN, result.output
-    assert result.stdout.startswith("VALID: ") and "Sex: fixed" in result.stdout and "margin 0.01" in result.stdout
+    lines = result.stdout.splitlines()
+    assert lines[0] == lines[-1] == "VALID" and all(line.startswith("  ") for line in lines[1:-1])
+    assert "Feature 'Sex': " in result.stdout and "; fixed\n" in result.stdout and "margin 0.01" in result.stdout
     assert f"Written to {file}" in result.stderr
     return file
 
 
 def test_check(path):
     result = run("check", path)
-    assert result.exit_code == 0 and result.stdout.startswith("VALID: ")
+    assert result.exit_code == 0 and result.stdout.startswith("VALID\n")
     data = json.loads(run("check", path, "--json").stdout)
     assert data["verdict"] == "VALID" and data["lower"] < data["upper"] and data["leaves"] >= 1
 
@@ -44,7 +46,7 @@ def test_check_refuses(path, tmp_path):
     wrong = tmp_path / "wrong.cert"
     restamped(data).save(wrong)
     result = run("check", wrong)
-    assert result.exit_code == 1 and result.stdout.startswith("INVALID: node ")
+    assert result.exit_code == 1 and result.stdout.startswith("INVALID\n  node ")
     assert json.loads(run("check", wrong, "--json").stdout)["failure"]
     wrong.write_bytes(b"nothing")
     assert run("check", wrong).exit_code == 1

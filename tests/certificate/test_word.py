@@ -161,7 +161,7 @@ def test_commands(tmp_path):
     assert json.loads(run("check", word, "--json").stdout)["trusted"] == "mip-objective"
     assert run("check", word, "--time-limit", 1e-9).exit_code == 4
     result = run("certify", word, "--output", proven)
-    assert result.exit_code == codes.PROVEN and result.stdout.startswith("VALID: ")
+    assert result.exit_code == codes.PROVEN and result.stdout.startswith("VALID\n")
     assert run("check", proven).exit_code == 0
     result = run("certify", word, "--dataset", "compas", "--output", proven)
     assert result.exit_code == codes.WRONG_INPUT and "leave out --dataset" in result.stderr

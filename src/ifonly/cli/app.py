@@ -76,7 +76,7 @@ class App(click.Group):
 
 
 def _say(message: str, code: int) -> int:
-    from ifonly.report.page import clean
+    from ifonly.printable import clean
 
     click.echo(f"error: {clean(' '.join(message.split()))}", err=True)
     return code

@@ -36,7 +36,6 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
     """
     from ifonly.proof import Limits
     from ifonly.proof.check import check
-    from ifonly.report.page import clean
     from ifonly.search.certify import disagreement, prove
 
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
@@ -55,7 +54,7 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         told = {"contradiction": contradiction, **checked.to_dict()}
         show_json({"output": output, "bytes": len(certificate.content), **told})
     else:
-        click.echo(clean(str(checked)))
+        click.echo(str(checked))
     note(f"Written to {output} ({len(certificate.content):,} bytes).")
     if contradiction:
         note(f"The solver was wrong: {contradiction}")

@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from ifonly.printable import clean, is_printable
+
 if TYPE_CHECKING:
     from ifonly.report import Block
 
@@ -35,13 +37,14 @@ def show(page: Sequence[Block]) -> None:
 
 
 def show_json(data: Any) -> None:
-    """Print plain data as JSON on stdout."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+    """Print plain data as JSON on stdout; what is not printable is escaped, as JSON escapes it."""
+    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
+    click.echo("".join(c if c == "\n" or is_printable(c) else json.dumps(c)[1:-1] for c in text))
 
 
 def note(message: str) -> None:
     """A remark for the person, on stderr, so that pipes stay clean."""
-    click.echo(message, err=True)
+    click.echo("\n".join(map(clean, message.split("\n"))), err=True)
 
 
 def load_search() -> None:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import json
 import zlib
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -21,8 +22,12 @@ from ifonly.schema.io import write_whole
 FORMAT = "ifonly-certificate"
 VERSION = 1
 MAX_BYTES = 16 * 2**20
-MAX_TEXT = 128 * 2**20
+MAX_TEXT = 64 * 2**20
 """Bytes of a file, and of the JSON in it."""
+FREE_TEXT, TIMES = 2**20, 10
+"""A file unpacks to at most so many bytes, and so many times its size beyond them: small files stay small."""
+MAX_CONTAINERS = 2_000_000
+"""Lists and objects in the JSON."""
 
 
 def canonical(data: Any) -> bytes:
@@ -35,6 +40,11 @@ def stamp(data: dict[str, Any]) -> str:
     return hashlib.sha256(canonical({key: value for key, value in data.items() if key != "sha256"})).hexdigest()
 
 
+def most_text(size: int) -> int:
+    """The bytes that a file of so many bytes may unpack to."""
+    return min(MAX_TEXT, FREE_TEXT + TIMES * size)
+
+
 @dataclass(frozen=True, eq=False)
 class Certificate:
     """An answer and its proof, as plain data. Check it with `ifonly.check`."""
@@ -42,7 +52,7 @@ class Certificate:
     data: dict[str, Any]
 
     def __repr__(self) -> str:
-        return f"<Certificate: {len(self.content):,} bytes, sha256 {str(self.data.get('sha256'))[:12]}>"
+        return f"<Certificate: {len(self.content):,} bytes, sha256 {str(self.data.get('sha256'))[:12]!r}>"
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Certificate) and canonical(self.data) == canonical(other.data)
@@ -52,8 +62,10 @@ class Certificate:
 
     @cached_property
     def content(self) -> bytes:
-        """The bytes of the file."""
-        return zlib.compress(canonical(self.data), 6)
+        """The bytes of the file; stored as it is where compression would make too little of it to be read again."""
+        text = canonical(self.data)
+        packed = zlib.compress(text, 6)
+        return packed if len(text) <= most_text(len(packed)) else zlib.compress(text, 0)
 
     def save(self, path: str | Path) -> None:
         """Write the certificate, all of it or nothing."""
@@ -62,40 +74,79 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate file; what it says is not checked here."""
-        try:
-            if Path(path).stat().st_size > MAX_BYTES:
-                raise FileError(f"'{path}' is larger than the {MAX_BYTES >> 20} MiB that a certificate may have.")
-            content = Path(path).read_bytes()
-        except OSError as error:
-            raise FileError(f"Cannot read '{path}': {error.strerror or error}.") from None
-        try:
-            return cls.from_bytes(content)
-        except FileError as error:
-            raise FileError(f"In '{path}': {error}") from None
+        return cls(read_text(file_text(path)))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Certificate:
         """The inverse of `content`; refuses what is not a certificate, is too large, or was damaged."""
-        if len(content) > MAX_BYTES:
-            raise FileError(f"a certificate has at most {MAX_BYTES >> 20} MiB.")
-        try:
-            unpacker = zlib.decompressobj()
-            text = unpacker.decompress(content, MAX_TEXT)
-        except zlib.error as error:
-            raise FileError(f"this is not a certificate: {error}.") from None
-        if not unpacker.eof or unpacker.unused_data:
-            raise FileError("this certificate is cut off, too large, or followed by something else.")
-        try:
-            data = json.loads(text, parse_constant=_no_constant, parse_float=_no_float, parse_int=_short_int)
-        except (ValueError, RecursionError) as error:
-            raise FileError(f"this is not a certificate: {error}.") from None
-        if not isinstance(data, dict) or data.get("format") != FORMAT:
-            raise FileError(f'a certificate is a JSON object with "format": "{FORMAT}"; this is not one.')
-        if data.get("version") != VERSION:
-            raise FileError(f"this certificate has version {data.get('version')!r}; this ifonly reads {VERSION}.")
-        if data.get("sha256") != stamp(data):
-            raise FileError("the certificate's stamp (sha256) does not fit what it says: it was altered.")
-        return cls(data)
+        return cls(read_text(unpacked(content)))
+
+
+def file_text(path: str | Path) -> bytes:
+    """The JSON in a file."""
+    try:
+        with Path(path).open("rb") as file:
+            content = file.read(MAX_BYTES + 1)
+    except OSError as error:
+        raise FileError(f"Cannot read '{path}': {error.strerror or error}.") from None
+    if len(content) > MAX_BYTES:
+        raise FileError(f"'{path}' is larger than the {MAX_BYTES >> 20} MiB that a certificate may have.")
+    try:
+        return unpacked(content)
+    except FileError as error:
+        raise FileError(f"In '{path}': {error}") from None
+
+
+def unpacked(content: bytes) -> bytes:
+    """The JSON in the bytes of a file."""
+    if len(content) > MAX_BYTES:
+        raise FileError(f"a certificate has at most {MAX_BYTES >> 20} MiB.")
+    try:
+        unpacker = zlib.decompressobj()
+        text = unpacker.decompress(content, most_text(len(content)) + 1)
+    except zlib.error as error:
+        raise FileError(f"this is not a certificate: {error}.") from None
+    if not unpacker.eof or unpacker.unused_data:
+        raise FileError("this certificate is cut off, too large, or followed by something else.")
+    return text
+
+
+def read_text(text: bytes, tick: Callable[[], None] = lambda: None) -> dict[str, Any]:
+    """The certificate in a JSON text, which must be canonical to the last byte and bear its own stamp.
+
+    `tick` is called again and again, so that it can stop the reading by raising something.
+    """
+    if len(text) > MAX_TEXT or text.count(b"[") + text.count(b"{") > MAX_CONTAINERS:
+        raise FileError(
+            f"a certificate has at most {MAX_TEXT >> 20} MiB of text and {MAX_CONTAINERS:,} lists; this is too large."
+        )
+
+    def short_int(digits: str) -> int:
+        tick()
+        if len(digits) > 400:
+            raise ValueError("an integer has too many digits")
+        return int(digits)
+
+    try:
+        data = json.loads(text, parse_constant=_no_constant, parse_float=_no_float, parse_int=short_int)
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"this is not a certificate: {error}.") from None
+    if not isinstance(data, dict) or data.get("format") != FORMAT:
+        raise FileError(f'a certificate is a JSON object with "format": "{FORMAT}"; this is not one.')
+    if type(data.get("version")) is not int or data["version"] != VERSION:
+        raise FileError(f"this certificate has version {str(data.get('version'))[:60]!r}; this ifonly reads {VERSION}.")
+    parts = {}
+    for key in sorted(data):
+        tick()
+        parts[key] = canonical(key) + b":" + canonical(data[key])
+    if b"{" + b",".join(parts.values()) + b"}" != text:
+        raise FileError(
+            "the certificate's JSON is not canonical: its keys must be sorted and stand once, without spaces, in ASCII."
+        )
+    rest = b"{" + b",".join(part for key, part in parts.items() if key != "sha256") + b"}"
+    if data.get("sha256") != hashlib.sha256(rest).hexdigest():
+        raise FileError("the certificate's stamp (sha256) does not fit what it says: it was altered.")
+    return data
 
 
 def _no_constant(text: str) -> Any:
@@ -105,11 +156,5 @@ def _no_constant(text: str) -> Any:
 def _no_float(text: str) -> float:
     number = float(text)  # only option values may be written like this
     if number in (float("inf"), float("-inf")):
-        raise ValueError(f"'{text}' is too large")
+        raise ValueError(f"'{text[:60]}' is too large")
     return number
-
-
-def _short_int(text: str) -> int:
-    if len(text) > 400:
-        raise ValueError("an integer has too many digits")
-    return int(text)

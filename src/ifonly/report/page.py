@@ -9,6 +9,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
+from ifonly.printable import clean
+
 MARK = "* "
 
 
@@ -58,11 +60,6 @@ Page: TypeAlias = tuple[Block, ...]
 def plain(page: Sequence[Block]) -> str:
     """The page as plain text, blocks separated by empty lines."""
     return "\n\n".join(part for part in map(_plain_block, page) if part)
-
-
-def clean(words: str) -> str:
-    """The text without control characters: a name from a file must not be able to steer a terminal."""
-    return words if words.isprintable() else "".join(c if c.isprintable() else repr(c)[1:-1] for c in words)
 
 
 def _plain_block(block: Block) -> str:

@@ -10,7 +10,8 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ifonly.report.page import Block, Commands, Facts, Heading, Paragraph, Sheet, clean
+from ifonly.printable import clean
+from ifonly.report.page import Block, Commands, Facts, Heading, Paragraph, Sheet
 
 STATUS = {
     "nearest": "green",

@@ -18,10 +18,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import RowError, SchemaError
+from ifonly.printable import clean, is_printable, quoted
 from ifonly.tolerances import GRID
 
 Value: TypeAlias = str | bool | int | float | None
 Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
+MAX_NAME = 200
+"""Characters of a feature's name."""
 
 
 def is_missing(value: Any) -> bool:
@@ -236,7 +239,7 @@ class Choice:
                 return (self.name,)
 
     def describe(self) -> str:
-        shown = ", ".join(_label(o) for o in self.options[:12])
+        shown = ", ".join(clean(_label(o)) for o in self.options[:12])
         return f"one of: {shown}" + (", ..." if len(self.options) > 12 else "")
 
     def read(self, value: Any, *, row: int | None = None) -> float:
@@ -329,7 +332,17 @@ Feature: TypeAlias = Real | Integer | Binary | Ordinal | Categorical
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"A feature's name must be a non-empty string; got {name!r}.")
+        raise SchemaError(f"A feature's name must be a non-empty string; got {_show(name)}.")
+    if len(name) > MAX_NAME:
+        raise SchemaError(
+            f"A feature's name may have at most {MAX_NAME} characters; {quoted(name, 40)} has more: rename the column."
+        )
+    if not is_printable(name):
+        wrong = next(i for i, c in enumerate(name) if not is_printable(c))
+        raise SchemaError(
+            f"A feature's name must be printable; {quoted(name)} has {quoted(name[wrong])} at place {wrong}: "
+            f"rename the column."
+        )
 
 
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:

@@ -309,7 +309,10 @@ def question_data(question: Question) -> dict[str, Any]:
     return {
         "schema": schema_to_json(Schema(schema.features, schema.columns)),
         "network": [
-            {"weight": [_hexes(row) for row in layer.weight], "bias": _hexes(layer.bias)}
+            {
+                "weight": [[v.hex() for v in row] for row in layer.weight.tolist()],
+                "bias": [v.hex() for v in layer.bias.tolist()],
+            }  # -0.0 too: the fingerprint tells it from 0.0
             for layer in question.model.network.layers
         ],
         "distance": {

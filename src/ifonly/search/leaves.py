@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.proof.check.region import Box
+from ifonly.proof.check.box import Box
 from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.schema import Choice
 from ifonly.search import twin
@@ -134,12 +134,13 @@ class Leaves:
 
     def of_box(self, box: Box) -> Leaf | None:
         """The leaf that closes a box, or None."""
+        extent = box.extent()
         grid, starts = self.statement.grid, self.asked.index[twin.START]
-        low, high = (np.array([_float(v, grid) for v in ends]) for ends in (box.low, box.high))
+        low, high = (np.array([_float(v, grid) for v in ends]) for ends in (extent.low, extent.high))
         mask, side = np.zeros_like(self.mask), np.zeros(self.hidden, dtype=np.uint8)
-        for g, options in enumerate(box.options):
+        for g, options in enumerate(extent.options):
             mask[[starts[g] + option for option in options]] = 1
-        for (layer, neuron), which in box.sides.items():
+        for (layer, neuron), which in extent.sides.items():
             side[self.asked.index[twin.BIAS_AT, layer] + neuron] = which
         (found,) = self._walk(_nothing(self.hidden), 1, low, high, mask, side, self.known.copy())
         return found if isinstance(found, dict) else None

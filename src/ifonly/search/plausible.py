@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.proof.check.region import Region, best_price, spent_at
+from ifonly.proof.check.buying import best_price, spent_at
+from ifonly.proof.check.region import Region
 from ifonly.proof.check.statement import ADDITIVE, MAXIMUM
 
 CUTS = 60

@@ -11,9 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.proof.check.box import ACTIVE, Box
 from ifonly.proof.check.checker import Walk, most_of_rows
-from ifonly.proof.check.region import ACTIVE, Bounds, Box, Region
-from ifonly.proof.check.statement import Statement, scaled
+from ifonly.proof.check.reading import scaled
+from ifonly.proof.check.region import Bounds, Region
+from ifonly.proof.check.statement import Statement
 from ifonly.schema import Choice
 from ifonly.search.leaves import Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.search.plausible import Planes, best_multipliers
@@ -151,7 +153,7 @@ class _Closing:
         self.region = region
         statement = region.statement
         self.last = statement.layers - 1
-        sides = region.box.sides
+        sides = region.extent.sides
         self.rows: list[Row] = []
         for row in hints:
             holds = row[0] == self.last or sides.get(row[:2]) == (1 if row[2] == 1 else 2)
@@ -203,7 +205,7 @@ class _Closing:
         pattern = self.planes.pattern(self.y)
         new = False
         rows = [(self.last, r, 1) for r in range(self.region.statement.sizes[-1])]
-        rows += [(*key, 1 if side == ACTIVE else -1) for key, side in self.region.box.sides.items() if key[0] > 0]
+        rows += [(*key, 1 if side == ACTIVE else -1) for key, side in self.region.extent.sides.items() if key[0] > 0]
         for row in rows:
             if self._add((*row, pattern)):
                 self.planes.add(*self.region.plane(*row, pattern))

@@ -18,32 +18,26 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError
-from ifonly.proof.certificate import Certificate
-from ifonly.proof.check.region import Bounds, Box, Region
-from ifonly.proof.check.statement import (
-    MAX_BITS,
-    SQUARED,
-    Clock,
-    Refusal,
-    Statement,
-    Stopped,
-    entries,
-    listed,
-    number,
-    read_point,
-    read_statement,
-    scaled,
-    whole,
-)
+from ifonly.printable import clean, is_printable
+from ifonly.proof.certificate import Certificate, canonical, file_text, read_text
+from ifonly.proof.check.box import ACTIVE, INACTIVE, Box
+from ifonly.proof.check.reading import Meter, Refusal, Stopped, entries, listed, number, scaled, whole
+from ifonly.proof.check.region import Bounds, Region
+from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_point, read_statement
+from ifonly.proof.check.words import describe
 from ifonly.schema import Choice
 
-MAX_NODES = 2_000_000
+MAX_NODES = 500_000
 MAX_DEPTH = 20_000
 MAX_ROWS = 1_000
 
 
 VALID, TRUSTED, UNDECIDED, INVALID = "VALID", "VALID EXCEPT FOR THE SOLVER'S WORD", "UNDECIDED", "INVALID"
 LONGEST_SECONDS = 3600.0
+MOST_SCORES = 20
+"""Of the deployed model that are repeated."""
+FREE_BITS, BITS_PER_BYTE = 2**29, 256
+"""The numbers that a check keeps may have so many bits, and so many more per byte of the certificate's text."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,6 +46,7 @@ class Checked:
 
     `trusted` names the solver whose word the lower bound is, when that is all there is: then the rest was verified, and
     `valid` is False. `deployed` is what the certificate says of the deployed model's own answer: it was not checked.
+    `network` is the network's fingerprint, `question` the sha256 of the whole question; the statement has both.
     """
 
     verdict: str
@@ -63,6 +58,8 @@ class Checked:
     leaves: int = 0
     trusted: str = ""
     deployed: str = ""
+    network: str = ""
+    question: str = ""
 
     @property
     def valid(self) -> bool:
@@ -81,69 +78,77 @@ class Checked:
             "leaves": self.leaves,
             "trusted": self.trusted,
             "deployed": self.deployed,
+            "network": self.network,
+            "question": self.question,
         }
 
     def __str__(self) -> str:
-        told = f"{self.verdict}: {self.statement or self.failure}"
-        return f"{told} {self.deployed}" if self.deployed else told
+        """The verdict stands alone on the first line and on the last; what a file can choose is indented between."""
+        told = "\n".join(part for part in (self.statement, self.failure, self.deployed) if part)
+        return "\n".join([self.verdict, *("  " + clean(line) for line in told.split("\n")), self.verdict])
 
 
 def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> Checked:
     """Check a certificate, or the file of one, step by step in exact arithmetic, for at most so many seconds."""
-    clock = Clock(time.monotonic() + seconds)
+    meter = Meter(time.monotonic() + seconds)
     try:
-        if not isinstance(certificate, Certificate):
-            certificate = Certificate.load(certificate)
-        else:
-            certificate = Certificate.from_bytes(_content(certificate))
-        return _check(certificate.data, clock)
+        text = _text_of(certificate) if isinstance(certificate, Certificate) else file_text(certificate)
+        data = read_text(text, meter.tick)
+        meter.bits = FREE_BITS + BITS_PER_BYTE * len(text)
+        del text
+        return _check(data, meter)
     except (Refusal, FileError) as refusal:
-        return Checked(verdict=INVALID, failure=str(refusal))
+        return Checked(verdict=INVALID, failure=clean(str(refusal)))
     except Stopped:
         return Checked(verdict=UNDECIDED, failure=f"the check was not over after {seconds:g} seconds")
     except (RecursionError, MemoryError):
         return Checked(verdict=INVALID, failure="the certificate is too deeply nested or too large")
 
 
-def _content(certificate: Certificate) -> bytes:
+def _text_of(certificate: Certificate) -> bytes:
     try:
-        return certificate.content
+        return canonical(certificate.data)
     except (TypeError, ValueError) as error:
         raise Refusal(f"this is no plain data: {error}") from None
 
 
-def _check(data: dict[str, Any], clock: Clock) -> Checked:
+def _check(data: dict[str, Any], meter: Meter) -> Checked:
     entries(
         data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof",
         "sha256",
     )  # fmt: skip
+    _text(data["made_by"], "what made the certificate", 1_000)
     word = isinstance(data["proof"], dict) and "trusted" in data["proof"]
     proof = entries(data["proof"], "the proof", "grid", "cost_grid", "trusted" if word else "tree")
     grid, cost_grid = (whole(proof[key], f"the proof's {key}", 8, MAX_BITS) for key in ("grid", "cost_grid"))
-    statement = read_statement(data["question"], grid, cost_grid, clock)
+    statement = read_statement(data["question"], grid, cost_grid, meter)
     claim = entries(data["claim"], "the claim", "lower", "upper")
     lower = None if claim["lower"] is None else number(claim["lower"], "the claimed lower bound")
     if lower is not None and lower < 0.0:
         raise Refusal("the claimed lower bound is negative")
     upper = _check_witness(statement, data["witness"], claim["upper"], lower)
     deployed = read_deployed(data["deployed"])
-    about: dict[str, Any] = {"lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed}
-    words = describe(statement, lower, upper, data["witness"])
+    about: dict[str, Any] = {
+        "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
+        "network": statement.fingerprint, "question": statement.question,
+    }  # fmt: skip
     if word:
         solver = _text(proof["trusted"], "the trusted solver")
-        words += (
-            f" NOT PROVEN: {'that no such row exists' if lower is None else 'the lower bound'} is the word of {solver};"
-            f" {'that the row named is such a row was verified.' if upper is not None else 'nothing else is claimed.'}"
+        words = (
+            f"NOT PROVEN: {'that no such row exists' if lower is None else 'the lower bound'} is the word of {solver}; "
+            f"{'that the row named is such a row was verified.' if upper is not None else 'nothing else is claimed.'}\n"
+            + describe(statement, lower, upper, data["witness"])
         )
         return Checked(verdict=TRUSTED, statement=words, trusted=solver, **about)
     walk = Walk(statement, radius_of(statement, lower))
     walk.check_tree(listed(proof["tree"], "the tree"))
+    words = describe(statement, lower, upper, data["witness"])
     return Checked(verdict=VALID, statement=words, nodes=walk.nodes, leaves=walk.leaves, **about)
 
 
-def _text(value: Any, what: str) -> str:
-    if not isinstance(value, str) or not value.isprintable() or not 0 < len(value) <= 200:
-        raise Refusal(f"{what} must be named in at most 200 printable characters")
+def _text(value: Any, what: str, most: int = 200) -> str:
+    if not isinstance(value, str) or not is_printable(value) or not 0 < len(value) <= most:
+        raise Refusal(f"{what} must be named in at most {most} printable characters")
     return value
 
 
@@ -153,10 +158,11 @@ def read_deployed(value: Any) -> str:
         return ""
     entries(value, "the deployed model's answer", "precision", "scores", "agrees", "margin")
     scores = [number(v, "a score of the deployed model") for v in listed(value["scores"], "the deployed scores")]
+    shown = ", ".join(map(repr, scores[:MOST_SCORES])) + (", ..." if len(scores) > MOST_SCORES else "")
     if value["precision"] not in ("float32", "float64") or not isinstance(value["agrees"], bool):
         raise Refusal("the deployed model's answer must have a precision (float32 or float64) and say if it agrees")
     margin = None if value["margin"] is None else number(value["margin"], "the margin that covers the deployed model")
-    told = f"Recorded, not checked: the deployed model, in {value['precision']}, gives the row scores of {scores}"
+    told = f"Recorded, not checked: the deployed model, in {value['precision']}, gives the row scores of [{shown}]"
     if value["agrees"]:
         return f"{told} and decides as asked."
     return f"{told} and does NOT decide as asked; a margin of {margin!r} covers its rounding."
@@ -190,7 +196,7 @@ def witness_refusal(statement: Statement, point: tuple[float, ...], upper: float
         return refusal
     for r, value in enumerate(statement.conditions(point)):
         if value < 0:
-            return f"condition {r} is missed by {float(-value):.3g}"
+            return f"condition {r} is missed"
     most = Fraction(upper)
     if most < 0 or statement.cost(point) > (most * most if statement.norm == SQUARED else most):
         return f"it is farther than {upper!r}"
@@ -214,7 +220,7 @@ class Walk:
         for self.nodes, node in enumerate(tree, start=1):
             if not waiting:
                 raise Refusal(f"node {self.nodes} of the tree is one too many")
-            self.statement.clock.tick()
+            self.statement.meter.tick()
             box, depth = waiting.pop()
             if isinstance(node, dict):
                 self._check_leaf(box, node)
@@ -239,7 +245,7 @@ class Walk:
         g = whole(node[1], f"{where}: the feature", 0, len(statement.schema) - 1)
         feature = statement.schema.features[g]
         if isinstance(feature, Choice) != (node[0] == "option"):
-            raise Refusal(f"{where} does not fit the kind of '{feature.name}'")
+            raise Refusal(f"{where} does not fit the kind of feature {g}")
         if isinstance(feature, Choice):
             return box.split_option(g, whole(node[2], f"{where}: the option", 0, len(feature.options) - 1))
         change = scaled(number(node[2], f"{where}: the change"), statement.grid, f"{where}: the change")
@@ -251,29 +257,31 @@ class Walk:
         rows = listed(entries(leaf, where, "rows")["rows"], f"{where}: the rows")
         if len(rows) > MAX_ROWS:
             raise Refusal(f"{where} has more than {MAX_ROWS} rows")
-        if self.known is None:
+        region = None if self.known is None else Region(self.statement, box, self.radius, self.known)
+        sides = (box.extent(self.statement.meter) if region is None else region.extent).sides
+        read = [self._row(sides, listed(row, f"{where}: a row", 5), where) for row in rows]
+        if region is None or region.empty:
             return
-        region = Region(self.statement, box, self.radius, self.known)
-        if region.empty:
-            return
-        read = [self._row(box, listed(row, f"{where}: a row", 5), where) for row in rows]
         if not read or most_of_rows(region, read) >= 0:
             raise Refusal(f"{where} is not closed: a favourable row nearer than claimed may be in it")
 
-    def _row(self, box: Box, row: list[Any], where: str) -> tuple[int, int, int, int, Fraction]:
+    def _row(
+        self, sides: dict[tuple[int, int], int], row: list[Any], where: str
+    ) -> tuple[int, int, int, int, Fraction]:
         """(layer, neuron, sign, slopes, multiplier): sign * pre-activation >= 0 holds for favourable rows here."""
         statement = self.statement
+        statement.meter.tick()
         layer = whole(row[0], f"{where}: a row's layer", 0, statement.layers - 1)
         neuron = whole(row[1], f"{where}: a row's neuron", 0, statement.sizes[layer] - 1)
         sign = whole(row[2], f"{where}: a row's sign", -1, 1)
         if layer == statement.layers - 1:
             known = sign == 1
         else:
-            known = box.sides.get((layer, neuron)) == {1: 1, -1: 2}.get(sign)
+            known = (layer, neuron) in sides and sides[layer, neuron] == {1: ACTIVE, -1: INACTIVE}.get(sign)
         if not known or sign == 0:
             raise Refusal(f"{where}: nothing says that row ({layer}, {neuron}, {sign}) holds there")
         bits = row[3]
-        hidden = sum(statement.sizes[:-1])
+        hidden = statement.starts[-2]
         if not isinstance(bits, str) or len(bits) > hidden // 4 + 1 or set(bits) - set("0123456789abcdef"):
             raise Refusal(f"{where}: a row's slopes must be hexadecimal digits")
         multiplier = Fraction(number(row[4], f"{where}: a row's multiplier"))
@@ -290,39 +298,8 @@ def most_of_rows(region: Region, rows: list[tuple[int, int, int, int, Fraction]]
     common = max(units)
     total, constant = [0] * len(region.columns), 0
     for (a, c, _), (*_, multiplier), unit in zip(planes, rows, units, strict=True):
+        region.statement.meter.tick()
         times = multiplier.numerator << (common - unit)
         total = [t + times * v for t, v in zip(total, a, strict=True)]
         constant += times * c
     return region.most(total, constant, common)
-
-
-def describe(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:
-    """The proven statement in words."""
-    schema = statement.schema
-    start = ", ".join(f"{f.name}={f.value(v)!r}" for f, v in zip(schema.features, statement.factual, strict=True))
-    count = len(statement.constraints)
-    bound = f"Under {count} constraint(s) ({', '.join(map(_constraint, statement.constraints))})" if count else "Freely"
-    what = f"gives {statement.wanted} with margin {statement.margin!r}"
-    about = f"{bound}, starting from the row ({start}), under the distance {_distance(statement)}"
-    if lower is None:
-        return f"{about}: no allowed row {what} (real arithmetic on the stored weights)."
-    text = f"{about}: every allowed row that {what} is at a distance of at least {lower!r}"
-    if upper is not None:
-        point = [float.fromhex(v) for v in witness]
-        changed = [
-            f"{f.name}={f.value(v)!r}"
-            for f, v, old in zip(schema.features, point, statement.factual, strict=True)
-            if v != old
-        ]
-        text += f", and one with {', '.join(changed) or 'no change'} is within {upper!r}"
-    return text + " (real arithmetic on the stored weights)."
-
-
-def _distance(statement: Statement) -> str:
-    if statement.norm_name != "l0+l1":
-        return statement.norm_name
-    return f"{float(statement.jump)!r}*l0 + {float(statement.rate)!r}*l1"
-
-
-def _constraint(constraint: dict[str, Any]) -> str:
-    return f"{constraint['feature']}: {constraint['kind']}"

@@ -6,72 +6,42 @@ Numbers of a point are counted in units of 2^-P (`P` is the certificate's "grid"
 
 from __future__ import annotations
 
-import math
-import time
+import hashlib
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from itertools import accumulate
 from operator import mul
 from typing import Any
 
 from ifonly.errors import IfonlyError
+from ifonly.printable import quoted
+from ifonly.proof.certificate import canonical
+from ifonly.proof.check.layers import columns_of, fingerprint, integers, longest_number, read_network, read_target
+from ifonly.proof.check.reading import (
+    AT_ONCE,
+    FEW,
+    Meter,
+    Refusal,
+    entries,
+    listed,
+    number,
+    scaled,
+    whole,
+)
 from ifonly.schema import Choice, Integer, Numeric, Schema
 from ifonly.schema.io import schema_from_json
 
 MAX_BITS = 2400
 """Of the grids."""
-MAX_WEIGHTS = 5_000_000
 MAX_COLUMNS = 20_000
+"""Encoded columns, and numbers and options together."""
+MAX_NUMBER = 65_536
+"""Bits of the largest number that backward substitution through the network can lead to."""
+LONG_NUMBER, MANY_COLUMNS = 4_096, 512
+"""Beyond these the clock is asked within sums, not only between them."""
 ADDITIVE, SQUARED, MAXIMUM = "additive", "squared", "maximum"
 NORMS = {"l0": ADDITIVE, "l1": ADDITIVE, "l0+l1": ADDITIVE, "l2": SQUARED, "linf": MAXIMUM}
-
-
-class Refusal(Exception):
-    """The first step of a certificate that fails, in words."""
-
-
-class Stopped(Exception):
-    """The check takes longer than it may."""
-
-
-@dataclass(frozen=True, slots=True)
-class Clock:
-    """When a check has to be over; None: whenever. Every loop whose length a certificate chooses asks it."""
-
-    until: float | None = None
-
-    def tick(self) -> None:
-        if self.until is not None and time.monotonic() > self.until:
-            raise Stopped
-
-
-def number(value: Any, what: str) -> float:
-    """A finite float64, written canonically as hexadecimal text."""
-    if isinstance(value, str) and len(value) < 40:
-        try:
-            read = float.fromhex(value)
-        except (ValueError, OverflowError):
-            read = math.nan
-        if math.isfinite(read) and read.hex() == value:
-            return read
-    raise Refusal(f"{what} must be a finite number in hexadecimal; it is {str(value)[:60]!r}")
-
-
-def whole(value: Any, what: str, low: int, high: int) -> int:
-    if isinstance(value, bool) or not isinstance(value, int) or not low <= value <= high:
-        raise Refusal(f"{what} must be a whole number between {low} and {high}; it is {str(value)[:60]!r}")
-    return value
-
-
-def entries(value: Any, what: str, *keys: str) -> dict[str, Any]:
-    if not isinstance(value, dict) or set(value) != set(keys):
-        raise Refusal(f"{what} must have exactly the entries {', '.join(keys)}")
-    return value
-
-
-def listed(value: Any, what: str, length: int | None = None) -> list[Any]:
-    if not isinstance(value, list) or (length is not None and len(value) != length):
-        raise Refusal(f"{what} must be a list" + ("" if length is None else f" of {length}"))
-    return value
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,23 +91,28 @@ class Statement:
     """Feature g, column (1 for numbers, one an option for choices), neuron of layer 0."""
     at_factual: tuple[int, ...]
     """Layer 0 at the factual, in units of 2^-(e[0] + P)."""
-    clock: Clock
+    sizes: tuple[int, ...]
+    """Neurons of each layer; the last one holds the conditions."""
+    starts: tuple[int, ...]
+    """How many hidden neurons stand before each layer."""
+    slow: bool
+    """Numbers are so long, or features so many, that one sum may take long."""
+    fingerprint: str
+    """Of the network: the same as `Network.fingerprint`."""
+    question: str
+    """The sha256 of the question's canonical JSON."""
+    meter: Meter
 
     @property
     def layers(self) -> int:
         return len(self.exponents)
 
-    @property
-    def sizes(self) -> tuple[int, ...]:
-        """Neurons of each layer; the last one holds the conditions."""
-        return tuple(len(bias) for bias in self.biases)
-
     def about(self, factual: tuple[float, ...]) -> Statement:
         """The same question about somebody."""
         schema, grid = self.schema, self.grid
-        domains = tuple(_domain(schema, g, factual[g], self.constraints, grid) for g in range(len(schema)))
+        domains = _domains(schema, factual, self.constraints, grid, self.meter)
         options = tuple(_option_costs(self, g, factual[g]) for g in range(len(schema)))
-        start = _at_factual(schema, self.columns, self.biases[0], factual, grid)
+        start = _at_factual(schema, self.columns, self.biases[0], factual, grid, self.meter)
         return replace(self, factual=factual, domains=domains, option_costs=options, at_factual=start)
 
     # ------------------------------------------------------------------ a single row, exactly
@@ -146,6 +121,7 @@ class Statement:
         """jump * [changed] + rate * delta of each feature, weighted; l2 and linf have only delta."""
         costs = []
         for g, feature in enumerate(self.schema.features):
+            self.meter.tick()
             change = abs(Fraction(point[g]) - Fraction(self.factual[g]))
             if isinstance(feature, Choice) and feature.kind != "ordinal":
                 change = Fraction(change > 0)
@@ -155,12 +131,16 @@ class Statement:
     def cost(self, point: tuple[float, ...]) -> Fraction:
         """The distance of a row, squared for l2."""
         costs, n = self.feature_costs(point), len(self.factual)
-        if self.norm == SQUARED:
-            return sum((c * c for c in costs), Fraction(0)) / n
-        return (max(costs) if self.norm == MAXIMUM else sum(costs, Fraction(0))) / n
+        if self.norm == MAXIMUM:
+            return max(costs) / n
+        total = Fraction(0)
+        for c in costs:
+            self.meter.tick()
+            total += c * c if self.norm == SQUARED else c
+        return total / n
 
-    def conditions(self, point: tuple[float, ...]) -> list[Fraction]:
-        """C s - d - margin of a row: all must be >= 0. In integers, whose unit 2^-bits becomes finer layer by layer."""
+    def conditions(self, point: tuple[float, ...]) -> list[int]:
+        """C s - d - margin of a row, in some unit: all must be >= 0. The unit becomes finer layer by layer."""
         changes = [Fraction(0)] * len(point)
         for g, feature in enumerate(self.schema.features):
             if isinstance(feature, Numeric):
@@ -168,6 +148,7 @@ class Statement:
         finer = max(self.grid, *(change.denominator.bit_length() - 1 for change in changes))
         values = [z << finer - self.grid for z in self.at_factual]
         for g, columns in enumerate(self.columns):
+            self.meter.tick()
             if isinstance(self.schema.features[g], Numeric):
                 step = (changes[g] * 2**finer).numerator
                 values = [z + w * step for z, w in zip(values, columns[0], strict=True)] if step else values
@@ -176,47 +157,61 @@ class Statement:
                 values = [z + (a - b << finer) for z, a, b in zip(values, new, old, strict=True)]
         bits = self.exponents[0] + finer
         for k in range(1, self.layers):
-            self.clock.tick()
             hidden = [max(z, 0) for z in values]
             shift = bits - self.grid
-            values = [
-                sum(map(mul, row, hidden)) + (bias << shift)
-                for row, bias in zip(self.weight_rows[k], self.biases[k], strict=True)
-            ]
+            sums = self.products(hidden, self.weight_rows[k])
+            values = [z + (bias << shift) for z, bias in zip(sums, self.biases[k], strict=True)]
             bits += self.exponents[k]
-        return [Fraction(z, 1 << bits) for z in values]
+        return values
+
+    def products(self, v: list[int], rows: Sequence[Sequence[int]]) -> list[int]:
+        """The sum of products of v with each row; asks the clock often enough, whatever the sizes."""
+        self.meter.tick()
+        if not self.slow and len(v) * len(rows) <= FEW:
+            return [sum(map(mul, v, row)) for row in rows]
+        return [self._product(v, row) for row in rows]
+
+    def _product(self, v: list[int], row: Sequence[int]) -> int:
+        total = 0
+        for start in range(0, len(v), AT_ONCE):
+            self.meter.tick()
+            total += sum(map(mul, v[start : start + AT_ONCE], row[start : start + AT_ONCE]))
+        return total
 
     def allows(self, point: tuple[float, ...]) -> str:
         """Why a row is not allowed, or nothing."""
         for g, feature in enumerate(self.schema.features):
+            self.meter.tick()
             if not _belongs(feature, point[g]):
-                return f"'{feature.name}' cannot be {point[g]!r}"
+                return f"{quoted(feature.name)} cannot be {point[g]!r}"
             domain = self.domains[g]
             if isinstance(feature, Choice):
                 if int(point[g]) not in domain.options:
-                    return f"'{feature.name}' may not become option {int(point[g])}"
+                    return f"{quoted(feature.name)} may not become option {int(point[g])}"
                 continue
             change = (Fraction(point[g]) - Fraction(self.factual[g])) * 2**self.grid
             if not domain.low <= change <= domain.high:
-                return f"'{feature.name}' may not become {point[g]!r}"
+                return f"{quoted(feature.name)} may not become {point[g]!r}"
         return ""
 
 
-def read_statement(question: Any, grid: int, cost_grid: int, clock: Clock | None = None) -> Statement:
+def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None = None) -> Statement:
     """The question of a certificate, checked and in integers."""
-    clock = clock or Clock()
+    meter = meter or Meter()
     entries(question, "the question", "schema", "network", "factual", "distance", "constraints", "target")
+    _check_size(question["schema"])
     try:
         schema = schema_from_json(question["schema"])
     except (IfonlyError, TypeError, ValueError, OverflowError) as error:
         raise Refusal(f"the schema cannot be read: {error}") from None
     if schema.rules:
         raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
-    if len(schema.columns) > MAX_COLUMNS:
-        raise Refusal(f"the schema has more than {MAX_COLUMNS} columns")
+    width = sum(len(f.options) if isinstance(f, Choice) else 1 for f in schema.features)
+    if max(len(schema.columns), width) > MAX_COLUMNS:
+        raise Refusal(f"the schema has more than {MAX_COLUMNS} columns, or numbers and options")
     factual = read_point(schema, question["factual"], "the factual")
-    stack = _read_network(question["network"], len(schema.columns), clock)
-    wanted, margin, rows = _read_target(question["target"], len(stack[-1][1]))
+    stack = read_network(question["network"], len(schema.columns), meter)
+    wanted, margin, rows = read_target(question["target"], len(stack[-1][1]))
     distance = entries(question["distance"], "the distance", "norm", "jump", "rate", "weights", "scales")
     norm_name = distance["norm"]
     if not isinstance(norm_name, str) or norm_name not in NORMS:
@@ -232,14 +227,31 @@ def read_statement(question: Any, grid: int, cost_grid: int, clock: Clock | None
     constraints = tuple(listed(question["constraints"], "the constraints"))
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
-    exponents, weight_rows, biases = _integers(stack, rows, margin, grid, clock)
+    exponents, weight_rows, biases = integers(stack, rows, margin, grid, meter)
+    columns = columns_of(schema, weight_rows[0], meter)
+    sizes = tuple(map(len, biases))
+    longest = longest_number(weight_rows, biases, columns, schema, grid)
+    if longest > MAX_NUMBER:
+        raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
     asked = Statement(
         schema, (), norm, norm_name, weights, scales, jump, rate, constraints, wanted, margin, grid, cost_grid, unit,
-        (), *_rates(norm, jump, rate, weights, scales, cost_grid, unit), (),
-        exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases,
-        _columns(schema, weight_rows[0]), (), clock,
+        (), *_rates(norm, jump, rate, weights, scales, cost_grid, unit, meter), (),
+        exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
+        sizes, tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
+        fingerprint(stack), hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return asked.about(factual)
+
+
+def _check_size(schema: Any) -> None:
+    """Refuse a schema that is too large before anything is made of it."""
+    features = schema.get("features") if isinstance(schema, dict) else None
+    count = len(features) if isinstance(features, list) else 0
+    for feature in features if isinstance(features, list) and count <= MAX_COLUMNS else ():
+        if isinstance(feature, dict):
+            count += sum(len(value) for value in feature.values() if isinstance(value, list))
+    if count > 2 * MAX_COLUMNS:
+        raise Refusal(f"the schema has more than {MAX_COLUMNS} columns, or numbers and options")
 
 
 def read_point(schema: Schema, value: Any, what: str) -> tuple[float, ...]:
@@ -247,7 +259,7 @@ def read_point(schema: Schema, value: Any, what: str) -> tuple[float, ...]:
     point = tuple(number(v, what) for v in listed(value, what, len(schema)))
     for feature, v in zip(schema.features, point, strict=True):
         if not _belongs(feature, v):
-            raise Refusal(f"{what} is no row of the schema: '{feature.name}' cannot be {v!r}")
+            raise Refusal(f"{what} is no row of the schema: {quoted(feature.name)} cannot be {v!r}")
     return point
 
 
@@ -266,122 +278,15 @@ def _positive(value: Any, what: str) -> Fraction:
     return Fraction(read)
 
 
-def scaled(value: float | Fraction, bits: int, what: str) -> int:
-    """The number in units of 2^-bits; a refusal when it is not a whole number of them."""
-    top, bottom = value.as_integer_ratio()  # the bottom is a power of two
-    shift = bits - bottom.bit_length() + 1
-    if shift < 0:
-        raise Refusal(f"{what} does not lie on the grid of 2^-{bits}")
-    return top << shift
-
-
-# ---------------------------------------------------------------------- network and target
-
-
-def _read_network(value: Any, inputs: int, clock: Clock) -> list[tuple[list[list[float]], list[float]]]:
-    stack, total = [], 0
-    for k, layer in enumerate(listed(value, "the network")):
-        clock.tick()
-        entries(layer, f"layer {k}", "weight", "bias")
-        bias = [number(v, f"a bias of layer {k}") for v in listed(layer["bias"], f"the biases of layer {k}")]
-        rows = listed(layer["weight"], f"the weights of layer {k}", len(bias))
-        total += len(rows) * inputs
-        if not bias or total > MAX_WEIGHTS:
-            raise Refusal(f"layer {k} is empty, or the network has more than {MAX_WEIGHTS} weights")
-        weight = [
-            [number(v, f"a weight of layer {k}") for v in listed(row, f"the weights of layer {k}", inputs)]
-            for row in rows
-        ]
-        stack.append((weight, bias))
-        inputs = len(bias)
-    if not stack:
-        raise Refusal("the network has no layers")
-    return stack
-
-
-def _read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[int, int], float]]]:
-    """What is wanted in words, the margin, and the conditions  sum of coefficient * output - d >= margin."""
-    rows: list[tuple[dict[int, int], float]]
-    if isinstance(value, dict) and "class" in value:
-        entries(value, "the target", "class", "label", "margin")
-        index = whole(value["class"], "the wanted class", 0, max(outputs - 1, 1))
-        if not isinstance(value["label"], str):
-            raise Refusal("the wanted class's label must be text")
-        if outputs == 1:
-            rows = [({0: 1 if index == 1 else -1}, 0.0)]
-        else:
-            rows = [({index: 1, j: -1}, 0.0) for j in range(outputs) if j != index]
-        wanted = f"the decision {value['label'][:200]!r} (class {index} of {max(outputs, 2)})"
-    else:
-        entries(value, "the target", "output", "at_least", "at_most", "margin")
-        output = whole(value["output"], "the target's output", 0, outputs - 1)
-        rows, words = [], []
-        if value["at_least"] is not None:
-            rows.append(({output: 1}, number(value["at_least"], "the target's least score")))
-            words.append(f"at least {rows[-1][1]!r}")
-        if value["at_most"] is not None:
-            rows.append(({output: -1}, -number(value["at_most"], "the target's largest score")))
-            words.append(f"at most {-rows[-1][1]!r}")
-        if not rows:
-            raise Refusal("the target asks for nothing")
-        wanted = f"score {output} {' and '.join(words)}"
-    margin = number(value["margin"], "the margin")
-    if margin < 0.0:
-        raise Refusal("the margin is negative")
-    return wanted, margin, rows
-
-
-def _integers(
-    stack: list[tuple[list[list[float]], list[float]]], rows: list[tuple[dict[int, int], float]], margin: float,
-    grid: int, clock: Clock,
-) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
-    """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
-    exponents, weights, biases = [], [], []
-    for k, (weight, bias) in enumerate(stack):
-        clock.tick()
-        last = k == len(stack) - 1
-        used = [v for row in weight for v in row] + bias + ([d for _, d in rows] + [margin] if last else [])
-        bits = max(v.as_integer_ratio()[1].bit_length() - 1 for v in used)
-        exact = [[scaled(v, bits, "a weight") for v in row] for row in weight]
-        constant = [scaled(v, bits, "a bias") for v in bias]
-        if last:
-            constant = [
-                sum(c * constant[j] for j, c in row.items()) - scaled(d, bits, "d") - scaled(margin, bits, "margin")
-                for row, d in rows
-            ]
-            exact = [[sum(c * exact[j][t] for j, c in row.items()) for t in range(len(exact[0]))] for row, _ in rows]
-        exponents.append(bits)
-        weights.append(tuple(map(tuple, exact)))
-        biases.append(tuple(b << grid for b in constant))
-    return tuple(exponents), tuple(weights), tuple(biases)
-
-
-def _columns(schema: Schema, rows: tuple[tuple[int, ...], ...]) -> tuple[tuple[tuple[int, ...], ...], ...]:
-    """What one unit of a number, or an option, adds to each neuron of layer 0."""
-    result: list[tuple[tuple[int, ...], ...]] = []
-    for feature, places in zip(schema.features, schema.feature_columns, strict=True):
-        where = places.tolist()
-        if isinstance(feature, Numeric):
-            result.append((tuple(row[where[0]] for row in rows),))
-        else:
-            codes = [[int(code) for code in option] for option in feature.codes.tolist()]
-            result.append(
-                tuple(
-                    tuple(sum(code * row[place] for code, place in zip(option, where, strict=True)) for row in rows)
-                    for option in codes
-                )
-            )
-    return tuple(result)
-
-
 def _at_factual(
     schema: Schema, columns: tuple[tuple[tuple[int, ...], ...], ...], bias: tuple[int, ...],
-    factual: tuple[float, ...], grid: int,
+    factual: tuple[float, ...], grid: int, meter: Meter,
 ) -> tuple[int, ...]:  # fmt: skip
     values = list(bias)
     for g, feature in enumerate(schema.features):
+        meter.tick()
         if isinstance(feature, Numeric):
-            times, column = scaled(factual[g], grid, f"the factual's '{feature.name}'"), columns[g][0]
+            times, column = scaled(factual[g], grid, f"the factual's {quoted(feature.name)}"), columns[g][0]
         else:
             times, column = 1 << grid, columns[g][int(factual[g])]
         values = [z + times * w for z, w in zip(values, column, strict=True)]
@@ -391,39 +296,57 @@ def _at_factual(
 # ---------------------------------------------------------------------- constraints and costs
 
 
-def _domain(schema: Schema, g: int, before: float, constraints: tuple[Any, ...], grid: int) -> Domain:
-    """The values that schema and constraints leave to feature g."""
-    feature = schema.features[g]
-    choice = isinstance(feature, Choice)
-    low, high = (0.0, len(feature.options) - 1.0) if isinstance(feature, Choice) else (feature.lower, feature.upper)
-    options = set(range(len(feature.options))) if isinstance(feature, Choice) else set()
+def _domains(
+    schema: Schema, factual: tuple[float, ...], constraints: tuple[Any, ...], grid: int, meter: Meter
+) -> tuple[Domain, ...]:
+    """The values that schema and constraints leave to each feature."""
+    where = {name: g for g, name in enumerate(schema.names)}
+    ends = [[0.0, len(f.options) - 1.0] if isinstance(f, Choice) else [f.lower, f.upper] for f in schema.features]
+    allowed = [set(range(len(f.options))) if isinstance(f, Choice) else set() for f in schema.features]
     for constraint in constraints:
+        meter.tick()
         kind = constraint.get("kind") if isinstance(constraint, dict) else None
         extra = {"range": ("lower", "upper"), "allowed": ("options",)}.get(str(kind), ())
         entries(constraint, "a constraint", "kind", "feature", *extra)
-        if constraint["feature"] not in schema.names:
-            raise Refusal(f"a constraint is about an unknown feature, {str(constraint['feature'])[:60]!r}")
-        if constraint["feature"] != feature.name:
-            continue
-        if kind in ("fixed", "only_up"):
-            low = max(low, before)
-        if kind in ("fixed", "only_down"):
-            high = min(high, before)
-        if kind in ("only_up", "only_down") and isinstance(feature, Choice) and not feature.ordered:
-            raise Refusal(f"'{feature.name}' has no order, so it cannot go only up or down")
-        if kind == "range" and not choice:
-            if constraint["lower"] is not None:
-                low = max(low, number(constraint["lower"], "a range's lower end"))
-            if constraint["upper"] is not None:
-                high = min(high, number(constraint["upper"], "a range's upper end"))
-        elif kind == "allowed" and isinstance(feature, Choice):
-            most = len(feature.options) - 1
-            options &= {whole(v, "an allowed option", 0, most) for v in listed(constraint["options"], "options")}
-        elif kind not in ("fixed", "only_up", "only_down"):
-            raise Refusal(f"there is no constraint {str(kind)[:60]!r} for '{feature.name}'")
-    if choice:
+        name = constraint["feature"]
+        if not isinstance(name, str) or name not in where:
+            raise Refusal(f"a constraint is about an unknown feature, {str(name)[:60]!r}")
+        g = where[name]
+        _narrow(schema.features[g], factual[g], constraint, ends[g], allowed[g])
+    return tuple(
+        _domain(feature, before, own, options, grid)
+        for feature, before, own, options in zip(schema.features, factual, ends, allowed, strict=True)
+    )
+
+
+def _narrow(feature: Any, before: float, constraint: dict[str, Any], ends: list[float], options: set[int]) -> None:
+    """What one constraint leaves of the interval and the options of its feature."""
+    kind, name = constraint["kind"], quoted(feature.name)
+    if kind in ("only_up", "only_down") and isinstance(feature, Choice) and not feature.ordered:
+        raise Refusal(f"{name} has no order, so it cannot go only up or down")
+    if kind in ("fixed", "only_up", "only_down"):
+        if kind != "only_down":
+            ends[0] = max(ends[0], before)
+        if kind != "only_up":
+            ends[1] = min(ends[1], before)
+    elif kind == "range" and not isinstance(feature, Choice):
+        if constraint["lower"] is not None:
+            ends[0] = max(ends[0], number(constraint["lower"], "a range's lower end"))
+        if constraint["upper"] is not None:
+            ends[1] = min(ends[1], number(constraint["upper"], "a range's upper end"))
+    elif kind == "allowed" and isinstance(feature, Choice):
+        most = len(feature.options) - 1
+        options &= {whole(v, "an allowed option", 0, most) for v in listed(constraint["options"], "options")}
+    else:
+        raise Refusal(f"there is no constraint {str(kind)[:60]!r} for {name}")
+
+
+def _domain(feature: Any, before: float, interval: list[float], options: set[int], grid: int) -> Domain:
+    low, high = interval
+    if isinstance(feature, Choice):
         return Domain(0, 0, 0, tuple(sorted(o for o in options if low <= o <= high)))
-    ends = [scaled(Fraction(end) - Fraction(before), grid, f"an end of '{feature.name}'") for end in (low, high)]
+    what = f"an end of {quoted(feature.name)}"
+    ends = [scaled(Fraction(end) - Fraction(before), grid, what) for end in (low, high)]
     step = feature.step << grid if isinstance(feature, Integer) else 0
     return Domain(*(to_step(ends[0], ends[1], step)), step, ())
 
@@ -435,14 +358,16 @@ def to_step(low: int, high: int, step: int) -> tuple[int, int]:
 
 def _rates(
     norm: str, jump: Fraction, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
-    cost_grid: int, unit: int,
+    cost_grid: int, unit: int, meter: Meter,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
     """Of each feature: what a unit of change costs (l2: a squared one), and what any change costs; rounded down."""
-    n = len(weights)
-    slopes = [rate * weight / scale for weight, scale in zip(weights, scales, strict=True)]
-    costs = [slope * slope / n if norm == SQUARED else slope / n for slope in slopes]
-    jumps = [jump * weight / n for weight in weights]
-    return tuple(math.floor(c * 2**cost_grid) for c in costs), tuple(math.floor(j * 2**unit) for j in jumps)
+    n, rates, jumps = len(weights), [], []
+    for weight, scale in zip(weights, scales, strict=True):
+        meter.tick()
+        slope = rate * weight / scale
+        rates.append(_floor(slope * slope if norm == SQUARED else slope, n, cost_grid))
+        jumps.append(_floor(jump * weight, n, unit))
+    return tuple(rates), tuple(jumps)
 
 
 def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...]:
@@ -454,6 +379,12 @@ def _option_costs(statement: Statement, g: int, before: float) -> tuple[int, ...
     moves = [abs(option - int(before)) for option in range(len(feature.options))]
     moves = moves if feature.kind == "ordinal" else [min(moved, 1) for moved in moves]
     for moved in set(moves) - {0}:
+        statement.meter.tick()
         part = weight * (statement.jump + statement.rate * moved / statement.scales[g])
-        costs[moved] = math.floor((part * part if statement.norm == SQUARED else part) / n * 2**statement.cost_unit)
+        costs[moved] = _floor(part * part if statement.norm == SQUARED else part, n, statement.cost_unit)
     return tuple(costs[moved] for moved in moves)
+
+
+def _floor(value: Fraction, n: int, bits: int) -> int:
+    """value / n in units of 2^-bits, rounded down."""
+    return (value.numerator << bits) // (value.denominator * n)

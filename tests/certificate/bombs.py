@@ -1,0 +1,192 @@
+"""Small certificate files that would like to take much time or memory. Each builder returns the bytes of a file."""
+
+from __future__ import annotations
+
+import zlib
+from typing import Any
+
+from ifonly.proof.certificate import canonical, most_text, stamp
+from ifonly.schema import Categorical, Ordinal, Real, Schema
+from ifonly.schema.io import schema_to_json
+
+ZERO, ONE, BIG, TINY = (0.0).hex(), (1.0).hex(), (2.0**1000).hex(), (2.0**-1074).hex()
+LEAF = {"rows": []}
+
+
+def packed(data: dict[str, Any]) -> bytes:
+    """As small as a file may be."""
+    text = canonical({**data, "sha256": stamp(data)})
+    packed = zlib.compress(text, 9)
+    return packed if len(text) <= most_text(len(packed)) else zlib.compress(text, 0)
+
+
+def layer(rows: int, inputs: int, weight: str = ONE, bias: str = ZERO) -> dict[str, Any]:
+    return {"weight": [[weight] * inputs] * rows, "bias": [bias] * rows}
+
+
+def about(features: list[Any], network: list[Any], tree: list[Any], **changes: Any) -> dict[str, Any]:
+    """No row gives score >= 1, they say."""
+    count = len(features)
+    norm = changes.get("norm", "l1")
+    lower = changes.get("lower")
+    return {
+        "format": "ifonly-certificate",
+        "version": 1,
+        "made_by": "nobody",
+        "question": {
+            "schema": schema_to_json(Schema(features)),
+            "network": network,
+            "factual": [ZERO] * count,
+            "distance": {
+                "norm": norm, "jump": ZERO, "rate": ONE, "weights": [changes.get("weight", ONE)] * count,
+                "scales": [changes.get("scale", ONE)] * count,
+            },
+            "constraints": changes.get("constraints", []),
+            "target": {"output": 0, "at_least": changes.get("at_least", ONE), "at_most": None, "margin": ZERO},
+        },
+        "claim": {"lower": lower, "upper": None},
+        "witness": None,
+        "deployed": None,
+        "proof": {"grid": changes.get("grid", 80), "cost_grid": changes.get("cost_grid", 96), "tree": tree},
+    }  # fmt: skip
+
+
+def reals(count: int, end: float = 1.0) -> list[Any]:
+    return [Real(f"x{i}", -end, end) for i in range(count)]
+
+
+def nested() -> bytes:
+    return zlib.compress(b"[" * 10**6 + b"]" * 10**6, 9)
+
+
+def empty_lists() -> bytes:
+    """Text that becomes 24 times its size when read."""
+    return zlib.compress(b"[" + b"[]," * 20_000_000 + b"[]]", 9)
+
+
+def spaces() -> bytes:
+    return zlib.compress(b" " * (60 << 20), 9)
+
+
+def relu_chain() -> bytes:
+    """A path of 19,999 splits, a leaf at its first end."""
+    tree = [["relu", 0, i] for i in range(19_999)] + [LEAF] * 20_000
+    return packed(about(reals(1), [layer(20_000, 1), layer(1, 20_000)], tree))
+
+
+def relu_chain_again() -> bytes:
+    """The same few ReLUs, again and again."""
+    tree = [["relu", 0, i % 40] for i in range(19_999)] + [LEAF] * 20_000
+    return packed(about(reals(1), [layer(40, 1), layer(1, 40)], tree))
+
+
+def number_chain() -> bytes:
+    """Boxes of 2,000 features, split 19,999 times."""
+    tree = [["number", i % 2_000, ZERO] for i in range(19_999)] + [LEAF] * 20_000
+    return packed(about(reals(2_000), [layer(1, 2_000)], tree))
+
+
+def option_chain() -> bytes:
+    features = [Categorical("c", list(range(4_000)), "code")]
+    tree = [["option", 0, i] for i in range(3_999)] + [{"rows": [[0, 0, 1, "", ONE]]}] * 4_000
+    return packed(about(features, [layer(50, 1), layer(1, 50)], tree, at_least=BIG))
+
+
+def wide() -> bytes:
+    """Neurons with long numbers."""
+    first = {"weight": [[BIG if i % 2 else TINY] for i in range(60_000)], "bias": [TINY] * 60_000}
+    return packed(about(reals(1), [first, layer(1, 60_000, BIG, TINY)], [LEAF]))
+
+
+def deep() -> bytes:
+    return packed(about(reals(1), [layer(1, 1, BIG, TINY)] * 20_000, [LEAF]))
+
+
+def deep_and_wide() -> bytes:
+    """As deep as long numbers allow."""
+    middle = {"weight": [[BIG, TINY] * 40] * 80, "bias": [TINY, BIG] * 40}
+    return packed(about(reals(80), [middle] * 25, [LEAF]))
+
+
+def square() -> bytes:
+    """Two layers of 500 neurons, all unstable."""
+    return packed(about(reals(500), [layer(500, 500, BIG, TINY)] * 2 + [layer(1, 500, TINY, BIG)], [LEAF]))
+
+
+def many_features() -> bytes:
+    """l2 over 19,000 reals with the finest grids."""
+    changes = {"norm": "l2", "grid": 2_400, "cost_grid": 2_400, "lower": ONE, "scale": (3.0).hex()}
+    leaf = {"rows": [[1, 0, 1, "f", ONE]]}
+    return packed(about(reals(19_000), [layer(4, 19_000, BIG, TINY), layer(1, 4)], [leaf], **changes))
+
+
+def many_ratios() -> bytes:
+    """l1 over 19,000 reals with long numbers: all gains have to be sorted."""
+    weights = [[(2.0 ** (i % 1_000) * (1 + i / 2**30)).hex() for i in range(19_000)]] * 4
+    network = [{"weight": weights, "bias": [TINY] * 4}, layer(1, 4)]
+    changes = {"grid": 2_400, "cost_grid": 2_400, "lower": ONE, "scale": (3.0).hex()}
+    return packed(about(reals(19_000, 7.0), network, [LEAF], **changes))
+
+
+def many_options() -> bytes:
+    """A one-hot category of 19,000 options, and a thermometer."""
+    features = [Categorical("c", list(range(9_500))), Ordinal("o", list(range(9_500)))]
+    return packed(about(features, [layer(3, 19_000, BIG, TINY), layer(1, 3)], [LEAF], norm="l2", lower=ONE))
+
+
+def coded_options() -> bytes:
+    """One column, 19,000 options, 2,000 neurons: 38 million numbers out of 100 kB."""
+    features = [Categorical("c", list(range(19_000)), "code")]
+    return packed(about(features, [layer(2_000, 1, BIG, TINY), layer(1, 2_000)], [LEAF]))
+
+
+def many_rows() -> bytes:
+    """A leaf with 1,000 rows of a network with long numbers."""
+    leaf = {"rows": [[2, 0, 1, "f" * 50, ONE]] * 1_000}
+    middle = {"weight": [[BIG, TINY] * 100] * 200, "bias": [TINY, BIG] * 100}
+    return packed(about(reals(200), [middle, middle, layer(1, 200)], [leaf]))
+
+
+def many_constraints() -> bytes:
+    constraints = [{"kind": "only_up", "feature": f"x{i % 500}"} for i in range(100_000)]
+    return packed(about(reals(500), [layer(1, 500)], [LEAF], constraints=constraints))
+
+
+def odd_scales() -> bytes:
+    """The distance of a witness as a sum of fractions without a common denominator."""
+    data = about(reals(15_000, 8.0), [layer(1, 15_000)], [LEAF], lower=ZERO, norm="l2")
+    data["question"]["distance"]["scales"] = [(1.0 + (2 * i + 1) / 2**40).hex() for i in range(15_000)]
+    data["witness"], data["claim"]["upper"] = [(1.0 / 3.0).hex()] * 15_000, (1e6).hex()
+    return packed(data)
+
+
+def many_leaves() -> bytes:
+    """A million nodes."""
+    tree = [["number", 0, ZERO], LEAF] * 300_000 + [LEAF]
+    return packed(about(reals(1), [layer(1, 1)], tree))
+
+
+def long_name() -> bytes:
+    data = about(reals(1), [layer(1, 1)], [LEAF])
+    data["question"]["schema"]["features"][0]["name"] = "VALID " * 300_000
+    return packed(data)
+
+
+BOMBS = [
+    nested, empty_lists, spaces, relu_chain, relu_chain_again, number_chain, option_chain, wide, deep, deep_and_wide,
+    square, many_features, many_ratios, many_options, coded_options, many_rows, many_constraints, odd_scales,
+    many_leaves, long_name,
+]  # fmt: skip
+
+CHILD = """
+import json, resource, sys, time
+import ifonly
+path, seconds = sys.argv[1], float(sys.argv[2])
+before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+begun = time.monotonic()
+checked = ifonly.check(path, seconds=seconds)
+took = time.monotonic() - begun
+after = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+print(json.dumps([checked.verdict, checked.failure, took, (after - before) / 1024]))
+"""
+"""Prints verdict, failure, seconds, and MiB beyond what the program itself takes."""
