@@ -35,6 +35,7 @@ from ifonly.problem.rules import merged, read_constraint
 from ifonly.proof import Answer, Limits, Method, Nearest, NoneExists
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.features import plain, show_number
+from ifonly.schema.printing import shown
 from ifonly.tolerances import EDGE, Tolerances
 
 Floats = NDArray[np.float64]
@@ -170,9 +171,9 @@ class Diversity:
     def __post_init__(self) -> None:
         k = plain(self.k)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QuestionError(f"The number of answers, k, must be a whole number >= 1; it is {self.k!r}.")
+            raise QuestionError(f"The number of answers, k, must be a whole number >= 1; it is {shown(self.k)}.")
         if self.differ not in get_args(Differ):
-            raise QuestionError(f"Answers can differ in {', '.join(get_args(Differ))}; not in {self.differ!r}.")
+            raise QuestionError(f"Answers can differ in {', '.join(get_args(Differ))}; not in {shown(self.differ)}.")
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "apart", checked_length("How far answers are apart", self.apart))
         own = self.apart_distance

@@ -8,9 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
+from ifonly.printing import lines
+
 
 class IfonlyError(Exception):
-    """The root of the tree: catch this to catch everything that ifonly raises on purpose."""
+    """The root of the tree: catch this to catch everything that ifonly raises on purpose.
+
+    A message quotes names and values that come from outside, so it is made printable and bounded here, for all.
+    """
+
+    def __init__(self, message: str = "", *rest: Any) -> None:
+        super().__init__(lines(message), *rest)
 
 
 class SchemaError(IfonlyError, ValueError):

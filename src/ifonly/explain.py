@@ -45,6 +45,7 @@ from ifonly.proof import (
 from ifonly.reasons import find_reasons
 from ifonly.schema import Numeric, Schema, read_points
 from ifonly.schema.features import plain
+from ifonly.schema.printing import shown
 from ifonly.schema.tables import user_columns
 from ifonly.search import Search
 from ifonly.threads import run_chunks
@@ -76,12 +77,12 @@ class Explainer:
         tolerances: Tolerances = DEFAULT,
     ) -> None:
         if isinstance(classes, str) or not isinstance(classes, Iterable):
-            raise ModelError(f"Give the class names as a list, such as ['denied', 'approved']; got {classes!r}.")
+            raise ModelError(f"Give the class names as a list, such as ['denied', 'approved']; got {shown(classes)}.")
         self.model = _as_model(model, schema, tuple(plain(name) for name in classes))
         self.schema = self.model.schema
         self.tolerances = tolerances
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise QuestionError(f"The number of threads must be a whole number >= 1; it is {threads!r}.")
+            raise QuestionError(f"The number of threads must be a whole number >= 1; it is {shown(threads)}.")
         self.threads = threads
         self.constraints = self._read(constraints)
         self._everybody = merged(self.schema, self.constraints)
@@ -180,9 +181,9 @@ class Explainer:
     ) -> Asked:
         """The arguments of a call, checked, with the constraints that hold for everybody."""
         if method is not None and not hasattr(method, "prepare"):
-            raise QuestionError(f"A method is an object such as Search(); got {method!r}.")
+            raise QuestionError(f"A method is an object such as Search(); got {shown(method)}.")
         if not isinstance(limits, Limits):
-            raise QuestionError(f"Give limits as Limits(seconds=...); got {limits!r}.")
+            raise QuestionError(f"Give limits as Limits(seconds=...); got {shown(limits)}.")
         named = target is None or isinstance(target, Target | OpenTarget)
         wanted: Target | OpenTarget | None = target if named else ClassTarget(target)
         if isinstance(wanted, OpenTarget):
@@ -200,11 +201,13 @@ class Explainer:
     def _read(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """Constraints as objects, also those given in words."""
         if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {constraints!r}.")
+            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {shown(constraints)}.")
         read = tuple(read_constraint(c, self.schema) if isinstance(c, str) else c for c in constraints)
         for constraint in read:
             if not hasattr(constraint, "describe"):
-                raise QuestionError(f"A constraint is an object such as Fixed('Age'), or words; got {constraint!r}.")
+                raise QuestionError(
+                    f"A constraint is an object such as Fixed('Age'), or words; got {shown(constraint)}."
+                )
         return read
 
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:

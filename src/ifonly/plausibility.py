@@ -29,6 +29,7 @@ from ifonly.problem.parts import Columns, Literal, Part, linear_part
 from ifonly.proof import Answer, Limits, Nearest, NoneExists, Unknown, Within
 from ifonly.schema import Choice, Feature, Numeric, Real, Schema, read_points
 from ifonly.schema.features import show_number
+from ifonly.schema.printing import shown
 from ifonly.tolerances import EDGE
 
 Floats = NDArray[np.float64]
@@ -426,9 +427,11 @@ def _points(schema: Schema, table: Any) -> Floats:
 def _check_learning(quantiles: tuple[float, float], least: int) -> None:
     low, high = quantiles
     if not 0.0 <= low <= high <= 1.0:
-        raise QuestionError(f"The quantiles must be two numbers in [0, 1], the lower one first; got {quantiles!r}.")
+        raise QuestionError(
+            f"The quantiles must be two numbers in [0, 1], the lower one first; got {shown(quantiles)}."
+        )
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:
-        raise QuestionError(f"The least count must be a whole number >= 1; it is {least!r}.")
+        raise QuestionError(f"The least count must be a whole number >= 1; it is {shown(least)}.")
 
 
 def _ends(values: Floats, quantiles: tuple[float, float]) -> tuple[float, float]:

@@ -22,6 +22,7 @@ import numpy as np
 from ifonly.errors import FileError, ModelError
 from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
 from ifonly.schema.features import plain
+from ifonly.schema.printing import shown
 
 FORMAT = "ifonly-network"
 VERSION = 1
@@ -49,9 +50,11 @@ def save_network(
     names = [plain(name) for name in classes]
     for name in names:
         if not _is_name(name):
-            raise ModelError(f"The class name {name!r} is not a string, a number or a boolean; a file cannot hold it.")
+            raise ModelError(
+                f"The class name {shown(name)} is not a string, a number or a boolean; a file cannot hold it."
+            )
     if names and regression:
-        raise ModelError(f"A regression has no classes, but the class names {names!r} were given.")
+        raise ModelError(f"A regression has no classes, but the class names {shown(names)} were given.")
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "classes": names, "layers": len(network.layers)}
     if regression:
         head["regression"] = True
@@ -133,7 +136,7 @@ def _check_head(head: Any, path: Path) -> dict[str, Any]:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise FileError(f"'{path}' is not a network file of ifonly (its format is not '{FORMAT}').")
     if head.get("version") != VERSION:
-        raise FileError(f"'{path}' has version {head.get('version')!r}; this ifonly reads version {VERSION}.")
+        raise FileError(f"'{path}' has version {shown(head.get('version'))}; this ifonly reads version {VERSION}.")
     return head
 
 
@@ -163,7 +166,7 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], list[tuple[Any, Any]]]:
         head = _check_head(json.loads(str(_read_array(archive, entries["head.npy"], path, kinds="U"))), path)
         count = head.get("layers")
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_LAYERS:
-            raise FileError(f"'{path}' claims {count!r} layers.")
+            raise FileError(f"'{path}' claims {shown(count)} layers.")
         names = [(f"weight{i}.npy", f"bias{i}.npy") for i in range(count)]
         for name in (name for pair in names for name in pair):
             if name not in entries:

@@ -18,6 +18,7 @@ from ifonly.errors import ModelError
 from ifonly.model.network import Majorant, Network
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
+from ifonly.schema.printing import shown
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Precision: TypeAlias = Literal["float64", "float32"]
@@ -48,7 +49,7 @@ class Model:
             raise ModelError(f"The model takes {self.network.inputs} columns, but {describe_columns(self.schema)}.")
         object.__setattr__(self, "classes", _checked_classes(self.classes, self.network.outputs))
         if self.precision not in ("float64", "float32"):
-            raise ModelError(f"A model computes in float64 or in float32; got {self.precision!r}.")
+            raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
         if self.majorants and len(self.majorants) != len(self.network.layers):
             raise ModelError(f"The network has {len(self.network.layers)} layers, but {len(self.majorants)} majorants.")
 
@@ -121,7 +122,7 @@ def class_names(classes: tuple[Any, ...], outputs: int, *, regression: bool = Fa
     """The names given, else 0, 1, ...; none for a regression."""
     if regression:
         if len(classes):
-            raise ModelError(f"A regression has no classes, but the class names {list(classes)!r} were given.")
+            raise ModelError(f"A regression has no classes, but the class names {shown(list(classes))} were given.")
         return ()
     return tuple(classes) or tuple(range(max(2, outputs)))
 
@@ -134,11 +135,11 @@ def describe_columns(schema: Schema) -> str:
 
 def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:
     if isinstance(classes, str | bytes) or not hasattr(classes, "__iter__"):
-        raise ModelError(f"The class names must be a list of names; got {classes!r}.")
+        raise ModelError(f"The class names must be a list of names; got {shown(classes)}.")
     names = tuple(plain(name) for name in classes)
     if names and len(names) != max(2, outputs):
         raise ModelError(f"The model has {outputs} output(s), but {len(names)} class names were given: {list(names)}.")
     for i, name in enumerate(names):
         if any(same_value(name, other) for other in names[:i]):
-            raise ModelError(f"The class {name!r} is named twice.")
+            raise ModelError(f"The class {shown(name)} is named twice.")
     return names

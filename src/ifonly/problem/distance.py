@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError, RowError
 from ifonly.schema import Choice, Numeric, Schema, read_points
 from ifonly.schema.features import plain
+from ifonly.schema.printing import shown
 
 
 class Norm(Enum):
@@ -51,7 +52,9 @@ class Distance:
         known = [norm.value for norm in Norm]
         norm = self.norm.value if isinstance(self.norm, Norm) else self.norm
         if not isinstance(norm, str | Mapping):
-            raise QuestionError(f"A distance is one of {', '.join(known)}, or a mixture of l0 and l1; got {norm!r}.")
+            raise QuestionError(
+                f"A distance is one of {', '.join(known)}, or a mixture of l0 and l1; got {shown(norm)}."
+            )
         mixture = {norm: 1.0} if isinstance(norm, str) else dict(norm)
         for name in mixture:
             if name not in known:
@@ -120,7 +123,7 @@ class Distance:
                     feature.read(value)
                 except RowError:
                     raise QuestionError(
-                        f"The transitions of '{name}' are between {feature.describe()}; got {value!r}."
+                        f"The transitions of '{name}' are between {feature.describe()}; got {shown(value)}."
                     ) from None
 
     def weight_vector(self, schema: Schema) -> NDArray[np.float64]:
@@ -227,11 +230,13 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
 
 def _transitions(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
     if not isinstance(table, Mapping):
-        raise QuestionError(f"Give transitions by feature, such as {{'Job': {{('a', 'b'): 2.0}}}}; got {table!r}.")
+        raise QuestionError(f"Give transitions by feature, such as {{'Job': {{('a', 'b'): 2.0}}}}; got {shown(table)}.")
     result: dict[str, dict[tuple[Any, Any], float]] = {}
     for name, moves in table.items():
         if not isinstance(moves, Mapping) or not all(isinstance(p, tuple) and len(p) == 2 for p in moves):
-            raise QuestionError(f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {moves!r}.")
+            raise QuestionError(
+                f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {shown(moves)}."
+            )
         _positives(f"transition of '{name}'", {f"{a} -> {b}": v for (a, b), v in moves.items()})
         result[str(name)] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
     return result
@@ -240,9 +245,9 @@ def _transitions(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
 def _positives(what: str, table: Any) -> dict[str, float]:
     """A mapping of names to positive numbers, or a sentence about the entry that is not one."""
     if not isinstance(table, Mapping):
-        raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {table!r}.")
+        raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {shown(table)}.")
     for name, value in table.items():
         number = plain(value)
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < float("inf"):
-            raise QuestionError(f"The {what} of '{name}' must be a positive number; it is {value!r}.")
+            raise QuestionError(f"The {what} of '{name}' must be a positive number; it is {shown(value)}.")
     return {str(name): float(value) for name, value in table.items()}

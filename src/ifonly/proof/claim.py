@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.problem import Question
+from ifonly.schema.printing import shown
 from ifonly.tolerances import DEFAULT, Tolerances
 
 
@@ -28,7 +29,7 @@ class Limits:
             value = getattr(self, name)
             number = not isinstance(value, bool) and isinstance(value, int | float | np.number)
             if value is not None and not (number and value > 0):
-                raise QuestionError(f"The limit '{name}' must be a positive number; it is {value!r}.")
+                raise QuestionError(f"The limit '{name}' must be a positive number; it is {shown(value)}.")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -9,6 +9,7 @@ from typing import Any
 
 from ifonly.errors import FileError, SchemaError
 from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
+from ifonly.schema.printing import shown
 from ifonly.schema.schema import Schema
 
 FORMAT = "ifonly-schema"
@@ -43,7 +44,7 @@ def schema_from_json(data: Any) -> Schema:
     if not isinstance(data, dict) or data.get("format") != FORMAT:
         raise SchemaError(f'A schema is a JSON object with "format": "{FORMAT}"; this is not one.')
     if data.get("version") != VERSION:
-        raise SchemaError(f"This schema has version {data.get('version')!r}; this ifonly reads version {VERSION}.")
+        raise SchemaError(f"This schema has version {shown(data.get('version'))}; this ifonly reads version {VERSION}.")
     listed = data.get("features")
     if not isinstance(listed, list):
         raise SchemaError('A schema needs a list "features".')
@@ -60,7 +61,7 @@ def _feature(position: int, item: Any) -> Feature:
     where = f"Feature number {position}"
     kind = item.get("kind") if isinstance(item, dict) else item
     if not isinstance(item, dict) or not isinstance(kind, str) or kind not in _KINDS:
-        raise SchemaError(f'{where}: "kind" must be one of {", ".join(_KINDS)}; it is {kind!r}.')
+        raise SchemaError(f'{where}: "kind" must be one of {", ".join(_KINDS)}; it is {shown(kind)}.')
     cls, required, optional = _KINDS[kind]
     where = f"Feature '{item.get('name', position)}'"
     for key in ("name", *required):

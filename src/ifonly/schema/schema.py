@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import RowError, SchemaError
 from ifonly.schema.features import Choice, Feature, Integer, Numeric, Value
+from ifonly.schema.printing import shown
 
 MAX_COLUMNS = 100_000
 
@@ -39,11 +40,11 @@ class Schema:
 
     def __post_init__(self) -> None:
         if isinstance(self.features, str) or not isinstance(self.features, Iterable):
-            raise SchemaError(f"A schema is made from a list of features; got {self.features!r}.")
+            raise SchemaError(f"A schema is made from a list of features; got {shown(self.features)}.")
         if isinstance(self.columns, str) or not all(isinstance(column, str) for column in self.columns):
-            raise SchemaError(f"The column order must be a list of column names; got {self.columns!r}.")
+            raise SchemaError(f"The column order must be a list of column names; got {shown(self.columns)}.")
         if isinstance(self.rules, str) or not all(isinstance(rule, str) for rule in self.rules):
-            raise SchemaError(f"The rules of a schema must be a list of texts; got {self.rules!r}.")
+            raise SchemaError(f"The rules of a schema must be a list of texts; got {shown(self.rules)}.")
         object.__setattr__(self, "rules", tuple(self.rules))
         features = tuple(self.features)
         if not features:
@@ -51,7 +52,7 @@ class Schema:
         seen: set[str] = set()
         for feature in features:
             if not isinstance(feature, Numeric | Choice):
-                raise SchemaError(f"A schema is made of features such as Real or Categorical; got {feature!r}.")
+                raise SchemaError(f"A schema is made of features such as Real or Categorical; got {shown(feature)}.")
             if feature.name in seen:
                 raise SchemaError(f"Feature '{feature.name}' is listed twice.")
             seen.add(feature.name)

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
 from ifonly.schema.features import Feature, Integer, Numeric, Real
+from ifonly.schema.printing import shown
 from ifonly.schema.schema import Schema
 
 
@@ -32,7 +33,8 @@ def frame_columns(table: Any) -> dict[str, Any]:
     for name, column in columns.items():
         if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
             raise RowError(
-                f"Column '{name}' of the table must be a list of values; it is {column!r} (for one row, use explain).",
+                f"Column '{name}' of the table must be a list of values; it is {shown(column)} "
+                f"(for one row, use explain).",
                 feature=name,
             )
         if getattr(column, "ndim", 1) != 1:

@@ -16,6 +16,7 @@ from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.model import Model, network_model
 from ifonly.model.network import Network
 from ifonly.schema import Schema
+from ifonly.schema.printing import shown
 
 __all__ = ["import_model", "load_model", "load_pickle"]
 
@@ -91,5 +92,5 @@ def _framework(model: Any) -> str | None:
 
 def _listed(classes: Any) -> tuple[Any, ...]:
     if isinstance(classes, str | bytes) or not hasattr(classes, "__iter__"):
-        raise ModelError(f"The class names must be a list of names; got {classes!r}.")
+        raise ModelError(f"The class names must be a list of names; got {shown(classes)}.")
     return tuple(classes)

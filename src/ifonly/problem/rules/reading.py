@@ -35,6 +35,7 @@ from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.problem.words import show_name, suggestion, wrong
 from ifonly.schema import Choice, Integer, Schema
+from ifonly.schema.printing import shown
 
 AnyConstraint: TypeAlias = Constraint | RowRule
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
@@ -43,7 +44,7 @@ _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 def read_constraint(text: str, schema: Schema) -> AnyConstraint:
     """The constraint that a sentence states; a QuestionError that points at what is wrong with it."""
     if not isinstance(text, str):
-        raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {text!r}.")
+        raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {shown(text)}.")
     stated = _Statement(text.strip(), schema).read()
     if stated is not None:
         stated.check(schema)

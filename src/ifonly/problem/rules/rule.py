@@ -13,6 +13,7 @@ from ifonly.problem.parts import Columns, Part
 from ifonly.problem.rules import normal, syntax
 from ifonly.problem.rules.meaning import Formula, features_of, holds, understand
 from ifonly.schema import Schema
+from ifonly.schema.printing import shown
 
 
 @dataclass(frozen=True)
@@ -23,7 +24,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise QuestionError(f"A rule is a text such as 'Age >= 18 + YearsEmployed'; got {self.text!r}.")
+            raise QuestionError(f"A rule is a text such as 'Age >= 18 + YearsEmployed'; got {shown(self.text)}.")
         object.__setattr__(self, "text", self.text.strip())
         syntax.parse(self.text)
 

@@ -1,0 +1,46 @@
+"""Text from outside (names, options, labels, file names, messages of other programs) as it may be printed.
+
+A control character can steer a terminal, a bidi override can turn a sentence round, a line separator can end one, and a
+lone surrogate cannot be written at all: each is shown as its escape instead.
+"""
+
+from __future__ import annotations
+
+import math
+import reprlib
+from typing import Any
+
+MOST = 200
+"""Characters of one name or value."""
+MOST_MESSAGE = 2000
+"""Characters of a message."""
+
+
+def printable(text: str, most: int = MOST) -> str:
+    r"""The text with \x.. and \u.... for what is not printable, and at most so many characters of it."""
+    cut = text if len(text) <= most else text[: most - 3] + "..."
+    return cut if cut.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in cut)
+
+
+def lines(text: str, most: int = MOST_MESSAGE) -> str:
+    """The same of a text of several lines, which stay lines."""
+    cut = text if len(text) <= most else text[: most - 3] + "..."
+    return "\n".join(printable(line, most) for line in cut.split("\n"))
+
+
+def shown(value: Any, most: int = 60) -> str:
+    """Any value for a message: as Python writes it, but short, on one line, and without failing."""
+    if isinstance(value, int) and abs(value) >= 10**most:
+        return f"a whole number of about {int(value.bit_length() * math.log10(2)) + 1:,} digits"
+    short = reprlib.Repr()
+    short.maxstring = short.maxother = short.maxlong = most
+    try:
+        text = short.repr(value)
+    except Exception:  # a hostile __repr__, or a list that holds one
+        text = f"an object of type {type(value).__name__}"
+    return printable(" ".join(text.split()), most + 20)
+
+
+def _escape(character: str) -> str:
+    code = ord(character)
+    return f"\\x{code:02x}" if code < 0x100 else f"\\u{code:04x}" if code < 0x10000 else f"\\U{code:08x}"
