@@ -6,6 +6,7 @@ lone surrogate cannot be written at all: each is shown as its escape instead.
 
 from __future__ import annotations
 
+import json
 import math
 import reprlib
 from typing import Any
@@ -18,14 +19,25 @@ MOST_MESSAGE = 2000
 
 def printable(text: str, most: int = MOST) -> str:
     r"""The text with \x.. and \u.... for what is not printable, and at most so many characters of it."""
-    cut = text if len(text) <= most else text[: most - 3] + "..."
-    return cut if cut.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in cut)
+    return escaped(text if len(text) <= most else text[: most - 3] + "...")
+
+
+def escaped(text: str) -> str:
+    """The same, however long the text is."""
+    return text if text.isprintable() else "".join(c if c.isprintable() else _escape(c) for c in text)
 
 
 def lines(text: str, most: int = MOST_MESSAGE) -> str:
     """The same of a text of several lines, which stay lines."""
-    cut = text if len(text) <= most else text[: most - 3] + "..."
-    return "\n".join(printable(line, most) for line in cut.split("\n"))
+    return "\n".join(map(escaped, (text if len(text) <= most else text[: most - 3] + "...").split("\n")))
+
+
+def json_text(data: Any, *, indent: int | None = None) -> str:
+    """Plain data as JSON that is readable, printable, and can be written in UTF-8: the rest is escaped as JSON does."""
+    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+    if text.isprintable():
+        return text
+    return "".join(c if c.isprintable() or c == "\n" else json.dumps(c)[1:-1] for c in text)
 
 
 def shown(value: Any, most: int = 60) -> str:

@@ -34,9 +34,9 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
     With FILE, a certificate whose lower bound is only a solver's word: the search is asked the same question, and its
     proof takes the place of the word.
     """
+    from ifonly.printing import escaped
     from ifonly.proof import Limits
     from ifonly.proof.check import check
-    from ifonly.report.page import clean
     from ifonly.search.certify import disagreement, prove
 
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
@@ -55,7 +55,7 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         told = {"contradiction": contradiction, **checked.to_dict()}
         show_json({"output": output, "bytes": len(certificate.content), **told})
     else:
-        click.echo(clean(str(checked)))
+        click.echo(escaped(str(checked)))
     note(f"Written to {output} ({len(certificate.content):,} bytes).")
     if contradiction:
         note(f"The solver was wrong: {contradiction}")

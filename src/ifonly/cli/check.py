@@ -25,12 +25,12 @@ Exit codes:
 @json_option
 def check(file: str, time_limit: float, as_json: bool) -> int:
     """Check a certificate: every step again, in exact arithmetic, without the search."""
+    from ifonly.printing import escaped
     from ifonly.proof.check import check as verify
-    from ifonly.report.page import clean
 
     checked = verify(file, seconds=time_limit)
     if as_json:
         show_json(checked.to_dict())
     else:
-        click.echo(clean(str(checked)))
+        click.echo(escaped(str(checked)))
     return CODES[checked.verdict]

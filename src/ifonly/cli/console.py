@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
@@ -36,12 +35,16 @@ def show(page: Sequence[Block]) -> None:
 
 def show_json(data: Any) -> None:
     """Print plain data as JSON on stdout."""
-    click.echo(json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False))
+    from ifonly.printing import json_text
+
+    click.echo(json_text(data, indent=2))
 
 
 def note(message: str) -> None:
     """A remark for the person, on stderr, so that pipes stay clean."""
-    click.echo(message, err=True)
+    from ifonly.printing import lines
+
+    click.echo(lines(message), err=True)
 
 
 def load_search() -> None:

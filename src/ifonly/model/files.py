@@ -22,6 +22,7 @@ import numpy as np
 from ifonly.errors import FileError, ModelError
 from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
 from ifonly.schema.features import plain
+from ifonly.schema.given import is_label, path_of
 from ifonly.schema.printing import shown
 
 FORMAT = "ifonly-network"
@@ -46,10 +47,10 @@ def save_network(
     network: Network, path: str | Path, *, classes: tuple[Any, ...] = (), regression: bool = False
 ) -> None:
     """Write a network (and the names of its classes, or that it has none) as .npz or .json, by the file's ending."""
-    path = Path(path)
+    path = path_of(path)
     names = [plain(name) for name in classes]
     for name in names:
-        if not _is_name(name):
+        if not is_label(name):
             raise ModelError(
                 f"The class name {shown(name)} is not a string, a number or a boolean; a file cannot hold it."
             )
@@ -95,7 +96,7 @@ def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:
 
 def read_network(path: str | Path) -> Stored:
     """Read a network file, with all that it says."""
-    path = Path(path)
+    path = path_of(path)
     if path.suffix not in (".json", ".npz"):
         raise FileError(f"A network file ends in .npz or .json; '{path.name}' does not.")
     try:
@@ -114,7 +115,7 @@ def read_network(path: str | Path) -> Stored:
     except ModelError as error:
         raise ModelError(f"In '{path}': {error}") from None
     classes = head.get("classes", [])
-    if not isinstance(classes, list) or not all(map(_is_name, classes)):
+    if not isinstance(classes, list) or not all(map(is_label, classes)):
         raise FileError(f"'{path}': the class names must be a list of strings, numbers or booleans.")
     regression = head.get("regression", False)
     if not isinstance(regression, bool) or (regression and classes):
@@ -126,10 +127,6 @@ def check_size(path: Path, most: int) -> None:
     """Refuse a file that is larger than any honest one."""
     if path.stat().st_size > most:
         raise FileError(f"'{path}' is larger than {most // 2**20} MiB, the most that is read.")
-
-
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
 
 def _check_head(head: Any, path: Path) -> dict[str, Any]:

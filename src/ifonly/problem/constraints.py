@@ -20,7 +20,8 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError, RowError
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Schema
-from ifonly.schema.features import plain, show_number
+from ifonly.schema.features import is_missing, plain, show_number
+from ifonly.schema.given import is_label, items
 from ifonly.schema.printing import shown
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -150,9 +151,15 @@ class Allowed:
     values: Sequence[Any]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str) or not isinstance(self.values, Sequence | np.ndarray):
+        values = items(self.values)
+        if values is None:
             raise QuestionError(f"The allowed values of '{self.feature}' must be a list; got {shown(self.values)}.")
-        object.__setattr__(self, "values", tuple(plain(value) for value in self.values))
+        for value in values:
+            if not is_missing(plain(value)) and not is_label(value):
+                raise QuestionError(
+                    f"Allowed values are texts, finite numbers or booleans; {shown(value)} is none."
+                )
+        object.__setattr__(self, "values", tuple(plain(value) for value in values))
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]

@@ -25,6 +25,9 @@ from ifonly.schema import Choice, Numeric, Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.schema.printing import shown
 
+LEAST, MOST = 1e-100, 1e100
+"""Weights, scales and shares: beyond these, distances overflow or vanish."""
+
 
 class Norm(Enum):
     """How per-feature changes become one number."""
@@ -207,6 +210,10 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
     A feature whose MAD or IQR is 0 (more than half of its values are the same) falls back to its standard deviation,
     and one that is constant to its range; look at the result.
     """
+    if not isinstance(kind, str) or kind not in ("mad", "iqr", "std"):
+        raise QuestionError(f"There is no scale {_named(kind)}; choose mad, iqr or std, or give numbers.")
+    if not isinstance(schema, Schema):
+        raise QuestionError(f"Scales are taken for the features of a Schema; got {shown(schema)}.")
     points = read_points(schema, table)
     if not len(points):
         raise QuestionError("Scales cannot be taken from a table without rows.")
@@ -220,10 +227,8 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
                 spread = float(np.median(np.abs(column - np.median(column))))
             case "iqr":
                 spread = float(np.quantile(column, 0.75) - np.quantile(column, 0.25))
-            case "std":
-                spread = float(column.std())
             case _:
-                raise QuestionError(f"There is no scale '{kind}'; choose mad, iqr or std, or give numbers.")
+                spread = float(column.std())
         scales[feature.name] = spread or float(column.std()) or feature.width or 1.0
     return scales
 
@@ -237,8 +242,9 @@ def _transitions(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
             raise QuestionError(
                 f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {shown(moves)}."
             )
-        _positives(f"transition of '{name}'", {f"{a} -> {b}": v for (a, b), v in moves.items()})
-        result[str(name)] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
+        _positives(f"transition of {shown(name)}", {f"{shown(a)} -> {shown(b)}": v for (a, b), v in moves.items()})
+        key = name if isinstance(name, str) else shown(name)
+        result[key] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
     return result
 
 
@@ -248,6 +254,14 @@ def _positives(what: str, table: Any) -> dict[str, float]:
         raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {shown(table)}.")
     for name, value in table.items():
         number = plain(value)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < float("inf"):
-            raise QuestionError(f"The {what} of '{name}' must be a positive number; it is {shown(value)}.")
-    return {str(name): float(value) for name, value in table.items()}
+        if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0.0:
+            raise QuestionError(f"The {what} of {_named(name)} must be a positive number; it is {shown(value)}.")
+        if not LEAST <= number <= MOST:
+            raise QuestionError(
+                f"The {what} of {_named(name)} must lie between {LEAST:g} and {MOST:g}; it is {shown(value)}."
+            )
+    return {name if isinstance(name, str) else shown(name): float(value) for name, value in table.items()}
+
+
+def _named(name: Any) -> str:
+    return f"'{name}'" if isinstance(name, str) else shown(name)

@@ -23,6 +23,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.schema.features import plain, show_number
+from ifonly.schema.given import is_label, items
 from ifonly.schema.printing import shown
 
 MARGIN = 1e-6
@@ -49,6 +50,12 @@ def _checked_margin(margin: Any) -> float:
     return float(number)
 
 
+def _checked_label(label: Any) -> Any:
+    if not is_label(label):
+        raise QuestionError(f"A class is named by a text, a finite number or a boolean; {shown(label)} is none.")
+    return plain(label)
+
+
 def class_index(model: Model, label: Any) -> int:
     """Which class the label names."""
     if not model.classes:
@@ -72,7 +79,7 @@ class ClassTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
 
     def check(self, model: Model) -> None:
@@ -185,7 +192,7 @@ class ProbabilityTarget:
     margin: float = field(default=MARGIN, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
         number = plain(self.at_least)
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < 1.0:
@@ -264,7 +271,7 @@ class AheadTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "others", tuple(plain(other) for other in self.others))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
 
@@ -310,11 +317,12 @@ class OneOfTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
+        labels = items(self.labels)
+        if labels is None:
             raise QuestionError(
                 f"Give the wanted classes as a list, such as ['good', 'fair']; got {shown(self.labels)}."
             )
-        object.__setattr__(self, "labels", tuple(plain(label) for label in self.labels))
+        object.__setattr__(self, "labels", tuple(map(_checked_label, labels)))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
         if not self.labels:
             raise QuestionError("The list of wanted classes is empty; name at least one.")
@@ -389,7 +397,7 @@ class TopTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
         k = plain(self.k)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError
+from ifonly.schema.given import path_of
 from ifonly.schema.io import write_whole
 
 FORMAT = "ifonly-certificate"
@@ -62,6 +63,7 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate file; what it says is not checked here."""
+        path = path_of(path)
         try:
             if Path(path).stat().st_size > MAX_BYTES:
                 raise FileError(f"'{path}' is larger than the {MAX_BYTES >> 20} MiB that a certificate may have.")

@@ -96,8 +96,8 @@ class Numeric:
             )
             raise RowError(message, feature=self.name, row=row, value=value)
         try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
+            number = math.nan if isinstance(value, bytes | bytearray | np.ndarray) else float(value)
+        except Exception:  # whatever the value's own __float__ raises
             raise self._wrong(value, row) from None
         snapped = self.snap(number)
         if snapped is None or (isinstance(value, str) and "_" in value):  # float("1_0") is 10: not what people mean
@@ -196,7 +196,8 @@ class Choice:
 
     def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
         _check_name(self.name)
-        if isinstance(options, str) or not isinstance(options, Sequence | np.ndarray):
+        scalar = isinstance(options, str | bytes) or (isinstance(options, np.ndarray) and options.ndim == 0)
+        if scalar or not isinstance(options, Sequence | np.ndarray):
             raise SchemaError(f"Feature '{self.name}': its options must be a list; got {shown(options)}.")
         cleaned = tuple(None if is_missing(plain(o)) else plain(o) for o in options)
         seen: set[Value] = set()
@@ -340,7 +341,7 @@ def _check_name(name: Any) -> None:
 
 
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
-    if encoding not in known:
+    if not isinstance(encoding, str) or encoding not in known:
         raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {shown(encoding)}.")
 
 
