@@ -90,8 +90,8 @@ def _distort(message: Any, field: Any, whole: Any, rng: random.Random) -> None:
         if rng.random() < 0.25:
             message.ClearField(field.name)
         elif field.type == field.TYPE_MESSAGE:
-            getattr(message, field.name).CopyFrom(rng.choice(_alike(whole, field)) if _alike(whole, field) else
-                                                  getattr(message, field.name))  # fmt: skip
+            if alike := _alike(whole, field):  # a copy first: protobuf clears before it copies
+                getattr(message, field.name).CopyFrom(copy.deepcopy(rng.choice(alike)))
         else:
             _put(lambda value: setattr(message, field.name, value), field, whole, rng)
         return
@@ -113,7 +113,7 @@ def _distort(message: Any, field: Any, whole: Any, rng: random.Random) -> None:
             del items[:]
         case _:
             if field.type == field.TYPE_MESSAGE:
-                items.extend([copy.deepcopy(one) for one in _alike(whole, field)[:1]] or [items.add()])
+                items.extend([copy.deepcopy(one) for one in _alike(whole, field)[:1]])
             else:
                 _put(items.append, field, whole, rng)
 

@@ -143,15 +143,18 @@ def _read_jsonl(path: Path) -> Table:
 
 def _read_parquet(path: Path) -> Table:
     _need_pyarrow("Reading a parquet file")
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with path.open("rb") as file:
+    with path.open("rb") as file:
+        try:
             table = pq.read_table(file)
-    except pa.ArrowException as error:
-        raise FileError(f"'{path}' is not a parquet file, or is damaged ({error}).") from None
-    return Table(tuple(map(str, table.column_names)), table.to_pylist())
+            _check_header(table.column_names, path)
+            return Table(tuple(table.column_names), table.to_pylist())
+        except FileError:
+            raise
+        except Exception as error:  # a damaged file makes pyarrow raise almost anything, at any depth
+            words = " ".join(str(error).split())
+            raise FileError(f"'{path}' is not a parquet file, or is damaged ({words}).") from error
 
 
 def _check_kind(path: Path) -> None:

@@ -13,12 +13,12 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.schema.given import items
 from ifonly.schema.printing import shown

@@ -11,10 +11,10 @@ import hashlib
 import json
 import zlib
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ifonly.caching import cached_property
 from ifonly.errors import FileError
 from ifonly.schema.given import path_of
 from ifonly.schema.io import write_whole

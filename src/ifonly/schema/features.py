@@ -11,12 +11,12 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.schema.printing import shown
 from ifonly.tolerances import GRID
