@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ifonly.branching import Branching, Person, is_condition
 from ifonly.diverse import DiverseAnswers, Diversity, explain_diverse
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
-from ifonly.finding import ROUNDING, Asked, Finder, Found, Wanted, uncounted
+from ifonly.finding import PREPARING, ROUNDING, Asked, Finder, Found, Wanted, uncounted
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
 from ifonly.problem import ClassTarget, Distance, OpenTarget, Target
@@ -78,7 +78,8 @@ class Explainer:
         threads: int = 1,
         tolerances: Tolerances = DEFAULT,
     ) -> None:
-        self.model = _as_model(model, schema, class_list(classes))
+        with PREPARING:
+            self.model = _as_model(model, schema, class_list(classes))
         self.schema = self.model.schema
         if not isinstance(tolerances, Tolerances):
             raise QuestionError(f"Give tolerances as Tolerances(gap=...); got {shown(tolerances)}.")
@@ -285,7 +286,8 @@ class Explainer:
             return []
         if any(map(is_condition, asked.constraints)):
             return self._answer_under(points, rows, asked, threads)
-        before = self.model.scores(points)
+        with PREPARING:  # frameworks import and compile at their first call
+            before = self.model.scores(points)
         blank = np.flatnonzero(np.isnan(before).any(axis=1))
         if len(blank):
             raise ModelError(f"The model gives no score (NaN) for row {rows[blank[0]]}, so nothing can be said of it.")
@@ -341,7 +343,7 @@ class Explainer:
             )
             raise QuestionError(f"Say which decision is wanted with target=...: {listed}.")
         groups: list[tuple[Wanted, list[int]]] = []
-        for now in np.unique(decided).tolist():
+        for now in sorted(set(decided.tolist())):
             if target is None:
                 other = ClassTarget(classes[1 - now])
                 wanted = Wanted(other.describe(), other.words(), (other,))
