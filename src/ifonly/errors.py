@@ -8,14 +8,17 @@ from __future__ import annotations
 
 from typing import Any
 
-from ifonly.printable import clean
+from ifonly.printing import lines
 
 
 class IfonlyError(Exception):
-    """The root of the tree: catch this to catch everything that ifonly raises on purpose."""
+    """The root of the tree: catch this to catch everything that ifonly raises on purpose.
 
-    def __str__(self) -> str:
-        return "\n".join(map(clean, super().__str__().split("\n")))  # names and values in it may be anything
+    A message quotes names and values that come from outside, so it is made printable and bounded here, for all.
+    """
+
+    def __init__(self, message: str = "", *rest: Any) -> None:
+        super().__init__(lines(message), *rest)
 
 
 class SchemaError(IfonlyError, ValueError):

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Literal
@@ -20,11 +20,13 @@ from numpy.typing import NDArray
 
 from ifonly.asking.branching import Branching, Person, as_conditions, is_condition
 from ifonly.asking.diverse import DiverseAnswers, Diversity, explain_diverse
-from ifonly.asking.finder import ROUNDING, Asked, Finder, Found, Wanted, uncounted
+from ifonly.asking.finder import PREPARING, ROUNDING, Asked, Finder, Found, Wanted, uncounted
 from ifonly.asking.reasons import find_reasons
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
+from ifonly.model.model import class_list
 from ifonly.population.threads import run_chunks
+from ifonly.printing import shown
 from ifonly.problem import ClassTarget, Distance, OpenTarget, Target
 from ifonly.problem.rules import AnyConstraint, merged, read_constraint
 from ifonly.proof import (
@@ -45,6 +47,7 @@ from ifonly.proof import (
 )
 from ifonly.schema import Numeric, Schema, read_points
 from ifonly.schema.features import plain
+from ifonly.schema.given import items
 from ifonly.schema.tables import user_columns
 from ifonly.search import Search
 from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, DEFAULT, Tolerances
@@ -74,13 +77,15 @@ class Explainer:
         threads: int = 1,
         tolerances: Tolerances = DEFAULT,
     ) -> None:
-        if isinstance(classes, str) or not isinstance(classes, Iterable):
-            raise ModelError(f"Give the class names as a list, such as ['denied', 'approved']; got {classes!r}.")
-        self.model = _as_model(model, schema, tuple(plain(name) for name in classes))
+        with PREPARING:
+            self.model = _as_model(model, schema, class_list(classes))
         self.schema = self.model.schema
+        if not isinstance(tolerances, Tolerances):
+            raise QuestionError(f"Give tolerances as Tolerances(gap=...); got {shown(tolerances)}.")
         self.tolerances = tolerances
+        threads = plain(threads)
         if isinstance(threads, bool) or not isinstance(threads, int) or threads < 1:
-            raise QuestionError(f"The number of threads must be a whole number >= 1; it is {threads!r}.")
+            raise QuestionError(f"The number of threads must be a whole number >= 1; it is {shown(threads)}.")
         self.threads = threads
         self.constraints = self._read(constraints)
         self._everybody = merged(self.schema, (), self.constraints)
@@ -108,7 +113,7 @@ class Explainer:
         point = self.schema.read(row)
         asked = self._asked(target, distance, constraints, fewest_first, method, limits, None)
         answer = self._answer(point[None, :], [0], asked, self.threads)[0]
-        return self._with_reasons(answer, point, asked) if reasons else answer
+        return self._with_reasons(answer, point, asked) if _flag("reasons", reasons) else answer
 
     def explain_many(
         self,
@@ -130,7 +135,7 @@ class Explainer:
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
         answered = self._answer_all(points[good], good, asked)
-        if reasons:
+        if _flag("reasons", reasons):
             answered = self._with_all_reasons(answered, points[good], asked)
         rest = iter(answered)
         answers = [next(rest) if error is None else _failed(i, error) for i, error in enumerate(errors)]
@@ -156,13 +161,14 @@ class Explainer:
         change, or in a value. Limits are an answer's. Where there are fewer than k, `ended` of the set says why.
         """
         diversity = Diversity(k=k, apart=apart, differ=differ, apart_distance=apart_distance)
+        self._check_limits(limits)
         return explain_diverse(
             self,
             row,
             diversity,
             target=target,
             distance=distance,
-            constraints=constraints,
+            constraints=self._read(constraints),
             method=method,
             limits=limits,
         )
@@ -179,9 +185,8 @@ class Explainer:
     ) -> Asked:
         """The arguments of a call, checked, with the constraints that hold for everybody."""
         if method is not None and not hasattr(method, "prepare"):
-            raise QuestionError(f"A method is an object such as Search(); got {method!r}.")
-        if not isinstance(limits, Limits):
-            raise QuestionError(f"Give limits as Limits(seconds=...); got {limits!r}.")
+            raise QuestionError(f"A method is an object such as Search(); got {shown(method)}.")
+        self._check_limits(limits)
         named = target is None or isinstance(target, Target | OpenTarget)
         wanted: Target | OpenTarget | None = target if named else ClassTarget(target)
         if isinstance(wanted, OpenTarget):
@@ -190,20 +195,31 @@ class Explainer:
             target=wanted,
             distance=distance if isinstance(distance, Distance) else Distance(distance),
             constraints=self.constraints_for(constraints),
-            fewest_first=bool(fewest_first),
+            fewest_first=_flag("fewest_first", fewest_first),
             method=method or Search(),
             limits=limits,
             listen=listen,
         )
 
+    @staticmethod
+    def _check_limits(limits: Any) -> None:
+        if not isinstance(limits, Limits):
+            raise QuestionError(f"Give limits as Limits(seconds=...); got {shown(limits)}.")
+
     def _read(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """Constraints as objects, also those given in words."""
-        if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {constraints!r}.")
-        read = tuple(read_constraint(c, self.schema) if isinstance(c, str) else c for c in constraints)
+        given = items(constraints)
+        if given is None:
+            raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {shown(constraints)}.")
+        read = tuple(read_constraint(c, self.schema) if isinstance(c, str) else c for c in given)
         for constraint in read:
             if not hasattr(constraint, "describe"):
-                raise QuestionError(f"A constraint is an object such as Fixed('Age'), or words; got {constraint!r}.")
+                raise QuestionError(
+                    f"A constraint is an object such as Fixed('Age'), or words; got {shown(constraint)}."
+                )
+            for name in (getattr(constraint, word, "") for word in ("feature", "partner")):
+                if not isinstance(name, str):
+                    raise QuestionError(f"A constraint names its feature by a text; {shown(name)} names none.")
         return read
 
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
@@ -267,7 +283,8 @@ class Explainer:
             asked = replace(asked, constraints=as_conditions(asked.constraints, self.schema))
         if any(map(is_condition, asked.constraints)):
             return self._answer_under(points, rows, asked, threads)
-        before = self.model.scores(points)
+        with PREPARING:  # frameworks import and compile at their first call
+            before = self.model.scores(points)
         blank = np.flatnonzero(np.isnan(before).any(axis=1))
         if len(blank):
             raise ModelError(f"The model gives no score (NaN) for row {rows[blank[0]]}, so nothing can be said of it.")
@@ -323,7 +340,7 @@ class Explainer:
             )
             raise QuestionError(f"Say which decision is wanted with target=...: {listed}.")
         groups: list[tuple[Wanted, list[int]]] = []
-        for now in np.unique(decided).tolist():
+        for now in sorted(set(decided.tolist())):
             if target is None:
                 other = ClassTarget(classes[1 - now])
                 wanted = Wanted(other.describe(), other.words(), (other,))
@@ -455,7 +472,15 @@ def _distinct(points: NDArray[np.float64]) -> tuple[NDArray[np.float64], list[in
     return points[[first[k] for k in range(len(seen))]], inverse
 
 
+def _flag(name: str, value: Any) -> bool:
+    if not isinstance(value, bool | np.bool_):
+        raise QuestionError(f"'{name}' is True or False; got {shown(value)}.")
+    return bool(value)
+
+
 def _as_model(model: Any, schema: Schema | None, classes: tuple[Any, ...]) -> Model:
+    if schema is not None and not isinstance(schema, Schema):
+        raise ModelError(f"Say what a row is with a Schema; got {shown(schema)}.")
     if isinstance(model, Model):
         if schema is not None and schema != model.schema:
             raise ModelError("This model already has a schema of its own; leave out schema=..., or import it anew.")

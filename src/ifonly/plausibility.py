@@ -23,6 +23,7 @@ from ifonly.asking.branching import Ordinary, Person, Way
 from ifonly.asking.diverse import NO_LIMITS, Asks
 from ifonly.errors import QuestionError
 from ifonly.exact.distances import Finding, Interval, Verdict, nearest
+from ifonly.printing import shown
 from ifonly.problem import Allowed, Constraint, Distance, Range
 from ifonly.problem.apart import Around, check_piecewise_linear, checked_length, unrolled
 from ifonly.problem.parts import Columns, Literal, Part, linear_part
@@ -426,9 +427,11 @@ def _points(schema: Schema, table: Any) -> Floats:
 def _check_learning(quantiles: tuple[float, float], least: int) -> None:
     low, high = quantiles
     if not 0.0 <= low <= high <= 1.0:
-        raise QuestionError(f"The quantiles must be two numbers in [0, 1], the lower one first; got {quantiles!r}.")
+        raise QuestionError(
+            f"The quantiles must be two numbers in [0, 1], the lower one first; got {shown(quantiles)}."
+        )
     if isinstance(least, bool) or not isinstance(least, int) or least < 1:
-        raise QuestionError(f"The least count must be a whole number >= 1; it is {least!r}.")
+        raise QuestionError(f"The least count must be a whole number >= 1; it is {shown(least)}.")
 
 
 def _ends(values: Floats, quantiles: tuple[float, float]) -> tuple[float, float]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,7 +28,7 @@ class Tolerances:
         for name in ("gap", "relative_gap", "agreement_relative", "agreement_relative_float32"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
-                raise QuestionError(f"Tolerance '{name}' must lie strictly between 0 and 1; it is {value!r}.")
+                raise QuestionError(f"Tolerance '{name}' must lie strictly between 0 and 1; it is {shown(value)}.")
 
     def allowed(self, upper: float) -> float:
         """The largest upper - lower that still counts as proven nearest."""

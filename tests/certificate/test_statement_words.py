@@ -14,7 +14,7 @@ from certificate.samples import question, restamped, small
 from ifonly import Certificate, check
 from ifonly.cli.app import app
 from ifonly.errors import FileError, SchemaError
-from ifonly.printable import clean, quoted
+from ifonly.printing import escaped, quoted
 from ifonly.proof.certificate import canonical, stamp
 from ifonly.schema import Categorical, Real
 
@@ -113,8 +113,8 @@ def test_the_verdict_stands_where_no_text_of_the_file_can_reach(tmp_path):
 
 
 def test_clean_and_quoted():
-    assert clean("a\nb\x1b\u202e\ud800\x9b") == "a\\nb\\x1b\\u202e\\ud800\\x9b"
-    assert clean("Größe 年齢") == "Größe 年齢"
+    assert escaped("a\nb\x1b\u202e\ud800\x9b") == "a\\nb\\x1b\\u202e\\ud800\\x9b"
+    assert escaped("Größe 年齢") == "Größe 年齢"
     assert quoted("it's\n") == "'it\\'s\\n'" and quoted("x" * 300).endswith("(300 characters)")
 
 

@@ -31,9 +31,11 @@ from numpy.typing import NDArray
 
 from ifonly.asking.branching import Branching, Condition, Either, Ordinary, Person, Way, is_condition
 from ifonly.errors import Contradiction, QuestionError
+from ifonly.printing import shown
 from ifonly.problem import Allowed, Constraint, Distance, Fixed, Norm, Range
 from ifonly.problem.apart import Apart, Shares, check_piecewise_linear, checked_length, symmetric
 from ifonly.problem.constraints import Domains, narrowed
+from ifonly.problem.distance import MOST
 from ifonly.problem.rules import read_constraint
 from ifonly.proof import Answer, Limits, Method, Nearest, NoneExists
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
@@ -175,11 +177,13 @@ class Diversity:
     def __post_init__(self) -> None:
         k = plain(self.k)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QuestionError(f"The number of answers, k, must be a whole number >= 1; it is {self.k!r}.")
-        if self.differ not in get_args(Differ):
-            raise QuestionError(f"Answers can differ in {', '.join(get_args(Differ))}; not in {self.differ!r}.")
+            raise QuestionError(f"The number of answers, k, must be a whole number >= 1; it is {shown(self.k)}.")
+        if not isinstance(self.differ, str) or self.differ not in get_args(Differ):
+            raise QuestionError(f"Answers can differ in {', '.join(get_args(Differ))}; not in {shown(self.differ)}.")
         object.__setattr__(self, "k", k)
         object.__setattr__(self, "apart", checked_length("How far answers are apart", self.apart))
+        if self.apart > MOST:
+            raise QuestionError(f"Answers can be at most {MOST:g} apart; got {shown(self.apart)}.")
         own = self.apart_distance
         if own is not None and self.differ == "features":
             raise QuestionError("Answers that differ in features are not told apart by a distance: leave it out.")

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import ForkGate
 from ifonly.errors import Contradiction
 from ifonly.model import Model
 from ifonly.problem import AtMostChanges, Distance, OpenTarget, Question, Target
@@ -30,6 +31,9 @@ TRIES = 3
 MOST_SOLVERS = 64
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
+
+PREPARING = ForkGate()
+"""Around the first time of everything: a fork waits for it."""
 
 _REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
 ROUNDING = "the deployed model's rounding, or a solver's tolerance, leaves this gap"
@@ -79,7 +83,7 @@ class Finder:
     def __init__(self, model: Model, tolerances: Tolerances) -> None:
         self.model, self.tolerances = model, tolerances
         self._solvers: dict[Any, Solver] = {}
-        self._preparing = threading.Lock()
+        self._lock = threading.Lock()
 
     def found(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
@@ -188,9 +192,10 @@ class Finder:
         try:
             known = self._solvers.get(key)
         except TypeError:  # something unhashable in the question or the method: prepare it anew
-            return method.prepare(question, self.tolerances)
+            with PREPARING:
+                return method.prepare(question, self.tolerances)
         if known is None:
-            with self._preparing:
+            with PREPARING, self._lock:
                 known = self._solvers.get(key)
                 if known is None:
                     if len(self._solvers) >= MOST_SOLVERS:

@@ -76,9 +76,9 @@ class App(click.Group):
 
 
 def _say(message: str, code: int) -> int:
-    from ifonly.printable import clean
+    from ifonly.printing import lines
 
-    click.echo(f"error: {clean(' '.join(message.split()))}", err=True)
+    click.echo(f"error: {lines(' '.join(message.split()))}", err=True)
     return code
 
 

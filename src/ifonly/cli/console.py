@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import json
 import os
 import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import click
-
-from ifonly.printable import clean, is_printable
 
 if TYPE_CHECKING:
     from ifonly.report import Block
@@ -37,14 +34,17 @@ def show(page: Sequence[Block]) -> None:
 
 
 def show_json(data: Any) -> None:
-    """Print plain data as JSON on stdout; what is not printable is escaped, as JSON escapes it."""
-    text = json.dumps(data, ensure_ascii=False, indent=2, allow_nan=False)
-    click.echo("".join(c if c == "\n" or is_printable(c) else json.dumps(c)[1:-1] for c in text))
+    """Print plain data as JSON on stdout."""
+    from ifonly.printing import json_text
+
+    click.echo(json_text(data, indent=2))
 
 
 def note(message: str) -> None:
     """A remark for the person, on stderr, so that pipes stay clean."""
-    click.echo("\n".join(map(clean, message.split("\n"))), err=True)
+    from ifonly.printing import lines
+
+    click.echo(lines(message), err=True)
 
 
 def load_search() -> None:

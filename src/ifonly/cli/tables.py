@@ -13,6 +13,8 @@ from pathlib import Path
 from typing import Any, Literal, TypeAlias
 
 from ifonly.errors import FileError, MissingExtra
+from ifonly.printing import escaped, json_text
+from ifonly.schema.given import path_of
 
 KINDS = (".csv", ".jsonl", ".parquet")
 
@@ -33,7 +35,7 @@ class Table:
 
 def read_table(path: str | Path) -> Table:
     """The rows of a table file, by its ending."""
-    path = Path(path)
+    path = path_of(path)
     _check_kind(path)
     try:
         table = {".csv": _read_csv, ".jsonl": _read_jsonl, ".parquet": _read_parquet}[path.suffix](path)
@@ -51,7 +53,7 @@ def read_table(path: str | Path) -> Table:
 
 def check_output(path: str | Path) -> Path:
     """The path, if records can be written there: asked before the work, not after it."""
-    path = Path(path)
+    path = path_of(path)
     _check_kind(path)
     if path.suffix == ".parquet":
         _need_pyarrow("Writing a parquet file")
@@ -75,7 +77,7 @@ def write_records(path: Path, records: Sequence[dict[str, Any]], columns: Mappin
 @contextmanager
 def replacing(path: str | Path) -> Iterator[Path]:
     """A path next to the given one; what is written there takes its place at the end, or vanishes on an error."""
-    target = Path(path).resolve()
+    target = path_of(path).resolve()
     temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
     try:
         yield temporary
@@ -141,15 +143,18 @@ def _read_jsonl(path: Path) -> Table:
 
 def _read_parquet(path: Path) -> Table:
     _need_pyarrow("Reading a parquet file")
-    import pyarrow as pa
     import pyarrow.parquet as pq
 
-    try:
-        with path.open("rb") as file:
+    with path.open("rb") as file:
+        try:
             table = pq.read_table(file)
-    except pa.ArrowException as error:
-        raise FileError(f"'{path}' is not a parquet file, or is damaged ({error}).") from None
-    return Table(tuple(map(str, table.column_names)), table.to_pylist())
+            _check_header(table.column_names, path)
+            return Table(tuple(table.column_names), table.to_pylist())
+        except FileError:
+            raise
+        except Exception as error:  # a damaged file makes pyarrow raise almost anything, at any depth
+            words = " ".join(str(error).split())
+            raise FileError(f"'{path}' is not a parquet file, or is damaged ({words}).") from error
 
 
 def _check_kind(path: Path) -> None:
@@ -175,8 +180,7 @@ def _write_csv(path: Path, records: Sequence[dict[str, Any]], columns: Mapping[s
 def _write_jsonl(path: Path, records: Sequence[dict[str, Any]], columns: Mapping[str, Kind]) -> None:
     with path.open("w", encoding="utf-8") as file:
         for record in records:
-            line = json.dumps({name: record[name] for name in columns}, ensure_ascii=False, allow_nan=False)
-            file.write(line + "\n")
+            file.write(json_text({name: record[name] for name in columns}) + "\n")
 
 
 def _write_parquet(path: Path, records: Sequence[dict[str, Any]], columns: Mapping[str, Kind]) -> None:
@@ -190,7 +194,7 @@ def _write_parquet(path: Path, records: Sequence[dict[str, Any]], columns: Mappi
         "score": pa.list_(pa.float64()) if many else pa.float64(),
     }  # fmt: skip
     arrays = {
-        name: pa.array([_flat(r[name]) if kind == "nested" else r[name] for r in records], type=types[kind])
+        name: pa.array([r[name] if kind == "score" else _flat(r[name]) for r in records], type=types[kind])
         for name, kind in columns.items()
     }
     pq.write_table(pa.table(arrays), path)
@@ -198,4 +202,6 @@ def _write_parquet(path: Path, records: Sequence[dict[str, Any]], columns: Mappi
 
 def _flat(value: Any) -> Any:
     """A value that fits in a cell."""
-    return json.dumps(value, ensure_ascii=False) if isinstance(value, dict | list) else value
+    if isinstance(value, dict | list):
+        return json_text(value)
+    return escaped(value) if isinstance(value, str) else value

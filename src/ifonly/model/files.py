@@ -21,7 +21,9 @@ import numpy as np
 
 from ifonly.errors import FileError, ModelError
 from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
+from ifonly.printing import shown
 from ifonly.schema.features import plain
+from ifonly.schema.given import is_label, path_of
 
 FORMAT = "ifonly-network"
 VERSION = 1
@@ -45,13 +47,15 @@ def save_network(
     network: Network, path: str | Path, *, classes: tuple[Any, ...] = (), regression: bool = False
 ) -> None:
     """Write a network (and the names of its classes, or that it has none) as .npz or .json, by the file's ending."""
-    path = Path(path)
+    path = path_of(path)
     names = [plain(name) for name in classes]
     for name in names:
-        if not _is_name(name):
-            raise ModelError(f"The class name {name!r} is not a string, a number or a boolean; a file cannot hold it.")
+        if not is_label(name):
+            raise ModelError(
+                f"The class name {shown(name)} is not a string, a number or a boolean; a file cannot hold it."
+            )
     if names and regression:
-        raise ModelError(f"A regression has no classes, but the class names {names!r} were given.")
+        raise ModelError(f"A regression has no classes, but the class names {shown(names)} were given.")
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "classes": names, "layers": len(network.layers)}
     if regression:
         head["regression"] = True
@@ -92,7 +96,7 @@ def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:
 
 def read_network(path: str | Path) -> Stored:
     """Read a network file, with all that it says."""
-    path = Path(path)
+    path = path_of(path)
     if path.suffix not in (".json", ".npz"):
         raise FileError(f"A network file ends in .npz or .json; '{path.name}' does not.")
     try:
@@ -111,7 +115,7 @@ def read_network(path: str | Path) -> Stored:
     except ModelError as error:
         raise ModelError(f"In '{path}': {error}") from None
     classes = head.get("classes", [])
-    if not isinstance(classes, list) or not all(map(_is_name, classes)):
+    if not isinstance(classes, list) or not all(map(is_label, classes)):
         raise FileError(f"'{path}': the class names must be a list of strings, numbers or booleans.")
     regression = head.get("regression", False)
     if not isinstance(regression, bool) or (regression and classes):
@@ -125,15 +129,11 @@ def check_size(path: Path, most: int) -> None:
         raise FileError(f"'{path}' is larger than {most // 2**20} MiB, the most that is read.")
 
 
-def _is_name(value: Any) -> bool:
-    return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
-
-
 def _check_head(head: Any, path: Path) -> dict[str, Any]:
     if not isinstance(head, dict) or head.get("format") != FORMAT:
         raise FileError(f"'{path}' is not a network file of ifonly (its format is not '{FORMAT}').")
     if head.get("version") != VERSION:
-        raise FileError(f"'{path}' has version {head.get('version')!r}; this ifonly reads version {VERSION}.")
+        raise FileError(f"'{path}' has version {shown(head.get('version'))}; this ifonly reads version {VERSION}.")
     return head
 
 
@@ -163,7 +163,7 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], list[tuple[Any, Any]]]:
         head = _check_head(json.loads(str(_read_array(archive, entries["head.npy"], path, kinds="U"))), path)
         count = head.get("layers")
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_LAYERS:
-            raise FileError(f"'{path}' claims {count!r} layers.")
+            raise FileError(f"'{path}' claims {shown(count)} layers.")
         names = [(f"weight{i}.npy", f"bias{i}.npy") for i in range(count)]
         for name in (name for pair in names for name in pair):
             if name not in entries:

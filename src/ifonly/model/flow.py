@@ -19,7 +19,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.network import Majorant, Network
+from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Majorant, Network
 
 Floats = NDArray[np.float64]
 
@@ -86,12 +86,13 @@ class Flow:
     ) -> Flow:
         """weight @ value + bias, weight of shape (outputs, inputs). `sizes` is for a step made of several itself."""
         matrix = checked(weight, name)
-        shift = np.zeros(len(matrix)) if bias is None else np.broadcast_to(checked(bias, name), (len(matrix),))
+        shift = np.zeros(len(matrix)) if bias is None else _spread(checked(bias, name), len(matrix), name)
         if matrix.ndim != 2 or matrix.shape[1] != self.width:
             raise ModelError(
                 f"'{name}' takes {matrix.shape[-1]} values, but gets {self.width}"
                 + ("; does the schema encode to the columns that the model was trained with?" if not self.done else ".")
             )
+        self._afford(len(matrix), name)
         step = Step(matrix, shift, None, None, self.width + 1)
         if sizes is not None:
             step = Step(matrix, shift, sizes.weight, sizes.bias, sizes.terms)
@@ -113,6 +114,7 @@ class Flow:
         """Some of the values, in this order."""
         if not len(columns):
             raise ModelError(f"'{name}' selects no values at all.")
+        self._afford(len(columns), name)
         chosen = np.zeros((len(columns), self.width))
         chosen[np.arange(len(columns)), columns] = 1.0
         return self._then(Step(chosen, np.zeros(len(columns)), None, None, 0), len(columns))
@@ -121,19 +123,20 @@ class Flow:
         """The sum of two flows that part only after the last ReLU."""
         if self.width != other.width:
             raise ModelError(f"'{name}' adds {self.width} values to {other.width}.")
-        both = self.joined([other], name=name)
-        return both.linear(np.hstack([np.eye(self.width)] * 2), name=name)
+        mine, theirs = self._beside([self, other], name)
+        size_weight, size_bias = (a + b for a, b in zip(mine.sizes(), theirs.sizes(), strict=True))
+        added = Step(
+            mine.weight + theirs.weight,
+            mine.bias + theirs.bias,
+            size_weight,
+            size_bias,
+            max(mine.terms, theirs.terms) + 2 * self.width + 1,
+        )
+        return Flow(self.done, added, self.width)
 
     def joined(self, others: Sequence[Flow], *, name: str) -> Flow:
         """Flows beside one another."""
-        flows = [self, *others]
-        if any(flow.done is not self.done for flow in others):
-            raise UnsupportedModel(
-                f"'{name}' combines values from different depths of the network (a skip connection); "
-                f"only plain feed-forward networks are supported.",
-                operation=name,
-            )
-        steps = [flow._step().dense() for flow in flows]
+        steps = self._beside([self, *others], name)
         sizes = [step.sizes() for step in steps]
         joined = Step(
             np.vstack([step.weight for step in steps]),
@@ -144,13 +147,35 @@ class Flow:
         )
         return Flow(self.done, joined, len(joined.bias))
 
+    def _beside(self, flows: Sequence[Flow], name: str) -> list[Step]:
+        """The last steps of flows that share their finished layers, as full matrices."""
+        if any(flow.done is not self.done for flow in flows):
+            raise UnsupportedModel(
+                f"'{name}' combines values from different depths of the network (a skip connection); "
+                f"only plain feed-forward networks are supported.",
+                operation=name,
+            )
+        self._afford(sum(flow.width for flow in flows), name)
+        return [flow._step().dense() for flow in flows]
+
+    def _afford(self, width: int, name: str) -> None:
+        """Refuse what a few bytes of a file can ask for, before memory is taken for it."""
+        step = self._step()
+        if width > MAX_WIDTH or width * step.weight.shape[-1] > MAX_WEIGHTS:
+            raise ModelError(
+                f"'{name}' makes {width} values of {step.weight.shape[-1]}, which is more than the {MAX_WIDTH} values "
+                f"or {MAX_WEIGHTS} weights that are read."
+            )
+
     def relu(self) -> Flow:
         if self.last is None and self.done:
             return self
+        self._afford(self.width, "relu")
         return Flow((*self.done, self._step().dense()), None, self.width)
 
     def finish(self) -> tuple[Network, tuple[Majorant | None, ...]]:
         """The network, and what each of its layers could add up to in the model."""
+        self._afford(self.width, "the output")
         steps = (*self.done, self._step().dense())
         majorants = tuple(
             None if step.size_weight is None else Majorant(*step.sizes(), terms=step.terms) for step in steps
@@ -162,6 +187,12 @@ class Flow:
 
     def _then(self, step: Step, width: int) -> Flow:
         return Flow(self.done, step if self.last is None else step.after(self.last), width)
+
+
+def _spread(numbers: Floats, width: int, name: str) -> Floats:
+    if numbers.size not in (1, width) or numbers.ndim > 1:
+        raise ModelError(f"'{name}' adds {numbers.size} numbers to {width} values.")
+    return np.broadcast_to(numbers, (width,))
 
 
 def checked(numbers: ArrayLike, name: str) -> Floats:

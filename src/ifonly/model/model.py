@@ -16,8 +16,10 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.network import Majorant, Network
+from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
+from ifonly.schema.given import is_label, items
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 Precision: TypeAlias = Literal["float64", "float32"]
@@ -44,11 +46,14 @@ class Model:
     probabilities: Scores | None = None
 
     def __post_init__(self) -> None:
+        if not isinstance(self.network, Network) or not isinstance(self.schema, Schema):
+            wrong = self.schema if isinstance(self.network, Network) else self.network
+            raise ModelError(f"A model is made of a Network and a Schema; got {shown(wrong)}.")
         if self.network.inputs != len(self.schema.columns):
             raise ModelError(f"The model takes {self.network.inputs} columns, but {describe_columns(self.schema)}.")
         object.__setattr__(self, "classes", _checked_classes(self.classes, self.network.outputs))
-        if self.precision not in ("float64", "float32"):
-            raise ModelError(f"A model computes in float64 or in float32; got {self.precision!r}.")
+        if not isinstance(self.precision, str) or self.precision not in ("float64", "float32"):
+            raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
         if self.majorants and len(self.majorants) != len(self.network.layers):
             raise ModelError(f"The network has {len(self.network.layers)} layers, but {len(self.majorants)} majorants.")
 
@@ -119,11 +124,24 @@ class Logistic:
 
 def class_names(classes: tuple[Any, ...], outputs: int, *, regression: bool = False) -> tuple[Any, ...]:
     """The names given, else 0, 1, ...; none for a regression."""
+    if regression is not False and regression is not True:
+        raise ModelError(f"'regression' is True or False; got {shown(regression)}.")
     if regression:
         if len(classes):
-            raise ModelError(f"A regression has no classes, but the class names {list(classes)!r} were given.")
+            raise ModelError(f"A regression has no classes, but the class names {shown(list(classes))} were given.")
         return ()
     return tuple(classes) or tuple(range(max(2, outputs)))
+
+
+def class_list(classes: Any) -> tuple[Any, ...]:
+    """The names in a list of class names: texts, booleans or finite numbers."""
+    names = items(classes)
+    if names is None:
+        raise ModelError(f"The class names must be a list of names; got {shown(classes)}.")
+    for name in names:
+        if not is_label(name):
+            raise ModelError(f"A class is named by a text, a finite number or a boolean; {shown(name)} is none.")
+    return tuple(plain(name) for name in names)
 
 
 def describe_columns(schema: Schema) -> str:
@@ -133,12 +151,10 @@ def describe_columns(schema: Schema) -> str:
 
 
 def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:
-    if isinstance(classes, str | bytes) or not hasattr(classes, "__iter__"):
-        raise ModelError(f"The class names must be a list of names; got {classes!r}.")
-    names = tuple(plain(name) for name in classes)
+    names = class_list(classes)
     if names and len(names) != max(2, outputs):
         raise ModelError(f"The model has {outputs} output(s), but {len(names)} class names were given: {list(names)}.")
     for i, name in enumerate(names):
         if any(same_value(name, other) for other in names[:i]):
-            raise ModelError(f"The class {name!r} is named twice.")
+            raise ModelError(f"The class {shown(name)} is named twice.")
     return names

@@ -13,16 +13,20 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import ModelError
+from ifonly.printing import shown
+from ifonly.schema.given import items
 
 MAX_LAYERS = 1000
 MAX_WEIGHTS = 200_000_000
+MAX_WIDTH = 100_000
+"""Neurons of one layer: a model is compared on a thousand rows at once, and each neuron of it with them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +38,7 @@ class Affine:
 
     def __post_init__(self) -> None:
         for name, ndim in (("weight", 2), ("bias", 1)):
-            array = np.array(getattr(self, name), dtype=np.float64, order="C")
+            array = _numbers(getattr(self, name), name)
             if array.ndim != ndim or array.size == 0:
                 raise ModelError(f"A layer's {name} must be a non-empty array of {ndim} dimension(s).")
             if not np.isfinite(array).all():
@@ -43,6 +47,17 @@ class Affine:
             object.__setattr__(self, name, array)
         if self.weight.shape[0] != self.bias.shape[0]:
             raise ModelError(f"A layer has {self.weight.shape[0]} outputs but {self.bias.shape[0]} biases.")
+
+
+def _numbers(given: Any, name: str) -> NDArray[np.float64]:
+    try:
+        with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
+            array = np.asarray(given)
+            if array.dtype.kind in "biufO":
+                return np.array(array, dtype=np.float64, order="C")
+    except Exception:  # whatever the things in it raise when they are asked for a number
+        pass
+    raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(given)}.")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,9 +81,13 @@ class Network:
     layers: Sequence[Affine]
 
     def __post_init__(self) -> None:
-        layers = tuple(self.layers)
+        layers = items(self.layers)
+        if layers is None or not all(isinstance(layer, Affine) for layer in layers):
+            raise ModelError(f"A network is made of a list of layers; got {shown(self.layers)}.")
         if not 1 <= len(layers) <= MAX_LAYERS:
             raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; got {len(layers)}.")
+        if max(layer.weight.shape[0] for layer in layers) > MAX_WIDTH:
+            raise ModelError(f"A layer of a network has at most {MAX_WIDTH} neurons.")
         if sum(layer.weight.size for layer in layers) > MAX_WEIGHTS:
             raise ModelError(f"A network has at most {MAX_WEIGHTS} weights.")
         for i, (a, b) in enumerate(itertools.pairwise(layers)):
@@ -81,7 +100,10 @@ class Network:
     @classmethod
     def of(cls, layers: Sequence[tuple[Any, Any]]) -> Network:
         """A network from (weight, bias) pairs, weight of shape (outputs, inputs)."""
-        return cls(tuple(Affine(w, b) for w, b in layers))
+        pairs = [items(layer) for layer in items(layers) or ()]
+        if not pairs or not all(pair is not None and len(pair) == 2 for pair in pairs):
+            raise ModelError(f"A network is made of pairs (weight, bias), one for each layer; got {shown(layers)}.")
+        return cls(tuple(Affine(*pair) for pair in pairs if pair is not None))
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, Network) and self.fingerprint == other.fingerprint

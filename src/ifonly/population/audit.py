@@ -14,7 +14,10 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.proof import Answer, Failed, Nearest, NoneExists, show
+from ifonly.schema.features import is_missing, plain
+from ifonly.schema.given import is_label, items
 
 By: TypeAlias = str | Sequence[Any] | Callable[[Mapping[str, Any]], Any] | None
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -156,11 +159,20 @@ def _labels(by: By, rows: list[int], answers: list[Answer], count: int) -> list[
                 known = ", ".join(map(repr, list(answer.factual)[:8]))
                 raise QuestionError(f"There is no feature '{by}' to group people by; the features are {known}, ...")
         return [answer.factual[by] for answer in answers]
-    if callable(by):
-        return [by(answer.factual) for answer in answers]
-    if len(by) != count:
-        raise QuestionError(f"There are {count} answers, but {len(by)} labels to group them by.")
-    return [by[i] for i in rows]
+    if callable(by) and not isinstance(by, type):
+        return [_checked(by(answer.factual)) for answer in answers]
+    labels = items(by)
+    if labels is None:
+        raise QuestionError(f"People are grouped by a feature, a list of labels or a function; got {shown(by)}.")
+    if len(labels) != count:
+        raise QuestionError(f"There are {count} answers, but {len(labels)} labels to group them by.")
+    return [_checked(labels[i]) for i in rows]
+
+
+def _checked(label: Any) -> Any:
+    if not is_missing(plain(label)) and not is_label(label):
+        raise QuestionError(f"A group is named by a text, a finite number or a boolean; {shown(label)} is none.")
+    return plain(label)
 
 
 def _named(labels: list[Any]) -> list[tuple[Any, str]]:
@@ -212,7 +224,10 @@ def flip_sets(answers: Sequence[Answer]) -> tuple[FlipSet, ...]:
 
     Answers that change nothing, or that have no row, are left out.
     """
-    found = [answer for answer in answers if answer.counterfactual is not None and answer.changes]
+    given = items(answers)
+    if given is None or not all(hasattr(answer, "counterfactual") for answer in given):
+        raise QuestionError(f"Sets of changes are made from a list of answers; got {shown(answers)}.")
+    found = [answer for answer in given if answer.counterfactual is not None and answer.changes]
     costs: dict[tuple[str, ...], list[float]] = {}
     for answer in found:
         costs.setdefault(tuple(change.feature for change in answer.changes), []).append(answer.upper)

@@ -25,6 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Columns, Literal, Part, hinge_part, linear_part
 from ifonly.schema import Integer, Numeric, Real, Schema
@@ -272,5 +273,5 @@ def checked_length(what: str, number: Any, *, least: float = math.ulp(0.0)) -> f
     """A finite number, positive unless `least` is 0."""
     value = plain(number)
     if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
-        raise QuestionError(f"{what} must be a number {'>= 0' if least == 0.0 else '> 0'}; it is {number!r}.")
+        raise QuestionError(f"{what} must be a number {'>= 0' if least == 0.0 else '> 0'}; it is {shown(number)}.")
     return float(value)

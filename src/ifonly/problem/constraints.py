@@ -22,10 +22,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
+from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
-from ifonly.schema.features import plain, show_number
+from ifonly.schema.features import is_missing, plain, show_number
+from ifonly.schema.given import is_label, items
 
 Mask: TypeAlias = NDArray[np.bool_]
 
@@ -121,7 +123,7 @@ class Range:
         for name in ("lower", "upper"):
             end = plain(getattr(self, name))
             if isinstance(end, bool) or not isinstance(end, int | float) or math.isnan(end):
-                raise QuestionError(f"The range of '{self.feature}' must be given by numbers; got {end!r}.")
+                raise QuestionError(f"The range of '{self.feature}' must be given by numbers; got {shown(end)}.")
             object.__setattr__(self, name, float(end))
         if self.lower > self.upper:
             raise QuestionError(f"The range {self._ends()} of '{self.feature}' is empty; swap its ends.")
@@ -157,9 +159,13 @@ class Allowed:
     values: Sequence[Any]
 
     def __post_init__(self) -> None:
-        if isinstance(self.values, str) or not isinstance(self.values, Sequence | np.ndarray):
-            raise QuestionError(f"The allowed values of '{self.feature}' must be a list; got {self.values!r}.")
-        object.__setattr__(self, "values", tuple(plain(value) for value in self.values))
+        values = items(self.values)
+        if values is None:
+            raise QuestionError(f"The allowed values of '{self.feature}' must be a list; got {shown(self.values)}.")
+        for value in values:
+            if not is_missing(plain(value)) and not is_label(value):
+                raise QuestionError(f"Allowed values are texts, finite numbers or booleans; {shown(value)} is none.")
+        object.__setattr__(self, "values", tuple(plain(value) for value in values))
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]
@@ -172,7 +178,7 @@ class Allowed:
                 feature.read(value)
             except RowError:
                 raise QuestionError(
-                    f"The allowed values of '{self.feature}' must be {feature.describe()}; got {value!r}."
+                    f"The allowed values of '{self.feature}' must be {feature.describe()}; got {shown(value)}."
                 ) from None
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
@@ -206,7 +212,9 @@ class ChangeAtMost:
         name = "by" if self.share is None else "share"
         most = plain(getattr(self, name))
         if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most < math.inf:
-            raise QuestionError(f"'{name}' of the change of '{self.feature}' must be a number >= 0; it is {most!r}.")
+            raise QuestionError(
+                f"'{name}' of the change of '{self.feature}' must be a number >= 0; it is {shown(most)}."
+            )
         object.__setattr__(self, name, float(most))
 
     def check(self, schema: Schema) -> None:
@@ -253,7 +261,7 @@ class Steps:
     def __post_init__(self) -> None:
         step = plain(self.step)
         if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < math.inf:
-            raise QuestionError(f"The step of '{self.feature}' must be a number > 0; it is {self.step!r}.")
+            raise QuestionError(f"The step of '{self.feature}' must be a number > 0; it is {shown(self.step)}.")
         object.__setattr__(self, "step", float(step))
 
     def check(self, schema: Schema) -> None:

@@ -21,8 +21,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
+from ifonly.printing import shown
 from ifonly.schema import Choice, Numeric, Schema, read_points
 from ifonly.schema.features import plain
+
+LEAST, MOST = 1e-100, 1e100
+"""Weights, scales and shares: beyond these, distances overflow or vanish."""
 
 
 class Norm(Enum):
@@ -51,7 +55,9 @@ class Distance:
         known = [norm.value for norm in Norm]
         norm = self.norm.value if isinstance(self.norm, Norm) else self.norm
         if not isinstance(norm, str | Mapping):
-            raise QuestionError(f"A distance is one of {', '.join(known)}, or a mixture of l0 and l1; got {norm!r}.")
+            raise QuestionError(
+                f"A distance is one of {', '.join(known)}, or a mixture of l0 and l1; got {shown(norm)}."
+            )
         mixture = {norm: 1.0} if isinstance(norm, str) else dict(norm)
         for name in mixture:
             if name not in known:
@@ -120,7 +126,7 @@ class Distance:
                     feature.read(value)
                 except RowError:
                     raise QuestionError(
-                        f"The transitions of '{name}' are between {feature.describe()}; got {value!r}."
+                        f"The transitions of '{name}' are between {feature.describe()}; got {shown(value)}."
                     ) from None
 
     def weight_vector(self, schema: Schema) -> NDArray[np.float64]:
@@ -204,6 +210,10 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
     A feature whose MAD or IQR is 0 (more than half of its values are the same) falls back to its standard deviation,
     and one that is constant to its range; look at the result.
     """
+    if not isinstance(kind, str) or kind not in ("mad", "iqr", "std"):
+        raise QuestionError(f"There is no scale {_named(kind)}; choose mad, iqr or std, or give numbers.")
+    if not isinstance(schema, Schema):
+        raise QuestionError(f"Scales are taken for the features of a Schema; got {shown(schema)}.")
     points = read_points(schema, table)
     if not len(points):
         raise QuestionError("Scales cannot be taken from a table without rows.")
@@ -217,32 +227,41 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
                 spread = float(np.median(np.abs(column - np.median(column))))
             case "iqr":
                 spread = float(np.quantile(column, 0.75) - np.quantile(column, 0.25))
-            case "std":
-                spread = float(column.std())
             case _:
-                raise QuestionError(f"There is no scale '{kind}'; choose mad, iqr or std, or give numbers.")
+                spread = float(column.std())
         scales[feature.name] = spread or float(column.std()) or feature.width or 1.0
     return scales
 
 
 def _transitions(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
     if not isinstance(table, Mapping):
-        raise QuestionError(f"Give transitions by feature, such as {{'Job': {{('a', 'b'): 2.0}}}}; got {table!r}.")
+        raise QuestionError(f"Give transitions by feature, such as {{'Job': {{('a', 'b'): 2.0}}}}; got {shown(table)}.")
     result: dict[str, dict[tuple[Any, Any], float]] = {}
     for name, moves in table.items():
         if not isinstance(moves, Mapping) or not all(isinstance(p, tuple) and len(p) == 2 for p in moves):
-            raise QuestionError(f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {moves!r}.")
-        _positives(f"transition of '{name}'", {f"{a} -> {b}": v for (a, b), v in moves.items()})
-        result[str(name)] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
+            raise QuestionError(
+                f"The transitions of '{name}' must be like {{(before, after): 2.0}}; got {shown(moves)}."
+            )
+        _positives(f"transition of {shown(name)}", {f"{shown(a)} -> {shown(b)}": v for (a, b), v in moves.items()})
+        key = name if isinstance(name, str) else shown(name)
+        result[key] = {(plain(a), plain(b)): float(v) for (a, b), v in moves.items()}
     return result
 
 
 def _positives(what: str, table: Any) -> dict[str, float]:
     """A mapping of names to positive numbers, or a sentence about the entry that is not one."""
     if not isinstance(table, Mapping):
-        raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {table!r}.")
+        raise QuestionError(f"Give every {what} by name, such as {{'Age': 2.0}}; got {shown(table)}.")
     for name, value in table.items():
         number = plain(value)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < float("inf"):
-            raise QuestionError(f"The {what} of '{name}' must be a positive number; it is {value!r}.")
-    return {str(name): float(value) for name, value in table.items()}
+        if isinstance(number, bool) or not isinstance(number, int | float) or not number > 0.0:
+            raise QuestionError(f"The {what} of {_named(name)} must be a positive number; it is {shown(value)}.")
+        if not LEAST <= number <= MOST:
+            raise QuestionError(
+                f"The {what} of {_named(name)} must lie between {LEAST:g} and {MOST:g}; it is {shown(value)}."
+            )
+    return {name if isinstance(name, str) else shown(name): float(value) for name, value in table.items()}
+
+
+def _named(name: Any) -> str:
+    return f"'{name}'" if isinstance(name, str) else shown(name)

@@ -16,12 +16,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Norm

@@ -18,12 +18,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.schema import Integer, Numeric, Schema
 
 if TYPE_CHECKING:

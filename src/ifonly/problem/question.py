@@ -4,14 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.model import Model, rounding_error
+from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance
 from ifonly.problem.rule import RowRule, is_row_rule
@@ -35,16 +36,16 @@ class Question:
 
     def __post_init__(self) -> None:
         if not isinstance(self.target, Target):
-            raise QuestionError(f"The target must be a ClassTarget or a ScoreTarget; got {self.target!r}.")
+            raise QuestionError(f"The target must be a ClassTarget or a ScoreTarget; got {shown(self.target)}.")
         if not isinstance(self.distance, Distance):
-            raise QuestionError(f"The distance must be a Distance; got {self.distance!r}.")
+            raise QuestionError(f"The distance must be a Distance; got {shown(self.distance)}.")
         object.__setattr__(self, "constraints", tuple(self.constraints))
         self.target.check(self.model)
         self.distance.check(self.schema)
         for constraint in self.constraints:
             if not hasattr(constraint, "restrict") and not is_row_rule(constraint):
                 raise QuestionError(
-                    f"{constraint!r} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range, Allowed or a rule."
+                    f"{shown(constraint)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range, Allowed or a rule."
                 )
             constraint.check(self.schema)
 

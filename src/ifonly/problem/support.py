@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.parts import Columns, Part
 from ifonly.problem.words import show_name
 from ifonly.schema import Real, Schema
@@ -28,7 +29,7 @@ class AtMostChanges:
     def __post_init__(self) -> None:
         most = plain(self.most)
         if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            raise QuestionError(f"The number of changes must be a whole number >= 0; it is {self.most!r}.")
+            raise QuestionError(f"The number of changes must be a whole number >= 0; it is {shown(self.most)}.")
         object.__setattr__(self, "most", most)
 
     def check(self, schema: Schema) -> None:

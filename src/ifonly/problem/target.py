@@ -22,7 +22,9 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.model import Model
+from ifonly.printing import shown
 from ifonly.schema.features import plain, show_number
+from ifonly.schema.given import is_label, items
 
 MARGIN = 1e-6
 """The default margin: tiny on the scale of log-odds, far above float64 rounding."""
@@ -44,8 +46,14 @@ class Words:
 def _checked_margin(margin: Any) -> float:
     number = plain(margin)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number < math.inf:
-        raise QuestionError(f"The margin must be a number >= 0; it is {margin!r}.")
+        raise QuestionError(f"The margin must be a number >= 0; it is {shown(margin)}.")
     return float(number)
+
+
+def _checked_label(label: Any) -> Any:
+    if not is_label(label):
+        raise QuestionError(f"A class is named by a text, a finite number or a boolean; {shown(label)} is none.")
+    return plain(label)
 
 
 def class_index(model: Model, label: Any) -> int:
@@ -58,7 +66,9 @@ def class_index(model: Model, label: Any) -> int:
     for i, name in enumerate(model.classes):  # a command line knows only strings
         if str(name) == str(label):
             return i
-    raise QuestionError(f"The model has no class {label!r}; its classes are {', '.join(map(repr, model.classes))}.")
+    raise QuestionError(
+        f"The model has no class {shown(label)}; its classes are {', '.join(map(repr, model.classes))}."
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +79,7 @@ class ClassTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
 
     def check(self, model: Model) -> None:
@@ -118,7 +128,7 @@ class ScoreTarget:
             if end is None:
                 continue
             if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
-                raise QuestionError(f"A score threshold must be a finite number; '{name}' is {end!r}.")
+                raise QuestionError(f"A score threshold must be a finite number; '{name}' is {shown(end)}.")
             object.__setattr__(self, name, float(end))
         if self.at_least is None and self.at_most is None:
             raise QuestionError("A score target needs at_least, at_most, or both.")
@@ -137,7 +147,9 @@ class ScoreTarget:
     def check(self, model: Model) -> None:
         whole = isinstance(self.output, int) and not isinstance(self.output, bool)
         if not whole or not 0 <= self.output < model.network.outputs:
-            raise QuestionError(f"The model has {model.network.outputs} output(s); there is no output {self.output!r}.")
+            raise QuestionError(
+                f"The model has {model.network.outputs} output(s); there is no output {shown(self.output)}."
+            )
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         unit = np.eye(model.network.outputs)[self.output]
@@ -180,12 +192,12 @@ class ProbabilityTarget:
     margin: float = field(default=MARGIN, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
         number = plain(self.at_least)
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < 1.0:
             raise QuestionError(
-                f"A probability to reach lies between 0 and 1, such as 0.7 (both ends excluded); it is {number!r}."
+                f"A probability to reach lies between 0 and 1, such as 0.7 (both ends excluded); it is {shown(number)}."
             )
         object.__setattr__(self, "at_least", float(number))
 
@@ -197,7 +209,7 @@ class ProbabilityTarget:
             raise QuestionError(
                 f"With {len(model.classes)} classes a probability is not piecewise linear in the scores, so nothing "
                 f"exact can be proven of it; ask for the class by a margin instead. For scores that are logits, "
-                f"ClassTarget({self.label!r}, margin={enough:.6g}) is enough for {self._percent()} "
+                f"ClassTarget({shown(self.label)}, margin={enough:.6g}) is enough for {self._percent()} "
                 f"(the nearest such row may be a little farther than needed)."
             )
         if model.probabilities is None:
@@ -259,14 +271,16 @@ class AheadTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "others", tuple(plain(other) for other in self.others))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
 
     def check(self, model: Model) -> None:
         index, others = self._indices(model)
         if not others or index in others:
-            raise QuestionError(f"A class must be ahead of others than itself; got {self.label!r} and {self.others!r}.")
+            raise QuestionError(
+                f"A class must be ahead of others than itself; got {shown(self.label)} and {shown(self.others)}."
+            )
 
     def _indices(self, model: Model) -> tuple[int, list[int]]:
         return class_index(model, self.label), [class_index(model, other) for other in self.others]
@@ -303,9 +317,12 @@ class OneOfTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        if isinstance(self.labels, str) or not isinstance(self.labels, Iterable):
-            raise QuestionError(f"Give the wanted classes as a list, such as ['good', 'fair']; got {self.labels!r}.")
-        object.__setattr__(self, "labels", tuple(plain(label) for label in self.labels))
+        labels = items(self.labels)
+        if labels is None:
+            raise QuestionError(
+                f"Give the wanted classes as a list, such as ['good', 'fair']; got {shown(self.labels)}."
+            )
+        object.__setattr__(self, "labels", tuple(map(_checked_label, labels)))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
         if not self.labels:
             raise QuestionError("The list of wanted classes is empty; name at least one.")
@@ -380,11 +397,11 @@ class TopTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", plain(self.label))
+        object.__setattr__(self, "label", _checked_label(self.label))
         object.__setattr__(self, "margin", _checked_margin(self.margin))
         k = plain(self.k)
         if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QuestionError(f"A class can be among the k highest for a whole number k >= 1; k is {self.k!r}.")
+            raise QuestionError(f"A class can be among the k highest for a whole number k >= 1; k is {shown(self.k)}.")
         object.__setattr__(self, "k", k)
 
     def check(self, model: Model) -> None:

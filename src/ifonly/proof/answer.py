@@ -18,7 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, TypeAlias, overload
 
 from ifonly.errors import MissingExtra
-from ifonly.printable import clean
+from ifonly.printing import escaped
 from ifonly.schema import Value
 
 
@@ -70,7 +70,7 @@ class Relaxation:
 
     def __str__(self) -> str:
         at = f"distance {self.distance:.6g}" if self.proven else f"distance at most {self.distance:.6g}"
-        return clean(f"if {self.words}: then {at} ({'; '.join(map(str, self.changes))})")
+        return escaped(f"if {self.words}: then {at} ({'; '.join(map(str, self.changes))})")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -260,12 +260,12 @@ def show(value: Value) -> str:
     if isinstance(value, float):
         # every digit: a rounded value might not flip the decision
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,}"
-    return clean(str(value))
+    return escaped(str(value))
 
 
 def sentence(answer: Any) -> str:
     """One sentence per answer, and one more where there is a reason to give; printable, whatever labels say."""
-    return clean(_sentence(answer))
+    return escaped(_sentence(answer))
 
 
 def _sentence(answer: Any) -> str:

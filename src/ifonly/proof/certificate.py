@@ -12,11 +12,12 @@ import json
 import zlib
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from ifonly.caching import cached_property
 from ifonly.errors import FileError
+from ifonly.schema.given import path_of
 from ifonly.schema.io import write_whole
 
 FORMAT = "ifonly-certificate"
@@ -74,7 +75,7 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate file; what it says is not checked here."""
-        return cls(read_text(file_text(path)))
+        return cls(read_text(file_text(path_of(path))))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Certificate:

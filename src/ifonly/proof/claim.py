@@ -11,8 +11,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem import Question
+from ifonly.schema.features import plain
 from ifonly.tolerances import DEFAULT, Tolerances
+
+MOST = 2**62
+"""A limit on nodes or bytes that nothing reaches: more cannot be counted."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -25,10 +30,12 @@ class Limits:
 
     def __post_init__(self) -> None:
         for name in ("seconds", "nodes", "memory_bytes"):
-            value = getattr(self, name)
-            number = not isinstance(value, bool) and isinstance(value, int | float | np.number)
-            if value is not None and not (number and value > 0):
-                raise QuestionError(f"The limit '{name}' must be a positive number; it is {value!r}.")
+            value = plain(getattr(self, name))
+            if value is None:
+                continue
+            if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
+                raise QuestionError(f"The limit '{name}' must be a positive number; it is {shown(value)}.")
+            object.__setattr__(self, name, value if name == "seconds" else int(min(value, MOST)))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -6,7 +6,7 @@ import math
 from html import escape
 
 from ifonly.population.audit import Audit, FlipSet, Group
-from ifonly.printable import clean
+from ifonly.printing import printable
 from ifonly.report.page import Page, Paragraph, Sheet
 from ifonly.report.text import number, share
 
@@ -106,7 +106,7 @@ def audit_svg(audit: Audit) -> str:
     lines = [
         f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {HEIGHT}" width="{WIDTH}" height="{HEIGHT}" '
         f'role="img" font-family="system-ui, sans-serif" font-size="13">',
-        f"<title>{escape(clean(title))}</title>",
+        f"<title>{escape(printable(title))}</title>",
         f'<rect width="{WIDTH}" height="{HEIGHT}" fill="#ffffff"/>',
         _text(LEFT, 24, title, weight=True),
         *(_across(y / 4) for y in range(5)),
@@ -172,4 +172,5 @@ def _text(
     x: float, y: float, words: str, *, anchor: str = "start", weight: bool = False, colour: str = "#222222"
 ) -> str:
     bold = ' font-weight="600"' if weight else ""
-    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{bold}>{escape(clean(words))}</text>'
+    shown = escape(printable(words))
+    return f'<text x="{x:g}" y="{y:g}" text-anchor="{anchor}" fill="{colour}"{bold}>{shown}</text>'

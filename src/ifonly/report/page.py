@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TypeAlias
 
-from ifonly.printable import clean
+from ifonly.printing import escaped
 
 MARK = "* "
 
@@ -65,9 +65,9 @@ def plain(page: Sequence[Block]) -> str:
 def _plain_block(block: Block) -> str:
     match block:
         case Heading() | Paragraph():
-            return clean(block.words)
+            return escaped(block.words)
         case Commands():
-            return "\n".join("  " + clean(line) for line in block.lines)
+            return "\n".join("  " + escaped(line) for line in block.lines)
         case Facts():
             return _columns(["", ""], [[name, what] for name, what in block.pairs], frozenset())
         case Sheet():
@@ -83,7 +83,7 @@ def _plain_sheet(sheet: Sheet) -> str:
 
 
 def _columns(header: Sequence[str], rows: Sequence[Sequence[str]], right: frozenset[int]) -> str:
-    lines = [[clean(cell) for cell in row] for row in ([header] if any(header) else []) + list(rows)]
+    lines = [[escaped(cell) for cell in row] for row in ([header] if any(header) else []) + list(rows)]
     widths = [max(len(line[j]) for line in lines) for j in range(len(header))] if lines else []
     return "\n".join(
         "  ".join(c.rjust(w) if j in right else c.ljust(w) for j, (c, w) in enumerate(zip(line, widths, strict=True)))

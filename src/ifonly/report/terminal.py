@@ -10,7 +10,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from ifonly.printable import clean
+from ifonly.printing import escaped
 from ifonly.report.page import Block, Commands, Facts, Heading, Paragraph, Sheet
 
 STATUS = {
@@ -34,11 +34,11 @@ def draw(page: Sequence[Block], console: Console) -> None:
 def _drawn(block: Block) -> ConsoleRenderable:
     match block:
         case Heading():
-            return Text(clean(block.words), style="bold")
+            return Text(escaped(block.words), style="bold")
         case Paragraph():
-            return Text(clean(block.words), style="dim" if block.quiet else "")
+            return Text(escaped(block.words), style="dim" if block.quiet else "")
         case Commands():
-            return Padding(Text("\n".join(map(clean, block.lines)), style="cyan"), (0, 0, 0, 2))
+            return Padding(Text("\n".join(map(escaped, block.lines)), style="cyan"), (0, 0, 0, 2))
         case Facts():
             return _facts(block)
         case Sheet():
@@ -50,7 +50,7 @@ def _facts(facts: Facts) -> Table:
     table.add_column(style="dim", no_wrap=True)
     table.add_column(overflow="fold")
     for name, what in facts.pairs:
-        table.add_row(Text(clean(name), style=STATUS.get(name, "")), Text(clean(what)))
+        table.add_row(Text(escaped(name), style=STATUS.get(name, "")), Text(escaped(what)))
     return table
 
 
@@ -60,13 +60,13 @@ def _sheet(sheet: Sheet) -> Table:
     for j, name in enumerate(sheet.header):
         right = j in sheet.right
         table.add_column(
-            Text(clean(name)), justify="right" if right else "left", overflow="fold", no_wrap=right,
+            Text(escaped(name)), justify="right" if right else "left", overflow="fold", no_wrap=right,
             min_width=min(len(name), 8) if j != last else None,
         )  # fmt: skip
     for i, row in enumerate(sheet.rows):
         style = "" if not sheet.marked else "bold green" if i in sheet.marked else "dim"
         cells = [
-            Text(clean(cell), style=STATUS.get(cell, "") if name == "status" else "")
+            Text(escaped(cell), style=STATUS.get(cell, "") if name == "status" else "")
             for name, cell in zip(sheet.header, row, strict=True)
         ]
         table.add_row(*cells, style=style)

@@ -11,14 +11,14 @@ import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import cached_property
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
-from ifonly.printable import clean, is_printable, quoted
+from ifonly.printing import escaped, is_printable, quoted, shown
 from ifonly.tolerances import GRID
 
 Value: TypeAlias = str | bool | int | float | None
@@ -38,8 +38,12 @@ def is_missing(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar as the Python value it stands for; anything else unchanged."""
-    return value.item() if isinstance(value, np.generic) else value
+    """A numpy scalar as the Python value it stands for; a whole number that no float64 reaches as infinity, which
+    every door refuses; anything else unchanged."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return math.inf if value > 0 else -math.inf
+    return value
 
 
 def same_value(a: Any, b: Any) -> bool:
@@ -63,7 +67,7 @@ class Numeric:
         for end in ("lower", "upper"):
             value = plain(getattr(self, end))
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
-                raise SchemaError(f"Feature '{self.name}': '{end}' must be a finite number; it is {value!r}.")
+                raise SchemaError(f"Feature '{self.name}': '{end}' must be a finite number; it is {shown(value)}.")
             object.__setattr__(self, end, float(value) + 0.0)  # + 0.0 turns -0.0 into 0.0
         if self.lower > self.upper:
             raise SchemaError(
@@ -94,8 +98,8 @@ class Numeric:
             )
             raise RowError(message, feature=self.name, row=row, value=value)
         try:
-            number = float(value)
-        except (TypeError, ValueError, OverflowError):
+            number = math.nan if isinstance(value, bytes | bytearray | np.ndarray) else float(value)
+        except Exception:  # whatever the value's own __float__ raises
             raise self._wrong(value, row) from None
         snapped = self.snap(number)
         if snapped is None or (isinstance(value, str) and "_" in value):  # float("1_0") is 10: not what people mean
@@ -111,7 +115,7 @@ class Numeric:
         return (numbers >= self.lower) & (numbers <= self.upper)
 
     def _wrong(self, value: Any, row: int | None) -> RowError:
-        message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}."
+        message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {shown(value)}."
         return RowError(message, feature=self.name, row=row, value=value)
 
 
@@ -143,7 +147,7 @@ class Integer(Numeric):
         step = plain(self.step)
         whole = isinstance(step, int | float) and not isinstance(step, bool) and step % 1 == 0
         if not whole or not 1 <= step <= 2**52:
-            raise SchemaError(f"Feature '{self.name}': step must be a whole number >= 1; it is {self.step!r}.")
+            raise SchemaError(f"Feature '{self.name}': step must be a whole number >= 1; it is {shown(self.step)}.")
         object.__setattr__(self, "step", int(step))
         for end in ("lower", "upper"):
             if getattr(self, end) % 1 != 0:
@@ -194,17 +198,20 @@ class Choice:
 
     def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
         _check_name(self.name)
-        if isinstance(options, str) or not isinstance(options, Sequence | np.ndarray):
-            raise SchemaError(f"Feature '{self.name}': its options must be a list; got {options!r}.")
+        scalar = isinstance(options, str | bytes) or (isinstance(options, np.ndarray) and options.ndim == 0)
+        if scalar or not isinstance(options, Sequence | np.ndarray):
+            raise SchemaError(f"Feature '{self.name}': its options must be a list; got {shown(options)}.")
         cleaned = tuple(None if is_missing(plain(o)) else plain(o) for o in options)
         seen: set[Value] = set()
         for option in cleaned:
             if option is not None and not isinstance(option, str | bool | int | float):
-                raise SchemaError(f"Feature '{self.name}': option {option!r} must be a string, a number or a boolean.")
+                raise SchemaError(
+                    f"Feature '{self.name}': option {shown(option)} must be a string, a number or a boolean."
+                )
             if isinstance(option, float) and math.isinf(option):
-                raise SchemaError(f"Feature '{self.name}': option {option!r} must be finite.")
+                raise SchemaError(f"Feature '{self.name}': option {shown(option)} must be finite.")
             if option in seen:  # True and 1 count as the same, "1" and 1 do not
-                raise SchemaError(f"Feature '{self.name}': option {option!r} is listed twice.")
+                raise SchemaError(f"Feature '{self.name}': option {shown(option)} is listed twice.")
             seen.add(option)
         if len(cleaned) < least:
             raise SchemaError(f"Feature '{self.name}' needs at least {least} option(s); it has {len(cleaned)}.")
@@ -239,7 +246,7 @@ class Choice:
                 return (self.name,)
 
     def describe(self) -> str:
-        shown = ", ".join(clean(_label(o)) for o in self.options[:12])
+        shown = ", ".join(escaped(_label(o)) for o in self.options[:12])
         return f"one of: {shown}" + (", ..." if len(self.options) > 12 else "")
 
     def read(self, value: Any, *, row: int | None = None) -> float:
@@ -263,7 +270,7 @@ class Choice:
                 f"by adding None to them."
             )
         else:
-            message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {_show(value)}."
+            message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {shown(value)}."
         raise RowError(message, feature=self.name, row=row, value=value)
 
     def value(self, number: float) -> Value:
@@ -332,7 +339,7 @@ Feature: TypeAlias = Real | Integer | Binary | Ordinal | Categorical
 
 def _check_name(name: Any) -> None:
     if not isinstance(name, str) or not name:
-        raise SchemaError(f"A feature's name must be a non-empty string; got {_show(name)}.")
+        raise SchemaError(f"A feature's name must be a non-empty string; got {shown(name)}.")
     if len(name) > MAX_NAME:
         raise SchemaError(
             f"A feature's name may have at most {MAX_NAME} characters; {quoted(name, 40)} has more: rename the column."
@@ -346,8 +353,8 @@ def _check_name(name: Any) -> None:
 
 
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
-    if encoding not in known:
-        raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {encoding!r}.")
+    if not isinstance(encoding, str) or encoding not in known:
+        raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {shown(encoding)}.")
 
 
 def show_number(number: float) -> str:
@@ -374,8 +381,3 @@ def _at(row: int | None) -> str:
 
 def _who(row: int | None) -> str:
     return "the row has" if row is None else f"row {row} has"
-
-
-def _show(value: Any) -> str:
-    text = repr(value)
-    return text if len(text) <= 60 else text[:57] + "..."

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from ifonly.errors import SchemaError
+from ifonly.printing import shown
 from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, is_missing, plain, show_number
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
@@ -61,7 +62,11 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     note = f"; {missing} rows have no value and will be refused" if missing else ""
     if len(distinct) == 2 and not missing:
         ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
-        return Binary(name, tuple(ordered)), "binary", f"two values: {ordered[0]!r} (0) and {ordered[1]!r} (1)"
+        return (
+            Binary(name, tuple(ordered)),
+            "binary",
+            f"two values: {shown(ordered[0])} (0) and {shown(ordered[1])} (1)",
+        )
     if numeric:
         if any(abs(v) > sys.float_info.max for v in distinct):
             raise SchemaError(f"Column '{name}' has infinite values; remove them.")

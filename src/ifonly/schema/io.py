@@ -8,7 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, SchemaError
-from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
+from ifonly.printing import json_text, shown
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, same_value
+from ifonly.schema.given import path_of
 from ifonly.schema.schema import Schema
 
 FORMAT = "ifonly-schema"
@@ -40,10 +42,10 @@ def schema_to_json(schema: Schema) -> dict[str, Any]:
 
 def schema_from_json(data: Any) -> Schema:
     """The inverse of `schema_to_json`; says what is wrong with anything else."""
-    if not isinstance(data, dict) or data.get("format") != FORMAT:
+    if not isinstance(data, dict) or not same_value(data.get("format"), FORMAT):
         raise SchemaError(f'A schema is a JSON object with "format": "{FORMAT}"; this is not one.')
-    if data.get("version") != VERSION:
-        raise SchemaError(f"This schema has version {data.get('version')!r}; this ifonly reads version {VERSION}.")
+    if not same_value(data.get("version"), VERSION):
+        raise SchemaError(f"This schema has version {shown(data.get('version'))}; this ifonly reads version {VERSION}.")
     listed = data.get("features")
     if not isinstance(listed, list):
         raise SchemaError('A schema needs a list "features".')
@@ -60,9 +62,9 @@ def _feature(position: int, item: Any) -> Feature:
     where = f"Feature number {position}"
     kind = item.get("kind") if isinstance(item, dict) else item
     if not isinstance(item, dict) or not isinstance(kind, str) or kind not in _KINDS:
-        raise SchemaError(f'{where}: "kind" must be one of {", ".join(_KINDS)}; it is {kind!r}.')
+        raise SchemaError(f'{where}: "kind" must be one of {", ".join(_KINDS)}; it is {shown(kind)}.')
     cls, required, optional = _KINDS[kind]
-    where = f"Feature '{item.get('name', position)}'"
+    where = f"Feature {shown(item.get('name', position))}"
     for key in ("name", *required):
         if key not in item:
             raise SchemaError(f'{where}: a feature of kind "{kind}" needs "{key}".')
@@ -75,7 +77,7 @@ def _feature(position: int, item: Any) -> Feature:
 
 def load_schema(path: str | Path) -> Schema:
     """Read a schema file."""
-    path = Path(path)
+    path = path_of(path)
     try:
         if path.stat().st_size > MAX_BYTES:
             raise FileError(f"'{path}' is larger than {MAX_BYTES // 2**20} MiB; that is no schema.")
@@ -92,13 +94,13 @@ def load_schema(path: str | Path) -> Schema:
 
 def save_schema(schema: Schema, path: str | Path) -> None:
     """Write a schema file, all of it or nothing."""
-    text = json.dumps(schema_to_json(schema), indent=1, ensure_ascii=False, allow_nan=False) + "\n"
+    text = json_text(schema_to_json(schema), indent=1) + "\n"
     write_whole(path, text.encode("utf-8"))
 
 
 def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it: to a neighbour first, then renamed into place."""
-    path = Path(path)
+    path = path_of(path)
     neighbour = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         try:

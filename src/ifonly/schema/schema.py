@@ -7,18 +7,20 @@ Three views of the same thing: the user's *row* (names to values), the *point* (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
-from functools import cached_property
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
+from ifonly.printing import MOST, printable, shown
 from ifonly.schema.features import Choice, Feature, Integer, Numeric, Value
+from ifonly.schema.given import items
 
 MAX_COLUMNS = 100_000
 
@@ -38,20 +40,20 @@ class Schema:
     rules: Sequence[str] = ()
 
     def __post_init__(self) -> None:
-        if isinstance(self.features, str) or not isinstance(self.features, Iterable):
-            raise SchemaError(f"A schema is made from a list of features; got {self.features!r}.")
-        if isinstance(self.columns, str) or not all(isinstance(column, str) for column in self.columns):
-            raise SchemaError(f"The column order must be a list of column names; got {self.columns!r}.")
-        if isinstance(self.rules, str) or not all(isinstance(rule, str) for rule in self.rules):
-            raise SchemaError(f"The rules of a schema must be a list of texts; got {self.rules!r}.")
-        object.__setattr__(self, "rules", tuple(self.rules))
-        features = tuple(self.features)
+        features, order, rules = (items(given) for given in (self.features, self.columns, self.rules))
+        if features is None:
+            raise SchemaError(f"A schema is made from a list of features; got {shown(self.features)}.")
+        if order is None or not all(isinstance(column, str) for column in order):
+            raise SchemaError(f"The column order must be a list of column names; got {shown(self.columns)}.")
+        if rules is None or not all(isinstance(rule, str) for rule in rules):
+            raise SchemaError(f"The rules of a schema must be a list of texts; got {shown(self.rules)}.")
+        object.__setattr__(self, "rules", rules)
         if not features:
             raise SchemaError("A schema needs at least one feature.")
         seen: set[str] = set()
         for feature in features:
             if not isinstance(feature, Numeric | Choice):
-                raise SchemaError(f"A schema is made of features such as Real or Categorical; got {feature!r}.")
+                raise SchemaError(f"A schema is made of features such as Real or Categorical; got {shown(feature)}.")
             if feature.name in seen:
                 raise SchemaError(f"Feature '{feature.name}' is listed twice.")
             seen.add(feature.name)
@@ -62,7 +64,7 @@ class Schema:
         twice = [name for name, times in Counter(natural).items() if times > 1]
         if twice:
             raise SchemaError(f"Two encoded columns would both be called '{twice[0]}'; rename a feature or an option.")
-        columns = tuple(self.columns) or natural
+        columns = order or natural
         extra, lacking = list(Counter(columns) - Counter(natural)), list(Counter(natural) - Counter(columns))
         if extra or lacking:
             raise SchemaError(
@@ -118,12 +120,13 @@ class Schema:
 
     def index(self, name: str) -> int:
         """The position of a feature, or a SchemaError that suggests the name that was meant."""
-        try:
+        if not isinstance(name, str):
+            raise SchemaError(f"A feature is named by a text; {shown(name)} names none.")
+        if name in self._positions:
             return self._positions[name]
-        except KeyError:
-            close = get_close_matches(str(name), self.names, n=1)
-            hint = f"did you mean '{close[0]}'?" if close else f"the features are {_listed(self.names)}."
-            raise SchemaError(f"There is no feature '{name}'; {hint}") from None
+        close = get_close_matches(name[:MOST], self.names, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"the features are {_listed(self.names)}."
+        raise SchemaError(f"There is no feature '{printable(name)}'; {hint}")
 
     @cached_property
     def feature_columns(self) -> tuple[NDArray[np.intp], ...]:
@@ -155,8 +158,8 @@ class Schema:
         flat = row[0] if isinstance(row, np.ndarray) and row.ndim == 2 and len(row) == 1 else row
         listed = hasattr(flat, "__len__") and hasattr(flat, "__getitem__") and not isinstance(flat, str | bytes)
         if not listed or getattr(flat, "ndim", 1) != 1:
-            shown = f"an array of shape {row.shape}" if isinstance(row, np.ndarray) else repr(row)
-            raise RowError(f"A row must be a mapping or a sequence of {len(self)} values; got {shown}.", row=number)
+            what = f"an array of shape {row.shape}" if isinstance(row, np.ndarray) else shown(row)
+            raise RowError(f"A row must be a mapping or a sequence of {len(self)} values; got {what}.", row=number)
         values = list(flat)
         if len(values) != len(self):
             raise RowError(
@@ -270,4 +273,4 @@ def _slice(columns: NDArray[np.intp]) -> slice | NDArray[np.intp]:
 
 
 def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(map(str, names[:8])) + (", ..." if len(names) > 8 else "")
+    return ", ".join(n if isinstance(n, str) else shown(n) for n in names[:8]) + (", ..." if len(names) > 8 else "")

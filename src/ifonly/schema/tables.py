@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
+from ifonly.printing import shown
 from ifonly.schema.features import Feature, Integer, Numeric, Real
 from ifonly.schema.schema import Schema
 
@@ -20,11 +21,11 @@ from ifonly.schema.schema import Schema
 def frame_columns(table: Any) -> dict[str, Any]:
     """A table as a dict of columns (name to sequence), without copying where that is possible."""
     if isinstance(table, Mapping):
-        columns = {str(name): column for name, column in table.items()}
+        columns = {_column_name(name): column for name, column in table.items()}
     elif hasattr(table, "columns") and hasattr(table, "__getitem__"):  # pandas and polars
-        columns = {str(name): table[name] for name in table.columns}
+        columns = {_column_name(name): table[name] for name in table.columns}
     elif isinstance(table, Sequence) and len(table) and all(isinstance(row, Mapping) for row in table):
-        return {str(name): [row.get(name) for row in table] for name in table[0]}
+        return {_column_name(name): [row.get(name) for row in table] for name in table[0]}
     else:
         raise RowError(
             f"A table must be a data frame, a dict of columns or a list of rows; got {type(table).__name__}."
@@ -32,12 +33,19 @@ def frame_columns(table: Any) -> dict[str, Any]:
     for name, column in columns.items():
         if isinstance(column, str | bytes) or not hasattr(column, "__len__"):
             raise RowError(
-                f"Column '{name}' of the table must be a list of values; it is {column!r} (for one row, use explain).",
+                f"Column '{name}' of the table must be a list of values; it is {shown(column)} "
+                f"(for one row, use explain).",
                 feature=name,
             )
         if getattr(column, "ndim", 1) != 1:
             raise RowError(f"The table has more than one column '{name}'; rename or drop one.", feature=name)
     return columns
+
+
+def _column_name(name: Any) -> str:
+    if not isinstance(name, str | int | float | tuple):
+        raise RowError(f"A column of a table is named by a text; {shown(name)} names none.")
+    return name if isinstance(name, str) else shown(name)
 
 
 def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | None = None) -> NDArray[np.float64]:
@@ -82,13 +90,13 @@ def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
 
 
 def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None) -> NDArray[np.float64]:
-    names = set(schema.names)
-    if len(rows) and all(isinstance(row, dict) and row.keys() >= names for row in rows):
-        return read_points(schema, {name: [row[name] for row in rows] for name in schema.names}, errors=errors)
     if isinstance(rows, np.ndarray) and rows.ndim != 2:
         raise RowError(
             f"An array of rows must have two dimensions; this one has {rows.ndim} (for one row, use explain)."
         )
+    names = set(schema.names)
+    if len(rows) and all(isinstance(row, dict) and row.keys() >= names for row in rows):
+        return read_points(schema, {name: [row[name] for row in rows] for name in schema.names}, errors=errors)
     points = np.full((len(rows), len(schema)), np.nan)
     for r, row in enumerate(rows):
         try:

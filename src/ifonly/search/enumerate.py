@@ -13,11 +13,11 @@ import math
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import rounding_error
 from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from fractions import Fraction
-from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.proof.check.box import ACTIVE, Box
 from ifonly.proof.check.checker import Walk, most_of_rows
 from ifonly.proof.check.reading import scaled

@@ -8,11 +8,11 @@ it: which condition or split ReLU each row is about, the slopes it was made with
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.search.kernels.layout import LOGGED, PHASES, RADIUS, Pack, Tree
 
 HEAD = 8

@@ -13,9 +13,10 @@ from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
-from ifonly.model.model import Model, network_model
+from ifonly.model.model import Model, class_list, network_model
 from ifonly.model.network import Network
 from ifonly.schema import Schema
+from ifonly.schema.given import path_of
 
 __all__ = ["import_model", "load_model", "load_pickle"]
 
@@ -27,7 +28,7 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
     `load_model`). `classes` names the classes where the model does not, or renames them. One output means two classes
     and several outputs one class each, unless `regression` says that outputs are predictions.
     """
-    classes = _listed(classes)
+    classes = class_list(classes)
     if isinstance(model, str | Path):
         return load_model(model, schema, classes=classes, regression=regression)
     if isinstance(model, Network):
@@ -57,7 +58,7 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
 
 def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A model file (ifonly's own .npz or .json, or .onnx) as an ifonly Model. Nothing in such a file is ever run."""
-    path, classes = Path(path), _listed(classes)
+    path, classes = path_of(path), class_list(classes)
     ending = path.suffix.lower()
     if ending == ".onnx":
         try:
@@ -87,9 +88,3 @@ def _framework(model: Any) -> str | None:
         if package in ("torch", "onnx", "sklearn"):
             return package
     return None
-
-
-def _listed(classes: Any) -> tuple[Any, ...]:
-    if isinstance(classes, str | bytes) or not hasattr(classes, "__iter__"):
-        raise ModelError(f"The class names must be a list of names; got {classes!r}.")
-    return tuple(classes)

@@ -9,8 +9,9 @@ probabilities still decide ties.
 from __future__ import annotations
 
 import importlib
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import cached_property
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -20,7 +21,8 @@ import onnx.reference
 from numpy.typing import NDArray
 from onnx import numpy_helper
 
-from ifonly.errors import FileError, ModelError, UnsupportedModel
+from ifonly.caching import cached_property
+from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
@@ -28,6 +30,7 @@ from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, H
 from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.model import Model, Precision, class_names, describe_columns
 from ifonly.schema import Schema
+from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
 Value: TypeAlias = Flow | Final | NDArray[Any]
@@ -56,6 +59,29 @@ def import_onnx(proto: Any, schema: Schema, *, classes: tuple[Any, ...] = (), re
     """An ONNX model that maps (rows, columns) to (rows, outputs) as a Model."""
     if not isinstance(proto, onnx.ModelProto):
         raise ModelError(f"An ONNX model must be an onnx.ModelProto; got {type(proto).__name__}.")
+    with _reading():
+        return _imported(proto, schema, classes, regression)
+
+
+@contextmanager
+def _reading() -> Iterator[None]:
+    """The one place where what ONNX, protobuf and numpy raise about a model that is damaged becomes a ModelError.
+
+    Refusals of our own and failed assertions pass. What was raised stays attached as the cause: no well-formed model
+    may come here, and the tests hold that, so that a bug of ours is not taken for a damaged file.
+    """
+    try:
+        with np.errstate(all="ignore"):  # numbers that overflow are refused where they are kept
+            yield
+    except (IfonlyError, AssertionError):
+        raise
+    except Exception as error:
+        raise ModelError(
+            f"The ONNX model cannot be read, or is damaged ({type(error).__name__}: {' '.join(str(error).split())})."
+        ) from error
+
+
+def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool) -> Model:
     _check(proto)
     reader = _Reader(proto.graph, schema)
     value = reader.read()
@@ -148,7 +174,8 @@ def _load_external(proto: Any, folder: Path) -> None:
     for tensor in _tensors(proto.graph):
         if tensor.data_location != onnx.TensorProto.EXTERNAL:
             continue
-        place = Path(ExternalDataInfo(tensor).location)
+        with _reading():
+            place = path_of(ExternalDataInfo(tensor).location)
         whole = (folder / place).resolve()
         if place.is_absolute() or not whole.is_relative_to(folder):
             raise FileError(
@@ -156,6 +183,8 @@ def _load_external(proto: Any, folder: Path) -> None:
                 f"that is not read."
             )
         try:
+            if not whole.is_file():  # reading a pipe would wait for ever
+                raise FileError(f"The weights of '{tensor.name}' are said to be in '{place}', which is no file.")
             check_size(whole, MAX_BYTES)
             load_external_data_for_tensor(tensor, str(folder))
         except FileError:
@@ -194,6 +223,8 @@ class _Reader:
     schema: Schema
     values: dict[str, Value] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)
+    computed: int = 0
+    """Bytes of the constants that were computed from others."""
 
     @cached_property
     def input(self) -> str:
@@ -263,8 +294,17 @@ class _Reader:
             self._note(call.given["to"], name)
         try:
             result = handlers[operation](call, *inputs)
-        except (TypeError, AttributeError, IndexError, KeyError) as error:
-            raise call.refuse(f"is used in a way that is not supported ({error})") from None
+        except (TypeError, AttributeError, IndexError, KeyError, ValueError) as error:
+            if isinstance(error, IfonlyError):
+                raise
+            words = " ".join(str(error).split())
+            raise call.refuse(f"is used in a way that is not supported ({words})") from error
         if isinstance(result, np.ndarray) and result.dtype == np.float16:
             raise call.refuse("computes in float16")
+        if isinstance(result, np.ndarray):
+            self.computed += result.nbytes
+            if self.computed > MAX_BYTES:
+                raise ModelError(
+                    f"The constants of the ONNX model take more than {MAX_BYTES // 2**20} MiB, the most that is read."
+                )
         self.values[node.output[0]] = result

@@ -13,6 +13,7 @@ from typing import Any
 from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError
 from ifonly.model.model import Model
 from ifonly.schema import Schema
+from ifonly.schema.given import path_of
 
 ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 
@@ -21,8 +22,12 @@ def load_pickle(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = 
     """A scikit-learn model (.pkl, .pickle, .joblib) or a whole torch module (.pt, .pth). Runs the code in the file."""
     from ifonly.model.importers import import_model
 
-    path = Path(path)
-    if not path.is_file():
+    path = path_of(path)
+    try:
+        there = path.is_file()
+    except OSError:  # a name that is too long
+        there = False
+    if not there:
         raise FileError(f"Cannot read the model '{path}': no such file.")
     try:
         match path.suffix.lower():

@@ -16,6 +16,7 @@ from math import ceil, floor, inf
 from typing import TypeAlias
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.constraints import (
     Allowed,
     ChangeAtMost,
@@ -43,7 +44,7 @@ _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 def read_constraint(text: str, schema: Schema) -> AnyConstraint:
     """The constraint that a sentence states; a QuestionError that points at what is wrong with it."""
     if not isinstance(text, str):
-        raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {text!r}.")
+        raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {shown(text)}.")
     stated = _Statement(text.strip(), schema).read()
     if stated is not None:
         stated.check(schema)

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.parts import Columns, Part
 from ifonly.problem.rules import normal, syntax
 from ifonly.problem.rules.meaning import Formula, features_of, holds, understand
@@ -29,7 +30,7 @@ class Rule:
 
     def __post_init__(self) -> None:
         if not isinstance(self.text, str):
-            raise QuestionError(f"A rule is a text such as 'Age >= 18 + YearsEmployed'; got {self.text!r}.")
+            raise QuestionError(f"A rule is a text such as 'Age >= 18 + YearsEmployed'; got {shown(self.text)}.")
         object.__setattr__(self, "text", self.text.strip())
         syntax.parse(self.text)
 

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError
-from ifonly.printable import clean, is_printable
+from ifonly.printing import escaped, is_printable
 from ifonly.proof.certificate import Certificate, canonical, file_text, read_text
 from ifonly.proof.check.box import ACTIVE, INACTIVE, Box
 from ifonly.proof.check.reading import Meter, Refusal, Stopped, entries, listed, number, scaled, whole
@@ -85,7 +85,7 @@ class Checked:
     def __str__(self) -> str:
         """The verdict stands alone on the first line and on the last; what a file can choose is indented between."""
         told = "\n".join(part for part in (self.statement, self.failure, self.deployed) if part)
-        return "\n".join([self.verdict, *("  " + clean(line) for line in told.split("\n")), self.verdict])
+        return "\n".join([self.verdict, *("  " + escaped(line) for line in told.split("\n")), self.verdict])
 
 
 def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> Checked:
@@ -98,7 +98,7 @@ def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SEC
         del text
         return _check(data, meter)
     except (Refusal, FileError) as refusal:
-        return Checked(verdict=INVALID, failure=clean(str(refusal)))
+        return Checked(verdict=INVALID, failure=escaped(str(refusal)))
     except Stopped:
         return Checked(verdict=UNDECIDED, failure=f"the check was not over after {seconds:g} seconds")
     except (RecursionError, MemoryError):

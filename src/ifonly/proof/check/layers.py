@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
-from ifonly.printable import quoted
+from ifonly.printing import quoted
 from ifonly.proof.check.reading import Meter, Refusal, entries, listed, number, scaled, whole
 from ifonly.schema import Choice, Numeric, Schema
 

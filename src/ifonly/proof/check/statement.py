@@ -15,7 +15,7 @@ from operator import mul
 from typing import Any
 
 from ifonly.errors import IfonlyError
-from ifonly.printable import quoted
+from ifonly.printing import quoted
 from ifonly.proof.certificate import canonical
 from ifonly.proof.check.layers import columns_of, fingerprint, integers, longest_number, read_network, read_target
 from ifonly.proof.check.reading import (

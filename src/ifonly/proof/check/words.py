@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from ifonly.printable import quoted
+from ifonly.printing import quoted
 from ifonly.proof.check.statement import Statement
 from ifonly.schema import Choice, Integer
 

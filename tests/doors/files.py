@@ -1,0 +1,252 @@
+"""Doors through which files come in, honest files to damage, and what may come out: a value, or an IfonlyError.
+
+python tests/doors/files.py onnx --count 100000 --seed 1      many files, with counts; without a kind, all kinds
+"""
+
+from __future__ import annotations
+
+import argparse
+import io
+import json
+import random
+import sys
+import tempfile
+import time
+import traceback
+import warnings
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
+
+from doors.mutate import damaged, distorted, twisted
+from ifonly import Binary, Categorical, Integer, Network, Ordinal, Real, Schema, load_model, save_network
+from ifonly.cli.tables import read_table
+from ifonly.errors import Contradiction, IfonlyError
+from ifonly.schema import infer as propose
+from ifonly.schema import load_schema, read_points, schema_to_json
+
+SCHEMA = Schema(
+    (
+        Real("income", -5.0, 10.0),
+        Integer("age", 18, 90, 2),
+        Binary("owner"),
+        Ordinal("level", ("low", "mid", "high")),
+        Categorical("job", ("clerk", "nurse", None)),
+    )
+)
+LONGEST = 2_000
+"""Characters of a message: what a file says is quoted, not repeated."""
+
+
+@dataclass(frozen=True)
+class Door:
+    """How honest files are made (name and content), how one is changed, and what reads it."""
+
+    seeds: Callable[[], list[tuple[str, Any]]]
+    change: Callable[[Any, random.Random], bytes]
+    read: Callable[[Path], Any]
+
+
+# ---------------------------------------------------------------------- honest files
+
+
+def _onnx_models() -> list[tuple[str, Any]]:
+    """Every operation that is read, and every kind of tensor storage."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    rng, columns = np.random.default_rng(0), len(SCHEMA.columns)
+
+    def model(nodes: list[Any], stored: dict[str, Any], kind: int = TensorProto.FLOAT, opset: int = 17) -> Any:
+        out = nodes[-1].output[0]
+        graph = helper.make_graph(
+            nodes, "g", [helper.make_tensor_value_info("x", kind, ["N", columns])],
+            [helper.make_tensor_value_info(out, kind, ["N", "K"])],
+            [numpy_helper.from_array(np.asarray(value), name) for name, value in stored.items()],
+        )  # fmt: skip
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=8)
+
+    def f(*shape: int) -> Any:
+        return rng.normal(size=shape).astype(np.float32)
+
+    node = helper.make_node
+    first = [node("Gemm", ["x", "w", "b"], ["h"]), node("Relu", ["h"], ["r"])]
+    weights = {"w": f(columns, 4), "b": f(4)}
+    plain = model([*first, node("Gemm", ["r", "v", "c"], ["y"], transB=1, alpha=0.5, beta=2.0)],
+                  {**weights, "v": f(1, 4), "c": f(1)})  # fmt: skip
+    chain = model(
+        [
+            node("Sub", ["x", "mean"], ["a"]), node("Div", ["a", "three"], ["d"]), node("MatMul", ["d", "w"], ["e"]),
+            node("Add", ["b", "e"], ["g"]), node("Relu", ["g"], ["r"]), node("Mul", ["r", "m"], ["s"]),
+            node("Neg", ["s"], ["n"]), node("MatMul", ["n", "v"], ["y"]),
+        ],
+        {**weights, "mean": f(columns), "three": np.float32(3), "m": f(4), "v": f(4, 2)},
+    )  # fmt: skip
+    shapes = model(
+        [
+            node("Flatten", ["x"], ["a"], axis=1), node("Reshape", ["a", "whole"], ["c0"]), node("Identity", ["c0"], ["c1"]),
+            node("Cast", ["c1"], ["c2"], to=TensorProto.FLOAT), node("Transpose", ["wt"], ["w"], perm=[1, 0]),
+            node("Constant", [], ["two"], value=numpy_helper.from_array(np.float32(2))),
+            node("Unsqueeze", ["b0", "zero"], ["b1"]), node("Squeeze", ["b1", "zero"], ["b"]),
+            node("Gemm", ["c2", "w", "b"], ["h"]), node("Mul", ["h", "two"], ["h2"]),
+            node("Dropout", ["h2"], ["h3"]), node("Relu", ["h3"], ["r"]), node("MatMul", ["r", "v"], ["p"]),
+            node("Sigmoid", ["p"], ["y"]),
+        ],
+        {"whole": np.array([0, -1]), "wt": f(4, columns), "zero": np.array([0]), "b0": f(4), "v": f(4, 1)},
+    )  # fmt: skip
+    normal = model(
+        [
+            node("Gemm", ["x", "w", "b"], ["h"]), node("Gemm", ["x", "w2"], ["h2"]),
+            node("Concat", ["h", "h2"], ["j"], axis=1),
+            node("BatchNormalization", ["j", "s", "t", "m", "q"], ["n"], epsilon=1e-3), node("Relu", ["n"], ["r"]),
+            node("Gemm", ["r", "v"], ["o"]), node("Sum", ["o", "o"], ["o2"]), node("Softmax", ["o2"], ["y"], axis=1),
+        ],
+        {**weights, "w2": f(columns, 3), "s": f(7), "t": f(7), "m": f(7), "q": np.abs(f(7)), "v": f(7, 3)},
+    )  # fmt: skip
+    double = model([node("Gemm", ["x", "w"], ["y"])], {"w": rng.normal(size=(columns, 1))}, TensorProto.DOUBLE)
+    listed = model([node("Gemm", ["x", "w"], ["y"])], {"w": f(columns, 1)})
+    listed.graph.initializer[0].CopyFrom(helper.make_tensor("w", TensorProto.FLOAT, [columns, 1], f(columns).tolist()))
+    return [("model.onnx", one) for one in (plain, chain, shapes, normal, double, listed)]
+
+
+def _networks(name: str) -> list[tuple[str, Any]]:
+    rng, columns = np.random.default_rng(0), len(SCHEMA.columns)
+    pairs = [(rng.normal(size=(3, columns)), rng.normal(size=3)), (rng.normal(size=(1, 3)), rng.normal(size=1))]
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        save_network(Network.of(pairs), path, classes=("no", "yes"))
+        return [(name, path.read_bytes())]
+
+
+ROWS = [
+    {"income": 1.5, "age": 20, "owner": True, "level": "mid", "job": "nurse"},
+    {"income": -2, "age": 90, "owner": False, "level": "low", "job": None},
+]
+
+
+def _parquet() -> list[tuple[str, Any]]:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    file = io.BytesIO()
+    pq.write_table(pa.Table.from_pylist(ROWS), file)
+    return [("rows.parquet", file.getvalue())]
+
+
+def _csv() -> list[tuple[str, Any]]:
+    lines = [",".join(ROWS[0]), *(",".join("" if v is None else str(v) for v in row.values()) for row in ROWS)]
+    return [("rows.csv", "\n".join(lines).encode())]
+
+
+# ---------------------------------------------------------------------- changes
+
+
+def _proto(model: Any, rng: random.Random) -> bytes:
+    if rng.random() < 0.4:
+        return damaged(model.SerializeToString(), rng)
+    content: bytes = distorted(model, rng).SerializeToString()
+    return content
+
+
+def _text(value: Any, rng: random.Random) -> bytes:
+    if rng.random() < 0.3:
+        return damaged(json.dumps(value).encode(), rng)
+    return json.dumps(twisted(value, rng)).encode()
+
+
+def _lines(rows: Any, rng: random.Random) -> bytes:
+    return b"\n".join(_text(row, rng) if rng.random() < 0.6 else json.dumps(row).encode() for row in rows)
+
+
+def _read_rows(path: Path) -> None:
+    table = read_table(path)
+    columns = {name: table.column(name) for name in table.columns}
+    read_points(SCHEMA, list(table.rows), errors=[])
+    propose(columns)
+
+
+DOORS: dict[str, Door] = {
+    "onnx": Door(_onnx_models, _proto, lambda path: load_model(path, SCHEMA)),
+    "npz": Door(lambda: _networks("net.npz"), damaged, lambda path: load_model(path, SCHEMA)),
+    "json": Door(
+        lambda: [(name, json.loads(content)) for name, content in _networks("net.json")], _text,
+        lambda path: load_model(path, SCHEMA),
+    ),
+    "schema": Door(lambda: [("schema.json", schema_to_json(SCHEMA))], _text, load_schema),
+    "csv": Door(_csv, damaged, _read_rows),
+    "jsonl": Door(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),
+    "parquet": Door(_parquet, damaged, _read_rows),
+}  # fmt: skip
+
+
+# ---------------------------------------------------------------------- what comes out
+
+
+def faults(kind: str, seeds: Iterator[int] | range, folder: Path, told: Counter[str]) -> Iterator[tuple[int, str]]:
+    """The seeds whose file is not answered as it should be, and why. `told` counts what each came to."""
+    door = DOORS[kind]
+    honest = door.seeds()
+    for seed in seeds:
+        rng = random.Random(f"{kind} {seed}")
+        name, content = rng.choice(honest)
+        path = folder / name
+        path.write_bytes(door.change(content, rng))
+        begun = time.perf_counter()
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                door.read(path)
+            told["read"] += 1
+        except Contradiction:
+            yield seed, traceback.format_exc()
+        except IfonlyError as error:
+            told[type(error).__name__] += 1
+            if fault := wrong_words(str(error)):
+                yield seed, f"{fault}: {str(error)[:300]!r}"
+        except Exception as error:
+            told[f"raw {type(error).__name__}"] += 1
+            yield seed, traceback.format_exc()
+        if time.perf_counter() - begun > 10.0:
+            yield seed, f"took {time.perf_counter() - begun:.1f} s"
+
+
+def wrong_words(message: str) -> str:
+    """What is wrong with an error message, if anything is."""
+    if not message.replace("\n", "").isprintable():
+        return "unprintable characters"
+    return "too long" if len(message) > LONGEST else ""
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("kinds", nargs="*", choices=[*DOORS, []], help="which files (default: all)")
+    parser.add_argument("--count", type=int, default=1000)
+    parser.add_argument("--seed", type=int, default=1, help="the first of them")
+    parser.add_argument("--most", type=int, default=20, help="faults to print for each kind")
+    given = parser.parse_args()
+    total = 0
+    for kind in given.kinds or DOORS:
+        told: Counter[str] = Counter()
+        shown: Counter[str] = Counter()
+        begun, found = time.perf_counter(), 0
+        with tempfile.TemporaryDirectory() as folder:
+            for seed, fault in faults(kind, range(given.seed, given.seed + given.count), Path(folder), told):
+                found += 1
+                shown[last := "\n".join(fault.splitlines()[-3:])] += 1
+                if shown[last] == 1 and len(shown) <= given.most:
+                    print(f"{kind} {seed}: {fault}", flush=True)
+        print(
+            f"{kind}: {given.count} files, {found} faults, {dict(told)}, {time.perf_counter() - begun:.0f} s",
+            flush=True,
+        )
+        total += found
+    return 1 if total else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

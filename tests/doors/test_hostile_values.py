@@ -1,0 +1,394 @@
+"""Every public function with hostile values: a value or one sentence comes back, never a raw error.
+
+Each call is made with one argument replaced by each of the values below; what can be made is then asked about, shown and
+written as JSON, because that is where a value that slipped through would do harm.
+"""
+
+from __future__ import annotations
+
+import decimal
+import enum
+import fractions
+import json
+import math
+import traceback
+import warnings
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import ifonly
+from doors.files import wrong_words
+from ifonly import (
+    Allowed,
+    AtMostChanges,
+    Binary,
+    Categorical,
+    ChangeAtMost,
+    ClassTarget,
+    Distance,
+    Enumerate,
+    Explainer,
+    Fixed,
+    Free,
+    Integer,
+    Limits,
+    Model,
+    Network,
+    OneOfTarget,
+    OnlyDown,
+    OnlyUp,
+    OnlyWith,
+    Ordinal,
+    OtherTarget,
+    ProbabilityTarget,
+    Range,
+    Real,
+    Rule,
+    Schema,
+    ScoreTarget,
+    Steps,
+    Tolerances,
+    TopTarget,
+    audit,
+    flip_sets,
+    import_model,
+    load_model,
+    load_network,
+    save_network,
+    scales_from_data,
+)
+from ifonly.asking.diverse import Diversity
+from ifonly.errors import Contradiction, IfonlyError
+from ifonly.model import network_model
+from ifonly.model.importers import load_pickle
+from ifonly.plausibility import Mahalanobis, Near
+from ifonly.report import answer_page, audit_page, audit_svg, plain, text
+from ifonly.schema import infer, read_points, schema_from_json
+
+
+class Loud:
+    """An object whose every question about it fails."""
+
+    def __repr__(self) -> str:
+        raise RuntimeError("no repr")
+
+    def __str__(self) -> str:
+        raise RuntimeError("no str")
+
+    def __float__(self) -> float:
+        raise RuntimeError("no float")
+
+
+class Number(enum.IntEnum):
+    ONE = 1
+
+
+HOSTILE: dict[str, Any] = {
+    "none": None,
+    "true": True,
+    "zero": 0,
+    "negative": -1,
+    "4,000 digits": 10**4000,
+    "-5,000 digits": -(10**5000),
+    "beyond int64": 2**64,
+    "1e999": float("1e999"),
+    "-inf": -math.inf,
+    "nan": math.nan,
+    "tiny": 5e-324,
+    "huge": 1.7e308,
+    "text": "abc",
+    "empty": "",
+    "digits": "9" * 5000,
+    "1e999 in words": "1e999",
+    "escape": "\x1b[31mred\x1b[0m\n\r\x00",
+    "bidi": "\u202eabc\u2028\u2066",
+    "surrogate": "\ud800x",
+    "long text": "z" * 100_000,
+    "bytes": b"5",
+    "decimal": decimal.Decimal("1e999999"),
+    "decimal snan": decimal.Decimal("sNaN"),
+    "fraction": fractions.Fraction(10**400, 3),
+    "complex": 1 + 2j,
+    "numpy int": np.int64(-3),
+    "numpy float": np.float32(1.5),
+    "numpy nan": np.float64(math.nan),
+    "numpy longdouble": np.longdouble("1e4000"),
+    "numpy bool": np.bool_(True),
+    "numpy text": np.str_("a\x1b"),
+    "numpy date": np.datetime64("2020-01-01"),
+    "numpy complex": np.complex128(1j),
+    "array 0": np.array(1.0),
+    "array 1": np.array([1.0, 2.0]),
+    "array 2": np.zeros((2, 3)),
+    "array of objects": np.array([None, "a", 10**400], dtype=object),
+    "no array": np.zeros((0, 4)),
+    "list": [],
+    "nested": [[1], [2, [3]]],
+    "ragged": [[1, 2], [3]],
+    "texts": ["a", "\x1b"],
+    "big numbers": [10**400, 1],
+    "tuple": (1, 2),
+    "dict": {},
+    "dict of text": {"x": "y"},
+    "dict of big": {"Age": 10**400},
+    "dict of dict": {"Job": {("clerk", "nurse"): 10**400}},
+    "set": {1, 2},
+    "object": object(),
+    "loud": Loud(),
+    "type": int,
+    "function": len,
+    "enum": Number.ONE,
+    "generator": iter([1, 2]),
+    "range": range(3),
+    "path": Path("/nowhere/at/all"),
+    "folder": Path("/"),
+}
+
+SCHEMA = Schema([Integer("Age", 17, 20), Ordinal("Level", ["a", "b", "c"]), Categorical("Job", ["clerk", "nurse"]),
+                 Binary("Owner")])  # fmt: skip
+MODEL = network_model(Network.of([(np.ones((1, 7)), [-20.0])]), SCHEMA, classes=("denied", "approved"))
+THREE = network_model(Network.of([(np.eye(3, 7), [0.0] * 3)]), SCHEMA, classes=("x", "y", "z"))
+EXPLAINER = Explainer(MODEL)
+ANN = {"Age": 18, "Level": "a", "Job": "clerk", "Owner": False}
+TABLE = {name: [value, value] for name, value in ANN.items()}
+
+
+def ask(row: Any = None, **question: Any) -> Any:
+    answer = EXPLAINER.explain(ANN if row is None else row, **{"method": Enumerate(), "limits": Limits(seconds=5),
+                                                               **question})  # fmt: skip
+    return shown(answer)
+
+
+def shown(answer: Any) -> Any:
+    """The answer, shown in every way; what it says is printable, and it is JSON."""
+    page = plain(answer_page(answer)) + text(answer)
+    assert page.replace("\n", "").isprintable()
+    json.dumps(answer.to_dict(), allow_nan=False).encode()
+    return answer
+
+
+def schema_with(feature: Any) -> Any:
+    """Use the feature: sample, read, infer, write as JSON, and ask about it."""
+    schema = Schema([feature, Binary("Owner")])
+    points = schema.sample(5, np.random.default_rng(0))
+    row = schema.row(points[0])
+    schema.read(row)
+    model = network_model(Network.of([(np.ones((1, len(schema.columns))), [0.0])]), schema)
+    json.dumps([f.to_dict() for f in schema]).encode()
+    if len(schema.columns) > 50 or isinstance(feature, Integer | Real):
+        return schema
+    return shown(Explainer(model).explain(row, method=Enumerate()))
+
+
+def with_constraint(constraint: Any) -> Any:
+    return ask(constraints=[constraint])
+
+
+def with_target(target: Any) -> Any:
+    answer = Explainer(THREE).explain(ANN, target=target, method=Enumerate(), limits=Limits(seconds=5))
+    return shown(answer)
+
+
+def model_of(**given: Any) -> Any:
+    model = import_model(given.pop("model", Network.of([(np.ones((1, 7)), [-20.0])])), SCHEMA, **given)
+    if model.is_classifier:
+        return shown(Explainer(model).explain(ANN, method=Enumerate()))
+    return model
+
+
+def saved(folder: Path, **given: Any) -> Any:
+    name = given.pop("path", folder / "net.json")
+    if isinstance(name, str):
+        name = folder / name
+    save_network(Network.of([(np.ones((1, 7)), [-20.0])]), name, **given)
+    return load_model(name, SCHEMA)
+
+
+def _key(value: Any) -> Any:
+    """The value as a key of a dict, if it can be one."""
+    try:
+        hash(value)
+    except TypeError:
+        return "key"
+    return value
+
+
+def _word(value: Any) -> str:
+    """The value in a sentence, if Python can write it."""
+    try:
+        return str(value)
+    except (ValueError, RuntimeError):
+        return "9" * 5000
+
+
+def audited(by: Any) -> Any:
+    answers = EXPLAINER.explain_many([ANN, {**ANN, "Level": "c"}], method=Enumerate())
+    found = audit(answers, by=by)
+    json.dumps(found.to_dict(), allow_nan=False).encode()
+    svg = audit_svg(found)
+    assert svg.replace("\n", "").isprintable()
+    svg.encode()
+    assert plain(audit_page(found)).replace("\n", "").isprintable()
+    return found
+
+
+Call = Callable[..., Any]
+CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
+    "Real": (lambda **k: schema_with(Real(**k)), {"name": "x", "lower": 0.0, "upper": 1.0}),
+    "Integer": (lambda **k: schema_with(Integer(**k)), {"name": "x", "lower": 0, "upper": 10, "step": 2}),
+    "Binary": (lambda **k: schema_with(Binary(**k)), {"name": "x", "values": (0, 1)}),
+    "Ordinal": (
+        lambda **k: schema_with(Ordinal(**k)), {"name": "x", "levels": ("a", "b"), "encoding": "thermometer"},
+    ),
+    "Categorical": (
+        lambda **k: schema_with(Categorical(**k)), {"name": "x", "categories": ("a", "b"), "encoding": "onehot"},
+    ),
+    "option": (lambda option: schema_with(Categorical("x", ("a", option))), {"option": "b"}),
+    "two options": (lambda option: schema_with(Binary("x", (option, "no"))), {"option": "b"}),
+    "Schema": (Schema, {"features": SCHEMA.features, "columns": SCHEMA.columns, "rules": ("Age is fixed",)}),
+    "Schema.load": (Schema.load, {"path": "schema.json"}),
+    "Schema.read": (SCHEMA.read, {"row": ANN}),
+    "Schema.infer": (Schema.infer, {"table": TABLE}),
+    "infer column": (lambda column: infer({"x": column}), {"column": [1, 2]}),
+    "infer values": (lambda value: infer({"x": [value, 1, "a"], "y": [value, value, 2]}), {"value": 1}),
+    "infer name": (lambda name: infer({_key(name): [1, 2, 3]}), {"name": "x"}),
+    "schema_from_json": (schema_from_json, {"data": {}}),
+    "schema json": (
+        lambda **k: schema_from_json({"format": "ifonly-schema", "version": 1, "features": [], **k}),
+        {"format": "x", "version": 1, "features": [], "columns": [], "rules": []},
+    ),
+    "schema json feature": (
+        lambda **k: schema_from_json({"format": "ifonly-schema", "version": 1, "features": [k]}),
+        {"kind": "integer", "name": "x", "lower": 0, "upper": 1, "step": 1},
+    ),
+    "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
+    "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
+    "cells": (lambda **k: shown(EXPLAINER.explain_many([k], method=Enumerate())[0]), ANN),
+    "columns": (lambda **k: EXPLAINER.explain_many({**TABLE, **k}, method=Enumerate()), TABLE),
+    "explain": (
+        lambda **k: ask(**k),
+        {"row": ANN, "target": "approved", "distance": "l1", "constraints": (), "fewest_first": False,
+         "method": Enumerate(), "limits": Limits(), "reasons": True},
+    ),
+    "explain_diverse": (
+        lambda **k: EXPLAINER.explain_diverse(**{"row": ANN, "method": Enumerate(), "k": 2, **k}),
+        {"row": ANN, "k": 2, "apart": 0.01, "differ": "distance", "apart_distance": "l1", "target": "approved",
+         "distance": "l1", "constraints": (), "limits": Limits(seconds=5)},
+    ),
+    "Diversity": (Diversity, {"k": 2, "apart": 0.01, "differ": "distance", "apart_distance": "l1"}),
+    "Explainer": (
+        lambda **k: shown(Explainer(**k).explain(ANN, method=Enumerate())),
+        {"model": MODEL, "schema": SCHEMA, "classes": ("a", "b"), "constraints": (), "threads": 1,
+         "tolerances": Tolerances()},
+    ),
+    "Limits": (lambda **k: ask(limits=Limits(**k)), {"seconds": 1.0, "nodes": 10, "memory_bytes": 2**30}),
+    "Tolerances": (
+        Tolerances, dict.fromkeys(("gap", "relative_gap", "agreement_relative", "agreement_relative_float32"), 1e-6),
+    ),
+    "Distance": (
+        lambda **k: ask(distance=Distance(**k)),
+        {"norm": "l1", "weights": {"Age": 2.0}, "scales": {"Age": 2.0}, "up": {"Age": 2.0}, "down": {"Age": 2.0},
+         "transitions": {"Job": {("clerk", "nurse"): 2.0}}},
+    ),
+    "weight": (lambda name, number: ask(distance=Distance(weights={_key(name): number})), {"name": "Age", "number": 1.0}),
+    "share": (lambda a, b: ask(distance=Distance({"l0": a, "l1": b})), {"a": 0.5, "b": 0.5}),
+    "transition": (
+        lambda a, b, cost: ask(distance=Distance(transitions={"Job": {(_key(a), _key(b)): cost}})),
+        {"a": "clerk", "b": "nurse", "cost": 2.0},
+    ),
+    "ClassTarget": (lambda **k: with_target(ClassTarget(**k)), {"label": "x", "margin": 1e-6}),
+    "ScoreTarget": (
+        lambda **k: with_target(ScoreTarget(**k)), {"at_least": 0.5, "at_most": 2.5, "output": 0, "margin": 1e-6},
+    ),
+    "ProbabilityTarget": (
+        lambda **k: Explainer(MODEL.as_log_odds()).explain(ANN, target=ProbabilityTarget(**k), method=Enumerate()),
+        {"label": "approved", "at_least": 0.6, "margin": 1e-6},
+    ),
+    "OneOfTarget": (lambda **k: with_target(OneOfTarget(**k)), {"labels": ("x", "y"), "margin": 1e-6}),
+    "OtherTarget": (lambda **k: with_target(OtherTarget(**k)), {"margin": 1e-6}),
+    "TopTarget": (lambda **k: with_target(TopTarget(**k)), {"label": "x", "k": 2, "margin": 1e-6}),
+    "Fixed": (lambda **k: with_constraint(Fixed(**k)), {"feature": "Age"}),
+    "Free": (lambda **k: with_constraint(Free(**k)), {"feature": "Age"}),
+    "OnlyUp": (lambda **k: with_constraint(OnlyUp(**k)), {"feature": "Age"}),
+    "OnlyDown": (lambda **k: with_constraint(OnlyDown(**k)), {"feature": "Age"}),
+    "OnlyWith": (lambda **k: with_constraint(OnlyWith(**k)), {"feature": "Age", "partner": "Job"}),
+    "Range": (lambda **k: with_constraint(Range(**k)), {"feature": "Age", "lower": 17, "upper": 20}),
+    "Allowed": (lambda **k: with_constraint(Allowed(**k)), {"feature": "Job", "values": ("clerk",)}),
+    "allowed value": (lambda value: with_constraint(Allowed("Job", [value])), {"value": "clerk"}),
+    "ChangeAtMost by": (lambda **k: with_constraint(ChangeAtMost(**k)), {"feature": "Age", "by": 2}),
+    "ChangeAtMost share": (lambda **k: with_constraint(ChangeAtMost(**k)), {"feature": "Age", "share": 0.5}),
+    "Steps": (lambda **k: with_constraint(Steps(**k)), {"feature": "Age", "step": 2}),
+    "AtMostChanges": (lambda **k: with_constraint(AtMostChanges(**k)), {"most": 2}),
+    "Rule": (lambda **k: with_constraint(Rule(**k)), {"text": "Age >= 18"}),
+    "a rule in words": (lambda rule: ask(constraints=[rule]), {"rule": "Age >= 18"}),
+    "a number in words": (lambda number: ask(constraints=[f"Age >= {_word(number)}"]), {"number": 18}),
+    "steps in words": (lambda number: ask(constraints=[f"Age changes in steps of {_word(number)}"]), {"number": 1}),
+    "share in words": (lambda number: ask(constraints=[f"Age changes by at most {_word(number)} %"]), {"number": 18}),
+    "changes in words": (lambda number: ask(constraints=[f"at most {_word(number)} changes"]), {"number": 2}),
+    "scales_from_data": (scales_from_data, {"schema": SCHEMA, "table": TABLE, "kind": "std"}),
+    "Network.of": (lambda weight, bias: Network.of([(weight, bias)]), {"weight": [[1.0]], "bias": [0.0]}),
+    "Network layers": (lambda layers: Network.of(layers), {"layers": [([[1.0]], [0.0])]}),
+    "Network": (Network, {"layers": MODEL.network.layers}),
+    "Model": (
+        lambda **k: Model(original=MODEL.original, **k),
+        {"network": MODEL.network, "schema": SCHEMA, "classes": ("a", "b"), "precision": "float64"},
+    ),
+    "import_model": (model_of, {"model": MODEL.network, "classes": ("a", "b"), "regression": False}),
+    "class name": (lambda name: model_of(classes=("a", name)), {"name": "b"}),
+    "load_model": (lambda path: load_model(path, SCHEMA), {"path": "x.npz"}),
+    "load_network": (load_network, {"path": "x.npz"}),
+    "load_pickle": (lambda path: load_pickle(path, SCHEMA), {"path": "x.pkl"}),
+    "audit": (audited, {"by": "Age"}),
+    "audit label": (lambda label: audited([label, "other"]), {"label": "x"}),
+    "audit function": (lambda label: audited(lambda row: label), {"label": "x"}),
+    "flip_sets": (flip_sets, {"answers": []}),
+    "Mahalanobis.of": (
+        lambda **k: Mahalanobis.of(SCHEMA, **k).between(ANN, {**ANN, "Age": 20}), {"table": TABLE, "ridge": 1e-3},
+    ),
+    "Mahalanobis.within": (lambda at_most: Mahalanobis.of(SCHEMA, TABLE).within(at_most), {"at_most": 1.0}),
+    "Near.of": (lambda **k: ask(constraints=[Near.of(SCHEMA, **k)]), {"table": TABLE, "at_most": 1.0, "distance": "l1"}),
+    "check": (lambda file: ifonly.check(file), {"file": "x.cert"}),
+    "Certificate.load": (ifonly.Certificate.load, {"path": "x.cert"}),
+}  # fmt: skip
+
+CASES = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]
+
+
+def faults_of(name: str, argument: str) -> list[str]:
+    call, given = CALLS[name]
+    faults = []
+    for value_name, value in HOSTILE.items():
+        value = iter([1, 2]) if value_name == "generator" else value
+        try:
+            with warnings.catch_warnings():
+                warnings.simplefilter("error")
+                call(**{**given, argument: value})
+        except Contradiction:
+            faults.append(f"{value_name}: {traceback.format_exc()}")
+        except IfonlyError as error:
+            if fault := wrong_words(str(error)):
+                faults.append(f"{value_name}: {fault}: {str(error)[:200]!r}")
+        except Exception:
+            faults.append(f"{value_name}: {traceback.format_exc()}")
+    return faults
+
+
+@pytest.mark.parametrize(("name", "argument"), CASES, ids=[f"{name}({argument})" for name, argument in CASES])
+def test_hostile_values(name: str, argument: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    faults = faults_of(name, argument)
+    assert not faults, "\n".join(faults)
+
+
+def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The calls themselves are right: what is refused is refused for the hostile value."""
+    monkeypatch.chdir(tmp_path)
+    missing = {"Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
+               "Certificate.load"}  # fmt: skip
+    for name, (call, given) in CALLS.items():
+        if name not in missing:
+            call(**given)
