@@ -183,11 +183,19 @@ class Certifier:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.limit}.")
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
-        found = _exactly(statement, network, claim, witness, upper, self.tolerances)
-        if found is None:
-            raise UnsupportedQuestion("The search's answer could not be proven in exact arithmetic.")
-        tree, lower, witness, upper = found
-        return self._written(asked, statement, claim, (lower, witness, upper), {"tree": tree})
+        for exact in (False, True):
+            found = _exactly(statement, network, claim, (witness, upper), self.tolerances, exact)
+            if found is not None:
+                tree, *stated = found
+                certificate = self._written(asked, statement, claim, tuple(stated), {"tree": tree})
+                checked = check(certificate)
+                if checked.valid:
+                    return certificate
+        failure = "no box of the whole could be closed" if found is None else checked.failure
+        raise UnsupportedQuestion(
+            f"The search's answer could not be proven in exact arithmetic ({failure}); `explain` gives it unproven, and "
+            f"a larger gap in Tolerances may help."
+        )
 
     def trusted(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
         """The certificate of what another solver claims: its row is checked, its lower bound is its word."""
@@ -240,8 +248,8 @@ Proven = tuple[list[Any], float | None, Witness, float | None]
 
 
 def _exactly(
-    statement: Statement, network: NetworkFloats, claim: Claim, witness: Witness, upper: float | None,
-    tolerances: Tolerances,
+    statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
+    tolerances: Tolerances, exact: bool,
 ) -> Proven | None:  # fmt: skip
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
@@ -251,12 +259,16 @@ def _exactly(
     from ifonly.search.prove import Nearer, Unclosed
     from ifonly.search.prove import prove as prove_leaves
 
+    def tree_for(lower: float | None) -> list[Any]:
+        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, exact=exact)
+
+    witness, upper = found
     for _ in range(NEARER):
         try:
             lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
-            return prove_leaves(statement, network, radius_of(statement, lower), claim.record), lower, witness, upper
-        except Nearer as found:
-            witness, upper = found.point, _distance(statement, found.point)
+            return tree_for(lower), lower, witness, upper
+        except Nearer as nearer:
+            witness, upper = nearer.point, _distance(statement, nearer.point)
         except Unclosed:
             break
     for step in STEPS if upper is not None or claim.lower < math.inf else ():
@@ -264,7 +276,7 @@ def _exactly(
         most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * room)
         lower = max(most - (step - 1.0) * room, 0.0)
         try:
-            return prove_leaves(statement, network, radius_of(statement, lower), claim.record), lower, witness, upper
+            return tree_for(lower), lower, witness, upper
         except (Nearer, Unclosed):
             continue
     return None

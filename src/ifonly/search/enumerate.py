@@ -8,7 +8,6 @@ may be returned when score >= margin + E. The two differ only on rows that sit o
 
 from __future__ import annotations
 
-import itertools
 import math
 import time
 from collections.abc import Iterator
@@ -63,25 +62,38 @@ class Enumeration:
                 listen(Progress(finished=len(claims), people=len(points), seconds=time.perf_counter() - begun))
         return claims
 
-    def _values(self, feature: Feature, before: float) -> list[float]:
-        """Every value that the feature may take for this person."""
+    def _values(self, feature: Feature, before: float) -> NDArray[np.float64]:
+        """Every value that the feature may take for this person. They are counted before they are listed."""
         mine = [c for c in self.question.by_feature if c.feature == feature.name]
         if isinstance(feature, Choice):
-            values = [float(i) for i in range(len(feature.options))]
-        elif isinstance(feature, Integer):
-            if feature.steps > self.most_rows:
-                raise UnsupportedQuestion(
-                    f"The enumerator may look at {self.most_rows:,} rows, but '{feature.name}' alone has "
-                    f"{feature.steps + 1:,} values; use another method."
-                )
-            values = [feature.lower + feature.step * k for k in range(feature.steps + 1)]
+            values = np.arange(float(len(feature.options)))
         else:
-            values = self._real_values(feature, before, mine)
-        return [v for v in values if all(c.allows(feature, before, v) for c in mine)]
+            lower, upper = self._ends(feature, before, mine)
+            if isinstance(feature, Integer):
+                values = self._integers(feature, lower, upper)
+            else:
+                values = self._real_values(feature, lower, upper)
+        return values if not mine else np.array([v for v in values.tolist() if self._allows(mine, feature, before, v)])
 
     @staticmethod
-    def _real_values(feature: Numeric, before: float, constraints: list[Constraint]) -> list[float]:
-        """The one value (or none) that the constraints leave a real feature; an interval is refused."""
+    def _allows(constraints: list[Constraint], feature: Feature, before: float, value: float) -> bool:
+        return all(constraint.allows(feature, before, value) for constraint in constraints)
+
+    def _integers(self, feature: Integer, lower: float, upper: float) -> NDArray[np.float64]:
+        """The integer's values from lower to upper, or one more at either end."""
+        first = max(math.floor((lower - feature.lower) / feature.step), 0)
+        last = min(math.ceil((upper - feature.lower) / feature.step), feature.steps)
+        if last - first >= self.most_rows:
+            raise UnsupportedQuestion(
+                f"The enumerator may look at {self.most_rows:,} rows, but '{feature.name}' alone has "
+                f"{last - first + 1:,} values; use another method."
+            )
+        values = feature.lower + feature.step * np.arange(first, last + 1)
+        return values[(values >= lower) & (values <= upper)]
+
+    @staticmethod
+    def _ends(feature: Numeric, before: float, constraints: list[Constraint]) -> tuple[float, float]:
+        """The ends that the plain constraints leave a number."""
         lower, upper = feature.lower, feature.upper
         for constraint in constraints:
             match constraint:
@@ -95,24 +107,32 @@ class Enumeration:
                     lower, upper = max(lower, constraint.lower), min(upper, constraint.upper)
                 case Allowed():
                     raise AssertionError("Allowed is for features with options")
+        return lower, upper
+
+    @staticmethod
+    def _real_values(feature: Numeric, lower: float, upper: float) -> NDArray[np.float64]:
+        """The one value (or none) that the constraints leave a real feature; an interval is refused."""
         if lower < upper:
             raise UnsupportedQuestion(
                 f"The enumerator needs a finite space, but '{feature.name}' is a real number that may change; "
                 f"fix it, or use another method."
             )
-        return [lower] if lower == upper else []
+        return np.array([lower] if lower == upper else [])
 
     def _chunks(self, factual: NDArray[np.float64]) -> Iterator[NDArray[np.float64]]:
-        values = [self._values(f, b) for f, b in zip(self.question.schema.features, factual.tolist(), strict=True)]
-        rows = math.prod(len(v) for v in values)
-        if rows > self.most_rows:
-            raise UnsupportedQuestion(
-                f"The space has {rows:,} rows, more than the {self.most_rows:,} that the enumerator may look at; "
-                f"fix some features, or use another method."
-            )
-        product = itertools.product(*values)
-        while chunk := list(itertools.islice(product, CHUNK)):
-            yield np.array(chunk, dtype=np.float64)
+        values: list[NDArray[np.float64]] = []
+        for feature, before in zip(self.question.schema.features, factual.tolist(), strict=True):
+            values.append(self._values(feature, before))
+            rows = math.prod(len(v) for v in values)
+            if rows > self.most_rows:
+                raise UnsupportedQuestion(
+                    f"The space has {rows:,} rows or more; the enumerator may look at {self.most_rows:,}; "
+                    f"fix some features, or use another method."
+                )
+        counts = [len(v) for v in values]
+        for first in range(0, rows, CHUNK):
+            places = np.unravel_index(np.arange(first, min(first + CHUNK, rows)), counts)
+            yield np.stack([v[k] for v, k in zip(values, places, strict=True)], axis=1)
 
     def _solve(self, factual: NDArray[np.float64], limits: Limits) -> Claim:
         question, begun = self.question, time.perf_counter()

@@ -12,6 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.proof.check.box import Box
+from ifonly.proof.check.region import Bounds
 from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.schema import Choice
 from ifonly.search import twin
@@ -118,11 +119,21 @@ class Leaves:
         for g in range(len(far)):
             mine = np.abs(network.first[:, network.index[twin.START, g] : network.index[twin.START, g + 1]])
             work = work + (2.0 * mine.max(axis=1) if network.index[twin.CHOICE, g] else far[g] * mine[:, 0])
-        slacks = [work]
+        grain = 2.0 ** (2 - statement.grid)  # the checker rounds splits, reaches and bounds to its grid
+        rounded = grain * (1.0 + np.abs(network.first).sum(axis=1))
+        share = SLACK * statement.layers
+        slacks = [share * work + rounded]
         for weight, bias in network.layers[1:]:
-            work = np.abs(weight) @ work + np.abs(bias)
-            slacks.append(work)
-        return SLACK * statement.layers * np.concatenate(slacks)
+            work, rounded = np.abs(weight) @ work + np.abs(bias), np.abs(weight) @ rounded + grain
+            slacks.append(share * work + rounded)
+        return np.concatenate(slacks)
+
+    def learn(self, known: Bounds) -> None:
+        """Bounds of the hidden neurons over the whole ball, from the checker itself."""
+        low, high = (np.array([_float(v[end], self.statement.grid) for layer in known for v in layer])
+                     for end in range(2))  # fmt: skip
+        slack = self.asked.slack[: self.hidden]
+        self.known[0], self.known[1] = low - slack, high + slack
 
     # ------------------------------------------------------------------ closing
 

@@ -52,19 +52,43 @@ class _Work:
     """Floating point has not looked at it."""
 
 
-def prove(statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None) -> list[Any]:
-    """The tree in preorder: what floating point closes for sure, and the rest in exact arithmetic."""
+def prove(
+    statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None, *, exact: bool = False
+) -> list[Any]:
+    """The tree in preorder: what floating point closes for sure, and the rest in exact arithmetic.
+
+    `exact`: floating point is not believed. Where a leaf of its does not hold in the checker's own arithmetic, the box
+    is closed there anew.
+    """
     leaves = Leaves(statement, network, radius)
     found = leaves.of_record(record)
-    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found))
+    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), exact)
+    if (
+        np.isinf(leaves.known).any() and prover.known is not None
+    ):  # slopes depend on bounds: begin where the checker does
+        leaves.learn(prover.known)
+        found = leaves.of_record(record)
     tree: list[Any] = []
+    boxes = [Box.whole(statement)] if exact else []
     for node in found:
         if isinstance(node, Open):
             hints = () if record is None or not len(record.log) else _hints(statement, record.at(node.record))
-            tree += prover.by_hand(node, hints)
+            tree += prover.by_hand(boxes.pop() if exact else _box(statement, node), hints)
+        elif isinstance(node, dict) and exact:
+            box = boxes.pop()
+            tree += [node] if prover.holds(box, node) else prover.by_hand(box, ())
         else:
             tree.append(node)
+            if isinstance(node, list) and exact:
+                boxes += reversed(sides(statement, boxes.pop(), node))
     return tree
+
+
+def _box(statement: Statement, node: Open) -> Box:
+    box = Box.whole(statement)
+    for split, side in node.path:
+        box = sides(statement, box, split)[side]
+    return box
 
 
 def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
@@ -79,21 +103,28 @@ def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
 class _Prover:
     """Closes in exact arithmetic what floating point leaves open, splitting further where that is needed."""
 
-    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int) -> None:
-        self.statement, self.leaves, self.radius = statement, leaves, radius
+    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, exact: bool) -> None:
+        self.statement, self.leaves, self.radius, self.exact = statement, leaves, radius, exact
         self.splits, self.most = 0, most
 
     @cached_property
     def known(self) -> Bounds | None:
         return Walk(self.statement, self.radius).known
 
-    def by_hand(self, node: Open, hints: tuple[Row, ...]) -> list[Any]:
-        """The tree below one open region, in preorder."""
+    def holds(self, box: Box, leaf: dict[str, Any]) -> bool:
+        """Does the checker close this box with this leaf?"""
+        if self.known is None:
+            return True
+        region = Region(self.statement, box, self.radius, self.known)
+        if region.empty:
+            return True
+        rows = [(*row[:3], int(row[3], 16), Fraction(float.fromhex(row[4]))) for row in leaf["rows"]]
+        return bool(rows) and most_of_rows(region, rows) < 0
+
+    def by_hand(self, box: Box, hints: tuple[Row, ...]) -> list[Any]:
+        """The tree below one open box, in preorder."""
         if self.known is None:  # nothing is left in the ball
             return [{"rows": []}]
-        box = Box.whole(self.statement)
-        for split, side in node.path:
-            box = sides(self.statement, box, split)[side]
         waiting = [_Work(box, hints, False)]
         tree: list[Any] = []
         while waiting:
@@ -105,7 +136,7 @@ class _Prover:
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
         leaf = self.leaves.of_box(work.box) if work.fresh else None
-        if leaf is not None:
+        if leaf is not None and (not self.exact or self.holds(work.box, leaf)):
             return leaf, []
         region = Region(self.statement, work.box, self.radius, self.known)
         if region.empty:

@@ -9,13 +9,16 @@ from ifonly.proof import Solver
 from ifonly.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT, Tolerances
 
+JUDGED_ROWS = 2_000
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Search:
     """Exact branch and bound.
 
-    `table_rows`: finite spaces up to this size are tabulated once and scanned for each person. `records`: keep what
-    every node did, for proofs (the answer's `record`); spaces are then never tabulated.
+    `table_rows`: finite spaces up to this size are tabulated once and scanned for each person (under rules, which judge
+    row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
+    answer's `record`); spaces are then never tabulated.
     """
 
     table_rows: int = 20_000
@@ -25,7 +28,11 @@ class Search:
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
 
-        stepped = any(isinstance(constraint, Steps) for constraint in question.by_feature)  # a grid for each person
-        tabulated = self.table_rows and not self.records and not question.rules and not stepped
-        table = favourable_rows(question, most=self.table_rows) if tabulated else None
+        table = None
+        if self.table_rows and not self.records:
+            stepped = any(isinstance(constraint, Steps) for constraint in question.by_feature)  # a grid per person
+            judged = stepped or bool(question.rules)
+            table = favourable_rows(question, most=self.table_rows, judged=judged)
+            if table is not None and judged and len(table.points) > JUDGED_ROWS:
+                table = None
         return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table, records=self.records)

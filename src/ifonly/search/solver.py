@@ -22,16 +22,17 @@ from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.search.incumbent import some_row
 from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.candidates import SPECK
 from ifonly.search.kernels.layout import (
+    AIM,
     BEST,
     BOUND,
     DONE,
     HEAP,
     HEAP_SIZE,
     HIGH,
-    LOGGED,
     LOW,
     LOWER,
     MEMORY,
@@ -39,6 +40,7 @@ from ifonly.search.kernels.layout import (
     RADIUS,
     RESIDUAL,
     SQUARED,
+    USED,
     People,
     Tree,
 )
@@ -68,6 +70,10 @@ END = 1e-15
 """Relative to the size of a domain: what a change may miss its end by."""
 FIRST_POOL = 512
 FIRST_LOG = 1 << 16
+PEOPLE_BYTES = 1 << 25
+"""What the arrays of the people that are packed at a time may take together."""
+LARGE_NETWORK = 20_000
+"""Weights from which on one node takes so long that some row is looked for before the first."""
 
 Floats = NDArray[np.float64]
 
@@ -107,16 +113,31 @@ class SearchSolver:
         load_kernels()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
-        batch = self._batch(self.lowered.domains(points), self.errors)
         herald = _Herald(len(points), listen)
+        claims: list[Claim] = []
+        size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)
+        for first in range(0, len(points), size):  # what is kept per person is kept for so many at a time
+            claims += self._solve(points[first : first + size], limits, threads, herald)
+        herald.all_done()
+        return claims
+
+    def _solve(self, points: Floats, limits: Limits, threads: int, herald: _Herald) -> list[Claim]:
+        batch = self._batch(self.lowered.domains(points), self.errors)
         if self.table is not None:
             self._scan(batch)
+            herald.done(len(batch))
         else:
             self._search(batch, np.full(len(points), math.inf), limits, threads, herald)
             self._sharpen(batch, limits, threads)
             self._look_at_edges(batch, limits, threads)
-        herald.all_done()
         return self._claims(batch)
+
+    @property
+    def _person_bytes(self) -> int:
+        """About what the arrays of one person take."""
+        lowered = self.lowered
+        neurons = sum(len(bias) for _, bias in lowered.layers)
+        return 8 * (4 * neurons + 8 * lowered.features + 3 * lowered.width + 64)
 
     # ------------------------------------------------------------------ in and out of the kernels' units
 
@@ -171,12 +192,32 @@ class SearchSolver:
     def _scan(self, batch: _Batch) -> None:
         assert self.table is not None
         begun = time.perf_counter()
+        if self.table.judged:
+            self._scan_judged(batch, self.table)
+            batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
+            return
         kernel.scan_table(
             self.pack, batch.people, self.table.points, self.unit, self.table.surely, batch.allowed.factual,
             batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
         batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
+
+    def _scan_judged(self, batch: _Batch, table: Table) -> None:
+        """The same where every row is judged by the rules themselves."""
+        question = self.lowered.question
+        for i, factual in enumerate(batch.allowed.factual):
+            lower, point = table.nearest(question, factual)
+            batch.lower[i] = lower**2 if self.pack.norm == SQUARED else lower
+            batch.nodes[i] = len(table.points)
+            if point is not None:
+                self._put(batch, i, factual, point)
+
+    def _put(self, batch: _Batch, i: int, factual: Floats, point: Floats) -> None:
+        """Make a row the best one of person i."""
+        distance = float(self.lowered.question.distance.between(self.lowered.question.schema, factual, point))
+        batch.best[i, :-1] = np.where(self.lowered.numeric, (point - factual) / self.unit, point)
+        batch.best[i, -1] = distance**2 if self.pack.norm == SQUARED else distance
 
     def _search(self, batch: _Batch, radius: Floats, limits: Limits, threads: int, herald: _Herald) -> None:
         size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(len(batch) / (4 * threads))))
@@ -308,6 +349,12 @@ class _Herald:
         if self._listen is not None:
             self._listen(Progress(finished=self.people, people=self.people))
 
+    def begun(self, radius: float, best: float, seconds: float) -> None:
+        if self._listen is not None:
+            with self._lock:
+                told = Progress(finished=self.finished, people=self.people, radius=radius, upper=best, seconds=seconds)
+                self._listen(told)
+
     def under_way(self, tree: Tree, squared: bool, seconds: float) -> None:
         if self._listen is None:
             return
@@ -342,9 +389,12 @@ class _Worker:
         self.solver, self.batch, self.radius, self.limits, self.herald = solver, batch, radius, limits, herald
         self.stop = threading.Event()
         self.scratch = new_scratch(solver.pack, records=solver.records)
-        # while the pool doubles, the old one and the new one are both there
-        self.most_nodes = max(16, (limits.memory_bytes or 2**62) * 2 // (3 * node_bytes(solver.pack)))
-        self.first_slice = max(4, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // solver.pack.weights.size))
+        # while the pool doubles, the old one and the new one are both there; records get half of the memory
+        most = (limits.memory_bytes or 2**62) * 2 // (6 if solver.records else 3)
+        self.most_nodes = max(16, most // node_bytes(solver.pack))
+        self.most_log = max(FIRST_LOG, most // 8) if solver.records else 0
+        self.large = solver.pack.weights.size >= LARGE_NETWORK
+        self.first_slice = max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // solver.pack.weights.size))
         self.tree = new_tree(solver.pack, min(FIRST_POOL, self.most_nodes), log=FIRST_LOG if solver.records else 0)
 
     def work(self, ranges: _Ranges) -> None:
@@ -368,6 +418,9 @@ class _Worker:
         alone = self.solver.records or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
         slice_nodes = self.first_slice
+        if self.large:
+            last = first + 1
+            self._begin(first, begun)
         if self.limits.nodes is not None:
             slice_nodes = min(slice_nodes, self.limits.nodes - int(batch.spent_nodes[first]))
         reached, code = self._call(first, last, slice_nodes, False)
@@ -382,6 +435,18 @@ class _Worker:
             batch.records[first] = read_log(self.tree, self.solver.pack)
         self.herald.done(reached - first)
         return reached
+
+    def _begin(self, i: int, begun: float) -> None:
+        """Look for some row before the first node of a large network, which takes long, and say what was found."""
+        solver, batch = self.solver, self.batch
+        if not math.isfinite(self.radius[i]) and not solver.lowered.question.rules:
+            until = math.inf if self.limits.seconds is None else begun + 0.5 * self.limits.seconds
+            allowed, aim = batch.allowed.part([i]), batch.people.need[i, AIM]
+            point = some_row(solver.lowered, allowed, aim, until)
+            if point is not None:
+                solver._put(batch, i, allowed.factual[0], point)
+        best = float(solver._distance(batch.best[i : i + 1, -1])[0])
+        self.herald.begun(float(self.radius[i]), best, time.perf_counter() - begun)
 
     def _finish(self, i: int, code: int, spent: float) -> None:
         """Go on with one person in slices of about a tenth of a second, until done or a limit is hit."""
@@ -417,16 +482,16 @@ class _Worker:
             return f"time limit of {limits.seconds:g} s"
         if limits.nodes is not None and nodes >= limits.nodes:
             return f"node limit of {limits.nodes}"
-        pool_full = self.tree.count[1] + 1 >= self.tree.num.shape[1]
-        if code == MEMORY and pool_full and self.tree.num.shape[1] >= self.most_nodes:
+        if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
             return f"memory limit of {(limits.memory_bytes or 0) / 2**20:.0f} MiB"
         return "interrupted" if self.stop.is_set() else ""
 
-    def _grow(self) -> None:
-        """Double whatever is full."""
+    def _room(self) -> tuple[int, int]:
+        """Twice as much of what is full, nodes or else records, as far as the memory goes."""
         capacity, log = self.tree.num.shape[1], len(self.tree.log)
-        if self.tree.count[1] + 1 >= capacity:
-            capacity = min(2 * capacity, self.most_nodes)
-        if (log and self.tree.count[LOGGED] > log // 2) or (log and capacity == self.tree.num.shape[1]):
-            log *= 2
-        self.tree = grown(self.tree, self.solver.pack, capacity, log)
+        if self.tree.count[USED] + 1 >= capacity:
+            return min(2 * capacity, self.most_nodes), log
+        return capacity, min(2 * log, self.most_log)
+
+    def _grow(self) -> None:
+        self.tree = grown(self.tree, self.solver.pack, *self._room())

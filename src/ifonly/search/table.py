@@ -2,46 +2,76 @@
 
 from __future__ import annotations
 
-import itertools
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
-from ifonly.schema import Choice, Integer
+from ifonly.schema import Choice, Integer, Schema
 
 CHUNK = 1 << 12
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Table:
     """Points that real arithmetic could call favourable (score >= margin - E), and which of them surely are."""
 
-    points: NDArray[np.float64]
+    points: Floats
     surely: NDArray[np.bool_]
+    judged: bool
+    """Every row must be judged by the constraints themselves: rules, or steps from the person's own value."""
+
+    def nearest(self, question: Question, factual: Floats) -> tuple[float, Floats | None]:
+        """The distance of the nearest row that is allowed and may be favourable, and the nearest that surely is."""
+        if not len(self.points):
+            return math.inf, None
+        distances = question.distance.between(question.schema, factual, self.points)
+        lower = math.inf
+        for t in np.argsort(distances, kind="stable").tolist():
+            if question.allows(factual, self.points[t]) is None:
+                lower = min(lower, float(distances[t]))
+                if self.surely[t]:
+                    return lower, self.points[t]
+        return lower, None
 
 
-def favourable_rows(question: Question, *, most: int) -> Table | None:
+def favourable_rows(question: Question, *, most: int, judged: bool = False) -> Table | None:
     """The table, or None when the space is infinite or has more than `most` rows."""
-    values: list[list[float]] = []
-    for feature in question.schema.features:
-        if isinstance(feature, Choice):
-            values.append([float(i) for i in range(len(feature.options))])
-        elif isinstance(feature, Integer):
-            values.append([feature.lower + feature.step * k for k in range(feature.steps + 1)])
-        else:
-            return None
-        if math.prod(len(v) for v in values) > most:
-            return None
+    counts = row_counts(question.schema)
+    if counts is None or math.prod(counts) > most:
+        return None
     c, d = question.conditions
     kept, surely = [], []
-    product = itertools.product(*values)
-    while chunk := list(itertools.islice(product, CHUNK)):
-        points = np.array(chunk)
+    for points in rows_in_chunks(question.schema, counts):
         scores = question.model.network.scores(question.schema.encode(points)) @ c.T - d
         could = (scores >= question.target.margin - question.error).all(axis=1)
         kept.append(points[could])
         surely.append((scores[could] >= question.target.margin + question.error).all(axis=1))
-    return Table(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely))
+    return Table(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely), judged)
+
+
+def row_counts(schema: Schema) -> list[int] | None:
+    """How many values each feature has; None when one is a real number."""
+    counts = []
+    for feature in schema.features:
+        if isinstance(feature, Choice):
+            counts.append(len(feature.options))
+        elif isinstance(feature, Integer):
+            counts.append(feature.steps + 1)
+        else:
+            return None
+    return counts
+
+
+def rows_in_chunks(schema: Schema, counts: list[int]) -> Iterator[Floats]:
+    """All rows, the last feature fastest. Values are made as they are needed: an integer may have very many."""
+    lower = np.array([f.lower if isinstance(f, Integer) else 0.0 for f in schema.features])
+    step = np.array([f.step if isinstance(f, Integer) else 1.0 for f in schema.features])
+    total = math.prod(counts)
+    for first in range(0, total, CHUNK):
+        places = np.unravel_index(np.arange(first, min(first + CHUNK, total)), counts)
+        yield lower + step * np.stack(places, axis=1)

@@ -31,6 +31,8 @@ RELATIVE = 1e-12
 """More than rounding does to costs and lengths."""
 TIE = 1e-9
 """Nearer to a tie than this, which of two slopes the checker takes is not decided here."""
+DOUBT = 8.0
+"""Slacks: how far bounds may be from the checker's, when it comes to ties. Far from zero a slack is no small thing."""
 MOST_ROWS, MOST_HINTS = 48, 24
 REFINED = 4
 """Rounds of rows with the slopes of the present solution."""
@@ -425,7 +427,8 @@ def _bound_hidden(q, w, d, items, budget, known):
                         low = max(low, -most)
             if low > high:
                 return EMPTY
-            if layer < q.layers - 2 and low < 0.0 < high and abs(high + low) <= TIE * (high - low):
+            tie = TIE * (high - low) + DOUBT * q.slack[h]
+            if layer < q.layers - 2 and low < 0.0 < high and abs(high + low) <= tie:
                 return OPEN
             zl[h], zu[h] = low, high
             rule[h] = 1.0 if low >= 0.0 or (high > 0.0 and high > -low) else 0.0

@@ -63,6 +63,7 @@ from ifonly.search.kernels.splits import (
     split_dearest,
     split_fraction,
     split_options,
+    split_rows,
     worst_relu,
 )
 from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
@@ -71,19 +72,29 @@ ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
 WHOLE_ROOM = 1e-3
 """What a rule that takes only whole values may miss 0 by in a linear program."""
+CLEAR = 3.0
+"""Slacks: by how much a plane must exceed HIGH for a box to be searched further beyond the least cost of a point that
+can be neither returned nor ruled out. One is in the plane already; candidates aim at more than the other two. A box
+that stays below sits on the margin, and splitting it would not tell its rows apart.
+"""
 
 
 @njit(**INNER)
 def cutoff(pack, number):
     """Nodes at or beyond this cost need not be opened: the radius, or the best less what the gap allows."""
-    best = number[BEST]
-    if best == math.inf:
-        return number[RADIUS]
+    return min(number[RADIUS], _less_gap(pack, number[BEST]))
+
+
+@njit(**INNER)
+def _less_gap(pack, cost):
+    """The cost, less half of what the gap allows."""
+    if cost == math.inf:
+        return cost
     if pack.norm == SQUARED:
-        d = math.sqrt(best)
+        d = math.sqrt(cost)
         d = max(d - 0.5 * min(pack.gap, pack.relative_gap * d), 0.0)
-        return min(number[RADIUS], d * d)
-    return min(number[RADIUS], best - 0.5 * min(pack.gap, pack.relative_gap * best))
+        return d * d
+    return cost - 0.5 * min(pack.gap, pack.relative_gap * cost)
 
 
 @njit(**ONCE)
@@ -164,19 +175,22 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, counted, tree, tries):
     limit = cutoff(pack, number)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
-    if bound >= number[RESIDUAL]:
-        shift = person.need[HIGH, binding] - person.need[LOW, binding]
-        if solve_plane(norm, F[PLANE_BEST], binding_constant - shift, base_cost, ceiling, items, F, I) >= limit:
-            return bound, UNSPLIT, 0.0
+    hopeless = False  # nothing in it may be returned: only its bound counts
+    if number[RESIDUAL] < math.inf:
+        shift = person.need[HIGH, binding] - person.need[LOW, binding] + CLEAR * person.slack[out_at + binding]
+        c = solve_plane(norm, F[PLANE_BEST], binding_constant - shift, base_cost, ceiling, items, F, I)
+        hopeless = c >= limit
+    if hopeless and bound >= _less_gap(pack, number[RESIDUAL]):
+        return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
     if splits:
         return _tighten(
-            pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_cost, ceiling, items, bound, unstable
+            pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_cost, ceiling, items, bound, hopeless
         )
     split, value = choose_split(pack, person.box, items, unstable, lo, hi, F, I)
     if split == UNSPLIT:
-        split, value = split_options(pack, person.box, items, lo, hi, F, I)
+        split, value = split_options(pack, person.box, items, lo, hi, zu, F, I, s.Wc)
     return bound, split, value
 
 
@@ -224,7 +238,7 @@ def _bound_rules(pack, person, zl, zu, base_cost, ceiling, items, F, I, Wc):
 
 
 @njit(**ONCE)
-def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_cost, ceiling, items, bound, unstable):
+def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_cost, ceiling, items, bound, hopeless):
     """Bound a box under all its planes at once, adding the slopes that are tightest at each solution; then choose a
     split.
     """
@@ -259,7 +273,7 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
                 if layer == last:
                     constant -= person.need[LOW, i]
                     shift = person.need[AIM, i] - person.need[LOW, i] + 2.0 * slack
-                    surely = person.need[HIGH, i] - person.need[LOW, i]
+                    surely = person.need[HIGH, i] - person.need[LOW, i] + CLEAR * slack
                 elif side[at + i] == RULE:
                     low, high = _floor_of(pack, person, layer, i)
                     constant -= low
@@ -303,9 +317,9 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
         limit = cutoff(pack, tree.number)
         if bound >= limit:
             return bound, UNSPLIT, 0.0
-        if c >= tree.number[RESIDUAL]:
+        if c >= _less_gap(pack, tree.number[RESIDUAL]):
             shifted = combine_surely(rows, width, F, LF, LI, s.A)
-            if solve_plane(norm, F[PLANE], shifted, base_cost, ceiling, items, F, I) >= limit:
+            if hopeless or solve_plane(norm, F[PLANE], shifted, base_cost, ceiling, items, F, I) >= limit:
                 return bound, UNSPLIT, 0.0
         forward_compact(pack, width, F, s.Wc)
         set_pattern(F)
@@ -314,6 +328,9 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
             break
     if changing != UNSPLIT:
         return bound, changing, changing_at
+    split, value = split_rows(pack, person.box, side, items, lo, hi, F, I)
+    if split != UNSPLIT:
+        return bound, split, value
     best = worst_relu(pack, zl, zu, exact, width, F, s.Wc)
     if best >= 0:
         return bound, -2 - best, 0.0
@@ -321,7 +338,7 @@ def _tighten(pack, person, s, tree, lo, hi, mask, zl, zu, side, counted, base_co
     if split == UNSPLIT:
         split = any_relu(pack, zl, zu, width, F, s.Wc)
     if split == UNSPLIT:
-        split, value = split_options(pack, person.box, items, lo, hi, F, I)
+        split, value = split_options(pack, person.box, items, lo, hi, zu, F, I, s.Wc)
     if split == UNSPLIT and found == STUCK:
         split, value = split_dearest(pack, person.box, items, lo, hi, F, I)
     return bound, split, value

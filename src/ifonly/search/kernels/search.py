@@ -262,6 +262,8 @@ def _build_search_people(sources):
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
 
+        What stands in `best` before is a surely favourable point to begin with; its cost is infinity for none.
+
         Returns (index, code): the first person whose slice was not enough (its state is in `tree`; call again with
         `resume`), or (last, DONE).
         """
@@ -284,7 +286,9 @@ def _build_search_people(sources):
             if fresh:
                 number[LOWER] = 0.0
                 number[RADIUS] = radius[i]
-                number[BEST] = math.inf
+                number[BEST] = best[i, len(tree.best)]
+                for f in range(len(tree.best)):
+                    tree.best[f] = best[i, f]
                 number[RESIDUAL] = math.inf
                 count[NODES] = 0
                 count[PHASES] = 0

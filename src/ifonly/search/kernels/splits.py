@@ -24,6 +24,7 @@ from ifonly.search.kernels.layout import (
     NU_BEST,
     PATTERN,
     PLANE_BEST,
+    REAL,
     RULE_LAYER,
     RULE_PLACE,
     SCORE,
@@ -45,6 +46,11 @@ FINEST = 1e-11
 """A real number's interval is not split below this share of its whole range."""
 WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
+FEW_ROWS = 64
+"""A box of integers and options with at most this many rows is split by its features, once `MANY_SIDES` ReLUs were
+split on the way to it: its rows can be counted, the sides of its ReLUs cannot.
+"""
+MANY_SIDES = 6
 UNSPLIT = -1
 """What `evaluate` says of a box that cannot be resolved further in floating point."""
 
@@ -168,18 +174,79 @@ def number_split(pack, whole, g, middle, lo, hi):
 
 
 @njit(**INNER)
-def split_options(pack, whole, items, lo, hi, F, I):
-    """Set the base's value of an option or an integer apart from the rest; UNSPLIT when only reals are left.
+def influence(pack, zu, items, F, I, Wc):
+    """Which items a condition or a rule depends on, in this box: 1 or 0 into SCORE.
 
-    A point that sits on the margin to the last bit can neither be returned nor ruled out, but its neighbours can.
+    A neuron counts if it is not surely off and if a neuron that counts, a condition or a rule reads it.
     """
+    index, counts, last = pack.index, F[NU], pack.layers - 1
+    for h in range(F.shape[1]):
+        counts[h] = 0.0
+    if last == 0:
+        for i in range(index[SIZES, 1]):
+            counts[i] = 1.0
+    for layer in range(last, 0, -1):
+        at, n, m = index[BIAS_AT, layer], index[SIZES, layer + 1], index[SIZES, layer]
+        below, w = index[BIAS_AT, layer - 1], index[WEIGHT_AT, layer]
+        for i in range(n):
+            if layer == last or counts[at + i] != 0.0:
+                for t in range(m):
+                    if pack.weights[w + i * m + t] != 0.0 and zu[below + t] > 0.0:
+                        counts[below + t] = 1.0
+        for j in range(pack.rules):
+            if index[RULE_LAYER, j] == layer - 1:
+                counts[below + index[RULE_PLACE, j]] = 1.0
     for k in range(items):
+        F[SCORE, k] = 0.0
+        for c in range(I[FIRST, k], I[FIRST, k + 1]):
+            for i in range(index[SIZES, 1]):
+                if counts[i] != 0.0 and Wc[i, c] != 0.0:
+                    F[SCORE, k] = 1.0
+
+
+@njit(**INNER)
+def split_options(pack, whole, items, lo, hi, zu, F, I, Wc):
+    """Set the base's value of an option or an integer apart from the rest; UNSPLIT when only reals are left, or what
+    no condition depends on.
+
+    A point that sits on the margin to the last bit can neither be returned nor ruled out, but its neighbours can,
+    unless their scores are the same.
+    """
+    influence(pack, zu, items, F, I, Wc)
+    for k in range(items):
+        if F[SCORE, k] == 0.0:
+            continue
         g = I[FEATURE, k]
         if I[ITEM_KIND, k] == CHOICE:
             return g, F[BASE, g]
         if I[ITEM_KIND, k] == INTEGER:
             return number_split(pack, whole, g, F[BASE, g], lo, hi)
     return UNSPLIT, 0.0
+
+
+@njit(**INNER)
+def split_rows(pack, whole, side, items, lo, hi, F, I):
+    """Halve the feature with the most values, in a box of few rows and many split ReLUs; UNSPLIT in others."""
+    sides = 0
+    for h in range(len(side)):
+        if side[h] == 1 or side[h] == 2:
+            sides += 1
+    if sides < MANY_SIDES:
+        return UNSPLIT, 0.0
+    rows, best, most = 1.0, np.int64(-1), 0.0
+    for k in range(items):
+        if I[ITEM_KIND, k] == REAL:
+            return UNSPLIT, 0.0
+        values = 1.0 + (I[FIRST, k + 1] - I[FIRST, k] if I[ITEM_KIND, k] == CHOICE else F[UP, k] + F[DOWN, k])
+        rows *= values
+        if values > most:
+            best, most = k, values
+    if best < 0 or rows > FEW_ROWS:
+        return UNSPLIT, 0.0
+    g = I[FEATURE, best]
+    if I[ITEM_KIND, best] == CHOICE:
+        return g, F[BASE, g]
+    return number_split(pack, whole, g, 0.5 * (lo[g] + hi[g]), lo, hi)
 
 
 @njit(**INNER)
