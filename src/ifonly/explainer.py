@@ -11,7 +11,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, Literal
 
@@ -114,6 +114,31 @@ class Explainer:
         asked = self._asked(target, distance, constraints, fewest_first, method, limits, None)
         answer = self._answer(point[None, :], [0], asked, self.threads)[0]
         return self._with_reasons(answer, point, asked) if _flag("reasons", reasons) else answer
+
+    def standing(self, row: Any, *, target: Any = None, distance: str | Distance = "l1", constraints: Any = ()) -> Any:
+        """The answer of someone who is decided as asked already, asked of the model alone; None for anybody else."""
+        point = self.schema.read(row)
+        asked = self._asked(target, distance, constraints, False, None, NO_LIMITS, None)
+        before = self.model.scores(point[None, :])
+        decided = self.model.decide(before) if self.model.is_classifier else np.zeros(1, dtype=np.intp)
+        return self._standing(_Batch(rows=[0], points=point[None, :], before=before, decided=decided), asked).get(0)
+
+    def nearest_allowed(
+        self,
+        row: Any,
+        *,
+        target: Any = None,
+        distance: str | Distance = "l1",
+        constraints: Sequence[AnyConstraint | str] = (),
+        method: Method | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> Answer:
+        """The nearest row that the constraints allow, also for someone who is decided as asked already.
+
+        `explain` says of them that nothing needs to change; what else there is, diverse sets ask for.
+        """
+        asked = replace(self._asked(target, distance, constraints, False, method, limits, None), as_it_is=False)
+        return self._answer(self.schema.read(row)[None, :], [0], asked, self.threads)[0]
 
     def explain_many(
         self,
@@ -282,40 +307,73 @@ class Explainer:
         if not asked.fewest_first:
             asked = replace(asked, constraints=as_conditions(asked.constraints, self.schema))
         if any(map(is_condition, asked.constraints)):
-            return self._answer_under(points, rows, asked, threads)
+            self._check_conditions(asked)
         with PREPARING:  # frameworks import and compile at their first call
             before = self.model.scores(points)
         blank = np.flatnonzero(np.isnan(before).any(axis=1))
         if len(blank):
             raise ModelError(f"The model gives no score (NaN) for row {rows[blank[0]]}, so nothing can be said of it.")
         decided = self.model.decide(before) if self.model.is_classifier else np.zeros(len(points), dtype=np.intp)
+        everybody = _Batch(rows=rows, points=points, before=before, decided=decided)
         answers: dict[int, Answer] = {}
-        groups = [(wanted, members, *_distinct(points[members])) for wanted, members in self._wanted(asked, decided)]
+        if asked.as_it_is:
+            answers |= self._standing(everybody, asked)
+        rest = [i for i in range(len(points)) if i not in answers]
+        done = len(_distinct(points[sorted(answers)])[0])
+        there = _shifted(asked.listen, done, done + len(_distinct(points[rest])[0]))
+        if there is not None and not rest:
+            there(Progress(finished=0, people=0))
+        asked, others = replace(asked, listen=there, as_it_is=False), everybody.part(rest)
+        ways = self._answer_under if any(map(is_condition, asked.constraints)) else self._searched
+        answers |= zip(rest, ways(others, asked, threads), strict=True)
+        return [answers[i] for i in range(len(points))]
+
+    def _standing(self, batch: _Batch, asked: Asked) -> dict[int, Answer]:
+        """The answers of those who are decided as asked already."""
+        answers: dict[int, Answer] = {}
+        conditions = [c for c in asked.constraints if is_condition(c)]
+        ordinary = replace(asked, constraints=tuple(c for c in asked.constraints if not is_condition(c)))
+        for wanted, members in self._wanted(asked, batch.decided):
+            mine = batch.part(members)
+            found: dict[int, Found] = {}
+            for k, one in enumerate(self._finder.standing(wanted, mine.points, mine.before, ordinary)):
+                if one is not None:
+                    person = Person(self.schema, mine.points[k], asked.distance)
+                    unmet = [c.describe() for c in conditions if not c.holds(person, mine.points[k])]
+                    found[k] = one._replace(breaks=(*one.breaks, *unmet))
+            if found:
+                told = replace(mine.part(list(found)), found=list(found.values()))
+                answers |= zip([members[k] for k in found], self._made(wanted, asked, told), strict=True)
+        return answers
+
+    def _searched(self, batch: _Batch, asked: Asked, threads: int) -> list[Answer]:
+        """Answers by the method."""
+        answers: dict[int, Answer] = {}
+        groups = [
+            (wanted, members, *_distinct(batch.points[members]))
+            for wanted, members in (self._wanted(asked, batch.decided) if batch.rows else ())
+        ]
         finished, people = 0, sum(len(unique) for _, _, unique, _ in groups)
         for wanted, members, unique, inverse in groups:
             heard = _shifted(asked.listen, finished, people)
             found = self._finder.found(wanted, unique, asked, threads, heard)
             finished += len(unique)
-            batch = _Batch(
-                rows=[rows[i] for i in members],
-                points=points[members],
-                before=before[members],
-                decided=decided[members],
-                found=[found[k] for k in inverse],
-            )
-            answers.update(zip(members, self._made(wanted, asked, batch), strict=True))
-        return [answers[i] for i in range(len(points))]
+            told = replace(batch.part(members), found=[found[k] for k in inverse])
+            answers.update(zip(members, self._made(wanted, asked, told), strict=True))
+        return [answers[i] for i in range(len(batch.rows))]
 
-    def _answer_under(self, points: NDArray[np.float64], rows: list[int], asked: Asked, threads: int) -> list[Answer]:
-        """Answers under conditions that are met in one of several ways: person by person, branching on these."""
+    def _check_conditions(self, asked: Asked) -> None:
         if asked.fewest_first:
             raise QuestionError("The fewest changes cannot be asked for under a condition such as Near: use l0.")
+        for condition in filter(is_condition, asked.constraints):
+            condition.check(self.schema)
+
+    def _answer_under(self, batch: _Batch, asked: Asked, threads: int) -> list[Answer]:
+        """Answers under conditions that are met in one of several ways: person by person, branching on these."""
         conditions = [c for c in asked.constraints if is_condition(c)]
         ordinary = tuple(c for c in asked.constraints if not is_condition(c))
-        for condition in conditions:
-            condition.check(self.schema)
         answers: list[Answer] = []
-        for point, row in zip(points, rows, strict=True):
+        for point, row in zip(batch.points, batch.rows, strict=True):
 
             def ask(chosen: tuple[Any, ...], left: Limits, point: Any = point, row: int = row) -> Answer:
                 inner = replace(asked, constraints=(*ordinary, *chosen), limits=left, listen=None)
@@ -324,7 +382,7 @@ class Explainer:
             person = Person(self.schema, point, asked.distance)
             answers.append(Branching(ask, person, self.tolerances).nearest(conditions, asked.limits))
             if asked.listen is not None:
-                asked.listen(Progress(finished=len(answers), people=len(points)))
+                asked.listen(Progress(finished=len(answers), people=len(batch.rows)))
         return answers
 
     def _wanted(self, asked: Asked, decided: NDArray[np.intp]) -> list[tuple[Wanted, list[int]]]:
@@ -366,7 +424,7 @@ class Explainer:
         decision_before, decision_after = self._decisions(batch.decided), [None] * n
         if self.model.is_classifier:
             decision_after = self._decisions(self.model.decide(scores))
-        for i, (claim, witness, left) in enumerate(batch.found):
+        for i, (claim, witness, left, breaks) in enumerate(batch.found):
             common = {
                 "row": batch.rows[i],
                 "factual": dict(zip(names, old[i], strict=True)),
@@ -395,6 +453,7 @@ class Explainer:
                 decision_after=decision_after[i],
                 score_after=score_after[i],
                 note="" if proven else left or claim.limit or ROUNDING,
+                breaks=breaks,
                 **common,
             )
 
@@ -417,7 +476,16 @@ class _Batch:
     points: NDArray[np.float64]
     before: NDArray[np.float64]
     decided: NDArray[np.intp]
-    found: list[Found]
+    found: list[Found] = field(default_factory=list)
+
+    def part(self, members: list[int]) -> _Batch:
+        """Only these people, before anything is found."""
+        return _Batch(
+            rows=[self.rows[i] for i in members],
+            points=self.points[members],
+            before=self.before[members],
+            decided=self.decided[members],
+        )
 
 
 _ON_MARGIN = "the only candidates sit on the margin, or on the edge of a rule, to the last bit"

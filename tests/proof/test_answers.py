@@ -163,6 +163,8 @@ def test_the_record_of_an_answer() -> None:
         "seconds": 0.25,
         "nodes": 7,
         "note": "",
+        "already": False,
+        "breaks": [],
     }
 
 

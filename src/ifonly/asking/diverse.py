@@ -152,6 +152,19 @@ class Asks(Protocol):
 
     def constraints_for(self, constraints: Any) -> tuple[Any, ...]: ...
 
+    def standing(self, row: Any, *, target: Any, distance: str | Distance, constraints: Any) -> Any: ...
+
+    def nearest_allowed(
+        self,
+        row: Any,
+        *,
+        target: Any = None,
+        distance: str | Distance = "l1",
+        constraints: Sequence[Any] = (),
+        method: Method | None = None,
+        limits: Limits = NO_LIMITS,
+    ) -> Answer: ...
+
     def explain(
         self,
         row: Any,
@@ -234,7 +247,7 @@ def explain_diverse(
 
     def ask(chosen: tuple[Ordinary, ...], left: Limits) -> Answer:
         asked = (*ordinary, *chosen)
-        return explainer.explain(row, distance=distance, constraints=asked, limits=left, reasons=False, **question)
+        return explainer.nearest_allowed(row, distance=distance, constraints=asked, limits=left, **question)
 
     found: list[Answer] = []
     points: list[Floats] = []
@@ -244,7 +257,11 @@ def explain_diverse(
         condition.check(schema)
     branching = Branching(ask, Person(schema, before, distance), explainer.tolerances)
     while len(found) < diversity.k:
-        answer = branching.nearest(conditions, limits)
+        answer = None if found else explainer.standing(
+            row, target=question.get("target"), distance=distance, constraints=constraints
+        )  # fmt: skip
+        if answer is None:
+            answer = branching.nearest(conditions, limits)
         if answer.counterfactual is None:
             ended = answer
             break

@@ -20,6 +20,7 @@ from ifonly.errors import Contradiction
 from ifonly.model import Model
 from ifonly.problem import AtMostChanges, Distance, OpenTarget, Question, Target
 from ifonly.problem.rules import AnyConstraint
+from ifonly.problem.standing import broken_by, decided_as_asked
 from ifonly.problem.target import Words
 from ifonly.proof import Claim, Limits, Listener, Method, Solver, Witness, check_witnesses, tidied
 from ifonly.proof.deployed import covering_margin
@@ -37,6 +38,8 @@ PREPARING = ForkGate()
 
 _REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
 ROUNDING = "the deployed model's rounding, or a solver's tolerance, leaves this gap"
+THE_MODEL = "model"
+"""The method of an answer that took no search: the user's model was asked about the row as it is."""
 _NOTHING = Claim(point=None, lower=0.0, method="")
 
 
@@ -46,6 +49,8 @@ class Found(NamedTuple):
     claim: Claim
     witness: Witness | None
     left: str = ""
+    breaks: tuple[str, ...] = ()
+    """Of someone who has what is asked already: the constraints that the row as it stands breaks."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,8 @@ class Asked:
     method: Method
     limits: Limits
     listen: Listener | None
+    as_it_is: bool = True
+    """For someone who is decided as asked already, that is the answer. If not, the nearest row that is allowed is."""
 
     @property
     def distance_name(self) -> str:
@@ -84,6 +91,22 @@ class Finder:
         self.model, self.tolerances = model, tolerances
         self._solvers: dict[Any, Solver] = {}
         self._lock = threading.Lock()
+
+    def standing(
+        self, wanted: Wanted, points: NDArray[np.float64], scores: NDArray[np.float64], asked: Asked
+    ) -> list[Found | None]:
+        """For each person who is decided as asked already: the row as it is, at distance 0, by the model's own word."""
+        for target in wanted.alternatives:  # the question must make sense, whoever asks it
+            Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
+        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
+        result: list[Found | None] = [None] * len(points)
+        for i in np.flatnonzero(has).tolist():
+            result[i] = Found(
+                Claim(point=points[i], lower=0.0, method=THE_MODEL),
+                Witness(refusal="", deciding=False, distance=0.0, scores=scores[i]),
+                breaks=broken_by(self.model.schema, points[i], asked.constraints),
+            )
+        return result
 
     def found(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None

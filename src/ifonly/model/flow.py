@@ -13,13 +13,13 @@ layers may be added or joined.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Majorant, Network
+from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Majorant, Network, losses
 
 Floats = NDArray[np.float64]
 
@@ -33,6 +33,10 @@ class Step:
     size_weight: Floats | None
     size_bias: Floats | None
     terms: int
+    lost: Floats | None = None
+    """See `Majorant`; None where `losses` says it."""
+    peak: float = 0.0
+    """Of the steps before the last."""
 
     def sizes(self) -> tuple[Floats, Floats]:
         weight = np.abs(self.weight) if self.size_weight is None else self.size_weight
@@ -48,13 +52,36 @@ class Step:
             _product(size, size_first),
             _applied(size, shift_first) + shift,
             self.terms + first.terms,
+            self.all_lost() * first.growth() + _applied(size, first.all_lost()),
+            max(self.largest() * first.growth(), first.largest()),
         )
+
+    def all_lost(self) -> Floats:
+        """What underflow may take of each output: see `Majorant`."""
+        size, _ = self.sizes()
+        return (losses(size) if size.ndim == 2 else 5.0 + size) if self.lost is None else self.lost
+
+    def growth(self) -> float:
+        """1 + the sum of the values that it gives is at most so many times 1 + the sum of the values that it takes."""
+        size, shift = self.sizes()
+        return float(1.0 + shift.sum() + (size.sum(axis=0) if size.ndim == 2 else size).max())
+
+    def largest(self) -> float:
+        """No value on the way is larger, in units of 1 + the sum of the inputs."""
+        size, shift = self.sizes()
+        return float(max(self.peak, size.max(), shift.max()))
 
     def dense(self) -> Step:
         if self.weight.ndim == 2:
             return self
         size = None if self.size_weight is None else np.diag(self.size_weight)
-        return Step(np.diag(self.weight), self.bias, size, self.size_bias, self.terms)
+        return replace(self, weight=np.diag(self.weight), size_weight=size, lost=self.all_lost())
+
+    def majorant(self) -> Majorant | None:
+        """None where the step is the layer itself."""
+        if self.size_weight is None:
+            return None
+        return Majorant(*self.sizes(), terms=self.terms, lost=self.all_lost(), peak=self.largest())
 
 
 def _product(a: Floats, b: Floats) -> Floats:
@@ -95,7 +122,7 @@ class Flow:
         self._afford(len(matrix), name)
         step = Step(matrix, shift, None, None, self.width + 1)
         if sizes is not None:
-            step = Step(matrix, shift, sizes.weight, sizes.bias, sizes.terms)
+            step = Step(matrix, shift, sizes.weight, sizes.bias, sizes.terms, sizes.lost, sizes.peak)
         return self._then(step, len(matrix))
 
     def scale(
@@ -131,6 +158,8 @@ class Flow:
             size_weight,
             size_bias,
             max(mine.terms, theirs.terms) + 2 * self.width + 1,
+            mine.all_lost() + theirs.all_lost() + 3.0,  # both terms and their sum may be flushed
+            max(mine.largest(), theirs.largest()),
         )
         return Flow(self.done, added, self.width)
 
@@ -144,6 +173,8 @@ class Flow:
             np.vstack([weight for weight, _ in sizes]),
             np.concatenate([bias for _, bias in sizes]),
             max(step.terms for step in steps),
+            np.concatenate([step.all_lost() for step in steps]),
+            max(step.largest() for step in steps),
         )
         return Flow(self.done, joined, len(joined.bias))
 
@@ -177,10 +208,8 @@ class Flow:
         """The network, and what each of its layers could add up to in the model."""
         self._afford(self.width, "the output")
         steps = (*self.done, self._step().dense())
-        majorants = tuple(
-            None if step.size_weight is None else Majorant(*step.sizes(), terms=step.terms) for step in steps
-        )
-        return Network.of([(step.weight, step.bias) for step in steps]), majorants
+        network = Network.of([(step.weight, step.bias) for step in steps])
+        return network, tuple(step.majorant() for step in steps)
 
     def _step(self) -> Step:
         return self.last or Step(np.ones(self.width), np.zeros(self.width), None, None, 0)

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.network import Majorant, Network
+from ifonly.model.rounding import rounding_error
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
@@ -56,6 +58,11 @@ class Model:
             raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
         if self.majorants and len(self.majorants) != len(self.network.layers):
             raise ModelError(f"The network has {len(self.network.layers)} layers, but {len(self.majorants)} majorants.")
+
+    @cached_property
+    def error(self) -> NDArray[np.float64]:
+        """How far a score of the deployed model can be from real arithmetic on any row of the schema, one an output."""
+        return rounding_error(self)
 
     @property
     def is_classifier(self) -> bool:

@@ -67,11 +67,22 @@ class Majorant:
     A layer may be the product of several steps of the model (scaling, encoding, batch normalisation, two linear layers
     in a row). The model computes the steps one by one, and its rounding follows their absolute values multiplied step
     by step, |A_k| ... |A_1|, which is more than |A_k ... A_1| when entries cancel. `terms` counts the roundings.
+
+    Two numbers are in units of 1 + sum |x|, for inputs x of the layer: `lost` least normal numbers may be lost of each
+    output by underflow, and no value on the way is larger than `peak`.
     """
 
     weight: NDArray[np.float64]
     bias: NDArray[np.float64]
     terms: int
+    lost: NDArray[np.float64]
+    peak: float
+
+
+def losses(size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many least normal numbers an affine map with these absolute weights can lose of each output by underflow, in
+    units of 1 + sum |x|: one an operation, and what flushing a weight or an input may do to their product."""
+    return np.asarray(2.0 * size.shape[1] + 3.0 + size.sum(axis=1))
 
 
 @dataclass(frozen=True)

@@ -137,7 +137,7 @@ def audit(answers: Sequence[Answer], *, by: By = None) -> Audit:
 
 
 def _group(name: str, answers: Sequence[Answer]) -> Group:
-    needing = [answer for answer in answers if answer.counterfactual is None or answer.changes]
+    needing = [answer for answer in answers if not answer.already]
     found = [answer for answer in needing if answer.counterfactual is not None]
     without = sum(isinstance(answer, NoneExists) for answer in needing)
     return Group(
@@ -227,7 +227,7 @@ def flip_sets(answers: Sequence[Answer]) -> tuple[FlipSet, ...]:
     given = items(answers)
     if given is None or not all(hasattr(answer, "counterfactual") for answer in given):
         raise QuestionError(f"Sets of changes are made from a list of answers; got {shown(answers)}.")
-    found = [answer for answer in given if answer.counterfactual is not None and answer.changes]
+    found = [answer for answer in given if answer.counterfactual is not None and not answer.already]
     costs: dict[tuple[str, ...], list[float]] = {}
     for answer in found:
         costs.setdefault(tuple(change.feature for change in answer.changes), []).append(answer.upper)

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.errors import QuestionError
-from ifonly.model import Model, rounding_error
+from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.model import Model
+from ifonly.model.rounding import LARGEST, rounding_error
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance
@@ -48,6 +49,13 @@ class Question:
                     f"{shown(constraint)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range, Allowed or a rule."
                 )
             constraint.check(self.schema)
+        if not np.isfinite(self.model.error).all():
+            precision = self.model.precision
+            raise UnsupportedQuestion(
+                f"On rows of the schema numbers inside the model may overflow {precision} (which ends at "
+                f"{LARGEST[precision]:.2g}), so nothing can be proven of it; narrow the schema's bounds, or rescale the "
+                f"model's weights."
+            )
 
     @property
     def schema(self) -> Schema:
@@ -72,7 +80,13 @@ class Question:
     def error(self) -> NDArray[np.float64]:
         """E: how far the deployed model's C s - d can be from real arithmetic, one number a condition."""
         c, _ = self.conditions
-        return np.asarray(self.caution * (np.abs(c) @ rounding_error(self.model)))
+        return np.asarray(self.caution * (np.abs(c) @ self.model.error))
+
+    @cached_property
+    def computed_error(self) -> NDArray[np.float64]:
+        """E + e: how far the deployed model's C s - d can be from the network's own forward pass in float64."""
+        c, _ = self.conditions
+        return np.asarray(self.error + np.abs(c) @ rounding_error(replace(self.model, precision="float64")))
 
     def more_careful(self, factor: float) -> Question:
         return replace(self, caution=self.caution * factor)

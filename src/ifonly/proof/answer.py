@@ -120,12 +120,19 @@ class _Answer:
     subject: str = "the decision"
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
+    breaks: tuple[str, ...] = ()
+    """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
     record: Any = field(default=None, repr=False, compare=False)
 
     @property
     def distance(self) -> float:
         """The distance of the counterfactual (infinity without one)."""
         return self.upper
+
+    @property
+    def already(self) -> bool:
+        """Is the person decided as asked already, so that nothing needs to change?"""
+        return self.counterfactual is not None and not self.changes
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: no NaN, no infinity."""
@@ -147,6 +154,8 @@ class _Answer:
             "seconds": self.seconds,
             "nodes": self.nodes,
             "note": self.note,
+            "already": self.already,
+            "breaks": list(self.breaks),
         }
 
     def to_json(self) -> str:
@@ -282,9 +291,10 @@ def _sentence(answer: Any) -> str:
             f"No change that makes {subject} {state} was found ({answer.note}); "
             f"none exists within distance {answer.lower:.6g} (proven)."
         )
-    if not answer.changes:
+    if answer.already:
         start = f"T{subject[1:]}" if subject.startswith("the ") else subject  # not the name of a class
-        return f"{start} is {state} already; nothing needs to change."
+        broken = f" (As it is, the row breaks: {'; '.join(answer.breaks)}.)" if answer.breaks else ""
+        return f"{start} is {state} already; nothing needs to change.{broken}"
     changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
     start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
     if isinstance(answer, Nearest):

@@ -18,7 +18,7 @@ def summary(answers: Answers | Sequence[Answer]) -> dict[str, Any]:
     many = answers if isinstance(answers, Answers) else Answers(answers)
     found = [answer for answer in many if isinstance(answer, Nearest | Within)]
     asked = [answer for answer in many if not isinstance(answer, Failed)]
-    moved = [answer for answer in found if answer.changes]
+    moved = [answer for answer in found if not answer.already]
     changed = Counter(change.feature for answer in found for change in answer.changes)
     return {
         "rows": len(many),

@@ -161,7 +161,7 @@ def _guarantee(answer: Answer) -> Facts:
 def _proven(answer: Answer) -> str:
     if isinstance(answer, NoneExists):
         return "no allowed row is decided so, at any distance"
-    if isinstance(answer, Nearest) and not answer.changes:
+    if answer.already:
         return "nothing is nearer than no change"
     if not answer.lower:
         return "nothing yet"
@@ -175,7 +175,7 @@ def _line(answer: Answer) -> tuple[str, ...]:
     before = "" if answer.decision_before is None else show(answer.decision_before)
     after = show(answer.decision_after) if answer.decision_after is not None else answer.target
     arrow = f"{before} -> {after}" if before else after
-    what = "; ".join(map(str, answer.changes)) or answer.note or ("none needed" if answer.counterfactual else "")
+    what = "; ".join(map(str, answer.changes)) or answer.note or ("none needed" if answer.already else "")
     if isinstance(answer, NoneExists) and answer.reasons is not None:
         what = f"ruled out by: {'; '.join(answer.reasons.blame)}" if answer.reasons.blame else "no row is decided so"
     bounds = (f"{bound:.4g}" if math.isfinite(bound) else "-" for bound in (answer.upper, answer.lower))

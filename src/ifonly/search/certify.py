@@ -35,6 +35,7 @@ from ifonly.problem import (
     ScoreTarget,
     Target,
 )
+from ifonly.problem.standing import broken_by, decided_as_asked
 from ifonly.problem.target import MARGIN, class_index
 from ifonly.proof.certificate import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
 from ifonly.proof.check.checker import Checked, check, radius_of, witness_refusal
@@ -95,6 +96,7 @@ def certify(
         constraints=explainer.constraints_for(constraints),
     )
     certifier = Certifier(question, explainer.tolerances)
+    certifier.refuse_what_is_there(point)
     if method is None or isinstance(method, Search):
         return certifier.proven(point, limits or Limits())
     claim = method.prepare(question, explainer.tolerances).solve(point[None, :], limits or Limits())[0]
@@ -172,6 +174,24 @@ class Certifier:
     @cached_property
     def _solver(self) -> Solver:
         return Search(records=True).prepare(self.question, self.tolerances)
+
+    def refuse_what_is_there(self, point: NDArray[np.float64]) -> None:
+        """Of a person who is decided as asked already, a certificate says that the distance is 0, or it misleads."""
+        question = self.question
+        scores = question.model.scores(point[None, :])
+        if not decided_as_asked(question.target, question.model, point[None, :], scores)[0]:
+            return
+        start = "This person is decided as asked already, so nothing needs to change; but"
+        broken = broken_by(question.schema, point, question.constraints)
+        if broken:
+            raise UnsupportedQuestion(f"{start} the row breaks '{broken[0]}', and a certificate is about allowed rows.")
+        _, statement, _ = self._stated(point)
+        refusal = witness_refusal(statement, tuple((point + 0.0).tolist()), 0.0)
+        if refusal:
+            raise UnsupportedQuestion(
+                f"{start} a certificate is about exact scores that reach the margin of {question.target.margin:g}: "
+                f"{refusal}. Ask with a smaller margin."
+            )
 
     def proven(self, point: NDArray[np.float64], limits: Limits) -> Certificate:
         """Search, and write the proof out."""

@@ -11,14 +11,12 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.caching import cached_property
 from ifonly.errors import UnsupportedQuestion
-from ifonly.model import rounding_error
 from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range
 from ifonly.proof import Claim, Limits, Listener, Progress
 from ifonly.schema import Choice, Feature, Integer, Numeric
@@ -44,12 +42,6 @@ class Enumeration:
 
     question: Question
     most_rows: int
-
-    @cached_property
-    def slack(self) -> NDArray[np.float64]:
-        """E + e, one number a condition."""
-        ours = rounding_error(replace(self.question.model, precision="float64"))
-        return self.question.error + np.abs(self.question.conditions[0]) @ ours
 
     def solve(
         self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Listener | None = None
@@ -153,7 +145,7 @@ class Enumeration:
             if not len(close):
                 continue
             scores = question.model.network.scores(question.schema.encode(rows[close])) @ c.T - d
-            could = (scores >= margin - self.slack).all(axis=1)
+            could = (scores >= margin - question.computed_error).all(axis=1)
             nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
             surely = close[(scores >= margin + question.error).all(axis=1)]
             if len(surely):

@@ -3,7 +3,7 @@
 Numerics. The kernels compute in float64 and every bound is widened outward by an a-priori error bound: a value that
 is a sum of products through the layers, evaluated in any order with T terms in all, is off by at most gamma_T times
 the same sum with absolute values, which is bounded over the box of the person (`slack`). With E the rounding error
-of the deployed model over the same box:
+of the deployed model over the same box (what underflow takes, in the model and in the kernels, is in both):
 
     LOW  = margin - E    no point below this is ever accepted by the deployed model: bounds are proven against it
     HIGH = margin + E    a point at or above this surely is: only such points are returned
@@ -20,6 +20,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.errors import UnsupportedQuestion
 from ifonly.model.rounding import score_error
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
@@ -30,6 +31,9 @@ from ifonly.tolerances import Tolerances
 
 NORMS = {Norm.L0: ADDITIVE, Norm.L1: ADDITIVE, Norm.L2: SQUARED, Norm.LINF: MAXIMUM}
 UNIT_ROUNDOFF = 2.0**-53
+LEAST_NORMAL = 2.0**-1022
+LARGEST = 1e150
+"""Of the numbers inside a search: their products and squares must not overflow."""
 MOST_ROWS = 96
 
 Floats = NDArray[np.float64]
@@ -188,11 +192,12 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
             lower = lower + np.where(listed, mine, np.inf).min(axis=1)
             upper = upper + np.where(listed, mine, -np.inf).max(axis=1)
             work += np.where(listed, np.abs(mine), 0.0).max(axis=1)
-    first = 2.0 * (lowered.width + 8.0) * UNIT_ROUNDOFF * work
+    first = 2.0 * (lowered.width + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
     lower, upper = lower - first, upper + first
     paths = np.maximum(np.abs(lower), np.abs(upper))
     terms = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
-    slacks, starts = [first + 1.5 * UNIT_ROUNDOFF * terms * paths], []
+    lost = _LostBelow(lowered, low, high)
+    slacks, starts = [first + 1.5 * UNIT_ROUNDOFF * terms * paths + lost.after(weight, bias)], []
     for weight, bias in lowered.layers[1:]:
         starts.append(np.stack([lower, upper], axis=1))
         off = upper <= 0.0
@@ -200,12 +205,39 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
         terms = terms + (~off).sum(axis=1, keepdims=True)
         size = np.abs(weight)
         paths, first = paths @ size.T + np.abs(bias), first @ size.T
-        slack = first + 1.5 * UNIT_ROUNDOFF * terms * paths
+        slack = first + 1.5 * UNIT_ROUNDOFF * terms * paths + lost.after(weight, bias)
         lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
         centre, radius = (0.5 * (lower + upper)) @ weight.T + bias, (0.5 * (upper - lower)) @ size.T + slack
         lower, upper = centre - radius, centre + radius
         slacks.append(slack)
     return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0))
+
+
+class _LostBelow:
+    """What underflow can take of a plane, layer by layer.
+
+    Each of its coefficients, of every neuron on the way, is a sum of products, and may lose the least normal number with
+    each operation; that is then multiplied by no more than the neuron could be, if every input were at least 1. So the
+    loss is at most that number times all operations so far times all such neurons so far.
+    """
+
+    def __init__(self, lowered: Lowered, low: Floats, high: Floats) -> None:
+        ends = np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+        self._size = np.repeat(ends, np.diff(lowered.start), axis=1)
+        self._all, self._operations = self._size.sum(axis=1, keepdims=True), 16.0
+
+    def after(self, weight: Floats, bias: Floats) -> Floats:
+        """Of the neurons of the next layer, shape (box, 1)."""
+        with np.errstate(over="ignore"):
+            self._size = 1.0 + self._size @ np.abs(weight).T + np.abs(bias)
+            self._all = self._all + self._size.sum(axis=1, keepdims=True)
+        self._operations += 4.0 * (weight.size + len(bias))
+        if not (self._all < LARGEST).all():
+            raise UnsupportedQuestion(
+                f"On rows of the schema numbers inside the search may reach {self._all.max():.2g}, and beyond "
+                f"{LARGEST:g} nothing can be proven; narrow the schema's bounds, or rescale the model's weights."
+            )
+        return self._operations * LEAST_NORMAL * self._all
 
 
 # ---------------------------------------------------------------------------------------------- working memory

@@ -18,7 +18,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Table:
-    """Points that real arithmetic could call favourable (score >= margin - E), and which of them surely are."""
+    """Points that real arithmetic could call favourable (score, as computed here, >= margin - E - e), and which of them surely are."""
 
     points: Floats
     surely: NDArray[np.bool_]
@@ -48,7 +48,7 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> T
     kept, surely = [], []
     for points in rows_in_chunks(question.schema, counts):
         scores = question.model.network.scores(question.schema.encode(points)) @ c.T - d
-        could = (scores >= question.target.margin - question.error).all(axis=1)
+        could = (scores >= question.target.margin - question.computed_error).all(axis=1)
         kept.append(points[could])
         surely.append((scores[could] >= question.target.margin + question.error).all(axis=1))
     return Table(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely), judged)

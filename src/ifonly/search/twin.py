@@ -223,7 +223,7 @@ def _plane(q, w, layer, i, sign, slope, width):
                 v[j] = 0.0
             elif zl < 0.0:
                 if c > 0.0:
-                    v[j] = c * zu / (zu - zl)
+                    v[j] = c * (zu / (zu - zl))
                     constant -= v[j] * zl
                 elif slope[at + j] == 0:
                     v[j] = 0.0

@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.network import Majorant
+from ifonly.model.network import Majorant, losses
 from ifonly.schema import Choice, Numeric, Schema
 from ifonly.schema.features import is_missing
 
@@ -34,13 +34,20 @@ SPACING = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """weight . encoded + shift."""
+    """weight . encoded + shift. `lost` and `peak`: see `Majorant`."""
 
     weight: Floats
     shift: float
     size_weight: Floats
     size_shift: float
     terms: int = 0
+    lost: float = 0.0
+    peak: float = 0.0
+
+    @property
+    def largest(self) -> float:
+        """No value on the way is larger, in units of 1 + the sum of the encoded columns."""
+        return float(max(self.peak, self.size_shift, self.size_weight.max(), abs(self.shift), *np.abs(self.weight)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -51,6 +58,7 @@ class Options:
     values: NDArray[Any]
     size: float = 0.0
     terms: int = 0
+    lost: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +69,15 @@ class Absent:
 
 
 Column: TypeAlias = Line | Options | Absent
+
+
+_CODED = 8.0
+"""Operations that turn the values of options into a line over their columns."""
+
+
+def _scaled_losses(factor: float, lost: float, largest: float) -> float:
+    """What underflow may take of factor * value + shift: see `Majorant`. (x - centre) / scale has no more steps."""
+    return abs(factor) * (lost + 4.0) + 9.0 + largest
 
 
 def option_array(values: Sequence[Any]) -> NDArray[Any]:
@@ -135,7 +152,13 @@ class Columns:
         if isinstance(column, Options):
             numbers = self.numbers(column, where)
             largest = max(column.size, float(np.nan_to_num(np.abs(numbers)).max()))
-            return Options(column.feature, factor * numbers + shift, abs(factor) * largest + size, column.terms + 4)
+            return Options(
+                column.feature,
+                factor * numbers + shift,
+                abs(factor) * largest + size,
+                column.terms + 4,
+                _scaled_losses(factor, column.lost, largest),
+            )
         line = self.line(column, where)
         return Line(
             factor * line.weight,
@@ -143,13 +166,19 @@ class Columns:
             abs(factor) * np.maximum(line.size_weight, np.abs(line.weight)),
             abs(factor) * max(line.size_shift, abs(line.shift)) + size,
             line.terms + 4,
+            _scaled_losses(factor, line.lost, line.largest),
+            line.largest,
         )
 
     def clipped(self, column: Column, lower: float, upper: float, *, where: str) -> Column:
         """The column held inside [lower, upper], if that is still linear."""
         if isinstance(column, Options):
             return Options(
-                column.feature, np.clip(self.numbers(column, where), lower, upper), column.size, column.terms
+                column.feature,
+                np.clip(self.numbers(column, where), lower, upper),
+                column.size,
+                column.terms,
+                column.lost,
             )
         line = self.line(column, where)
         least, most = self.interval(line)
@@ -167,12 +196,13 @@ class Columns:
         rows, offset, sizes = self.matrix(columns, where)
         size = np.abs(weight)
         return [
-            Line(*parts, terms=sizes.terms + len(columns) + 4)
-            for parts in zip(
+            Line(*parts, terms=sizes.terms + len(columns) + 4, lost=lost, peak=sizes.peak)
+            for *parts, lost in zip(
                 weight @ rows,
                 (weight @ offset + shift).tolist(),
                 size @ sizes.weight,
                 (size @ sizes.bias + np.abs(shift)).tolist(),
+                (losses(size) * (1.0 + len(columns) * sizes.peak) + size @ sizes.lost).tolist(),
                 strict=True,
             )
         ]
@@ -225,7 +255,7 @@ class Columns:
                     )
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
-        return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4)
+        return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4, column.lost + _CODED * (1.0 + size))
 
     def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
         """Many columns as one affine map of the encoded columns: weight, shift, and their sizes."""
@@ -235,6 +265,8 @@ class Columns:
             np.maximum([line.size_weight for line in lines], np.abs(weight)),
             np.maximum([line.size_shift for line in lines], np.abs(shift)),
             max(line.terms for line in lines),
+            np.array([line.lost for line in lines]),
+            max(line.largest for line in lines),
         )
         return weight, shift, sizes
 

@@ -20,12 +20,11 @@ from numpy.typing import NDArray
 
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
-from ifonly.model.flow import Flow
+from ifonly.model.flow import Flow, Step
 from ifonly.model.importers.columns import Absent, Column, Columns
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.transformers import sklearn_name, steps_of, table, transformed
 from ifonly.model.model import Logistic, Model, Precision, describe_columns
-from ifonly.model.network import Majorant
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.features import plain
 
@@ -256,7 +255,8 @@ def _support_vectors(estimator: Any, flow: Flow) -> Reading:
         )
     weight, bias = np.atleast_2d(_dense(estimator.coef_)), np.ravel(estimator.intercept_)
     vectors, alphas = _dense(estimator.support_vectors_), _dense(estimator.dual_coef_)
-    sizes = Majorant(np.abs(alphas) @ np.abs(vectors), np.abs(bias), sum(vectors.shape) + 2)
+    dots = Step(vectors, np.zeros(len(vectors)), None, None, vectors.shape[1] + 1)
+    sizes = Step(alphas, bias, None, None, len(vectors) + 1).after(dots).majorant()
     flow = flow.linear(weight, bias, name=f"{name}.coef_", sizes=sizes)
     return Reading(flow, "predict" if classes is None else "decision_function")
 

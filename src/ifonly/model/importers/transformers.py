@@ -197,7 +197,7 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
             if is_missing(imputer.missing_values) and any(map(is_missing, column.values.tolist())):
                 arithmetic.missing[column.feature] = imputer.missing_values
             values = [statistic if same_value(v, imputer.missing_values) else v for v in column.values.tolist()]
-            column = Options(column.feature, option_array(values), column.size, column.terms)
+            column = Options(column.feature, option_array(values), column.size, column.terms, column.lost)
         elif isinstance(column, Line) and not is_missing(imputer.missing_values):
             least, most = arithmetic.interval(column)
             if least <= imputer.missing_values <= most:
@@ -260,7 +260,7 @@ def _with_known_marker(column: Options, categories: Any, arithmetic: Columns) ->
         return column
     arithmetic.missing[column.feature] = known[0]
     values = [known[0] if is_missing(value) else value for value in column.values.tolist()]
-    return Options(column.feature, option_array(values), column.size, column.terms)
+    return Options(column.feature, option_array(values), column.size, column.terms, column.lost)
 
 
 def _ask(encoder: Any, columns: Sequence[NDArray[Any]], where: str) -> NDArray[Any]:

@@ -53,7 +53,7 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
             elif zu[h] <= 0.0:
                 v[j] = 0.0
             elif c > 0.0:
-                s = c * zu[h] / (zu[h] - zl[h])
+                s = c * (zu[h] / (zu[h] - zl[h]))  # a share of c: c * zu might underflow first
                 v[j] = s
                 constant -= s * zl[h]
             else:
