@@ -26,9 +26,9 @@ def check_bounds(names: Sequence[str], rows: int, random: int, folder: Path) -> 
     """Sampled rows of box and budget, by every bound method: shipped and reference networks, then random ones."""
     sys.path[:0] = [str(TESTS / "mip"), str(TESTS / "oracles"), str(TESTS)]
     from inside import outside, rows_within  # type: ignore[import-not-found]
-    from random_problems import random_problem
+    from random_problems import random_problem  # type: ignore[import-not-found]
 
-    from cases import CASES as LISTED
+    from cases import CASES as LISTED  # type: ignore[import-not-found]
     from cases import load
 
     questions: list[tuple[str, Question, Any]] = []
