@@ -33,7 +33,7 @@ from ifonly.asking.branching import Branching, Condition, Either, Ordinary, Pers
 from ifonly.errors import Contradiction, QuestionError
 from ifonly.printing import shown
 from ifonly.problem import Allowed, Constraint, Distance, Fixed, Norm, Range
-from ifonly.problem.apart import Apart, Shares, check_piecewise_linear, checked_length, symmetric
+from ifonly.problem.apart import Apart, check_piecewise_linear, checked_length, shares_of, symmetric
 from ifonly.problem.constraints import Domains, narrowed
 from ifonly.problem.distance import MOST
 from ifonly.problem.rules import read_constraint
@@ -282,7 +282,7 @@ def _between(schema: Schema, distance: Distance, points: Sequence[Floats]) -> li
     """How far each two points are apart."""
     if distance.kind is Norm.L2:
         return [[float(distance.between(schema, a, b)) for b in points] for a in points]
-    shares = Shares(schema, distance)
+    shares = shares_of(schema, distance)
     return [[shares.between(a, b) for b in points] for a in points]
 
 
@@ -378,7 +378,7 @@ def _on_sides(rule: Apart, sides: Sequence[tuple[_Side, _Side]]) -> Iterator[Way
 
 def other_values(schema: Schema, point: Floats, distance: Distance, by: float) -> Either:
     """Some feature differs from the point's: an option, an integer, or a real number by `by` times its scale."""
-    scale = Shares(schema, distance if distance.kind is not Norm.L2 else replace(distance, norm="l1")).scale
+    scale = shares_of(schema, distance if distance.kind is not Norm.L2 else replace(distance, norm="l1")).scale
 
     def differs(g: int, value: float) -> bool:
         if not isinstance(schema.features[g], Real):
@@ -390,7 +390,7 @@ def other_values(schema: Schema, point: Floats, distance: Distance, by: float) -
 
 def far_in_one(schema: Schema, point: Floats, distance: Distance, by: float) -> Either:
     """At least `by` from the point by one feature alone. (In linf there is no other way.)"""
-    shares = Shares(schema, distance)
+    shares = shares_of(schema, distance)
 
     def far(g: int, value: float) -> bool:
         return rounded(shares.of(g, float(point[g]), value)) >= by

@@ -19,6 +19,7 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -63,6 +64,12 @@ class Shares:
         """The distance between two rows, rounded once."""
         shares = [self.of(g, a, b) for g, (a, b) in enumerate(zip(one.tolist(), other.tolist(), strict=True))]
         return rounded(max(shares) if self.maximum else sum(shares, Fraction(0)))
+
+
+@lru_cache(maxsize=64)
+def shares_of(schema: Schema, distance: Distance) -> Shares:
+    """The shares of a distance; kept, since rows are judged one at a time."""
+    return Shares(schema, distance)
 
 
 def _scale(feature: Any, distance: Distance) -> Fraction:
@@ -128,7 +135,7 @@ class Apart:
                 return False
         if any(after[g] != self.point[g] for g in map(schema.index, self.settled)):
             return False
-        return Shares(schema, self.distance).between(np.array(self.point), after) >= self.at_least
+        return shares_of(schema, self.distance).between(np.array(self.point), after) >= self.at_least
 
     def parts(self, columns: Columns) -> Sequence[Part]:
         lattice = self._lattice(columns.schema)
@@ -144,7 +151,7 @@ class Apart:
 
     def _lattice(self, schema: Schema) -> Fraction | None:
         """The least number that makes every distance whole; None where real numbers change, or where it is huge."""
-        shares, units, largest = Shares(schema, self.distance), [], Fraction(0)
+        shares, units, largest = shares_of(schema, self.distance), [], Fraction(0)
         for g, feature in enumerate(schema.features):
             if feature.name in self.settled:
                 continue
@@ -200,7 +207,7 @@ def distance_in_hinges(
     """The distance of a row from `point` (times a number), as a function of the row's unrolled columns."""
     schema = columns.schema
     check_piecewise_linear(schema, distance)
-    shares = Shares(schema, distance)
+    shares = shares_of(schema, distance)
     line, constant = np.zeros(columns.width), Fraction(0)
     weights: list[float] = []
     hinges: list[Literal] = []
