@@ -81,7 +81,7 @@ def test_hostile_values_are_written(run, hostile, tmp_path, ending):
     result = run("explain", *hostile, "--method", "enumerate", "--output", output)
     assert result.exit_code == codes.PROVEN, result.stderr
     content = output.read_bytes()
-    assert b"\x1b" not in content and b"older" not in content
+    assert b"older" not in content and (ending == "parquet" or b"\x1b" not in content)
     if ending == "jsonl":
         told = [json.loads(line) for line in content.decode().splitlines()]
         assert [one["counterfactual"]["Job"] for one in told] == VALUES
