@@ -124,11 +124,12 @@ class Flow:
         if self.width != other.width:
             raise ModelError(f"'{name}' adds {self.width} values to {other.width}.")
         mine, theirs = self._beside([self, other], name)
-        sizes = zip(mine.sizes(), theirs.sizes(), strict=True)
+        size, shift = (a + b for a, b in zip(mine.sizes(), theirs.sizes(), strict=True))
         added = Step(
             mine.weight + theirs.weight,
             mine.bias + theirs.bias,
-            *(a + b for a, b in sizes),
+            size,
+            shift,
             max(mine.terms, theirs.terms) + 2 * self.width + 1,
         )
         return Flow(self.done, added, self.width)
