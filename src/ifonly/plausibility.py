@@ -37,6 +37,9 @@ Floats = NDArray[np.float64]
 ROOM = 1e-9
 """Relative: how far a correlated cost may exceed its cap, which real numbers meet only up to rounding."""
 
+MOST_CONDITION = 1e10
+"""Of a covariance that is inverted: beyond it, fewer than six digits of the inverse can be trusted."""
+
 # ---------------------------------------------------------------------- what occurs
 
 
@@ -246,13 +249,19 @@ class Mahalanobis:
         points = _points(schema, table)
         ridge = checked_length("The ridge", ridge)
         coding = _coding(schema)
+        if not len(coding):
+            raise QuestionError("Nothing can change: every feature of the schema has one option only.")
         z = np.array([unrolled(schema, point) for point in points]) @ coding.T
-        spread = z.std(axis=0)
-        scale = 1.0 / np.where(spread > 0, spread, 1.0)
-        covariance = np.cov(z * scale, rowvar=False, bias=True).reshape(len(scale), len(scale))
-        inverse = np.linalg.inv(covariance + ridge * np.eye(len(scale)))
-        factor = np.linalg.cholesky((inverse + inverse.T) / 2.0).T * scale
-        return cls(schema, factor @ coding, np.abs(np.linalg.inv(factor)).max(axis=1))
+        with np.errstate(all="ignore"):  # what overflows is refused below
+            largest = np.abs(z).max(axis=0)  # squares of numbers above 1e154 would overflow
+            spread = (z / np.where(largest > 0, largest, 1.0)).std(axis=0) * largest
+            scale = 1.0 / np.where(spread > 0, spread, 1.0)
+            covariance = np.cov(z * scale, rowvar=False, bias=True).reshape(len(scale), len(scale))
+            factor = _factor(covariance + ridge * np.eye(len(scale)))
+            cost, reach = (factor * scale) @ coding, np.abs(np.linalg.inv(factor)).max(axis=1) / scale
+        if not (np.isfinite(cost).all() and np.isfinite(reach).all()):
+            raise QuestionError("The data's numbers are too large, or too close together, to measure changes by them.")
+        return cls(schema, cost, reach)
 
     def between(self, before: Any, after: Any) -> float:
         """The cost of a change, between rows."""
@@ -397,6 +406,16 @@ def explain_correlated(
             "record": None,
         }
     )
+
+
+def _factor(covariance: Floats) -> Floats:
+    """L with L^T L the inverse, where that can be computed: an inverse that is lost in rounding would prove nothing."""
+    if not np.isfinite(covariance).all():
+        raise QuestionError("The covariance of the data is not finite: its numbers are too large, or too near.")
+    if not np.linalg.cond(covariance) < MOST_CONDITION:
+        raise QuestionError("Columns of the data depend on each other; give a larger ridge, such as 1e-3.")
+    inverse = np.linalg.inv(covariance)
+    return np.asarray(np.linalg.cholesky((inverse + inverse.T) / 2.0).T)
 
 
 def _coding(schema: Schema) -> Floats:

@@ -110,8 +110,9 @@ def _named(audit: Audit, by: str | None) -> Audit:
 
 def _check_plot(name: str) -> Path:
     from ifonly.errors import FileError
+    from ifonly.schema.given import path_of
 
-    path = Path(name)
+    path = path_of(name)
     if path.suffix.lower() not in (".svg", ".html"):
         raise FileError(f"A picture is written as .svg or .html; '{path.name}' is neither.")
     if not path.resolve().parent.is_dir():

@@ -6,8 +6,9 @@ import csv
 import importlib.util
 import json
 import os
+from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -57,8 +58,12 @@ def check_output(path: str | Path) -> Path:
     _check_kind(path)
     if path.suffix == ".parquet":
         _need_pyarrow("Writing a parquet file")
-    if path.is_dir() or not path.parent.is_dir():
-        why = "it is a folder" if path.is_dir() else "its folder is not there"
+    try:
+        folder, there = path.is_dir(), path.parent.is_dir()
+    except OSError as error:  # a name that is too long
+        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
+    if folder or not there:
+        why = "it is a folder" if folder else "its folder is not there"
         raise FileError(f"Cannot write '{path}': {why}.")
     if not os.access(path.parent, os.W_OK):
         raise FileError(f"Cannot write '{path}': its folder is read-only.")
@@ -85,7 +90,8 @@ def replacing(path: str | Path) -> Iterator[Path]:
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
     finally:
-        temporary.unlink(missing_ok=True)
+        with suppress(OSError):  # a name that is too long, or a folder that is gone
+            temporary.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------------- reading
@@ -105,10 +111,14 @@ def _read_csv(path: Path) -> Table:
     return Table(tuple(name for name in header if name), rows)
 
 
-def _check_header(header: list[str], path: Path) -> None:
-    twice = next((name for name in header if name and header.count(name) > 1), None)
+def _check_twice(header: Sequence[str], path: Path) -> None:
+    twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:
         raise FileError(f"'{path}' has two columns called '{twice}'.")
+
+
+def _check_header(header: list[str], path: Path) -> None:
+    _check_twice(header, path)
     if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
         raise FileError(f"'{path}' is not separated by commas, but by {'semicolons' if ';' in header[0] else 'tabs'}.")
 
@@ -148,7 +158,7 @@ def _read_parquet(path: Path) -> Table:
     with path.open("rb") as file:
         try:
             table = pq.read_table(file)
-            _check_header(table.column_names, path)
+            _check_twice(table.column_names, path)
             return Table(tuple(table.column_names), table.to_pylist())
         except FileError:
             raise

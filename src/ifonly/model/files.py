@@ -7,6 +7,7 @@ weights they may carry the names of the classes. Files are written whole or not 
 
 from __future__ import annotations
 
+import contextlib
 import json
 import math
 import os
@@ -74,7 +75,9 @@ def save_network(
 
 def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     """Write a file beside its place and move it there when it is complete: readers never see a part of it."""
-    path = path.resolve()  # a link keeps pointing where it points
+    path = path_of(path).resolve()  # a link keeps pointing where it points
+    if not path.name:
+        raise FileError(f"Cannot write '{path}': it is a folder.")
     part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
     try:
         with part.open("xb") as file:
@@ -85,7 +88,8 @@ def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
     finally:
-        part.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):  # a name that is too long
+            part.unlink(missing_ok=True)
 
 
 def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:

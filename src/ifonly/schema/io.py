@@ -101,6 +101,8 @@ def save_schema(schema: Schema, path: str | Path) -> None:
 def write_whole(path: str | Path, content: bytes) -> None:
     """Write a file so that nobody ever sees half of it: to a neighbour first, then renamed into place."""
     path = path_of(path)
+    if not path.name:
+        raise FileError(f"Cannot write '{path}': it is a folder.")
     neighbour = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
     try:
         try:
