@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ifonly.mip.backends.protocol import Settings
+from ifonly.mip.backends.protocol import Ending, Settings
 from ifonly.mip.inputs import Floats, Person
 from ifonly.mip.repair import favourable
 from ifonly.problem import Lowered
@@ -54,10 +54,19 @@ def answer_each(
     for i in range(len(people)):
         person, clock = Person.of(people, i), Clock(limits=limits)
         claim = _without_a_solver(lowered, person, method) or answer(person, clock)
-        claims.append(replace(claim, seconds=clock.spent))
+        claims.append(replace(claim, seconds=clock.spent, limit=_with_its_number(claim.limit, limits)))
         if listen is not None:
             listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))
     return claims
+
+
+def _with_its_number(ending: str, limits: Limits) -> str:
+    """What stopped a solver; a limit with its number, in the words of all methods."""
+    if ending == Ending.TIME.value and limits.seconds is not None:
+        return limits.reached(seconds=math.inf)
+    if ending == Ending.NODES.value and limits.nodes is not None:
+        return replace(limits, seconds=None).reached(nodes=limits.nodes)
+    return ending
 
 
 def _without_a_solver(lowered: Lowered, person: Person, method: str) -> Claim | None:

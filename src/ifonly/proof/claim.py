@@ -30,6 +30,12 @@ class Limits:
             if value is not None and not (number and value > 0):
                 raise QuestionError(f"The limit '{name}' must be a positive number; it is {value!r}.")
 
+    def reached(self, *, seconds: float = 0.0, nodes: int = 0) -> str:
+        """Which limit so much is beyond, in words with its number; empty when it is beyond none."""
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"time limit of {self.seconds:g} s"
+        return f"node limit of {self.nodes}" if self.nodes is not None and nodes >= self.nodes else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:

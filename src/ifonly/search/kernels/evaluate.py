@@ -81,9 +81,9 @@ def cutoff(pack, number):
         return number[RADIUS]
     if pack.norm == SQUARED:
         d = math.sqrt(best)
-        d = max(d - 0.5 * min(pack.gap, pack.relative_gap * d), 0.0)
+        d = max(d - 0.5 * min(pack.gap * max(d, 1.0), pack.relative_gap * d), 0.0)
         return min(number[RADIUS], d * d)
-    return min(number[RADIUS], best - 0.5 * min(pack.gap, pack.relative_gap * best))
+    return min(number[RADIUS], best - 0.5 * min(pack.gap * max(best, 1.0), pack.relative_gap * best))
 
 
 @njit(**ONCE)
