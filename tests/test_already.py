@@ -157,7 +157,9 @@ def test_a_note_names_what_rounding_can_do() -> None:
     answer = barely(-1e-7).explain({"x": 0, "y": 500}, target="approve")
     assert isinstance(answer, Unknown)
     assert answer.note.startswith("the scores of the rows left are within 0.0")
-    assert answer.note.endswith("which is what rounding can do in float32; to tell them apart, import the model in float64")
+    assert answer.note.endswith(
+        "which is what rounding can do in float32; to tell them apart, import the model in float64"
+    )
 
 
 def test_a_note_never_asks_for_a_margin_of_nothing() -> None:

@@ -113,9 +113,9 @@ class Audit:
 def audit(answers: Sequence[Answer], *, by: By = None) -> Audit:
     """Recourse by subgroup: `by` is a feature, one label a row, or a function of the row that gives its label.
 
-    Labels that are shown alike are one group: beside numbers, "1" and True are the number 1. Numbers with many values are
-    grouped by quarters. All answers should be to the same question: give `target` when
-    asking, or everybody is asked about the decision they do not have.
+    Labels that are shown alike are one group: beside numbers, "1" and True are the number 1. Numbers with many values
+    are grouped by quarters. All answers should be to the same question: give `target` when asking, or everybody is
+    asked about the decision they do not have.
     """
     asked = [(i, answer) for i, answer in enumerate(answers) if not isinstance(answer, Failed)]
     labels = _named(_labels(by, [i for i, _ in asked], [a for _, a in asked], len(answers)))

@@ -12,8 +12,8 @@ class Tolerances:
     """How close is close enough. All fields are absolute unless their name says otherwise."""
 
     gap: float = 1e-6
-    """Distance: an answer is `Nearest` when upper - lower <= gap, or, beyond a distance of 1, gap * upper (the digits of
-    a large distance end above any absolute gap) ..."""
+    """Distance: an answer is `Nearest` when upper - lower <= gap, or, beyond a distance of 1, <= gap * upper (a large
+    distance has no digits for an absolute gap) ..."""
 
     relative_gap: float = 1e-6
     """... AND upper - lower <= relative_gap * upper, because nearest distances may be far below `gap`."""

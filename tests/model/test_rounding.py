@@ -112,7 +112,7 @@ def test_steps_that_an_importer_multiplied_are_counted_one_by_one(precision: Any
             flow = flow.linear(weight, bias, name="step")
         try:
             network, majorants = flow.finish()
-        except Exception:  # noqa: BLE001, S112 - the product overflows in float64: refused
+        except Exception:
             continue
         model = Model(
             network=network, schema=schema, original=lambda p: p, classes=(0, 1), precision=precision,

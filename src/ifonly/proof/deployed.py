@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 
 from ifonly.problem import Question
 
-
 LEAST_MARGIN = 1e-12
 """Nobody is told to ask for a smaller one."""
 

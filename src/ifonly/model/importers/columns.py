@@ -174,7 +174,11 @@ class Columns:
         """The column held inside [lower, upper], if that is still linear."""
         if isinstance(column, Options):
             return Options(
-                column.feature, np.clip(self.numbers(column, where), lower, upper), column.size, column.terms, column.lost
+                column.feature,
+                np.clip(self.numbers(column, where), lower, upper),
+                column.size,
+                column.terms,
+                column.lost,
             )
         line = self.line(column, where)
         least, most = self.interval(line)
@@ -192,7 +196,7 @@ class Columns:
         rows, offset, sizes = self.matrix(columns, where)
         size = np.abs(weight)
         return [
-            Line(*parts, terms=sizes.terms + len(columns) + 4, lost=lost, peak=sizes.peak)
+            Line(*parts, sizes.terms + len(columns) + 4, lost, sizes.peak)
             for *parts, lost in zip(
                 weight @ rows,
                 (weight @ offset + shift).tolist(),
