@@ -488,9 +488,6 @@ class _Batch:
         )
 
 
-_ON_MARGIN = "the only candidates sit on the margin, or on the edge of a rule, to the last bit"
-
-
 def _failed(row: int, error: RowError) -> Failed:
     return Failed(row=row, factual={}, target="", distance_name="", lower=0.0, note=str(error))
 
@@ -498,7 +495,7 @@ def _failed(row: int, error: RowError) -> Failed:
 def _without_row(claim: Claim, common: dict[str, Any]) -> NoneExists | Unknown:
     if claim.lower == math.inf and not claim.limit:
         return NoneExists(lower=claim.lower, **common)
-    return Unknown(lower=claim.lower, note=claim.limit or _ON_MARGIN, **common)
+    return Unknown(lower=claim.lower, note=claim.limit or ROUNDING, **common)
 
 
 def _agreed_lower(claim: Claim, upper: float) -> float:

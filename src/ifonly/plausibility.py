@@ -402,7 +402,7 @@ def explain_correlated(
             "distance_name": "correlated l1",
             "seconds": math.fsum(answer.seconds for answer in told),
             "nodes": sum(answer.nodes for answer in told),
-            "note": "" if proven else known.limit or "the rows left are on the margin",
+            "note": "" if proven else known.limit or found[upper].note or "rounding leaves this gap",
             "record": None,
         }
     )

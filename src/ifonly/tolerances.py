@@ -13,7 +13,8 @@ class Tolerances:
     """How close is close enough. All fields are absolute unless their name says otherwise."""
 
     gap: float = 1e-6
-    """Distance: an answer is `Nearest` when upper - lower <= gap ..."""
+    """Distance: an answer is `Nearest` when upper - lower <= gap, or, beyond a distance of 1, <= gap * upper (a large
+    distance has no digits for an absolute gap) ..."""
 
     relative_gap: float = 1e-6
     """... AND upper - lower <= relative_gap * upper, because nearest distances may be far below `gap`."""
@@ -32,7 +33,7 @@ class Tolerances:
 
     def allowed(self, upper: float) -> float:
         """The largest upper - lower that still counts as proven nearest."""
-        return min(self.gap, self.relative_gap * upper)
+        return min(self.gap * max(upper, 1.0), self.relative_gap * upper)
 
 
 DEFAULT = Tolerances()

@@ -247,11 +247,7 @@ class _Spent:
     @property
     def limit(self) -> str:
         """Which limit is reached, in words; empty when none is."""
-        if self._limits.seconds is not None and self.seconds >= self._limits.seconds:
-            return f"time limit of {self._limits.seconds:g} s"
-        if self._limits.nodes is not None and self.nodes >= self._limits.nodes:
-            return f"node limit of {self._limits.nodes}"
-        return ""
+        return self._limits.reached(seconds=self.seconds, nodes=self.nodes)
 
     @property
     def left(self) -> Limits:

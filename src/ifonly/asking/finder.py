@@ -36,8 +36,9 @@ COUNT_TOLERANCE = 1e-6
 PREPARING = ForkGate()
 """Around the first time of everything: a fork waits for it."""
 
-_REFUSED = "the deployed model refuses every row found near the margin; ask for a larger margin"
-ROUNDING = "the deployed model's rounding, or a solver's tolerance, leaves this gap"
+ROUNDING = "rounding leaves this gap"
+EXACT = ("search", "enumerate")
+"""Methods without tolerances of their own: what they leave open is due to rounding."""
 THE_MODEL = "model"
 """The method of an answer that took no search: the user's model was asked about the row as it is."""
 _NOTHING = Claim(point=None, lower=0.0, method="")
@@ -199,16 +200,38 @@ class Finder:
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
-                    result[i] = Found(claim, witness)
+                    result[i] = Found(self._noted(claim, witness, question), witness)
                 elif witness.deciding:
                     refused.append(i)
-                    result[i] = Found(_refused(claim, careful), None)
+                    result[i] = Found(_refused(claim, question, careful), None)
                 else:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
                 break
             waiting, heard = refused, None
         return result
+
+    def _noted(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
+        """The claim; where no limit was hit and yet the bounds do not meet, with the words for what rounding left open.
+
+        Rows whose score is within E of the margin are neither returned nor ruled out.
+        """
+        if claim.limit or claim.lower == math.inf:
+            return claim
+        if witness is not None and witness.distance - claim.lower <= self.tolerances.allowed(witness.distance):
+            return claim
+        off, precision = f"{question.error.max():.2g}", question.model.precision
+        if claim.method not in EXACT:
+            words = f"the solver's tolerances, or scores within {off} of the margin, leave this gap; ask the search"
+            return replace(claim, limit=words)
+        what = "the rows left" if witness is None else "nearer rows"
+        edge = ", or they are on the edge of a rule" if question.rules else ""
+        remedy = "import the model in float64" if precision == "float32" else "narrow the schema's bounds"
+        return replace(
+            claim,
+            limit=f"the scores of {what} are within {off} of the margin, which is what rounding can do in {precision}"
+            f"{edge}; to tell them apart, {remedy}",
+        )
 
     def _solver(self, question: Question, method: Method) -> Solver:
         key = (question.target, question.distance, question.constraints, question.caution, method)
@@ -227,10 +250,16 @@ class Finder:
         return known
 
 
-def _refused(claim: Claim, careful: Question) -> Claim:
+def _refused(claim: Claim, question: Question, careful: Question) -> Claim:
     """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
     margin = covering_margin(careful.more_careful(CAUTION))
-    return replace(claim, point=None, lower=0.0, limit=f"{_REFUSED}, such as {margin:g}")
+    return replace(
+        claim,
+        point=None,
+        lower=0.0,
+        limit=f"the model refuses a row that the imported network accepts by {careful.error.max():.2g} more than the "
+        f"margin, though rounding explains only {question.error.max():.2g}; ask for a margin of {margin:g}",
+    )
 
 
 def _not_yet(found: Found) -> Found:

@@ -43,6 +43,13 @@ BOUNDS: tuple[str, ...] = get_args(BoundsName)
 
 ROUNDING = 1e-12
 """Relative to the sum of absolute terms: far more than float64 loses in such sums."""
+LEAST = 2.0**-1022
+"""And far more than it loses below this."""
+
+
+def _off(work: Any) -> Any:
+    """What rounding and underflow may do to sums with these absolute terms; sums of nothing are exact."""
+    return np.where(work > 0.0, ROUNDING * work + LEAST, 0.0)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -98,14 +105,14 @@ def input_interval(lowered: Lowered, person: Person, weight: Floats, bias: Float
         options = weight[:, here][:, person.allowed[here]]
         low, high = low + options.min(axis=1), high + options.max(axis=1)
         work = work + np.abs(options).max(axis=1)
-    return low - ROUNDING * work, high + ROUNDING * work
+    return low - _off(work), high + _off(work)
 
 
 def next_interval(weight: Floats, bias: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
     """One layer on, from the bounds of the pre-activations before it."""
     positive, negative = np.maximum(weight, 0.0), np.minimum(weight, 0.0)
     below, above = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-    work = ROUNDING * (np.abs(weight) @ above + np.abs(bias))
+    work = _off(np.abs(weight) @ above + np.abs(bias))
     return positive @ below + negative @ above + bias - work, positive @ above + negative @ below + bias + work
 
 
@@ -170,7 +177,7 @@ def _substituted(
         weight = after @ before
         work = work + size @ (np.abs(low) + np.abs(high) + np.abs(constant))
         size = size @ np.abs(before)
-    return weight, bias + ROUNDING * (work + size @ largest)
+    return weight, bias + _off(work + size @ largest)
 
 
 def _within_budget(form: Form, matrix: Floats, constant: Floats) -> Floats:
@@ -186,7 +193,7 @@ def _within_budget(form: Form, matrix: Floats, constant: Floats) -> Floats:
     most = [
         -safe_bound(only, -gain, price[:, None]).max(initial=-np.inf) for gain, price in zip(gains, prices, strict=True)
     ]
-    return np.array(most) + constant + ROUNDING * np.abs(constant)
+    return np.array(most) + constant + _off(np.abs(constant))
 
 
 def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
@@ -223,8 +230,8 @@ def _tightened(form: Form, z: Floats, c: Floats, low: Floats, high: Floats, *, l
     highs.setOptionValue("presolve", "off")
     highs.setOptionValue("solver", "simplex")
     for j in neurons.tolist():
-        low[j] = max(low[j], _least(highs, form, z[j]) + c[j] - ROUNDING * abs(c[j]))
-        high[j] = min(high[j], -_least(highs, form, -z[j]) + c[j] + ROUNDING * abs(c[j]))
+        low[j] = max(low[j], _least(highs, form, z[j]) + c[j] - float(_off(np.abs(c[j]))))
+        high[j] = min(high[j], -_least(highs, form, -z[j]) + c[j] + float(_off(np.abs(c[j]))))
         if low[j] > high[j]:  # only over an empty set can this be; both ends hold there, and a program needs an order
             low[j] = high[j] = 0.5 * (low[j] + high[j])
     return low, high
@@ -250,7 +257,7 @@ def safe_bound(form: Form, objective: Floats, multipliers: Floats) -> Floats:
     size = np.maximum(np.abs(form.lower), np.abs(form.upper))
     work = (np.abs(objective) + multipliers @ np.abs(form.rows)) @ size + multipliers @ np.abs(form.limit)
     bound = np.minimum(reduced * form.lower, reduced * form.upper).sum(axis=-1) - multipliers @ form.limit
-    return np.asarray(bound - ROUNDING * work)
+    return np.asarray(bound - _off(work))
 
 
 def _with_relus(form: Form, z: Floats, c: Floats, low: Floats, high: Floats) -> tuple[Form, Floats, Floats]:
@@ -270,7 +277,7 @@ def _with_relus(form: Form, z: Floats, c: Floats, low: Floats, high: Floats) -> 
         square=np.zeros(columns + count),
         rows=np.vstack([np.hstack([form.rows, np.zeros((len(form.limit), count))]), above, roof]),
         # outward: the slope is a rounded number
-        limit=np.concatenate([form.limit, -open_c, slope * (open_c - least) + ROUNDING * work]),
+        limit=np.concatenate([form.limit, -open_c, slope * (open_c - least) + _off(work)]),
         lower=np.concatenate([form.lower, np.zeros(count)]),
         upper=np.concatenate([form.upper, most]),
         integer=np.zeros(columns + count, dtype=bool),

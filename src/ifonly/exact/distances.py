@@ -104,7 +104,7 @@ def nearest(
 
 def _ask(known: Interval, find: Callable[[float], Finding], budget: float) -> None:
     if len(known.asked) >= MOST_STEPS:
-        known.limit = "the distances cannot be told apart"
+        known.limit = f"the nearest distance was not found in {MOST_STEPS} steps; ask for a larger gap"
         return
     known.asked.append(budget)
     known.hear(budget, find(budget))

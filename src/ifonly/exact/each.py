@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 
-from ifonly.exact.backends.protocol import Settings
+from ifonly.exact.backends.protocol import Ending, Settings
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import favourable
 from ifonly.problem import Lowered
@@ -57,10 +57,19 @@ def answer_each(
         if claim.point is not None:
             point = lowered.on_steps(person.factual[None, :], claim.point[None, :].copy())[0]
             claim = replace(claim, point=point)
-        claims.append(replace(claim, seconds=clock.spent))
+        claims.append(replace(claim, seconds=clock.spent, limit=_with_its_number(claim.limit, limits)))
         if listen is not None:
             listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))
     return claims
+
+
+def _with_its_number(ending: str, limits: Limits) -> str:
+    """What stopped a solver; a limit with its number, in the words of all methods."""
+    if ending == Ending.TIME.value and limits.seconds is not None:
+        return limits.reached(seconds=math.inf)
+    if ending == Ending.NODES.value and limits.nodes is not None:
+        return replace(limits, seconds=None).reached(nodes=limits.nodes)
+    return ending
 
 
 def _without_a_solver(lowered: Lowered, person: Person, method: str) -> Claim | None:

@@ -115,8 +115,9 @@ class Audit:
 def audit(answers: Sequence[Answer], *, by: By = None) -> Audit:
     """Recourse by subgroup: `by` is a feature, one label a row, or a function of the row that gives its label.
 
-    Numbers with many values are grouped by quarters. All answers should be to the same question: give `target` when
-    asking, or everybody is asked about the decision they do not have.
+    Labels that are shown alike are one group: beside numbers, "1" and True are the number 1. Numbers with many values
+    are grouped by quarters. All answers should be to the same question: give `target` when asking, or everybody is
+    asked about the decision they do not have.
     """
     asked = [(i, answer) for i, answer in enumerate(answers) if not isinstance(answer, Failed)]
     labels = _named(_labels(by, [i for i, _ in asked], [a for _, a in asked], len(answers)))
@@ -175,8 +176,31 @@ def _checked(label: Any) -> Any:
     return plain(label)
 
 
-def _named(labels: list[Any]) -> list[tuple[Any, str]]:
+def _as_shown(labels: list[Any]) -> list[Any]:
+    """Labels, where those that people see as the same are the same: beside numbers, "1" and True are the number 1.
+
+    Text alone stays text ("01" is not "1"), and yes and no alone stay yes and no.
+    """
+    plainly = [plain(label) for label in labels]
+    if not any(isinstance(label, int | float) and not isinstance(label, bool) for label in plainly):
+        return plainly
+    return [_number(label) for label in plainly]
+
+
+def _number(label: Any) -> Any:
+    """A number as such, whole ones as integers; anything else as it is."""
+    try:
+        number = float(label)
+    except (TypeError, ValueError, OverflowError):
+        return label
+    if not math.isfinite(number):
+        return label
+    return int(label) if isinstance(label, int) else int(number) if number.is_integer() else number
+
+
+def _named(given: list[Any]) -> list[tuple[Any, str]]:
     """Each label as a place in the order and a name; numbers with many values by the quarter that they are in."""
+    labels = _as_shown(given)
     numbers = [x for x in labels if isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)]
     if len(numbers) < len(labels) or len(set(numbers)) <= MOST_VALUES:
         return [((_rank(label), label if _rank(label) == 0 else str(label)), show(label)) for label in labels]

@@ -53,8 +53,8 @@ class Question:
             precision = self.model.precision
             raise UnsupportedQuestion(
                 f"On rows of the schema numbers inside the model may overflow {precision} (which ends at "
-                f"{LARGEST[precision]:.2g}), so nothing can be proven of it; narrow the schema's bounds, or rescale the "
-                f"model's weights."
+                f"{LARGEST[precision]:.2g}), so nothing can be proven of it; narrow the schema's bounds, or rescale "
+                f"the model's weights."
             )
 
     @property

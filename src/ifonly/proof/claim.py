@@ -37,6 +37,12 @@ class Limits:
                 raise QuestionError(f"The limit '{name}' must be a positive number; it is {shown(value)}.")
             object.__setattr__(self, name, value if name == "seconds" else int(min(value, MOST)))
 
+    def reached(self, *, seconds: float = 0.0, nodes: int = 0) -> str:
+        """Which limit so much is beyond, in words with its number; empty when it is beyond none."""
+        if self.seconds is not None and seconds >= self.seconds:
+            return f"time limit of {self.seconds:g} s"
+        return f"node limit of {self.nodes}" if self.nodes is not None and nodes >= self.nodes else ""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Progress:

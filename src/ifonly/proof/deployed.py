@@ -16,6 +16,9 @@ from numpy.typing import NDArray
 
 from ifonly.problem import Question
 
+LEAST_MARGIN = 1e-12
+"""Nobody is told to ask for a smaller one."""
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deployed:
@@ -50,8 +53,6 @@ def deployed_answer(question: Question, point: NDArray[np.float64]) -> Deployed:
 
 def covering_margin(question: Question) -> float:
     """The asked margin and what the deployed model's rounding can take from it, rounded up to two digits."""
-    wanted = question.target.margin + float(question.error.max())
-    if wanted <= 0.0:
-        return 0.0
+    wanted = max(question.target.margin + float(question.error.max()), LEAST_MARGIN)
     power = math.floor(math.log10(wanted)) - 1
     return float(f"{math.ceil(wanted / 10.0**power * (1.0 + 1e-12))}e{power}")

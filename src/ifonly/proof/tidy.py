@@ -39,8 +39,7 @@ def tidied(
         return result
     before, points, changed = before[some], points[some], changed[some]
     upper = question.distance.between(question.schema, before, points)
-    most = np.array([claims[i].lower for i in found])
-    most = most + np.minimum(tolerances.gap, tolerances.relative_gap * upper)
+    most = np.array([claims[i].lower + tolerances.allowed(far) for i, far in zip(found, upper.tolist(), strict=True)])
     scores = _conditions(question, points)
     places = _places(question, changed, most - upper)
     waiting = np.flatnonzero(most > upper)

@@ -132,7 +132,7 @@ class Enumeration:
         margin = question.target.margin
         best, best_distance, nearest, looked, stopped = None, math.inf, math.inf, 0, ""
         for rows in self._chunks(factual):
-            stopped = self._stopped(limits, looked, time.perf_counter() - begun)
+            stopped = limits.reached(seconds=time.perf_counter() - begun, nodes=looked)
             if stopped:
                 break
             looked += len(rows)
@@ -159,9 +159,3 @@ class Enumeration:
             nodes=looked,
             seconds=time.perf_counter() - begun,
         )
-
-    @staticmethod
-    def _stopped(limits: Limits, looked: int, seconds: float) -> str:
-        if limits.seconds is not None and seconds > limits.seconds:
-            return "time limit"
-        return "node limit" if limits.nodes is not None and looked >= limits.nodes else ""

@@ -216,9 +216,9 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
 class _LostBelow:
     """What underflow can take of a plane, layer by layer.
 
-    Each of its coefficients, of every neuron on the way, is a sum of products, and may lose the least normal number with
-    each operation; that is then multiplied by no more than the neuron could be, if every input were at least 1. So the
-    loss is at most that number times all operations so far times all such neurons so far.
+    Each of its coefficients, of every neuron on the way, is a sum of products, and may lose the least normal number
+    with each operation; that is then multiplied by no more than the neuron could be, if every input were at least 1. So
+    the loss is at most that number times all operations so far times all such neurons so far.
     """
 
     def __init__(self, lowered: Lowered, low: Floats, high: Floats) -> None:

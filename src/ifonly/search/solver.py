@@ -241,7 +241,7 @@ class SearchSolver:
         upper = self._distance(batch.best[:, -1])
         with np.errstate(invalid="ignore"):
             gap = upper - self._distance(batch.lower)
-        settled = gap <= np.minimum(self.tolerances.gap, self.tolerances.relative_gap * upper)
+        settled = np.isfinite(upper) & (gap <= [self.tolerances.allowed(far) for far in upper.tolist()])
         return [i for i in np.flatnonzero(~settled & np.isfinite(batch.lower)).tolist() if i not in batch.limit]
 
     def _sharpen(self, batch: _Batch, limits: Limits, threads: int) -> None:

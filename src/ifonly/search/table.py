@@ -18,7 +18,10 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Table:
-    """Points that real arithmetic could call favourable (score, as computed here, >= margin - E - e), and which of them surely are."""
+    """Points that the deployed model could call favourable, and which of them surely are.
+
+    The scores are computed here, off by e: could be is score >= margin - E - e.
+    """
 
     points: Floats
     surely: NDArray[np.bool_]

@@ -196,8 +196,8 @@ class Columns:
         rows, offset, sizes = self.matrix(columns, where)
         size = np.abs(weight)
         return [
-            Line(*parts, terms=sizes.terms + len(columns) + 4, lost=lost, peak=sizes.peak)
-            for *parts, lost in zip(
+            Line(row, start, size_row, size_start, sizes.terms + len(columns) + 4, lost, sizes.peak)
+            for row, start, size_row, size_start, lost in zip(
                 weight @ rows,
                 (weight @ offset + shift).tolist(),
                 size @ sizes.weight,

@@ -92,9 +92,9 @@ def _less_gap(pack, cost):
         return cost
     if pack.norm == SQUARED:
         d = math.sqrt(cost)
-        d = max(d - 0.5 * min(pack.gap, pack.relative_gap * d), 0.0)
+        d = max(d - 0.5 * min(pack.gap * max(d, 1.0), pack.relative_gap * d), 0.0)
         return d * d
-    return cost - 0.5 * min(pack.gap, pack.relative_gap * cost)
+    return cost - 0.5 * min(pack.gap * max(cost, 1.0), pack.relative_gap * cost)
 
 
 @njit(**ONCE)
