@@ -76,7 +76,9 @@ def constraint(chance: random.Random, features: Sequence[Feature], row: Row) -> 
     feature, now = features[at], row[at]
     name = feature["name"]
     marked = {"object": chance.random() < 0.4}
-    kind = chance.choice(["fixed", "up", "down", "range", "allowed", "by", "percent", "steps", "changes", "with", "rule"])
+    kind = chance.choice(
+        ["fixed", "up", "down", "range", "allowed", "by", "percent", "steps", "changes", "with", "rule"]
+    )
     if kind == "fixed":
         return {"is": kind, "of": name, **marked}
     if kind in ("up", "down"):
@@ -96,9 +98,11 @@ def constraint(chance: random.Random, features: Sequence[Feature], row: Row) -> 
     if kind == "rule":
         return {"is": "rule", "rule": rule(chance, features, row, 2)}
     if not is_number(feature):
-        return {"is": "by", "of": name, "most": str(chance.randint(0, 3)), **marked} if kind == "by" and ordered(
-            feature
-        ) else None
+        return (
+            {"is": "by", "of": name, "most": str(chance.randint(0, 3)), **marked}
+            if kind == "by" and ordered(feature)
+            else None
+        )
     return _number(chance, feature, now, kind, marked)
 
 
@@ -136,7 +140,9 @@ def stepped(chance: random.Random, feature: Feature, row: Row, at: int) -> list[
         step *= 2
     found: list[Constraint] = [{"is": "steps", "of": name, "step": f"{step:f}", "object": chance.random() < 0.3}]
     if chance.random() < 0.6:
-        found.append({"is": "by", "of": name, "most": f"{step * chance.randint(0, 5):f}", "object": chance.random() < 0.3})
+        found.append(
+            {"is": "by", "of": name, "most": f"{step * chance.randint(0, 5):f}", "object": chance.random() < 0.3}
+        )
     return found
 
 
@@ -153,9 +159,13 @@ def rule(chance: random.Random, features: Sequence[Feature], row: Row, depth: in
         numbers = [f for f in features if is_number(f)]
         chosen = chance.sample(numbers, min(len(numbers), chance.randint(1, 2)))
         terms = [[chance.choice(["1", "1", "-1", "2", "0.5"]), f["name"]] for f in chosen]
-        at = sum((Decimal(c) * Decimal(repr(value(chance, f))) for (c, _), f in zip(terms, chosen, strict=True)), Decimal(0))
+        at = sum(
+            (Decimal(c) * Decimal(repr(value(chance, f))) for (c, _), f in zip(terms, chosen, strict=True)), Decimal(0)
+        )
         constant = f"{at + chance.choice([0, 0, 1, -1]):f}"
-        op = chance.choice([">=", "<="] if any(f["kind"] == "real" for f in chosen) else [">=", "<=", ">", "<", "=", "!="])
+        op = chance.choice(
+            [">=", "<="] if any(f["kind"] == "real" for f in chosen) else [">=", "<=", ">", "<", "=", "!="]
+        )
         return ["sum", terms, op, constant]
     if feature["kind"] == "ordinal" and chance.random() < 0.5:
         return ["level", feature["name"], chance.choice([">=", "<=", ">", "<", "=", "!="]), chance.choice(named)]
@@ -165,7 +175,9 @@ def rule(chance: random.Random, features: Sequence[Feature], row: Row, depth: in
     return ["in", feature["name"], chance.sample(named, chance.randint(1, len(named)))]
 
 
-def constraints(chance: random.Random, features: Sequence[Feature], row: Row, most: int = 3) -> dict[str, list[Constraint]]:
+def constraints(
+    chance: random.Random, features: Sequence[Feature], row: Row, most: int = 3
+) -> dict[str, list[Constraint]]:
     """Constraints of the schema, of everybody and of the person, with what is free for the person."""
     drawn = [constraint(chance, features, row) for _ in range(chance.randint(0, most))]
     held: dict[str, list[Constraint]] = {"rules": [], "everybody": [], "mine": []}

@@ -87,7 +87,9 @@ def about(constraint: Constraint) -> set[str]:
     return {constraint["of"], constraint["partner"]} if constraint["is"] == "with" else {constraint["of"]}
 
 
-def merged(rules_: Sequence[Constraint], everybody: Sequence[Constraint], mine: Sequence[Constraint]) -> list[Constraint]:
+def merged(
+    rules_: Sequence[Constraint], everybody: Sequence[Constraint], mine: Sequence[Constraint]
+) -> list[Constraint]:
     """What holds for a person: "x is free" lifts what holds for everybody about x alone."""
     freed = {c["of"] for c in mine if c["is"] == "free"}
     lifted = [c for c in (*rules_, *everybody) if not (len(about(c)) == 1 and about(c) <= freed)]
@@ -158,7 +160,9 @@ def built(constraint: Constraint, features: Sequence[Feature]) -> Any:
         case "down":
             return ifonly.OnlyDown(name)
         case "range":
-            ends = {key: float(end) for key, end in (("lower", constraint["low"]), ("upper", constraint["high"])) if end}
+            ends = {
+                key: float(end) for key, end in (("lower", constraint["low"]), ("upper", constraint["high"])) if end
+            }
             return ifonly.Range(name, **ends)
         case "allowed":
             return ifonly.Allowed(name, constraint["values"])

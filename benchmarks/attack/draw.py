@@ -41,7 +41,7 @@ def weight(chance: random.Random, tame: bool = False) -> float:
 
 def integer(chance: random.Random, name: str, most: int) -> Feature:
     """A whole number with at most so many values: at zero, far away, one value, in steps."""
-    base = chance.choice([0, 0, 0, 1, -3, 17, 1000, -10**6, 10**6, 10**9, 2**40])
+    base = chance.choice([0, 0, 0, 1, -3, 17, 1000, -(10**6), 10**6, 10**9, 2**40])
     step = chance.choice([1, 1, 1, 2, 5, 100])
     many = chance.choice([1, 2, 3, 5, most]) if most > 1 else 1
     return {"kind": "integer", "name": name, "lower": base, "upper": base + step * (min(many, most) - 1), "step": step}
@@ -92,11 +92,15 @@ def value(chance: random.Random, feature: Feature) -> Any:
     low, high = feature["lower"], feature["upper"]
     if feature["kind"] == "integer":
         return low + feature["step"] * chance.randint(0, (high - low) // feature["step"])
-    drawn = chance.choice([low, high, round(chance.uniform(low, high), chance.choice([1, 2, 3])), chance.uniform(low, high)])
+    drawn = chance.choice(
+        [low, high, round(chance.uniform(low, high), chance.choice([1, 2, 3])), chance.uniform(low, high)]
+    )
     return float(min(max(drawn, low), high))
 
 
-def network(chance: random.Random, features: list[Feature], *, outputs: int = 1, tame: bool = False) -> list[dict[str, Any]]:
+def network(
+    chance: random.Random, features: list[Feature], *, outputs: int = 1, tame: bool = False
+) -> list[dict[str, Any]]:
     """A network with dead, doubled and cancelling neurons, whose boundary goes near or through rows."""
     inputs = sum(map(width, features))
     middle = encode(features, tuple(value(chance, f) for f in features))

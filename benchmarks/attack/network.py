@@ -16,16 +16,33 @@ Layers = Sequence[dict[str, Any]]
 """[{"w": [[...], ...], "b": [...]}, ...]"""
 
 
-def exact(layers: Layers, x: Sequence[float]) -> list[Fraction]:
-    """The scores in rational arithmetic on the stored weights."""
-    h = [Fraction(value) for value in x]
-    for k, layer in enumerate(layers):
-        z = [
-            sum((Fraction(w) * v for w, v in zip(row, h, strict=True) if w and v), Fraction(b))
-            for row, b in zip(layer["w"], layer["b"], strict=True)
-        ]
-        h = z if k == len(layers) - 1 else [max(v, Fraction(0)) for v in z]
-    return h
+class Exact:
+    """The network in exact arithmetic on its stored weights: integers, times a power of two per layer."""
+
+    def __init__(self, layers: Layers) -> None:
+        self.layers = []
+        for layer in layers:
+            w = [[Fraction(x) for x in row] for row in layer["w"]]
+            b = [Fraction(x) for x in layer["b"]]
+            bits = max(x.denominator.bit_length() - 1 for row in [*w, b] for x in row)
+            self.layers.append(([[int(x * 2**bits) for x in row] for row in w], [int(x * 2**bits) for x in b], bits))
+
+    def __call__(self, x: Sequence[Any]) -> list[Fraction]:
+        numbers = [Fraction(value) for value in x]
+        scale = max(v.denominator.bit_length() - 1 for v in numbers)
+        h = [int(v * 2**scale) for v in numbers]
+        for k, (w, b, bits) in enumerate(self.layers):
+            z = [
+                sum(a * v for a, v in zip(row, h, strict=True) if a and v) + (c << scale)
+                for row, c in zip(w, b, strict=True)
+            ]
+            h = z if k == len(self.layers) - 1 else [max(v, 0) for v in z]
+            scale += bits
+        return [Fraction(v, 2**scale) for v in h]
+
+
+def exact(layers: Layers, x: Sequence[Any]) -> list[Fraction]:
+    return Exact(layers)(x)
 
 
 @dataclass(frozen=True)

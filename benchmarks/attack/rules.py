@@ -1,10 +1,10 @@
 """Rules between features as trees: their text, and what they mean, in rational arithmetic.
 
-    ["sum", [[coefficient, name], ...], op, constant]     2 * a - b <= 3.5
-    ["in", name, [option, ...]]                           job in (clerk, nurse)
-    ["level", name, op, option]                           rating >= mid
-    ["and", a, b], ["or", a, b], ["not", a], ["if", a, b], ["else", a, b, c]
-    ["count", [[coefficient, name, option], ...], op, k]  [job = none] + 2 * [owner = True] <= 1
+["sum", [[coefficient, name], ...], op, constant]     2 * a - b <= 3.5
+["in", name, [option, ...]]                           job in (clerk, nurse)
+["level", name, op, option]                           rating >= mid
+["and", a, b], ["or", a, b], ["not", a], ["if", a, b], ["else", a, b, c]
+["count", [[coefficient, name, option], ...], op, k]  [job = none] + 2 * [owner = True] <= 1
 """
 
 from __future__ import annotations

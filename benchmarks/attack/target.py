@@ -53,7 +53,5 @@ def met(target: Target, scores: Sequence[Any], decided: int, slack: Any = 0) -> 
     if "other" in target:
         return now != decided and any(lead(scores, c, decided) >= margin for c in range(classes) if c != decided)
     c, k = target["top"], target["k"]
-    before = sum(
-        lead(scores, o, c) > 0 or (lead(scores, o, c) == 0 and o < c) for o in range(classes) if o != c
-    )
+    before = sum(lead(scores, o, c) > 0 or (lead(scores, o, c) == 0 and o < c) for o in range(classes) if o != c)
     return before < k and sum(lead(scores, c, o) >= margin for o in range(classes) if o != c) >= classes - k

@@ -19,7 +19,9 @@ GAP = 1e-6
 Rows = Sequence[tuple[Fraction, Row]]
 
 
-def wrong(world: World, answer: Any, near: Rows | None, constraints: Sequence[Constraint] | None = None) -> Iterator[str]:
+def wrong(
+    world: World, answer: Any, near: Rows | None, constraints: Sequence[Constraint] | None = None
+) -> Iterator[str]:
     """Faults of an answer; `near` are all favourable rows, nearest first, or None where nobody can list them."""
     held = world.constraints if constraints is None else constraints
     if answer.status not in ("nearest", "none exists", "within", "unknown"):

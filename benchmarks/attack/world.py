@@ -27,7 +27,9 @@ class World:
             float(v) if f["kind"] == "real" else v for f, v in zip(self.features, case["row"], strict=True)
         )
         self.distance = case.get("distance", {"norm": "l1"})
-        self.deployed = network.Deployed(self.features, self.layers, case.get("precision", "float64"), case.get("order", 0))
+        self.deployed = network.Deployed(
+            self.features, self.layers, case.get("precision", "float64"), case.get("order", 0)
+        )
         self.decided = target.decision(self.deployed.scores(self.row))
         self.target = case.get("target") or {"class": 1 - self.decided, "margin": 1e-6}
         self.constraints = merged(case.get("rules", ()), case.get("everybody", ()), case.get("mine", ()))
@@ -97,9 +99,7 @@ class World:
         return target.met(self.target, self.deployed.scores(row), self.decided, self.slack(row))
 
     def slack(self, row: Row) -> float:
-        rounded = any(
-            f["kind"] == "real" and a != b for f, a, b in zip(self.features, self.row, row, strict=True)
-        )
+        rounded = any(f["kind"] == "real" and a != b for f, a, b in zip(self.features, self.row, row, strict=True))
         if not rounded:
             return 0.0
         h = [abs(x) for x in encode(self.features, row)]

@@ -6,7 +6,7 @@ import random
 from typing import Any, Protocol
 
 from benchmarks.attack.asking import Outcome
-from benchmarks.attack.kinds import finite
+from benchmarks.attack.kinds import doors, files, finite, forged, mixed, several
 
 Case = dict[str, Any]
 
@@ -17,3 +17,20 @@ class Kind(Protocol):
     def make(self, chance: random.Random) -> Case: ...
 
     def run(self, case: Case) -> Outcome: ...
+
+
+KINDS: dict[str, Kind] = {
+    "nearest": finite.Nearest(),
+    "limits": finite.Limited(),
+    "float32": finite.Float32(),
+    "flat": finite.Flat(),
+    "diverse": several.Diverse(),
+    "reasons": several.Reasons(),
+    "audit": several.Audit(),
+    "mixed": mixed.Mixed(),
+    "wide": mixed.Wide(),
+    "certified": forged.Certified(),
+    "forged": forged.Forged(),
+    "files": files.Files(),
+    "doors": doors.Doors(),
+}

@@ -81,7 +81,11 @@ class Limited(Nearest):
 
     def make(self, chance: random.Random) -> dict[str, Any]:
         limits = chance.choice(
-            [{"nodes": chance.randint(1, 30)}, {"seconds": 10.0 ** chance.uniform(-6, -2)}, {"memory_bytes": chance.randint(1, 10**5)}]
+            [
+                {"nodes": chance.randint(1, 30)},
+                {"seconds": 10.0 ** chance.uniform(-6, -2)},
+                {"memory_bytes": chance.randint(1, 10**5)},
+            ]
         )
         return {**question(chance, most=200), "limits": limits}
 
