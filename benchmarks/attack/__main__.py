@@ -35,6 +35,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--case", type=Path, help="replay the case in this file")
     parser.add_argument("--keep", type=Path, default=Path("attack-failures"), help="folder for failing cases")
     parser.add_argument("--plant", default="", help="plant a known fault in the library first (see planted.py)")
+    parser.add_argument("--no-warm", action="store_true", help="do not compile first")
     options = parser.parse_args(words)
     if options.case:
         return replay(options)
@@ -62,10 +63,11 @@ class Attack:
         self.failed: list[tuple[dict[str, Any], dict[str, Any]]] = []
 
     def run(self) -> int:
-        print("compiling", flush=True)
-        warmed = Worker(self.options.plant)
-        warmed.ask({"case": {"kind": "warm"}}, WARM_SECONDS)
-        warmed.stop()
+        if not self.options.no_warm:
+            print("compiling", flush=True)
+            warmed = Worker()
+            warmed.ask({"case": {"kind": "warm"}}, WARM_SECONDS)
+            warmed.stop()
         begun = last = time.monotonic()
         workers = [Worker(self.options.plant) for _ in range(self.options.jobs)]
         end = begun + self.options.seconds

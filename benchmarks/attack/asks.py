@@ -1,4 +1,4 @@
-"""Hostile questions: targets, distances and constraints, the latter at their edges, in decimals as people write them."""
+"""Hostile questions: targets, distances, and constraints at their edges, in decimals as people write them."""
 
 from __future__ import annotations
 
@@ -155,6 +155,9 @@ def rule(chance: random.Random, features: Sequence[Feature], row: Row, depth: in
         return [kind, *(rule(chance, features, row, depth - 1) for _ in range(parts))]
     feature = chance.choice(features)
     named = options(feature)
+    if feature["kind"] == "integer" and how > 0.9:
+        listed = sorted({value(chance, feature) for _ in range(chance.choice([2, 5, 30, 200]))})
+        return ["in", feature["name"], listed]
     if named is None:
         numbers = [f for f in features if is_number(f)]
         chosen = chance.sample(numbers, min(len(numbers), chance.randint(1, 2)))

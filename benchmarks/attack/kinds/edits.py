@@ -100,7 +100,7 @@ def _times(x: str, by: float) -> str:
 
 
 def add_layers(chance: random.Random, data: Data) -> None:
-    """Identity layers before the last one, which change nothing; and beside them a chain of huge neurons, used or not."""
+    """Identity layers before the last one, which change nothing; and beside them a chain of huge neurons."""
     net = data["question"]["network"]
     one, zero = (1.0).hex(), (0.0).hex()
     size = len(net[-1]["weight"][0])

@@ -1,4 +1,4 @@
-"""One question in a finite space, against a loop over all its rows: the nearest, none, fewest first, limits, float32."""
+"""One question in a finite space, against a loop over all its rows: nearest, none, fewest first, limits, float32."""
 
 from __future__ import annotations
 

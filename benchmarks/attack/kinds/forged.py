@@ -78,7 +78,7 @@ class Forged(Certified):
             if told.verdict == "VALID":
                 valid += 1
                 faults += [f"VALID after '{how}', but {fault}" for fault in untrue(data)]
-        return Outcome(f"{valid > 0 and 'some true' or 'all refused'}", faults)
+        return Outcome(f"{(valid > 0 and 'some true') or 'all refused'}", faults)
 
 
 def untrue(data: dict[str, Any]) -> list[str]:

@@ -13,6 +13,7 @@ from benchmarks.attack.asking import Outcome, ask
 from benchmarks.attack.constraints import Constraint, merged
 from benchmarks.attack.distance import measure, scale
 from benchmarks.attack.kinds.finite import question
+from benchmarks.attack.kinds.mixed import beaten, tried
 from benchmarks.attack.space import Row, decimal
 from benchmarks.attack.verdict import wrong
 from benchmarks.attack.world import World
@@ -60,6 +61,60 @@ class Diverse:
         elif told.ended is None and len(told) < case["k"]:
             faults.append(f"{len(told)} of {case['k']} answers, and no end")
         return Outcome("proven" if told.proven else "open", faults)
+
+
+class DiverseReals:
+    """Sets of answers where real numbers may change: each row right, different from the others, and none skipped."""
+
+    def make(self, chance: random.Random) -> dict[str, Any]:
+        features = draw.space(chance, rows=50)[:2] + [draw.real(chance, f"r{i}") for i in range(chance.randint(1, 2))]
+        row = tuple(draw.value(chance, f) for f in features)
+        held = asks.constraints(chance, features, row, 2)
+        everybody = [c for c in held["everybody"] if c["is"] == "fixed"]
+        if everybody and chance.random() < 0.7:
+            held["mine"].append({"is": "free", "of": everybody[0]["of"]})
+        return {
+            "features": features,
+            "row": list(row),
+            "layers": draw.network(chance, features, tame=True),
+            "target": None,
+            "distance": {"norm": chance.choice(["l1", "linf"])},
+            "order": 0,
+            **held,
+            "k": chance.randint(2, 3),
+            "apart": chance.choice([0.01, 0.1, 0.25, 1e-6]),
+            "differ": chance.choice(["distance", "features", "values"]),
+            "chance": chance.randrange(2**30),
+        }
+
+    def run(self, case: dict[str, Any]) -> Outcome:
+        import ifonly
+
+        world = World(case)
+        told = ask(
+            world.explainer.explain_diverse, case["row"], k=case["k"], apart=case["apart"], differ=case["differ"],
+            **world.asked, limits=ifonly.Limits(seconds=1.0),
+        )  # fmt: skip
+        faults: list[str] = []
+        earlier: list[Row] = []
+        for i, answer in enumerate([*told, *([told.ended] if told.ended is not None else [])]):
+            faults += [f"answer {i + 1}: {fault}" for fault in wrong(world, answer, None) if "already" not in fault]
+            rivals = [
+                row for row in tried(world, answer, random.Random(case["chance"])) if far(world, case, row, earlier)
+            ]
+            faults += [f"answer {i + 1}: {fault}" for fault in beaten(world, answer, rivals)]
+            if answer.counterfactual is not None:
+                row = tuple(answer.counterfactual.values())
+                if any(row == other for other in earlier):
+                    faults.append(f"answer {i + 1}: {row} once more")
+                earlier.append(row)
+        return Outcome("proven" if told.proven else "open", faults)
+
+
+def far(world: World, case: dict[str, Any], row: Row, earlier: Sequence[Row]) -> bool:
+    """Differs, and where it is a length, by a little more than asked: real numbers keep 1e-12 clear of it."""
+    more = {**case, "apart": case["apart"] * (1 + 1e-6) + 1e-9}
+    return differs(world, more, row, earlier)
 
 
 def lattice_question(chance: random.Random) -> dict[str, Any]:
@@ -128,7 +183,7 @@ class Reasons:
             return Outcome(answer.status, faults)
         held = ask(world.explainer.constraints_for, world.asked["constraints"])
         said = [c.describe() for c in held]
-        mine = [c for c in merged(case["rules"], case["everybody"], case["mine"])]
+        mine = list(merged(case["rules"], case["everybody"], case["mine"]))
         if len(set(said)) < len(said) or len(said) != len(mine):
             return Outcome("none, not told apart", [])
         return Outcome("none, with reasons", why(world, answer.reasons, dict(zip(said, mine, strict=True))))
