@@ -53,7 +53,7 @@ def found(name, kind, monkeypatch, most=300):
     [
         ("wrong bound", "limits"),
         ("narrow range", "nearest"),
-        ("lost step", "nearest"),
+        ("lost step", "edges"),
         ("believing checker", "forged"),
         ("small error", "float32"),
         ("raw error", "files"),

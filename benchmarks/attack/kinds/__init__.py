@@ -6,7 +6,7 @@ import random
 from typing import Any, Protocol
 
 from benchmarks.attack.asking import Outcome
-from benchmarks.attack.kinds import bombs, doors, files, finite, forged, mixed, several
+from benchmarks.attack.kinds import bombs, doors, edges, files, finite, forged, mixed, several
 
 Case = dict[str, Any]
 
@@ -21,6 +21,7 @@ class Kind(Protocol):
 
 KINDS: dict[str, Kind] = {
     "nearest": finite.Nearest(),
+    "edges": edges.Edges(),
     "limits": finite.Limited(),
     "float32": finite.Float32(),
     "flat": finite.Flat(),
