@@ -33,7 +33,7 @@ def main(words: list[str] | None = None) -> int:
     parser.add_argument("--case-seconds", type=float, default=CASE_SECONDS, help="longer than this is a hang")
     parser.add_argument("--shrink-seconds", type=float, default=20.0, help="to make one failing case small")
     parser.add_argument("--case", type=Path, help="replay the case in this file")
-    parser.add_argument("--keep", type=Path, default=Path("attack-failures"), help="folder for failing cases")
+    parser.add_argument("--keep", type=Path, default=Path("results/attack"), help="folder for failing cases")
     parser.add_argument("--plant", default="", help="plant a known fault in the library first (see planted.py)")
     parser.add_argument("--no-warm", action="store_true", help="do not compile first")
     options = parser.parse_args(words)

@@ -45,9 +45,13 @@ def ask(call: Callable[..., Any], *args: Any, **named: Any) -> Any:
 
 def outcome(run: Callable[[], Outcome]) -> Outcome:
     """The outcome of a case, where refusals and faults are outcomes as well."""
+    from ifonly.errors import Contradiction, IfonlyError
+
     try:
         return run()
-    except Refused as refused:
+    except (Refused, IfonlyError) as refused:
+        if isinstance(refused, Contradiction):
+            return Outcome("fault", [f"Contradiction: {refused}"])
         if os.environ.get("ATTACK_SHOW_REFUSALS"):
             print("refused:", refused)
         return Outcome("refused")

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from typing import Any
 
 Target = dict[str, Any]
+MARGIN = 1e-6
+"""The margin where none is named."""
 
 
 def decision(scores: Sequence[Any]) -> int:
@@ -25,6 +27,18 @@ def lead(scores: Sequence[Any], c: int, other: int) -> Any:
     if len(scores) == 1:
         return scores[0] if c == 1 else -scores[0]
     return scores[c] - scores[other]
+
+
+def stands(target: Target, scores: Sequence[Any], decided: int) -> bool:
+    """Is a row with these scores decided as asked already, as it is? The default margin is for changes only."""
+    if target["margin"] > MARGIN:
+        return met(target, scores, decided)
+    if "probability" in target:
+        c = target["probability"]
+        odds = lead(scores, c, 1 - c)
+        small = math.exp(-abs(odds))
+        return bool((1.0 if odds > 0 else small) / (1.0 + small) >= target["at_least"])
+    return met({**target, "margin": 0.0}, scores, decided)
 
 
 def met(target: Target, scores: Sequence[Any], decided: int, slack: Any = 0) -> bool:

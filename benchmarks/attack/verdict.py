@@ -39,8 +39,6 @@ def wrong(
         yield f"decided as asked already, but {answer.status} at {answer.upper!r}"
     if near:
         yield from wrong_bound(world, answer, near)
-    if near == [] and answer.counterfactual is not None:
-        yield f"a row {answer.counterfactual} where there is none"
 
 
 def wrong_bound(world: World, answer: Any, near: Rows) -> Iterator[str]:
@@ -69,7 +67,7 @@ def wrong_row(world: World, answer: Any, held: Sequence[Constraint]) -> Iterator
         if not settled and not _kept(constraint, world, row):
             yield f"{row} breaks {constraint}"
     scores = world.deployed.scores(row)
-    if not target.met(world.target, scores, world.decided):
+    if not settled and not target.met(world.target, scores, world.decided):
         yield f"{row} is refused: scores {scores} for {world.target}"
     distance = world.shown(world.size(row))
     if not math.isclose(distance, answer.upper, rel_tol=RELATIVE, abs_tol=1e-300):

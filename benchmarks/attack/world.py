@@ -111,7 +111,7 @@ class World:
     @cached_property
     def settled(self) -> bool:
         """Is the person decided as asked already? Then nothing has to change, whatever the rules."""
-        return target.met(self.target, self.deployed.scores(self.row), self.decided)
+        return target.stands(self.target, self.deployed.scores(self.row), self.decided)
 
     def size(self, row: Row) -> Fraction:
         return distance.measure(self.features, self.row, row, self.distance)
