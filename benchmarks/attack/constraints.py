@@ -149,7 +149,7 @@ def built(constraint: Constraint, features: Sequence[Feature]) -> Any:
 
     if not constraint.get("object"):
         return words(constraint, features)
-    name = constraint.get("of")
+    name: str = constraint.get("of", "")
     match constraint["is"]:
         case "fixed":
             return ifonly.Fixed(name)

@@ -104,7 +104,7 @@ def fewer_neurons(case: Case) -> Iterator[Case]:
 def simpler_numbers(case: Case) -> Iterator[Case]:
     """Weights and biases that are zero, one, or have fewer digits."""
     for k, layer in enumerate(case["layers"]):
-        places = [("b", i, None) for i in range(len(layer["b"]))]
+        places: list[tuple[str, int, int | None]] = [("b", i, None) for i in range(len(layer["b"]))]
         places += [("w", i, j) for i, row in enumerate(layer["w"]) for j in range(len(row))]
         for key, i, j in places:
             old = layer["b"][i] if j is None else layer["w"][i][j]

@@ -51,7 +51,7 @@ def cut_tree(chance: random.Random, data: Data) -> None:
     elif how == 2:
         tree.insert(chance.randrange(len(tree)), chance.choice(tree))
     else:
-        leaf = next((node for node in tree if isinstance(node, dict)), {"rows": []})
+        leaf: Any = next((node for node in tree if isinstance(node, dict)), {"rows": []})
         data["proof"]["tree"] = [leaf]
 
 

@@ -32,7 +32,7 @@ class Certified:
         outputs = chance.choice([1, 1, 2, 3])
         drawn = [asks.constraint(chance, features, row) for _ in range(chance.randint(0, 2))]
         margin = chance.choice([1e-6, 0.0, 0.1])
-        target = {"class": chance.randrange(max(2, outputs)), "margin": margin}
+        target: dict[str, Any] = {"class": chance.randrange(max(2, outputs)), "margin": margin}
         if chance.random() < 0.3:
             target = {"score": [round(chance.gauss(0, 1), 1), None], "output": 0, "margin": margin}
         return {
