@@ -47,6 +47,5 @@ BOUND_ABSOLUTE = 1e-12
 differently) before it is a contradiction. Within this, the bound is lowered to the distance."""
 
 EDGE = 1e-12
-"""Distance: how far from the edge of a rule about distances the methods keep, where real numbers may change, so that
-the distance that is reported does not fall on its wrong side by rounding; and below which distances that are told
-apart only by rounding (of options and integers) are one and the same."""
+"""Relative: by how much a limit learned from data (a range given an option, a distance to a row) is wider than written,
+so that a row that is at it to the last bits counts, for the search and for the judgement alike."""
