@@ -325,11 +325,11 @@ def test_a_method_that_contradicts_itself(run, compas, monkeypatch):
 def test_what_was_answered_before_ctrl_c_is_written(run, compas, tmp_path, monkeypatch):
     monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2))
     output = tmp_path / "answers.jsonl"
-    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--output", output)
+    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--output", output)
     assert result.exit_code == codes.INTERRUPTED
     assert [record["row"] for record in _records(output)] == [0, 1, 2]  # batches of one, then of two
     assert f"3 of 6 rows are answered and written to {output}." in result.stderr
-    shown = run(*compas.words(), "--method", "search", "--target", "low risk", "--json")
+    shown = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--json")
     assert shown.exit_code == codes.INTERRUPTED and len(document(shown)["answers"]) == 3
 
 
@@ -338,7 +338,7 @@ def test_what_was_answered_before_an_error_is_written(run, compas, tmp_path, mon
 
     monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2, error=UnsupportedQuestion))
     output = tmp_path / "answers.csv"
-    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--output", output)
+    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--output", output)
     assert result.exit_code == codes.WRONG_INPUT and len(_records(output)) == 3
 
 

@@ -77,6 +77,11 @@ def wrong(question: Question, before: Floats, diversity: Diversity, told: Divers
         nearest = float(distance[left & surely].min(initial=math.inf))
         possible = float(distance[left & could].min(initial=math.inf))
         said = f"answer {i}: {answer.status} [{answer.lower!r}, {answer.upper!r}] {answer.note}"
+        if i == 0 and answer.already:  # the model's own word, whatever the margin and the constraints ask of changes
+            if not replace(question.target, margin=0.0).met(question.model, question.model.scores(before[None, :]))[0]:
+                return f"{said}, but the model does not decide so"
+            left &= differs(question, diversity, before, rows, before)
+            continue
         if "limit" in answer.note:
             return f"{said} does not end"
         if answer.lower > possible + TOLERANCE:

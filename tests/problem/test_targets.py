@@ -97,7 +97,7 @@ def test_the_models_own_report_has_the_last_word() -> None:
     )
     assert answer.counterfactual is None
     assert answer.status == "unknown"
-    assert "the deployed model refuses" in answer.note
+    assert "the model refuses a row" in answer.note
 
 
 def test_models_without_probabilities_are_refused() -> None:

@@ -258,7 +258,8 @@ def _refused(claim: Claim, question: Question, careful: Question) -> Claim:
         point=None,
         lower=0.0,
         limit=f"the model refuses a row that the imported network accepts by {careful.error.max():.2g} more than the "
-        f"margin, though rounding explains only {question.error.max():.2g}; ask for a margin of {margin:g}",
+        f"margin, though rounding explains only {question.error.max():.2g}; ask for a larger margin, such as "
+        f"{margin:g}",
     )
 
 
