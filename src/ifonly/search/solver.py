@@ -22,6 +22,7 @@ from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.search.incumbent import some_row
 from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.candidates import SPECK
 from ifonly.search.kernels.layout import (
@@ -43,7 +44,6 @@ from ifonly.search.kernels.layout import (
     People,
     Tree,
 )
-from ifonly.search.incumbent import some_row
 from ifonly.search.pack import (
     Errors,
     errors_everywhere,
