@@ -390,3 +390,57 @@ def test_a_growing_radius_finds_the_same_answer() -> None:
 def test_hidden_neurons_are_counted() -> None:
     box = random_node(0, "l1", hidden=(3, 4))
     assert hidden_neurons(box.pack) == 7
+
+
+@every_distance
+def test_influence(norm) -> None:
+    """Which items count, against reachability in plain numpy; and what does not count changes no score."""
+    without = 0
+    for seed in range(30):
+        box = random_node(seed, norm, hidden=(4, 3), whole=True)
+        rng = np.random.default_rng(seed)
+        box.pack.weights[rng.random(len(box.pack.weights)) < 0.7] = 0.0
+        box.make_compact()
+        box.scratch.Wc[rng.random(box.scratch.Wc.shape) < 0.7] = 0.0
+        box.zu[:] = np.where(rng.random(len(box.zu)) < 0.4, 0.0, 1.0)
+        index = box.pack.index
+        compiled(splits.influence)(box.pack, box.zu, box.items, box.F, box.I, box.scratch.Wc)
+        counts = np.ones(index[layout.SIZES, box.pack.layers], dtype=bool)
+        for layer in range(box.pack.layers - 1, 0, -1):
+            size = index[layout.SIZES, layer + 1], index[layout.SIZES, layer]
+            at = index[layout.WEIGHT_AT, layer]
+            weight = box.pack.weights[at : at + size[0] * size[1]].reshape(size)
+            below = index[layout.BIAS_AT, layer - 1]
+            counts = (weight[counts] != 0.0).any(axis=0) & (box.zu[below : below + size[1]] > 0.0)
+        for k in range(box.items):
+            mine = box.scratch.Wc[: len(counts), box.I[layout.FIRST, k] : box.I[layout.FIRST, k + 1]]
+            assert box.F[layout.SCORE, k] == float((mine[counts] != 0.0).any())
+            without += box.F[layout.SCORE, k] == 0.0
+    assert without > 10
+
+
+def test_a_box_of_few_rows_and_many_split_relus_is_split_by_its_rows() -> None:
+    kinds = set()
+    for seed in range(200):
+        box = random_node(seed, "l1", hidden=(8,), whole=True)
+        box.make_compact()
+        side = np.zeros(8, dtype=np.uint8)
+        side[: 5 + seed % 2] = 1 + seed % 2
+        found, where = compiled(splits.split_rows)(
+            box.pack, box.person.box, side, box.items, box.lo, box.hi, box.F, box.I
+        )
+        values, rows = {}, 1.0
+        for k in range(box.items):
+            g, kind = box.I[layout.FEATURE, k], box.I[layout.ITEM_KIND, k]
+            first, last = box.I[layout.FIRST, k], box.I[layout.FIRST, k + 1]
+            span = math.inf if kind == layout.REAL else last - first if kind == CHOICE else box.hi[g] - box.lo[g]
+            values[g] = 1.0 + span
+            rows *= values[g]
+        if seed % 2 == 0 or rows > splits.FEW_ROWS or not values:
+            assert found == UNSPLIT
+            continue
+        kinds.add(int(box.pack.index[layout.KIND, found]))
+        assert values[found] == max(values.values())
+        if box.pack.index[layout.KIND, found] == layout.INTEGER:
+            assert box.lo[found] <= where < box.hi[found]
+    assert kinds

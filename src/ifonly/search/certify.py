@@ -203,18 +203,18 @@ class Certifier:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.limit}.")
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
+        failure = "a box could not be closed"
         for exact in (False, True):
             found = _exactly(statement, network, claim, (witness, upper), self.tolerances, exact)
-            if found is not None:
-                tree, *stated = found
-                certificate = self._written(asked, statement, claim, tuple(stated), {"tree": tree})
-                checked = check(certificate)
-                if checked.valid:
-                    return certificate
-        failure = "no box of the whole could be closed" if found is None else checked.failure
+            if found is None:
+                break
+            certificate = self._written(asked, statement, claim, found[1:], {"tree": found[0]})
+            checked = check(certificate)  # floating point has had a hand in it
+            if checked.valid:
+                return certificate
+            failure = checked.failure
         raise UnsupportedQuestion(
-            f"The search's answer could not be proven in exact arithmetic ({failure}); `explain` gives it unproven, and "
-            f"a larger gap in Tolerances may help."
+            f"The search's answer could not be proven in exact arithmetic: {failure}; `explain` gives it without proof."
         )
 
     def trusted(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
@@ -225,7 +225,11 @@ class Certifier:
         if math.isinf(lower) and claim.limit:
             raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.limit}.")
         stated = (None if math.isinf(lower) else lower, witness, upper)
-        return self._written(asked, statement, claim, stated, {"trusted": claim.method})
+        certificate = self._written(asked, statement, claim, stated, {"trusted": claim.method})
+        checked = check(certificate)
+        if not checked.trusted:
+            raise UnsupportedQuestion(f"What {claim.method} says cannot be written out: {checked.failure}.")
+        return certificate
 
     def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
         from ifonly.search.leaves import NetworkFloats

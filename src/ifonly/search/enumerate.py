@@ -80,8 +80,8 @@ class Enumeration:
                 f"The enumerator may look at {self.most_rows:,} rows, but '{feature.name}' alone has "
                 f"{last - first + 1:,} values; use another method."
             )
-        values = feature.lower + feature.step * np.arange(first, last + 1)
-        return values[(values >= lower) & (values <= upper)]
+        values = feature.lower + feature.step * np.arange(first, last + 1, dtype=np.float64)
+        return np.asarray(values[(values >= lower) & (values <= upper)], dtype=np.float64)
 
     @staticmethod
     def _ends(feature: Numeric, before: float, constraints: list[Constraint]) -> tuple[float, float]:

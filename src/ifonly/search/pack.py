@@ -282,7 +282,7 @@ def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
         num=np.zeros((2, capacity)),
         idx=np.zeros((5, capacity), dtype=np.int64),
         best=np.zeros(features),
-        number=np.zeros(4),
+        number=np.zeros(5),
         count=np.zeros(6, dtype=np.int64),
         log=np.zeros(log),
     )

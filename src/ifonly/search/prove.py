@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
@@ -63,11 +64,12 @@ def prove(
     leaves = Leaves(statement, network, radius)
     found = leaves.of_record(record)
     prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), exact)
-    if (
-        np.isinf(leaves.known).any() and prover.known is not None
-    ):  # slopes depend on bounds: begin where the checker does
+    # the checker's slopes follow from its bounds of the whole: where floating point has none, it begins from those
+    if np.isinf(leaves.known).any() and prover.known is not None:
         leaves.learn(prover.known)
         found = leaves.of_record(record)
+    if exact and not _is_whole(found):
+        found = [Open((), 0)]
     tree: list[Any] = []
     boxes = [Box.whole(statement)] if exact else []
     for node in found:
@@ -82,6 +84,16 @@ def prove(
             if isinstance(node, list) and exact:
                 boxes += reversed(sides(statement, boxes.pop(), node))
     return tree
+
+
+def _is_whole(nodes: Sequence[Any]) -> bool:
+    """Does the list end exactly when every region has been said something about?"""
+    waiting = 1
+    for node in nodes:
+        if waiting == 0:
+            return False
+        waiting += 1 if isinstance(node, list) else -1
+    return waiting == 0
 
 
 def _box(statement: Statement, node: Open) -> Box:

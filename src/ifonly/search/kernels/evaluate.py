@@ -26,6 +26,7 @@ from ifonly.search.kernels.layout import (
     BIAS_AT,
     FIRST,
     HIGH,
+    INHERITED,
     INNER,
     LOW,
     MAXIMUM,
@@ -77,6 +78,8 @@ CLEAR = 3.0
 can be neither returned nor ruled out. One is in the plane already; candidates aim at more than the other two. A box
 that stays below sits on the margin, and splitting it would not tell its rows apart.
 """
+NOTHING = 1e-300
+"""Below 0 by so little, a lower bound makes a ReLU unstable and changes no plane."""
 
 
 @njit(**INNER)
@@ -179,8 +182,8 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, counted, tree, tries):
     if number[RESIDUAL] < math.inf:
         shift = person.need[HIGH, binding] - person.need[LOW, binding] + CLEAR * person.slack[out_at + binding]
         c = solve_plane(norm, F[PLANE_BEST], binding_constant - shift, base_cost, ceiling, items, F, I)
-        hopeless = c >= limit
-    if hopeless and bound >= _less_gap(pack, number[RESIDUAL]):
+        hopeless = c >= limit or _stays_below(pack, person, zl, zu, base_cost, ceiling, limit, items, F, I, s.Wc)
+    if hopeless and max(bound, number[INHERITED]) >= _less_gap(pack, number[RESIDUAL]):
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
@@ -192,6 +195,26 @@ def evaluate(pack, person, s, lo, hi, mask, zl, zu, side, counted, tree, tries):
     if split == UNSPLIT:
         split, value = split_options(pack, person.box, items, lo, hi, zu, F, I, s.Wc)
     return bound, split, value
+
+
+@njit(**INNER)
+def _stays_below(pack, person, zl, zu, base_cost, ceiling, limit, items, F, I, Wc):
+    """Is a condition below HIGH, or not clear of it, in the whole box? With all slopes 0: a ReLU that takes away takes
+    away nothing at best, also one that was split and is active from 0 on.
+    """
+    last, width = pack.layers - 1, I[FIRST, items]
+    below = F[NU_BEST]
+    for h in range(F.shape[1]):
+        F[PATTERN, h] = 0.0
+    for h in range(len(zl)):
+        below[h] = zl[h] if zl[h] != 0.0 else -NOTHING
+    for r in range(pack.index[SIZES, pack.layers]):
+        slack = person.slack[pack.index[BIAS_AT, last] + r]
+        constant = neuron_plane(pack, last, r, 1.0, below, zu, F[PATTERN], np.int64(0), width, F, Wc)
+        constant += slack - person.need[HIGH, r] - CLEAR * slack
+        if solve_plane(pack.norm, F[PLANE], constant, base_cost, ceiling, items, F, I) >= limit:
+            return True
+    return False
 
 
 @njit(**INNER)

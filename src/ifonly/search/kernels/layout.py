@@ -83,7 +83,8 @@ LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 
 PROGRAM_INTS = 7
 
 # ---- Tree.number, Tree.count, Tree.num (rows), Tree.idx (rows)
-LOWER, RADIUS, BEST, RESIDUAL = 0, 1, 2, 3
+LOWER, RADIUS, BEST, RESIDUAL, INHERITED = 0, 1, 2, 3, 4
+"""INHERITED is the bound that the present node has from its parent."""
 HEAP_SIZE, USED, NODES, PHASES, LOGGED, ROWS = 0, 1, 2, 3, 4, 5
 BOUND, SPLIT_VALUE = 0, 1
 SPLIT, HEAP, FREE, NAME, PARENT = 0, 1, 2, 3, 4

@@ -26,6 +26,7 @@ from ifonly.search.kernels.layout import (
     FREE,
     HEAP,
     HEAP_SIZE,
+    INHERITED,
     INNER,
     INTEGER,
     KIND,
@@ -232,6 +233,7 @@ def _run(pack, person, s, tree, nodes, fresh):
                 continue
             count[NODES] += 1
             tree.idx[NAME, node] = count[NODES]
+            number[INHERITED] = tree.num[BOUND, node]
             bound, split, value = evaluate(pack, person, s, tree.box[node, 0], tree.box[node, 1], tree.mask[node],
                                            tree.z[node, 0], tree.z[node, 1], tree.side[node], tree.counted[node], tree,
                                            tries)  # fmt: skip
