@@ -66,8 +66,11 @@ class Attack:
         if not self.options.no_warm:
             print("compiling", flush=True)
             warmed = Worker()
-            warmed.ask({"case": {"kind": "warm"}}, WARM_SECONDS)
+            told = warmed.ask({"case": {"kind": "warm"}}, WARM_SECONDS)
             warmed.stop()
+            if told["faults"]:
+                print("the plainest question fails:", *told["faults"], sep="\n  ")
+                return 1
         begun = last = time.monotonic()
         workers = [Worker(self.options.plant) for _ in range(self.options.jobs)]
         end = begun + self.options.seconds

@@ -6,6 +6,7 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -45,6 +46,12 @@ def exact(layers: Layers, x: Sequence[Any]) -> list[Fraction]:
     return Exact(layers)(x)
 
 
+@lru_cache(maxsize=256)
+def order(seed: int, many: int) -> tuple[int, ...]:
+    """In which order the terms of a sum are added."""
+    return tuple(random.Random(seed).sample(range(many), many))
+
+
 @dataclass(frozen=True)
 class Deployed:
     """The user's own model: one row after another, sums in an order of its own, in float64 or in float32.
@@ -66,14 +73,13 @@ class Deployed:
         with np.errstate(all="ignore"):
             h = [kind(value) for value in encode(self.features, row)]
             for k, layer in enumerate(self.layers):
-                chance = random.Random(self.order * 1000 + k)
                 z = []
+                first, *rest = order(self.order * 1000 + k, len(h) + 1)
                 for weights, bias in zip(layer["w"], layer["b"], strict=True):
                     terms = [kind(w) * v for w, v in zip(weights, h, strict=True)] + [kind(bias)]
-                    chance.shuffle(terms)
-                    total = terms[0]
-                    for term in terms[1:]:
-                        total = total + term
+                    total = terms[first]
+                    for at in rest:
+                        total = total + terms[at]
                     z.append(total)
                 h = z if k == len(self.layers) - 1 else [max(v, kind(0.0)) for v in z]
         return [float(v) for v in h]

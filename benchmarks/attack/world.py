@@ -12,6 +12,8 @@ from benchmarks.attack import distance, network, target
 from benchmarks.attack.constraints import Constraint, allows, built, lattice, merged
 from benchmarks.attack.space import Row, columns, count, encode, is_number, rows, values
 
+MOST_ROWS = 12_000
+"""Of a space that is listed row by row."""
 ROUNDING = 1e-12
 """Of the largest possible sum: by how much a row must clear the margin where its floats may be off by a rounding."""
 
@@ -92,7 +94,7 @@ class World:
             if every is None:
                 return None
             found.append(every)
-        return found if count(found) <= 200_000 else None
+        return found if count(found) <= MOST_ROWS else None
 
     def met(self, row: Row) -> bool:
         """Does the deployed model decide the row as asked? Where a float may be off by a rounding: surely."""

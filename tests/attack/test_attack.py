@@ -20,7 +20,7 @@ JOB = {"kind": "categorical", "name": "job", "categories": ["clerk", "nurse"]}
 
 
 def test_a_short_run_finds_nothing(tmp_path, capsys):
-    ended = main(["--seconds", "20", "--seed", "11", "--jobs", "1", "--shrink-seconds", "3", "--keep", str(tmp_path)])
+    ended = main(["--seconds", "15", "--seed", "11", "--jobs", "1", "--shrink-seconds", "2", "--keep", str(tmp_path)])
     said = capsys.readouterr().out
     assert ended == 0, said
     assert all(kind in said for kind in KINDS)
@@ -52,7 +52,7 @@ def found(name, kind, monkeypatch, most=300):
     ("name", "kind"),
     [
         ("wrong bound", "limits"),
-        ("narrow range", "nearest"),
+        ("narrow range", "edges"),
         ("lost step", "edges"),
         ("believing checker", "forged"),
         ("small error", "float32"),
@@ -64,7 +64,7 @@ def test_a_planted_fault_is_found(name, kind, monkeypatch):
 
 
 def test_a_failing_case_is_made_smaller(monkeypatch):
-    case, told = found("narrow range", "nearest", monkeypatch)
+    case, told = found("narrow range", "edges", monkeypatch)
     plant("narrow range", monkeypatch.setattr)
     small = shrunk(case, told, run, seconds=3)
     assert fault_kind(run(small)) == fault_kind(told)
