@@ -15,6 +15,7 @@ from benchmarks import (
     agreement,
     certificates,
     diversity,
+    forgeries,
     method_table,
     methods,
     plot,
@@ -223,6 +224,8 @@ def publish_command(to: Path, cache: Path, results: Path) -> None:
 @click.option(
     "--mutations", type=click.IntRange(1), help="Instead: so many alterations, none of which may prove a lie."
 )
+@click.option("--forgeries", "forged", type=click.IntRange(1), help="Instead: so many structural alterations, judged.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the forgeries.")
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folders
@@ -233,6 +236,8 @@ def certificates_command(
     cases: Path | None,
     count: int | None,
     mutations: int | None,
+    forged: int | None,
+    seed: int,
     arithmetic: bool,
     budget: float | None,
     cache: Path,
@@ -242,6 +247,9 @@ def certificates_command(
     names = _listed(norms, certificates.NORMS, "norm")
     if mutations is not None:
         certificates.mutations(mutations, _console())
+    elif forged is not None:
+        if forgeries.run(forged, seed, _console()):
+            raise click.ClickException("a false statement is VALID; the certificates are saved here as false-*.cert")
     elif arithmetic:
         certificates.arithmetic(tuple(archs.split(",")), _console())
     elif count is None:
