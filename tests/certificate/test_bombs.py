@@ -12,7 +12,7 @@ import pytest
 
 from certificate.bombs import BOMBS, CHILD
 
-SECONDS = 2.0
+SECONDS = 1.0
 LATEST = 1.1 * SECONDS + 0.2
 MIB = 2**20
 
@@ -37,8 +37,6 @@ def test_it_ends_within_its_limits(bomb, tmp_path):
     path.write_bytes(bomb())
     text = min(64 * MIB, MIB + 10 * path.stat().st_size)
     verdict, failure, took, mib = run(path)
-    if took > LATEST:  # another process may have had the processor
-        verdict, failure, took, mib = run(path)
     assert verdict in ("INVALID", "UNDECIDED") and failure and len(failure) < 1000
     assert took <= LATEST
     assert mib * MIB <= 64 * MIB + 32 * text

@@ -218,3 +218,42 @@ def test_an_option_off_by_one():
     data = copy.deepcopy(certificate.data)
     data["proof"]["tree"] = [["option", 2, 3], *data["proof"]["tree"]]
     assert not check(restamped(data)).valid
+
+
+# ---------------------------------------------------------------------- numbers beyond any bound
+
+
+@pytest.mark.parametrize("layers", [1, 5, 20, 40])
+@pytest.mark.parametrize("sign", [1.0, -1.0])
+def test_neurons_that_nobody_hears_prove_nothing(layers, sign):
+    """Identity layers, and beside them a chain of neurons with weights of 2^1000 whose last weight is 0: the function is
+    unchanged, so a claim that no row is decided otherwise is as false as before, however large the chain's values are.
+    """
+    data = copy.deepcopy(of_case("compas", "2x10", "norm", "l1", 0).data)
+    network, zero, one, big = data["question"]["network"], (0.0).hex(), (1.0).hex(), 2.0**1000
+    count = len(network[-2]["bias"])
+    network[-2]["weight"].append([zero] * len(network[-2]["weight"][0]))
+    network[-2]["bias"].append(big.hex())
+    same = [[one if i == j else zero for j in range(count + 1)] for i in range(count)]
+    more = {"weight": [*same, [zero] * count + [(sign * big).hex()]], "bias": [zero] * (count + 1)}
+    network[-1]["weight"] = [[*row, zero] for row in network[-1]["weight"]]
+    network[-1:-1] = [more] * layers
+    data["claim"], data["witness"], data["deployed"] = {"lower": None, "upper": None}, None, None
+    for rows in ([], [[layers + 2, 0, 1, "", one]]):
+        data["proof"]["tree"] = [{"rows": rows}]
+        checked = check(restamped(data))
+        assert not checked.valid and not checked.statement
+    assert "not closed" in checked.failure or "bits" in checked.failure
+
+
+def test_the_schema_stands_as_ifonly_writes_it():
+    def alter(change):
+        data = copy.deepcopy(small("l1").data)
+        change(data["question"]["schema"])
+        return check(restamped(data)).failure
+
+    assert not alter(lambda schema: None)
+    assert "schema" in alter(lambda schema: schema.update(note="x"))
+    assert "schema" in alter(lambda schema: schema.update(version=True))
+    assert "schema" in alter(lambda schema: schema["features"][0].update(lower=0))
+    assert "schema" in alter(lambda schema: schema.update(columns=[]))

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import click
 
-from benchmarks.suites.certificates import costs
+from benchmarks.suites.certificates import costs, forgeries
 from benchmarks.terminal import console, folder_options, listed
 
 
@@ -23,6 +23,8 @@ from benchmarks.terminal import console, folder_options, listed
 @click.option(
     "--mutations", type=click.IntRange(1), help="Instead: so many alterations, none of which may prove a lie."
 )
+@click.option("--forgeries", "forged", type=click.IntRange(1), help="Instead: so many structural alterations, judged.")
+@click.option("--seed", type=int, default=0, show_default=True, help="Of the forgeries.")
 @click.option("--arithmetic", is_flag=True, help="Instead: the checker's inner loop in other arithmetics.")
 @click.option("--budget", type=float, help="Seconds that the search may take for a row (default: any).")
 @folder_options
@@ -33,6 +35,8 @@ def command(
     cases: Path | None,
     count: int | None,
     mutations: int | None,
+    forged: int | None,
+    seed: int,
     arithmetic: bool,
     budget: float | None,
     cache: Path,
@@ -42,6 +46,9 @@ def command(
     names = listed(norms, costs.NORMS, "norm")
     if mutations is not None:
         costs.mutations(mutations, console())
+    elif forged is not None:
+        if forgeries.run(forged, seed, console()):
+            raise click.ClickException("a false statement is VALID; the certificates are saved here as false-*.cert")
     elif arithmetic:
         costs.arithmetic(tuple(archs.split(",")), console())
     elif count is None:

@@ -39,6 +39,7 @@ from ifonly.problem.standing import broken_by, decided_as_asked
 from ifonly.problem.target import MARGIN, class_index
 from ifonly.proof.certificate import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
 from ifonly.proof.check.checker import Checked, check, radius_of, witness_refusal
+from ifonly.proof.check.reading import Refusal
 from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_statement
 from ifonly.proof.claim import Claim, Limits, Method, Solver
 from ifonly.proof.deployed import deployed_answer
@@ -237,7 +238,10 @@ class Certifier:
         asked = {**self._data, "factual": _hexes(point)}
         grids = _grids(self.question, point)
         if grids not in self._prepared:
-            statement = read_statement(asked, *grids)
+            try:
+                statement = read_statement(asked, *grids)
+            except Refusal as refusal:
+                raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
             self._prepared = {grids: (statement, NetworkFloats(statement))}
         statement, network = self._prepared[grids]
         return asked, statement.about(tuple((point + 0.0).tolist())), network

@@ -128,6 +128,8 @@ def _check(data: dict[str, Any], meter: Meter) -> Checked:
         raise Refusal("the claimed lower bound is negative")
     upper = _check_witness(statement, data["witness"], claim["upper"], lower)
     deployed = read_deployed(data["deployed"])
+    if deployed and upper is None:
+        raise Refusal("an answer of the deployed model is recorded, but no row that it is about")
     about: dict[str, Any] = {
         "lower": math.inf if lower is None else lower, "upper": upper, "deployed": deployed,
         "network": statement.fingerprint, "question": statement.question,
@@ -162,6 +164,8 @@ def read_deployed(value: Any) -> str:
     if value["precision"] not in ("float32", "float64") or not isinstance(value["agrees"], bool):
         raise Refusal("the deployed model's answer must have a precision (float32 or float64) and say if it agrees")
     margin = None if value["margin"] is None else number(value["margin"], "the margin that covers the deployed model")
+    if value["agrees"] is not (margin is None):
+        raise Refusal("the deployed model's answer must have a margin that covers it exactly where it does not agree")
     told = f"Recorded, not checked: the deployed model, in {value['precision']}, gives the row scores of [{shown}]"
     if value["agrees"]:
         return f"{told} and decides as asked."

@@ -74,10 +74,11 @@ def read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[i
     return wanted, margin, rows
 
 
-def fingerprint(stack: list[tuple[list[list[float]], list[float]]]) -> str:
+def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Meter) -> str:
     """sha256 over shapes and little-endian weights, as `Network.fingerprint` has it."""
     digest = hashlib.sha256(b"ifonly-network-1")
     for weight, bias in stack:
+        meter.tick()
         digest.update(struct.pack("<2q", len(weight), len(weight[0])))
         for row in (*weight, bias):
             digest.update(struct.pack(f"<{len(row)}d", *row))

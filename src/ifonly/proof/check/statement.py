@@ -30,7 +30,7 @@ from ifonly.proof.check.reading import (
     whole,
 )
 from ifonly.schema import Choice, Integer, Numeric, Schema
-from ifonly.schema.io import schema_from_json
+from ifonly.schema.io import schema_from_json, schema_to_json
 
 MAX_BITS = 2400
 """Of the grids."""
@@ -204,12 +204,16 @@ def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None
         schema = schema_from_json(question["schema"])
     except (IfonlyError, TypeError, ValueError, OverflowError) as error:
         raise Refusal(f"the schema cannot be read: {error}") from None
+    if canonical(schema_to_json(schema)) != canonical(question["schema"]):
+        raise Refusal("the schema is not written as ifonly writes it: other entries, other numbers, or another order")
     if schema.rules:
         raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
     width = sum(len(f.options) if isinstance(f, Choice) else 1 for f in schema.features)
     if max(len(schema.columns), width) > MAX_COLUMNS:
         raise Refusal(f"the schema has more than {MAX_COLUMNS} columns, or numbers and options")
+    meter.tick()
     factual = read_point(schema, question["factual"], "the factual")
+    meter.tick()
     stack = read_network(question["network"], len(schema.columns), meter)
     wanted, margin, rows = read_target(question["target"], len(stack[-1][1]))
     distance = entries(question["distance"], "the distance", "norm", "jump", "rate", "weights", "scales")
@@ -238,7 +242,7 @@ def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None
         (), *_rates(norm, jump, rate, weights, scales, cost_grid, unit, meter), (),
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
         sizes, tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
-        fingerprint(stack), hashlib.sha256(canonical(question)).hexdigest(), meter,
+        fingerprint(stack, meter), hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return asked.about(factual)
 
@@ -313,10 +317,11 @@ def _domains(
             raise Refusal(f"a constraint is about an unknown feature, {str(name)[:60]!r}")
         g = where[name]
         _narrow(schema.features[g], factual[g], constraint, ends[g], allowed[g])
-    return tuple(
-        _domain(feature, before, own, options, grid)
-        for feature, before, own, options in zip(schema.features, factual, ends, allowed, strict=True)
-    )
+    domains = []
+    for feature, before, own, options in zip(schema.features, factual, ends, allowed, strict=True):
+        meter.tick()
+        domains.append(_domain(feature, before, own, options, grid))
+    return tuple(domains)
 
 
 def _narrow(feature: Any, before: float, constraint: dict[str, Any], ends: list[float], options: set[int]) -> None:
