@@ -14,8 +14,8 @@ explainer = Explainer(datasets.network("credit"), classes=["deny", "approve"])
 people = [data.row(i) for i in data.split()[1][:50]]
 
 with report.progress(len(people)) as listen:
-    answers = explainer.explain_many(
-        people, target="approve", constraints=[Fixed("isMale"), Fixed("isMarried")], listen=listen
+    answers = explainer.using(listen=listen).explain_many(
+        people, target="approve", constraints=[Fixed("isMale"), Fixed("isMarried")]
     )
 
 print(report.text(answers[:5]))

@@ -31,6 +31,7 @@ from ifonly import (
 )
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
+from ifonly.problem.different import Diversity
 from ifonly.report import text
 from ifonly.report.summary import summary
 from ifonly.search.certify import certify
@@ -79,7 +80,7 @@ def test_rules_are_about_changes() -> None:
     rules = ["age >= 40", "at most 1 change"]
     for row, target in (({"age": 30, "debt": 3}, "approve"), ({"age": 30, "debt": 90}, "deny")):
         for method in (None, Enumerate()):
-            answer = explainer().explain(row, target=target, constraints=rules, method=method)
+            answer = explainer().using(method).explain(row, target=target, constraints=rules)
             assert isinstance(answer, Nearest) and answer.already and answer.breaks == ("age >= 40",)
             end = "already; nothing needs to change. (As it is, the row breaks: age >= 40.)"
             assert str(answer) == f"The decision is {target} {end}"
@@ -122,12 +123,12 @@ def test_a_wrong_question_is_refused_even_of_those_who_need_nothing() -> None:
 
 
 def test_diverse_sets_begin_with_the_row_as_it_is() -> None:
-    told = explainer().explain_diverse({"age": 30, "debt": 3}, k=3, target="approve", constraints=["age >= 40"])
+    told = explainer().explain_diverse({"age": 30, "debt": 3}, 3, target="approve", constraints=["age >= 40"])
     assert [answer.already for answer in told] == [True, False, False]
     assert told[0].breaks == ("age >= 40",)
     assert all(answer.counterfactual["age"] >= 40 for answer in told[1:] if answer.counterfactual)
     assert told.proven
-    ways = explainer().explain_diverse({"age": 30, "debt": 3}, k=3, differ="features", target="approve")
+    ways = explainer().explain_diverse({"age": 30, "debt": 3}, Diversity(3, differ="features"), target="approve")
     assert len(ways) == 1 and ways[0].already and isinstance(ways.ended, NoneExists)
 
 
@@ -143,10 +144,10 @@ def test_certificates_do_not_mislead_those_who_need_nothing() -> None:
 def test_progress_counts_those_who_need_nothing() -> None:
     heard: list[Any] = []
     people = [{"age": 30, "debt": debt} for debt in (3, 3, 50, 60, 70, 4)]
-    explainer().explain_many(people, target="approve", listen=heard.append)
+    explainer().using(listen=heard.append).explain_many(people, target="approve")
     assert (heard[-1].finished, heard[-1].people) == (5, 5)
     heard.clear()
-    explainer().explain_many(people[:2], target="approve", listen=heard.append)
+    explainer().using(listen=heard.append).explain_many(people[:2], target="approve")
     assert (heard[-1].finished, heard[-1].people) == (1, 1)
 
 
@@ -174,7 +175,7 @@ def test_a_note_never_asks_for_a_margin_of_nothing() -> None:
 
 
 def test_limits_are_named_with_their_number() -> None:
-    answer = explainer().explain({"age": 30, "debt": 90}, method=Enumerate(), limits=Limits(nodes=1))
+    answer = explainer().using(Enumerate()).explain({"age": 30, "debt": 90}, limits=Limits(nodes=1))
     assert answer.note in ("", "node limit of 1")
     assert Limits(seconds=2).reached(seconds=2.5) == "time limit of 2 s"
     assert Limits().reached(seconds=1e9, nodes=10**9) == ""

@@ -31,6 +31,7 @@ from ifonly.asking.diverse import far_in_one, other_values
 from ifonly.errors import QuestionError
 from ifonly.model import network_model
 from ifonly.problem.apart import Apart, Shares
+from ifonly.problem.different import Diversity
 from ifonly.proof import Claim
 
 
@@ -49,7 +50,7 @@ def switches(weights: dict[str, float], needed: float) -> Explainer:
 
 def test_a_set_says_how_spread_out_it_is(compas) -> None:
     explainer, points = compas
-    answers = explainer.explain_diverse(explainer.schema.row(points[0]), k=4, apart=0.05)
+    answers = explainer.explain_diverse(explainer.schema.row(points[0]), Diversity(4, apart=0.05))
     assert len(answers) == 4
     assert answers.proven
     assert answers.ended is None
@@ -69,15 +70,15 @@ def test_a_set_says_how_spread_out_it_is(compas) -> None:
 def test_a_smaller_set_is_the_beginning_of_a_larger_one(compas) -> None:
     explainer, points = compas
     row = explainer.schema.row(points[5])
-    large = explainer.explain_diverse(row, k=6, apart=0.05)
-    small = explainer.explain_diverse(row, k=3, apart=0.05)
+    large = explainer.explain_diverse(row, Diversity(6, apart=0.05))
+    small = explainer.explain_diverse(row, Diversity(3, apart=0.05))
     assert [a.counterfactual for a in small] == [a.counterfactual for a in large[:3]]
 
 
 def test_a_set_that_ends_early_proves_it() -> None:
     explainer = switches({"a": 1.0, "b": 1.0, "c": 0.2}, 0.9)
     off = {"a": False, "b": False, "c": False}
-    answers = explainer.explain_diverse(off, k=9, differ="features")
+    answers = explainer.explain_diverse(off, Diversity(9, differ="features"))
     assert [[c.feature for c in answer.changes] for answer in answers] in ([["a"], ["b"]], [["b"], ["a"]])
     assert isinstance(answers.ended, NoneExists)
     assert answers.proven
@@ -85,7 +86,7 @@ def test_a_set_that_ends_early_proves_it() -> None:
         "No other allowed row makes the decision 1 and leaves unchanged something that each answer above changes (proven)."
     )
     assert "no smaller change does it, given the answers above" in answers.sentences[1]
-    every = explainer.explain_diverse(off, k=9, differ="values")
+    every = explainer.explain_diverse(off, Diversity(9, differ="values"))
     assert len(every) == 6  # a or b, or both, with c or without
     assert len({tuple(answer.counterfactual.values()) for answer in every}) == 6
     assert every.proven
@@ -93,7 +94,7 @@ def test_a_set_that_ends_early_proves_it() -> None:
 
 def test_no_answer_at_all_says_why() -> None:
     explainer = switches({"a": 1.0, "b": 1.0}, 1.5)
-    answers = explainer.explain_diverse({"a": False, "b": False}, k=3, constraints=[Fixed("a")])
+    answers = explainer.explain_diverse({"a": False, "b": False}, 3, constraints=[Fixed("a")])
     assert len(answers) == 0
     assert math.isnan(answers.k_distance)
     assert math.isnan(answers.k_diversity)
@@ -105,7 +106,7 @@ def test_no_answer_at_all_says_why() -> None:
 
 def test_a_person_who_needs_no_change() -> None:
     explainer = switches({"a": 1.0, "b": 1.0}, 0.5)
-    answers = explainer.explain_diverse({"a": True, "b": False}, k=3, target=1, differ="features")
+    answers = explainer.explain_diverse({"a": True, "b": False}, Diversity(3, differ="features"), target=1)
     assert len(answers) == 1
     assert not answers[0].changes
     assert isinstance(answers.ended, NoneExists)
@@ -114,7 +115,7 @@ def test_a_person_who_needs_no_change() -> None:
 def test_a_limit_is_named(compas) -> None:
     explainer, points = compas
     row = explainer.schema.row(points[0])
-    answers = explainer.explain_diverse(row, k=10, method=Enumerate(), limits=Limits(nodes=1))
+    answers = explainer.using(Enumerate(), limits=Limits(nodes=1)).explain_diverse(row, 10)
     assert not answers.proven
     assert isinstance(answers.ended, Unknown)
     assert answers.ended.note == "node limit of 1"
@@ -127,13 +128,13 @@ def test_rows_at_the_edge_count_whatever_floating_point_makes_of_them() -> None:
     weights = Distance("l1", weights={"a": 0.7, "b": 0.1})
     off = {"a": False, "b": False}
     assert weights.between(explainer.schema, np.zeros(2), np.ones(2)) < 0.4
-    answers = explainer.explain_diverse(off, k=2, apart=0.4, target=1, distance=weights)
+    answers = explainer.explain_diverse(off, Diversity(2, apart=0.4), target=1, distance=weights)
     assert len(answers) == 2
     assert answers.apart[0][1] == 0.4
-    beyond = explainer.explain_diverse(off, k=2, apart=math.nextafter(0.4, 1.0), target=1, distance=weights)
+    beyond = explainer.explain_diverse(off, Diversity(2, apart=math.nextafter(0.4, 1.0)), target=1, distance=weights)
     assert len(beyond) == 1
     assert isinstance(beyond.ended, NoneExists)
-    just = explainer.explain_diverse(off, k=2, apart=0.35, target=1, distance=weights)
+    just = explainer.explain_diverse(off, Diversity(2, apart=0.35), target=1, distance=weights)
     assert [answer.upper for answer in just] == [0.0, 0.35]
 
 
@@ -143,7 +144,7 @@ def test_real_numbers_keep_apart_to_the_last_bit() -> None:
     explainer = Explainer(network_model(network, schema))
     person = {"x": 0.0, "y": 0.0, "n": 0}
     for method in (None, MipObjective()):
-        answers = explainer.explain_diverse(person, k=5, apart=0.03, method=method)
+        answers = explainer.using(method).explain_diverse(person, Diversity(5, apart=0.03))
         assert len(answers) == 5
         assert answers.proven
         assert min(answers.apart[i][j] for i in range(5) for j in range(i)) >= 0.03
@@ -153,7 +154,7 @@ def test_real_numbers_keep_apart_to_the_last_bit() -> None:
 def test_costs_with_a_direction_do_not_tell_answers_apart(compas, differ: str) -> None:
     explainer, points = compas
     dear = Distance("l1", up={"PriorsCount": 3.0})
-    answers = explainer.explain_diverse(explainer.schema.row(points[0]), k=3, differ=differ, distance=dear)
+    answers = explainer.explain_diverse(explainer.schema.row(points[0]), Diversity(3, differ=differ), distance=dear)
     assert answers.proven
     assert min(answers.apart[i][j] for i in range(3) for j in range(i)) >= (0.01 if differ == "distance" else 1e-9)
 
@@ -180,7 +181,9 @@ def test_what_cannot_be_asked_is_said(compas, asked: dict, words: str) -> None:
 
 def test_l2_with_answers_apart_in_l1(compas) -> None:
     explainer, points = compas
-    answers = explainer.explain_diverse(explainer.schema.row(points[0]), k=3, distance="l2", apart_distance="l1")
+    answers = explainer.explain_diverse(
+        explainer.schema.row(points[0]), Diversity(3, apart_distance="l1"), distance="l2"
+    )
     assert answers.proven
     assert len(answers) == 3
 
@@ -190,7 +193,7 @@ def test_a_row_at_the_edge_does_not_take_a_range_with_it() -> None:
     schema = Schema([Integer("a", 0, 20), Integer("b", 0, 30), Integer("c", 0, 20)])
     network = Network.of([(np.array([[0.0, 0.5, 0.0]]), np.array([-10.99]))])
     explainer = Explainer(network_model(network, schema))
-    answers = explainer.explain_diverse({"a": 15, "b": 19, "c": 9}, k=5, apart=0.1)
+    answers = explainer.explain_diverse({"a": 15, "b": 19, "c": 9}, Diversity(5, apart=0.1))
     assert len(answers) == 5
     assert answers.proven
     assert answers[1].upper == pytest.approx(2 / 15)
@@ -201,7 +204,7 @@ def test_a_row_at_the_edge_does_not_take_a_range_with_it() -> None:
 def test_integers_differ_by_one(apart: float) -> None:
     network = Network.of([(np.array([[1.0]]), np.array([-4999.5]))])
     explainer = Explainer(network_model(network, Schema([Integer("income", 0, 10_000)])))
-    answers = explainer.explain_diverse({"income": 4000}, k=3, differ="values", apart=apart)
+    answers = explainer.explain_diverse({"income": 4000}, Diversity(3, apart=apart, differ="values"))
     assert [answer.counterfactual["income"] for answer in answers] == [5000, 5001, 5002]
 
 
@@ -226,11 +229,11 @@ def test_a_least_difference_below_the_last_digit_ends() -> None:
     schema = Schema([Real("t", 1e9, 1e9 + 1e-5), Integer("n", 0, 3)])
     network = Network.of([(np.array([[0.0, 1.0]]), np.array([-0.5]))])
     explainer = Explainer(network_model(network, schema))
-    answers = explainer.explain_diverse({"t": 1e9, "n": 0}, k=4, differ="values", apart=0.01)
+    answers = explainer.explain_diverse({"t": 1e9, "n": 0}, Diversity(4, apart=0.01, differ="values"))
     assert len({tuple(a.counterfactual.values()) for a in answers}) == 4
     alone = Network.of([(np.array([[1.0]]), np.array([-1e9 - 1e-6]))])
     ended = Explainer(network_model(alone, Schema([Real("t", 1e9, 1e9 + 1e-5)]))).explain_diverse(
-        {"t": 1e9}, k=3, differ="values"
+        {"t": 1e9}, Diversity(3, differ="values")
     )
     assert ended.proven or ended.ending
 
@@ -317,4 +320,4 @@ def test_a_method_that_repeats_itself_is_caught() -> None:
 
     explainer = switches({"a": 1.0, "b": 1.0}, 0.5)
     with pytest.raises(Exception, match="returned a wrong row|is a copy"):
-        explainer.explain_diverse({"a": False, "b": False}, k=2, differ="values", method=Stubborn())
+        explainer.using(Stubborn()).explain_diverse({"a": False, "b": False}, Diversity(2, differ="values"))

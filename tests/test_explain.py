@@ -85,33 +85,33 @@ def test_one_row_from_end_to_end() -> None:
 
 def test_without_a_target_the_other_class_is_meant() -> None:
     explainer = Explainer(MODEL)
-    assert explainer.explain(ANN, method=ENUMERATE).target == "approved"
-    back = explainer.explain(EVE, method=ENUMERATE)
+    assert explainer.using(ENUMERATE).explain(ANN).target == "approved"
+    back = explainer.using(ENUMERATE).explain(EVE)
     assert (back.target, back.decision_before, back.decision_after) == ("denied", "approved", "denied")
 
 
 def test_a_decision_that_is_already_there_costs_nothing() -> None:
-    answer = Explainer(MODEL).explain(EVE, target="approved", method=ENUMERATE)
+    answer = Explainer(MODEL).using(ENUMERATE).explain(EVE, target="approved")
     assert isinstance(answer, Nearest)
     assert (answer.upper, answer.changes, answer.counterfactual) == (0.0, (), EVE)
 
 
 def test_none_exists_is_an_answer() -> None:
     rules = [Range("n", 0, 3), Fixed("b"), Fixed("c")]
-    answer = Explainer(MODEL).explain(ANN, constraints=rules, method=ENUMERATE)
+    answer = Explainer(MODEL).using(ENUMERATE).explain(ANN, constraints=rules)
     assert isinstance(answer, NoneExists)
     assert (answer.upper, answer.counterfactual, answer.score_before) == (math.inf, None, -5.5)
-    empty = Explainer(MODEL).explain(ANN, constraints=[Range("n", 50, 60)], method=ENUMERATE)
+    empty = Explainer(MODEL).using(ENUMERATE).explain(ANN, constraints=[Range("n", 50, 60)])
     assert isinstance(empty, NoneExists)
 
 
 def test_distance_and_weights_reach_the_method() -> None:
     explainer = Explainer(MODEL)
-    few = explainer.explain(EVE, distance="l0", method=ENUMERATE)
+    few = explainer.using(ENUMERATE).explain(EVE, distance="l0")
     assert len(few.changes) == 1
     assert few.distance_name == "l0"
-    weighted = explainer.explain(
-        {"n": 9, "b": "no", "c": "p"}, distance=Distance("l1", {"n": 100, "c": 2}), method=ENUMERATE
+    weighted = explainer.using(ENUMERATE).explain(
+        {"n": 9, "b": "no", "c": "p"}, distance=Distance("l1", {"n": 100, "c": 2})
     )
     assert [c.feature for c in weighted.changes] == ["b"]
 
@@ -125,7 +125,7 @@ def test_one_of_many_classes() -> None:
     )
     explainer = Explainer(network, schema=SCHEMA, classes=["low", "mid", "high"])
     for label, feature in (("mid", "b"), ("high", "c")):
-        answer = explainer.explain(ANN, target=label, method=ENUMERATE)
+        answer = explainer.using(ENUMERATE).explain(ANN, target=label)
         assert (answer.decision_before, answer.decision_after) == ("low", label)
         assert [c.feature for c in answer.changes] == [feature]
         assert len(answer.score_after) == 3
@@ -135,18 +135,18 @@ def test_one_of_many_classes() -> None:
 
 def test_scores_and_ranges() -> None:
     explainer = Explainer(MODEL)
-    answer = explainer.explain(ANN, target=ScoreTarget(at_least=3.0), method=ENUMERATE)
+    answer = explainer.using(ENUMERATE).explain(ANN, target=ScoreTarget(at_least=3.0))
     assert answer.score_after == 3.5
     assert answer.target == "a score of at least 3"
-    between = explainer.explain(ANN, target=ScoreTarget(at_least=-2, at_most=-1), method=ENUMERATE)
+    between = explainer.using(ENUMERATE).explain(ANN, target=ScoreTarget(at_least=-2, at_most=-1))
     assert between.score_after == -1.5
-    below = explainer.explain(EVE, target=ScoreTarget(at_most=-9.0), method=ENUMERATE)
+    below = explainer.using(ENUMERATE).explain(EVE, target=ScoreTarget(at_most=-9.0))
     assert below.score_after == -9.5
 
 
 def test_regression() -> None:
     explainer = Explainer(network_model(NETWORK, SCHEMA, regression=True))
-    answer = explainer.explain(ANN, target=ScoreTarget(at_least=0.0, margin=0.0), method=ENUMERATE)
+    answer = explainer.using(ENUMERATE).explain(ANN, target=ScoreTarget(at_least=0.0, margin=0.0))
     assert (answer.score_after, answer.decision_before, answer.decision_after) == (0.5, None, None)
     with pytest.raises(QuestionError, match="a ScoreTarget, since this is a regression"):
         explainer.explain(ANN)
@@ -156,7 +156,7 @@ def test_regression() -> None:
 
 @pytest.mark.parametrize(("margin", "score"), [(0.5 - 1e-9, 0.5), (0.5 + 1e-9, 1.5), (2.0, 2.5)])
 def test_the_margin_belongs_to_the_target(margin: float, score: float) -> None:
-    answer = Explainer(MODEL).explain(ANN, target=ClassTarget("approved", margin=margin), method=ENUMERATE)
+    answer = Explainer(MODEL).using(ENUMERATE).explain(ANN, target=ClassTarget("approved", margin=margin))
     assert answer.score_after == score
 
 
@@ -165,7 +165,7 @@ def test_the_margin_belongs_to_the_target(margin: float, score: float) -> None:
 
 def test_order_is_kept_and_bad_rows_stay_in_place() -> None:
     table = {"n": [4, 99, 15, 4, None], "b": ["no", "no", "yes", "perhaps", "no"], "c": ["p"] * 5}
-    answers = Explainer(MODEL).explain_many(table, method=ENUMERATE)
+    answers = Explainer(MODEL).using(ENUMERATE).explain_many(table)
     assert [type(answer) for answer in answers] == [Nearest, Failed, Nearest, Failed, Failed]
     assert [answer.row for answer in answers] == [0, 1, 2, 3, 4]
     assert [answer.target for answer in answers] == ["approved", "", "denied", "", ""]
@@ -184,7 +184,7 @@ def test_nobody_gets_no_answers() -> None:
 
 def test_a_person_who_is_listed_twice_is_solved_once() -> None:
     method = Scripted(lambda point: claim([20, 1, 2], lower=0.0, limit="stopped"))
-    answers = Explainer(MODEL).explain_many([ANN, {**ANN, "n": 5}, ANN, ANN], method=method)
+    answers = Explainer(MODEL).using(method).explain_many([ANN, {**ANN, "n": 5}, ANN, ANN])
     assert [count for _, count in method.asked if count >= 0] == [2]
     assert [answer.row for answer in answers] == [0, 1, 2, 3]
     assert [answer.factual["n"] for answer in answers] == [4, 5, 4, 4]
@@ -193,9 +193,9 @@ def test_a_person_who_is_listed_twice_is_solved_once() -> None:
 def test_together_or_alone_makes_no_difference() -> None:
     rows = [SCHEMA.row(point) for point in SCHEMA.sample(40, np.random.default_rng(1))]
     explainer = Explainer(MODEL)
-    together = explainer.explain_many(rows, method=ENUMERATE)
+    together = explainer.using(ENUMERATE).explain_many(rows)
     for i, (row, answer) in enumerate(zip(rows, together, strict=True)):
-        alone = explainer.explain(row, method=ENUMERATE)
+        alone = explainer.using(ENUMERATE).explain(row)
         assert replace(answer, row=0, seconds=0.0) == replace(alone, seconds=0.0)
         assert answer.row == i
 
@@ -203,7 +203,7 @@ def test_together_or_alone_makes_no_difference() -> None:
 def test_progress_counts_everyone_once() -> None:
     heard: list[Progress] = []
     rows = [ANN, EVE, {**ANN, "n": 5}, ANN]
-    Explainer(MODEL).explain_many(rows, method=ENUMERATE, listen=heard.append)
+    Explainer(MODEL).using(ENUMERATE, listen=heard.append).explain_many(rows)
     assert [(event.finished, event.people) for event in heard] == [(1, 3), (2, 3), (3, 3)]
 
 
@@ -225,31 +225,31 @@ def test_a_limit_leaves_an_interval() -> None:
     stopped = Scripted(
         lambda point: claim([20, 0, 0], lower=0.01, limit="time limit", nodes=5, seconds=0.5, record="r")
     )
-    answer = Explainer(MODEL).explain(ANN, method=stopped)
+    answer = Explainer(MODEL).using(stopped).explain(ANN)
     assert isinstance(answer, Within)
     assert (answer.lower, answer.upper, answer.note) == (0.01, pytest.approx(16 / 20 / 3), "time limit")
     assert (answer.nodes, answer.seconds, answer.record) == (5, 0.5, "r")
 
 
 def test_what_is_proven_needs_no_excuse() -> None:
-    answer = Explainer(MODEL).explain(ANN, method=Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, limit="nodes")))
+    answer = Explainer(MODEL).using(Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, limit="nodes"))).explain(ANN)
     assert isinstance(answer, Nearest)
     assert answer.note == ""
 
 
 def test_no_row_before_the_limit_is_unknown() -> None:
-    answer = Explainer(MODEL).explain(ANN, method=Scripted(lambda point: claim(lower=0.25, limit="node limit")))
+    answer = Explainer(MODEL).using(Scripted(lambda point: claim(lower=0.25, limit="node limit"))).explain(ANN)
     assert isinstance(answer, Unknown)
     assert (answer.lower, answer.upper, answer.note) == (0.25, math.inf, "node limit")
 
 
 def test_the_enumerators_limits() -> None:
     explainer = Explainer(MODEL)
-    answer = explainer.explain(ANN, method=ENUMERATE, limits=Limits(seconds=1e-9))
+    answer = explainer.using(ENUMERATE).explain(ANN, limits=Limits(seconds=1e-9))
     assert isinstance(answer, Unknown)
     assert answer.note == "time limit of 1e-09 s"
     wide = Explainer(Network.of([([[1.0, 1.0]], [-1e6])]), schema=Schema([Integer("x", 0, 999), Integer("y", 0, 99)]))
-    answer = wide.explain([0, 0], method=ENUMERATE, limits=Limits(nodes=10))
+    answer = wide.using(ENUMERATE).explain([0, 0], limits=Limits(nodes=10))
     assert isinstance(answer, Unknown)
     assert answer.note == "node limit of 10"
     assert answer.nodes < 100_000
@@ -258,10 +258,10 @@ def test_the_enumerators_limits() -> None:
 def test_a_gap_is_proven_only_within_the_tolerance() -> None:
     upper = 6 / 20 / 3
     for lower, kind in ((upper - 5e-8, Nearest), (upper - 5e-7, Within), (upper * (1 + 1e-10), Nearest)):
-        answer = Explainer(MODEL).explain(ANN, method=Scripted(lambda point, low=lower: claim([10, 0, 0], lower=low)))
+        answer = Explainer(MODEL).using(Scripted(lambda point, low=lower: claim([10, 0, 0], lower=low))).explain(ANN)
         assert type(answer) is kind
         assert answer.lower <= answer.upper
-    assert "tolerances" in Explainer(MODEL).explain(ANN, method=Scripted(lambda point: claim([10, 0, 0]))).note
+    assert "tolerances" in Explainer(MODEL).using(Scripted(lambda point: claim([10, 0, 0]))).explain(ANN).note
 
 
 @pytest.mark.parametrize(
@@ -276,17 +276,17 @@ def test_a_gap_is_proven_only_within_the_tolerance() -> None:
 )
 def test_a_wrong_row_is_a_contradiction(point: Any, words: str) -> None:
     with pytest.raises(Contradiction, match=f"'scripted' returned a wrong row: .*{words}"):
-        Explainer(MODEL).explain(ANN, constraints=[Fixed("b")], method=Scripted(lambda p: claim(point)))
+        Explainer(MODEL).using(Scripted(lambda p: claim(point))).explain(ANN, constraints=[Fixed("b")])
 
 
 def test_a_bound_above_its_own_row_is_a_contradiction() -> None:
     with pytest.raises(Contradiction, match="nothing is nearer than 0.2, but its own row is at 0.0999"):
-        Explainer(MODEL).explain(ANN, method=Scripted(lambda point: claim([10, 0, 0], lower=0.2)))
+        Explainer(MODEL).using(Scripted(lambda point: claim([10, 0, 0], lower=0.2))).explain(ANN)
 
 
 def test_a_method_that_loses_people_is_a_contradiction() -> None:
     with pytest.raises(Contradiction, match="gave 0 claims for 1 people"):
-        Explainer(MODEL).explain(ANN, method=Losing(None))
+        Explainer(MODEL).using(Losing(None)).explain(ANN)
 
 
 class Losing(Scripted):
@@ -319,7 +319,7 @@ def test_a_refused_row_is_asked_for_again_with_more_caution() -> None:
         return claim([10, 0, 0] if question.caution < 100 else [12, 0, 0])
 
     method = Scripted(cautious)
-    answer = Explainer(stubborn(1.0)).explain(ANN, method=method)
+    answer = Explainer(stubborn(1.0)).using(method).explain(ANN)
     assert tried == [1.0, 16.0, 256.0]
     assert answer.counterfactual == {"n": 12, "b": "no", "c": "p"}
     assert isinstance(answer, Within)
@@ -331,14 +331,14 @@ def test_only_the_refused_are_asked_again() -> None:
         return claim([20, 1, 2] if point[0] == 4 else [10, 0, 0])
 
     method = Scripted(answers)
-    first, second = Explainer(stubborn(1.0)).explain_many([ANN, {**ANN, "n": 5}], method=method)
+    first, second = Explainer(stubborn(1.0)).using(method).explain_many([ANN, {**ANN, "n": 5}])
     assert [count for _, count in method.asked if count >= 0] == [2, 1, 1]
     assert isinstance(first, Within)
     assert isinstance(second, Unknown)
 
 
 def test_a_model_that_keeps_refusing_leaves_the_question_open() -> None:
-    answer = Explainer(stubborn(100.0)).explain(ANN, method=ENUMERATE)
+    answer = Explainer(stubborn(100.0)).using(ENUMERATE).explain(ANN)
     assert isinstance(answer, Unknown)
     assert answer.lower == 0.0  # the bound was proven for the network, and this model is not that network
     assert answer.counterfactual is None
@@ -347,7 +347,7 @@ def test_a_model_that_keeps_refusing_leaves_the_question_open() -> None:
 
 
 def test_candidates_on_the_margin_leave_the_question_open() -> None:
-    answer = Explainer(MODEL).explain(ANN, target=ClassTarget("approved", margin=15.5), method=ENUMERATE)
+    answer = Explainer(MODEL).using(ENUMERATE).explain(ANN, target=ClassTarget("approved", margin=15.5))
     assert isinstance(answer, Unknown)  # the best row of all scores 15.5, give or take a rounding
     assert "margin" in answer.note
     assert answer.lower == pytest.approx((16 / 20 + 1 + 1) / 3)
@@ -365,19 +365,17 @@ def test_what_the_enumerator_cannot_do() -> None:
     schema = Schema([Real("x", 0, 10), Integer("n", 0, 10)])
     explainer = Explainer(Network.of([([[1.0, 1.0]], [-10.5])]), schema=schema)
     with pytest.raises(UnsupportedQuestion, match="finite space, but 'x' is a real number that may change"):
-        explainer.explain([5.0, 0], method=ENUMERATE)
-    fixed = explainer.explain([5.0, 0], constraints=[Fixed("x")], method=ENUMERATE)
+        explainer.using(ENUMERATE).explain([5.0, 0])
+    fixed = explainer.using(ENUMERATE).explain([5.0, 0], constraints=[Fixed("x")])
     assert fixed.counterfactual == {"x": 5.0, "n": 6}
-    at_the_end = explainer.explain([10.0, 0], constraints=[OnlyUp("x")], method=ENUMERATE)
+    at_the_end = explainer.using(ENUMERATE).explain([10.0, 0], constraints=[OnlyUp("x")])
     assert at_the_end.counterfactual == {"x": 10.0, "n": 1}
-    nowhere = explainer.explain([5.0, 0], constraints=[Range("x", 20, 30)], method=ENUMERATE)
+    nowhere = explainer.using(ENUMERATE).explain([5.0, 0], constraints=[Range("x", 20, 30)])
     assert isinstance(nowhere, NoneExists)
     with pytest.raises(UnsupportedQuestion, match="The space has 11 rows, more than the 10"):
-        explainer.explain([5.0, 0], constraints=[Fixed("x")], method=Enumerate(most_rows=10))
+        explainer.using(Enumerate(most_rows=10)).explain([5.0, 0], constraints=[Fixed("x")])
     with pytest.raises(UnsupportedQuestion, match="'y' alone has 1,000,000,001 values"):
-        Explainer(Network.of([([[1.0]], [0.0])]), schema=Schema([Integer("y", 0, 10**9)])).explain(
-            [0], method=ENUMERATE
-        )
+        Explainer(Network.of([([[1.0]], [0.0])]), schema=Schema([Integer("y", 0, 10**9)])).using(ENUMERATE).explain([0])
 
 
 @pytest.mark.parametrize(
@@ -415,9 +413,9 @@ def test_explainers_that_are_none() -> None:
 def test_a_model_without_a_score_is_refused() -> None:
     model = replace(MODEL, original=lambda points: np.where(points[:, :1] == 5, np.nan, 1.0))
     with pytest.raises(ModelError, match=r"no score \(NaN\) for row 1"):
-        Explainer(model).explain_many([ANN, {**ANN, "n": 5}], target="denied", method=ENUMERATE)
+        Explainer(model).using(ENUMERATE).explain_many([ANN, {**ANN, "n": 5}], target="denied")
 
 
 def test_names_of_classes_can_be_given_later() -> None:
-    answer = Explainer(MODEL, classes=["no", "yes"]).explain(ANN, method=ENUMERATE)
+    answer = Explainer(MODEL, classes=["no", "yes"]).using(ENUMERATE).explain(ANN)
     assert (answer.decision_before, answer.decision_after) == ("no", "yes")

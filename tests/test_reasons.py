@@ -145,7 +145,7 @@ def test_many_people_only_on_request() -> None:
     asked: Any = {"constraints": [Fixed("n"), Fixed("x")], "target": 1}
     (quiet,) = EXPLAINER.explain_many([POOR], **asked)
     assert isinstance(quiet, NoneExists) and quiet.reasons is None
-    twice = EXPLAINER.explain_many([POOR, {"n": 99}, POOR, {"n": 0, "x": 0.5}], reasons=True, **asked)
+    twice = EXPLAINER.using(reasons=True).explain_many([POOR, {"n": 99}, POOR, {"n": 0, "x": 0.5}], **asked)
     assert [answer.status for answer in twice] == ["none exists", "error", "none exists", "none exists"]
     assert [answer.row for answer in twice] == [0, 1, 2, 3]
     assert twice[0].reasons == twice[2].reasons
@@ -153,12 +153,12 @@ def test_many_people_only_on_request() -> None:
     single = EXPLAINER.explain(POOR, **asked)
     assert isinstance(single, NoneExists)
     assert single.reasons == twice[0].reasons
-    unasked = EXPLAINER.explain(POOR, reasons=False, **asked)
+    unasked = EXPLAINER.using(reasons=False).explain(POOR, **asked)
     assert isinstance(unasked, NoneExists) and unasked.reasons is None
 
 
 def test_a_method_that_cannot_answer_without_a_constraint_is_helped_out() -> None:
-    answer = EXPLAINER.explain(POOR, constraints=[Fixed("n"), Fixed("x")], target=1, method=Enumerate())
+    answer = EXPLAINER.using(Enumerate()).explain(POOR, constraints=[Fixed("n"), Fixed("x")], target=1)
     assert isinstance(answer, NoneExists) and answer.method == "enumerate"
     assert answer.reasons is not None
     assert {r.dropped for r in answer.reasons.relaxations} == {("n is fixed",), ("x is fixed",)}

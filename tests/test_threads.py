@@ -29,7 +29,7 @@ def test_threads_change_nothing(table):
     model, columns = table
     one = Explainer(model).explain_many(columns)
     heard = []
-    many = Explainer(model, threads=3).explain_many(columns, listen=heard.append)
+    many = Explainer(model, threads=3).using(listen=heard.append).explain_many(columns)
     assert _plain(one) == _plain(many)
     assert [answer.row for answer in many] == list(range(len(many)))
     finished = [event.finished for event in heard]
@@ -44,7 +44,7 @@ def test_an_interruption_stops_every_thread(table):
 
     begun = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        Explainer(model, threads=2).explain_many(columns, listen=stop)
+        Explainer(model, threads=2).using(listen=stop).explain_many(columns)
     assert time.perf_counter() - begun < 30
 
 

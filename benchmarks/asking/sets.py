@@ -16,6 +16,7 @@ from benchmarks.asking.pace import PACE
 from benchmarks.asking.records import Record
 from ifonly import Explainer, Limits
 from ifonly.errors import IfonlyError
+from ifonly.problem.different import Diversity
 
 APART = 0.01
 
@@ -40,14 +41,8 @@ def _record(explainer: Explainer, case: Case, how: Ask, row: int, k: int) -> Rec
     begun, spent = time.perf_counter(), time.process_time()
     try:
         answers = list(
-            explainer.explain_diverse(
-                schema.row(person),
-                k=k,
-                apart=APART,
-                target=WANTED,
-                distance=distance_of(how.norm),
-                method=contestants.make(how.method),
-                limits=Limits(seconds=PACE.wall(how.budget)),
+            explainer.using(contestants.make(how.method), limits=Limits(seconds=PACE.wall(how.budget))).explain_diverse(
+                schema.row(person), Diversity(k, apart=APART), target=WANTED, distance=distance_of(how.norm)
             )
         )
     except IfonlyError as error:

@@ -27,6 +27,7 @@ from ifonly import Distance, Explainer, Limits, MipObjective, Nearest, NoneExist
 from ifonly.asking.diverse import DiverseAnswers
 from ifonly.exact.backends import available
 from ifonly.problem.apart import Apart
+from ifonly.problem.different import Diversity
 from ifonly.tolerances import EDGE
 
 APART = 0.01
@@ -70,7 +71,9 @@ def ask(name: str, rows: int, checked: int, budget: float, cache: Path, console:
             status.update(f"{name}: {done} of {len(people)} people")
             person = table.schema.row(table.points[number])
             begun = time.process_time()
-            answers = explainer.explain_diverse(person, k=MOST, apart=APART, limits=Limits(seconds=budget))
+            answers = explainer.using(limits=Limits(seconds=budget)).explain_diverse(
+                person, Diversity(MOST, apart=APART)
+            )
             spent = time.process_time() - begun
             for record in _records(name, model.network.fingerprint[:12], number, answers, spent):
                 if done < checked and record.status in ("nearest", "within"):
@@ -100,7 +103,7 @@ def _checked(explainer: Explainer, person: Any, answers: DiverseAnswers, record:
     rules = [Apart(point=point, at_least=APART + EDGE, distance=Distance("l1")) for point in earlier]
     method = MipObjective(backend="gurobi" if available("gurobi") else "highs")
     begun = time.perf_counter()
-    told = explainer.explain(person, constraints=rules, method=method, limits=Limits(seconds=budget), reasons=False)
+    told = explainer.using(method, reasons=False).explain(person, constraints=rules, limits=Limits(seconds=budget))
     spent = time.perf_counter() - begun
     if told.lower > record.distance + AGREE or record.lower > told.upper + AGREE:
         verdict = f"WRONG {told.lower!r} {told.upper!r}"

@@ -89,7 +89,7 @@ def cell(explainer: Explainer, rows: list[Any], norm: str, method: Method, secon
     explainer.explain(rows[0], target=target, distance=norm, limits=Limits(seconds=seconds))  # kernels are loaded
     for row in rows:
         begun = time.process_time()
-        answer = explainer.explain(row, target=target, distance=norm, method=method, limits=Limits(seconds=seconds))
+        answer = explainer.using(method).explain(row, target=target, distance=norm, limits=Limits(seconds=seconds))
         spent.append(time.process_time() - begun)
         proven += answer.status in ("nearest", "none exists")
         stopped = stopped + 1 if "limit" in answer.note else 0

@@ -31,6 +31,10 @@ class Tolerances:
             if isinstance(value, bool) or not isinstance(value, int | float) or not 0.0 < value < 1.0:
                 raise QuestionError(f"Tolerance '{name}' must lie strictly between 0 and 1; it is {shown(value)}.")
 
+    def close(self, lower: float, upper: float) -> bool:
+        """Is a row at `upper` the nearest, where nothing is nearer than `lower`?"""
+        return upper - lower <= self.allowed(upper)
+
     def allowed(self, upper: float) -> float:
         """The largest upper - lower that still counts as proven nearest."""
         return min(self.gap * max(upper, 1.0), self.relative_gap * upper)

@@ -30,7 +30,7 @@ def test_a_solvers_word_is_marked_and_can_be_proven(method, tmp_path):
     pytest.importorskip("z3" if method.name.startswith("smt") else "highspy")
     model, points, _ = load("compas")
     explainer, row = ifonly.Explainer(model), model.schema.row(points[0])
-    certificate = ifonly.certify(explainer, row, method=method)
+    certificate = ifonly.certify(explainer.using(method), row)
     checked = check(certificate)
     assert checked.verdict == TRUSTED and not checked.valid and checked.trusted == method.name
     assert "NOT PROVEN" in checked.statement and "decides as asked" in checked.deployed

@@ -299,11 +299,14 @@ def test_a_contradiction_is_saved_with_everything_that_reproduces_it(run, compas
         network = Network.of([(np.array(weight), np.array(bias)) for weight, bias in kept["layers"]])
         model = network_model(network, schema, classes=tuple(kept["classes"]))
         wanted = kept["question"]["target"]
-        again = Explainer(model).explain(
-            schema.row(np.array(kept["factual"])),
-            target=ClassTarget(wanted["class"], wanted["margin"]),
-            distance="l2",
-            method=Enumerate(),
+        again = (
+            Explainer(model)
+            .using(Enumerate())
+            .explain(
+                schema.row(np.array(kept["factual"])),
+                target=ClassTarget(wanted["class"], wanted["margin"]),
+                distance="l2",
+            )
         )
         assert again.upper == pytest.approx(kept["said"]["distance"], abs=1e-12)
 

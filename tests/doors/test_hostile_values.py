@@ -181,7 +181,7 @@ def schema_with(feature: Any) -> Any:
     json.dumps([f.to_dict() for f in schema]).encode()
     if len(schema.columns) > 50 or isinstance(feature, Integer | Real):
         return schema
-    return shown(Explainer(model).explain(row, method=Enumerate()))
+    return shown(Explainer(model).using(Enumerate()).explain(row))
 
 
 def with_constraint(constraint: Any) -> Any:
@@ -189,14 +189,14 @@ def with_constraint(constraint: Any) -> Any:
 
 
 def with_target(target: Any) -> Any:
-    answer = Explainer(THREE).explain(ANN, target=target, method=Enumerate(), limits=Limits(seconds=5))
+    answer = Explainer(THREE).using(Enumerate()).explain(ANN, target=target, limits=Limits(seconds=5))
     return shown(answer)
 
 
 def model_of(**given: Any) -> Any:
     model = import_model(given.pop("model", Network.of([(np.ones((1, 7)), [-20.0])])), SCHEMA, **given)
     if model.is_classifier:
-        return shown(Explainer(model).explain(ANN, method=Enumerate()))
+        return shown(Explainer(model).using(Enumerate()).explain(ANN))
     return model
 
 
@@ -226,7 +226,7 @@ def _word(value: Any) -> str:
 
 
 def audited(by: Any) -> Any:
-    answers = EXPLAINER.explain_many([ANN, {**ANN, "Level": "c"}], method=Enumerate())
+    answers = EXPLAINER.using(Enumerate()).explain_many([ANN, {**ANN, "Level": "c"}])
     found = audit(answers, by=by)
     json.dumps(found.to_dict(), allow_nan=False).encode()
     svg = audit_svg(found)
@@ -267,8 +267,8 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
-    "cells": (lambda **k: shown(EXPLAINER.explain_many([k], method=Enumerate())[0]), ANN),
-    "columns": (lambda **k: EXPLAINER.explain_many({**TABLE, **k}, method=Enumerate()), TABLE),
+    "cells": (lambda **k: shown(EXPLAINER.using(Enumerate()).explain_many([k])[0]), ANN),
+    "columns": (lambda **k: EXPLAINER.using(Enumerate()).explain_many({**TABLE, **k}), TABLE),
     "explain": (
         lambda **k: ask(**k),
         {"row": ANN, "target": "approved", "distance": "l1", "constraints": (), "fewest_first": False,
@@ -281,7 +281,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "Diversity": (Diversity, {"k": 2, "apart": 0.01, "differ": "distance", "apart_distance": "l1"}),
     "Explainer": (
-        lambda **k: shown(Explainer(**k).explain(ANN, method=Enumerate())),
+        lambda **k: shown(Explainer(**k).using(Enumerate()).explain(ANN)),
         {"model": MODEL, "schema": SCHEMA, "classes": ("a", "b"), "constraints": (), "threads": 1,
          "tolerances": Tolerances()},
     ),
@@ -305,7 +305,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: with_target(ScoreTarget(**k)), {"at_least": 0.5, "at_most": 2.5, "output": 0, "margin": 1e-6},
     ),
     "ProbabilityTarget": (
-        lambda **k: Explainer(MODEL.as_log_odds()).explain(ANN, target=ProbabilityTarget(**k), method=Enumerate()),
+        lambda **k: Explainer(MODEL.as_log_odds()).using(Enumerate()).explain(ANN, target=ProbabilityTarget(**k)),
         {"label": "approved", "at_least": 0.6, "margin": 1e-6},
     ),
     "OneOfTarget": (lambda **k: with_target(OneOfTarget(**k)), {"labels": ("x", "y"), "margin": 1e-6}),

@@ -24,12 +24,15 @@ DATASETS = ("compas", "credit", "adult")
 def compare_with_reference(dataset, variant, norm, method, rows):
     model, points, optima = load(dataset, "2x10", variant)
     known = np.flatnonzero(np.isfinite(optima[norm]))[:rows]
-    answers = Explainer(model).explain_many(
-        [model.schema.row(points[i]) for i in known],
-        target=ClassTarget(1, 0.0),
-        distance=norm,
-        method=method,
-        limits=Limits(seconds=60.0),
+    answers = (
+        Explainer(model)
+        .using(method)
+        .explain_many(
+            [model.schema.row(points[i]) for i in known],
+            target=ClassTarget(1, 0.0),
+            distance=norm,
+            limits=Limits(seconds=60.0),
+        )
     )
     for i, answer in zip(known, answers, strict=True):
         assert answer.upper == pytest.approx(optima[norm][i], abs=1e-6), (dataset, norm, i, answer)
@@ -66,8 +69,10 @@ def test_reference_optima_of_raw_inputs(dataset):
 def test_small_distances_by_linf_are_proven_too(dataset):
     """The level of linf had a unit of its own: a solver's tolerance of 1e-9 was more than the gap of a small distance."""
     model, points, optima = load(dataset, "2x10", "raw")
-    answer = Explainer(model).explain(
-        model.schema.row(points[0]), target=ClassTarget(1, 0.0), distance="linf", method=MipObjective()
+    answer = (
+        Explainer(model)
+        .using(MipObjective())
+        .explain(model.schema.row(points[0]), target=ClassTarget(1, 0.0), distance="linf")
     )
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["linf"][0], rel=1e-6)
 
@@ -75,8 +80,10 @@ def test_small_distances_by_linf_are_proven_too(dataset):
 def test_tangents_of_whole_columns_are_whole():
     """Between whole numbers they hold too, but HiGHS 1.15 then proved bounds beyond this row's optimum."""
     model, points, optima = load("adult", "2x10", "norm")
-    answer = Explainer(model).explain(
-        model.schema.row(points[21]), target=ClassTarget(1, 0.0), distance="l2", method=MipInterval()
+    answer = (
+        Explainer(model)
+        .using(MipInterval())
+        .explain(model.schema.row(points[21]), target=ClassTarget(1, 0.0), distance="l2")
     )
     assert answer.lower <= optima["l2"][21] * (1.0 + 1e-7)
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["l2"][21], rel=1e-6)
@@ -86,8 +93,10 @@ def test_tangents_of_whole_columns_are_whole():
 def test_a_very_small_distance_by_l2():
     """The box reached 1e-7 beyond the budget, Gurobi took its end for a solution, and the budget was left undecided."""
     model, points, optima = load("adult", "2x10", "raw")
-    answer = Explainer(model).explain(
-        model.schema.row(points[24]), target=ClassTarget(1, 0.0), distance="l2", method=MipInterval(backend="gurobi")
+    answer = (
+        Explainer(model)
+        .using(MipInterval(backend="gurobi"))
+        .explain(model.schema.row(points[24]), target=ClassTarget(1, 0.0), distance="l2")
     )
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["l2"][24], rel=1e-6)
 
@@ -131,8 +140,10 @@ def test_bounds_that_a_method_does_not_have():
 def test_a_time_limit_is_kept_and_its_bound_is_a_bound(method):
     model, points, optima = load("adult", "2x50", "norm")
     row = model.schema.row(points[0])
-    answer = Explainer(model).explain(
-        row, target=ClassTarget(1, 0.0), distance="l1", method=method, limits=Limits(seconds=0.05)
+    answer = (
+        Explainer(model)
+        .using(method)
+        .explain(row, target=ClassTarget(1, 0.0), distance="l1", limits=Limits(seconds=0.05))
     )
     assert answer.lower <= optima["l1"][0] <= answer.upper
     assert answer.status in ("within", "unknown") and "limit" in answer.note

@@ -315,7 +315,7 @@ def test_an_explanation_holds_for_the_pipeline_itself() -> None:
     encode = ColumnTransformer([("n", StandardScaler(), ["age"])], remainder=OneHotEncoder())
     pipeline = fitted(make_pipeline(encode, mlp(8)), frame, labels)
     row = schema.row(points[list(pipeline.predict(frame)).index("no")])
-    answer = Explainer(pipeline, schema=schema).explain(row, method=Enumerate())
+    answer = Explainer(pipeline, schema=schema).using(Enumerate()).explain(row)
     assert answer.status == "nearest" and answer.decision_before == "no"
     assert pipeline.predict(pd.DataFrame([answer.counterfactual]))[0] == "yes"
 

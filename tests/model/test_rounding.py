@@ -152,7 +152,7 @@ def test_a_model_that_may_overflow_is_refused_in_a_sentence(precision: Any) -> N
     assert rounding_error(model) == np.inf
     for method in (None, Enumerate()):
         with pytest.raises(UnsupportedQuestion, match=f"overflow {precision}.*narrow the schema's bounds"):
-            Explainer(model).explain({"n": 0}, target=1, method=method)
+            Explainer(model).using(method).explain({"n": 0}, target=1)
 
 
 def test_the_searchs_own_slack_counts_underflow() -> None:

@@ -34,13 +34,16 @@ def answers(
     question: Question, points: NDArray[np.float64], method: Method, limits: Limits = LIMITS
 ) -> Sequence[Answer]:
     """Through the front door, with the witness check and everything."""
-    return Explainer(question.model).explain_many(
-        [question.schema.row(point) for point in points],
-        target=question.target,
-        distance=question.distance,
-        constraints=question.constraints,
-        method=method,
-        limits=limits,
+    return (
+        Explainer(question.model)
+        .using(method)
+        .explain_many(
+            [question.schema.row(point) for point in points],
+            target=question.target,
+            distance=question.distance,
+            constraints=question.constraints,
+            limits=limits,
+        )
     )
 
 

@@ -18,6 +18,7 @@ import numpy as np
 import pytest
 
 from ifonly import Binary, Categorical, Distance, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Schema
+from ifonly.problem.different import Diversity
 from ifonly.schema import Feature
 
 ROUND = ["0.1", "0.05", "0.25", "0.2", "0.3", "0.15", "0.5", "0.01", "0.125", "0.4", "0.6"]
@@ -110,7 +111,10 @@ class Case:
     def complaint(self) -> str:
         """What is wrong with the set; empty when nothing is."""
         told = self.explainer.explain_diverse(
-            self.user_row(self.before), k=K, apart=self.apart, differ=self.differ, target="yes", distance=self.distance
+            self.user_row(self.before),
+            Diversity(K, apart=self.apart, differ=self.differ),
+            target="yes",
+            distance=self.distance,
         )
         left = [(self.between(self.before, row), row) for row in self.good]
         for i, answer in enumerate(told):

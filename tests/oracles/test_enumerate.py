@@ -83,7 +83,7 @@ def test_reference_optima(variant: str, norm: str) -> None:
     model, points, optima = load("compas", "2x10", variant)
     rows = [model.schema.row(point) for point in points[:30]]
     target = ClassTarget(1, margin=0.0)
-    answers = Explainer(model).explain_many(rows, target=target, distance=norm, method=Enumerate())
+    answers = Explainer(model).using(Enumerate()).explain_many(rows, target=target, distance=norm)
     assert all(isinstance(answer, Nearest) for answer in answers)
     assert np.abs([answer.upper for answer in answers] - optima[norm]).max() <= 1e-9
 
@@ -94,7 +94,7 @@ def test_all_people_agree_with_the_loop(variant: str, norm: str) -> None:
     model, points, _ = load("compas", "2x10", variant)
     assert len(points) == 100
     rows = [model.schema.row(point) for point in points]
-    answers = Explainer(model).explain_many(rows, distance=norm, method=Enumerate())
+    answers = Explainer(model).using(Enumerate()).explain_many(rows, distance=norm)
     for answer, point in zip(answers, points, strict=True):
         assert isinstance(answer, Nearest)
         assert (answer.decision_before, answer.decision_after) == (0, 1)
@@ -111,8 +111,8 @@ def test_the_opposite_direction_agrees_with_the_loop(variant: str, norm: str) ->
     favourable = [person for person in SPACE if plain_score(variant, person) > 0][::4]
     assert len(favourable) > 50
     points = np.array(favourable, dtype=float)
-    answers = Explainer(model).explain_many(
-        [model.schema.row(point) for point in points], distance=norm, method=Enumerate()
+    answers = (
+        Explainer(model).using(Enumerate()).explain_many([model.schema.row(point) for point in points], distance=norm)
     )
     for answer, person in zip(answers, favourable, strict=True):
         assert isinstance(answer, Nearest)
@@ -124,7 +124,7 @@ def test_the_opposite_direction_agrees_with_the_loop(variant: str, norm: str) ->
 def test_the_margin_is_kept(margin: float) -> None:
     model, points, optima = load("compas", "2x10", "norm", margin=0.1)
     rows = [model.schema.row(point) for point in points[:30]]
-    answers = Explainer(model).explain_many(rows, target=ClassTarget(1, margin=margin), method=Enumerate())
+    answers = Explainer(model).using(Enumerate()).explain_many(rows, target=ClassTarget(1, margin=margin))
     for i, answer in enumerate(answers):
         assert answer.score_after >= margin
         if margin == 0.1:
@@ -135,7 +135,7 @@ def test_constraints_agree_with_the_loop() -> None:
     model, points, _ = load("compas", "2x10", "norm")
     constraints = [Fixed("Race"), Fixed("Sex"), OnlyUp("AgeGroup"), Range("PriorsCount", 0, 6)]
     rows = [model.schema.row(point) for point in points]
-    answers = Explainer(model).explain_many(rows, constraints=constraints, method=Enumerate())
+    answers = Explainer(model).using(Enumerate()).explain_many(rows, constraints=constraints)
     kinds = set()
     for answer, point in zip(answers, points, strict=True):
         a = as_person(point)

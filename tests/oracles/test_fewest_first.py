@@ -13,7 +13,7 @@ import pytest
 from random_problems import random_problem
 
 from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema
-from ifonly.problem import Question
+from ifonly.problem import Query, Question
 from ifonly.proof import Claim
 from ifonly.search import Search
 
@@ -48,7 +48,7 @@ def test_against_all_rows(method: Any) -> None:
                       "method": method}  # fmt: skip
         rows = [question.schema.row(point) for point in points]
         nearest = explainer.explain_many(rows, **asked)
-        for i, answer in enumerate(explainer.explain_many(rows, fewest_first=True, **asked)):
+        for i, answer in enumerate(explainer.explain_many(rows, Query(fewest_first=True), **asked)):
             expected = by_hand(question, points[i])
             kinds[answer.status] += 1
             if "margin" in answer.note or "rounding" in answer.note:
@@ -74,15 +74,15 @@ ROW = {"a": 0, "b": 0, "c": 0}
 
 def test_in_words() -> None:
     explainer = Explainer(NETWORK, schema=SCHEMA)
-    answer = explainer.explain(ROW, distance="linf", fewest_first=True, method=Enumerate())
+    answer = explainer.using(Enumerate()).explain(ROW, Query(fewest_first=True), distance="linf")
     assert [str(change) for change in answer.changes] == ["c: 0 -> 3"]
     assert answer.distance_name == "fewest changes, then linf"
     assert str(answer) == (
         "If c had been 3 instead of 0, the decision would have been 1; "
         "no smaller change does it (proven, fewest changes, then linf distance 0.1)."
     )
-    assert len(explainer.explain(ROW, distance="linf", method=Enumerate()).changes) > 1
-    already = explainer.explain({"a": 9, "b": 9, "c": 9}, target=1, fewest_first=True, method=Enumerate())
+    assert len(explainer.using(Enumerate()).explain(ROW, distance="linf").changes) > 1
+    already = explainer.using(Enumerate()).explain({"a": 9, "b": 9, "c": 9}, Query(fewest_first=True), target=1)
     assert (already.upper, already.changes) == (0.0, ())
 
 
@@ -111,8 +111,10 @@ def claim(point: Any, lower: float, limit: str = "") -> Claim:
 
 def ask(**claims: Claim) -> Any:
     method = Scripted(**claims)
-    answer = Explainer(NETWORK, schema=SCHEMA).explain(
-        ROW, fewest_first=True, method=method, limits=Limits(seconds=4.0), reasons=False
+    answer = (
+        Explainer(NETWORK, schema=SCHEMA)
+        .using(method, reasons=False)
+        .explain(ROW, Query(fewest_first=True), limits=Limits(seconds=4.0))
     )
     assert set(method.limits) == {2.0}
     return answer

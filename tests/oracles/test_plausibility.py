@@ -28,6 +28,7 @@ from ifonly import (
 from ifonly.errors import QuestionError
 from ifonly.model import network_model
 from ifonly.plausibility import Mahalanobis, Near, explain_correlated, pairs, support
+from ifonly.problem import Query
 from ifonly.problem.apart import unrolled
 from ifonly.problem.parts import Columns
 from ifonly.proof import Method
@@ -87,7 +88,7 @@ def test_what_occurs(method: Method) -> None:
             (support(SMALL, data, least=least), by_feature),
             (pairs(SMALL, data, least=least), by_pair),
         ):
-            answer = explainer.explain(person, constraints=learned, method=method, reasons=False)
+            answer = explainer.using(method, reasons=False).explain(person, constraints=learned)
             nearest = best(explainer, person, l1, allowed)
             assert answer.upper == pytest.approx(nearest, abs=1e-9)
             assert isinstance(answer, NoneExists) == math.isinf(nearest)
@@ -122,7 +123,7 @@ def test_near_a_row_of_the_data(method: Method, norm: str) -> None:
             def allowed(row, points=points, cap=cap):
                 return Distance(norm).between(SMALL, row, points).min() <= cap * (1 + 1e-12)
 
-            answer = explainer.explain(person, constraints=[near], method=method, reasons=False)
+            answer = explainer.using(method, reasons=False).explain(person, constraints=[near])
             nearest = best(explainer, person, l1, allowed)
             assert answer.upper == pytest.approx(nearest, abs=1e-9)
             assert isinstance(answer, NoneExists) == math.isinf(nearest)
@@ -141,16 +142,16 @@ def test_the_correlated_cost(method: Method) -> None:
             return cost.between(SMALL.row(before), SMALL.row(row))
 
         least = best(explainer, person, length, lambda row: True)
-        answer = explain_correlated(explainer, person, cost, method=method)
+        answer = explain_correlated(explainer.using(method), person, cost)
         assert answer.status == "nearest"
         assert answer.upper == pytest.approx(least, rel=2e-6)
         assert answer.upper == pytest.approx(cost.between(person, answer.counterfactual))
         cap = 1.2 * least
-        capped = explainer.explain(person, constraints=[cost.within(cap)], method=method, reasons=False)
+        capped = explainer.using(method, reasons=False).explain(person, constraints=[cost.within(cap)])
         before = SMALL.read(person)
         allowed = lambda row, cap=cap, length=length, before=before: length(before, row) <= cap  # noqa: E731
         assert capped.upper == pytest.approx(best(explainer, person, l1, allowed), abs=1e-9)
-        plain = explainer.explain(person, method=method)
+        plain = explainer.using(method).explain(person)
         differs += cost.between(person, plain.counterfactual) > least * 1.01
     assert differs > 2
 
@@ -201,7 +202,7 @@ def test_near_and_the_support_on_a_data_set() -> None:
     explainer = Explainer(model)
     people = [data.row(int(i)) for i in test[model.decide(model.scores(points[test])) == 0][:4]]
     told = []
-    answers = explainer.explain_many(people, constraints=[near, Fixed("isMale")], listen=told.append)
+    answers = explainer.using(listen=told.append).explain_many(people, constraints=[near, Fixed("isMale")])
     assert [event.finished for event in told] == [1, 2, 3, 4]
     bites = 0
     for person, answer in zip(people, answers, strict=True):
@@ -236,4 +237,4 @@ def test_what_cannot_be_learned_is_said(make, words: str) -> None:
 def test_conditions_and_the_fewest_changes_do_not_mix() -> None:
     explainer, data, person = problem(0)
     with pytest.raises(QuestionError, match="fewest changes"):
-        explainer.explain(person, constraints=[Near.of(SMALL, data, 0.1)], fewest_first=True)
+        explainer.explain(person, Query(fewest_first=True), constraints=[Near.of(SMALL, data, 0.1)])

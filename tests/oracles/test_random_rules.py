@@ -65,7 +65,7 @@ def test_search_and_enumerator_agree(seed: int) -> None:
         norm = str(rng.choice(["l0", "l1", "l2", "linf"]))
         try:
             found, expected = (
-                explainer.explain(row, distance=norm, constraints=sentences, method=method, reasons=False)
+                explainer.using(method, reasons=False).explain(row, distance=norm, constraints=sentences)
                 for method in (None, Enumerate())
             )
         except QuestionError as error:

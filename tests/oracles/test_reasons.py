@@ -37,16 +37,17 @@ def asker(question: Question, row: Any, method: Any) -> Any:
     explainer = Explainer(question.model)
 
     def ask(constraints: Any) -> Any:
-        return explainer.explain(row, target=question.target, distance=question.distance, constraints=constraints,
-                                 method=method, reasons=False)  # fmt: skip
+        return explainer.using(method, reasons=False).explain(row, target=question.target, distance=question.distance, constraints=constraints)  # fmt: skip
 
     return ask
 
 
 def check_reasons(seed: int, question: Question, row: Any, constraints: list[Any], method: Any, judge: Any) -> str:
     """The kind of reason that was found; every claim in it is asked again of the judge."""
-    answer = Explainer(question.model).explain(
-        row, target=question.target, distance=question.distance, constraints=constraints, method=method
+    answer = (
+        Explainer(question.model)
+        .using(method)
+        .explain(row, target=question.target, distance=question.distance, constraints=constraints)
     )
     if not isinstance(answer, NoneExists):
         return "recourse"

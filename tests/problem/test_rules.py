@@ -557,5 +557,5 @@ def test_decimals_add_up() -> None:
     explainer = Explainer(network, schema=schema, classes=["no", "yes"])
     held = ["x + y >= 0.3", "x <= 0.1", "y <= 0.2"]
     for method in (Search(), SmtPlain()):
-        answer = explainer.explain({"x": 0.5, "y": 0.5}, constraints=held, method=method, reasons=False)
+        answer = explainer.using(method, reasons=False).explain({"x": 0.5, "y": 0.5}, constraints=held)
         assert answer.status != "none exists", (method, answer)

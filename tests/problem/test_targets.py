@@ -92,8 +92,10 @@ def test_the_models_own_report_has_the_last_word() -> None:
 
     from dataclasses import replace
 
-    answer = Explainer(replace(LINE, probabilities=modest)).explain(
-        ANN, target=ProbabilityTarget("yes", at_least=0.7), method=Enumerate()
+    answer = (
+        Explainer(replace(LINE, probabilities=modest))
+        .using(Enumerate())
+        .explain(ANN, target=ProbabilityTarget("yes", at_least=0.7))
     )
     assert answer.counterfactual is None
     assert answer.status == "unknown"
@@ -179,7 +181,7 @@ def test_open_targets_are_the_nearest_of_their_alternatives(seed: int, method: A
         (TopTarget(model.classes[rest[0]], 1), lambda s: ahead(s, rest[:1], [i for i in range(4) if i != rest[0]])),
     ]  # fmt: skip
     for target, good in cases:
-        answer = explainer.explain(ANN, target=target, method=method)
+        answer = explainer.using(method).explain(ANN, target=target)
         expected = nearest_by_hand(model, good)
         if math.isinf(expected):
             assert isinstance(answer, NoneExists), target
@@ -291,7 +293,7 @@ def test_limits_are_divided_and_a_gap_is_told() -> None:
 
     model = several(3)
     explainer = Explainer(model)
-    answer = explainer.explain(ANN, target=OtherTarget(), method=Half(), limits=Limits(seconds=9.0, nodes=30))
+    answer = explainer.using(Half()).explain(ANN, target=OtherTarget(), limits=Limits(seconds=9.0, nodes=30))
     assert (answer.status, answer.lower, answer.note) == ("within", 0.001, "time limit")
     assert [limits.seconds for limits in seen] == [3.0] * 3
     assert [limits.nodes for limits in seen] == [10] * 3

@@ -22,8 +22,8 @@ def answers_of(question: Question, points: np.ndarray, *, extra: tuple[Constrain
     rows = [question.schema.row(point) for point in points]
     rules = (*question.constraints, *extra)
     return list(
-        explainer.explain_many(
-            rows, target=question.target, distance=question.distance, constraints=rules, method=Enumerate()
+        explainer.using(Enumerate()).explain_many(
+            rows, target=question.target, distance=question.distance, constraints=rules
         )
     )
 

@@ -198,10 +198,10 @@ def test_every_persons_last_step() -> None:
     for before in rng.integers(100, 900, 150) / 100:
         last = float(Decimal(repr(float(before))) + Decimal("0.3"))
         explainer = linear([1.0], -(last - 0.005), [Real("rate", 0, 10)])
-        answer = explainer.explain({"rate": float(before)}, constraints=rules, reasons=False)
+        answer = explainer.using(reasons=False).explain({"rate": float(before)}, constraints=rules)
         assert answer.counterfactual == {"rate": last}, (before, answer)
         beyond = linear([1.0], -(last + 0.005), [Real("rate", 0, 10)])
-        assert isinstance(beyond.explain({"rate": float(before)}, constraints=rules, reasons=False), NoneExists)
+        assert isinstance(beyond.using(reasons=False).explain({"rate": float(before)}, constraints=rules), NoneExists)
 
 
 def test_fifty_seven_percent_of_a_hundred() -> None:

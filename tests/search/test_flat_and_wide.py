@@ -46,7 +46,7 @@ def test_integers_with_very_many_values(top):
     try:
         answer = explainer.explain({"income": 3}, target=ClassTarget(1, margin=0.0))
         with pytest.raises(UnsupportedQuestion, match="use another method"):
-            explainer.explain({"income": 3}, method=Enumerate())
+            explainer.using(Enumerate()).explain({"income": 3})
         _, peak = tracemalloc.get_traced_memory()
     finally:
         tracemalloc.stop()
@@ -57,7 +57,7 @@ def test_integers_with_very_many_values(top):
 def test_a_fixed_integer_with_very_many_values_is_one_value():
     schema = Schema([Integer("income", 0, 10**15), Binary("b")])
     explainer = Explainer(network_model(Network.of([([[0.0, 1.0]], [-0.5])]), schema))
-    answer = explainer.explain({"income": 3, "b": False}, constraints=["income is fixed"], method=Enumerate())
+    answer = explainer.using(Enumerate()).explain({"income": 3, "b": False}, constraints=["income is fixed"])
     assert answer.upper == pytest.approx(0.5)
 
 

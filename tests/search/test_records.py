@@ -189,7 +189,7 @@ def reached(
 def test_records_come_with_answers_and_may_be_left_out() -> None:
     model, points, _ = load("credit")
     row = model.schema.row(points[0])
-    with_records = Explainer(model).explain(row, method=Search(records=True))
+    with_records = Explainer(model).using(Search(records=True)).explain(row)
     without = Explainer(model).explain(row)
     assert isinstance(with_records, Nearest)
     assert isinstance(with_records.record, Record)

@@ -16,8 +16,10 @@ TOLERANCE = 1e-6
 def test_reference_optima(case: tuple[str, str, str], norm: str) -> None:
     model, points, optima = load(*case)
     rows = [model.schema.row(point) for point in points]
-    answers = Explainer(model).explain_many(
-        rows, target=ClassTarget(1, margin=0.0), distance=norm, method=Search(table_rows=0)
+    answers = (
+        Explainer(model)
+        .using(Search(table_rows=0))
+        .explain_many(rows, target=ClassTarget(1, margin=0.0), distance=norm)
     )
     assert {type(answer) for answer in answers} == {Nearest}
     found = np.array([model.schema.read(answer.counterfactual) for answer in answers])

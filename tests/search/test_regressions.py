@@ -60,8 +60,10 @@ def test_an_optimum_on_the_margin_is_not_lost_to_one_rounding(norm: str, slope: 
     for k in range(12):
         need = slope * (0.1 + 0.7 * k)
         network = Network.of([([[slope, 0.0], [0.0, slope]], [0.0, 0.0]), ([[1.0, 0.1]], [-need])])
-        answer = Explainer(network_model(network, schema)).explain(
-            {"x": 0.0, "y": 0.0}, distance=norm, target=ClassTarget(1, margin=0.0), method=SEARCH
+        answer = (
+            Explainer(network_model(network, schema))
+            .using(SEARCH)
+            .explain({"x": 0.0, "y": 0.0}, distance=norm, target=ClassTarget(1, margin=0.0))
         )
         assert isinstance(answer, Nearest)
         t = need / slope  # x + y / 10 >= t
@@ -74,12 +76,12 @@ def test_the_only_point_that_is_left_sits_on_the_margin() -> None:
     """Whole numbers, exact sums: the corner has a score of exactly 0, which is not above the margin's rounding."""
     schema = Schema([Integer("n", 0, 3), Categorical("c", ["p", "q"])])
     model = network_model(Network.of([([[1.0, 0.0, 2.0]], [-5.0])]), schema)
-    answer = Explainer(model).explain({"n": 0, "c": "p"}, target=ScoreTarget(at_least=0.0, margin=0.0), method=SEARCH)
+    answer = Explainer(model).using(SEARCH).explain({"n": 0, "c": "p"}, target=ScoreTarget(at_least=0.0, margin=0.0))
     assert isinstance(answer, Unknown | Nearest)
     assert answer.lower <= 1.0
-    answer = Explainer(model).explain({"n": 0, "c": "p"}, target=ScoreTarget(at_least=-1.0, margin=0.0), method=SEARCH)
-    enumerated = Explainer(model).explain(
-        {"n": 0, "c": "p"}, target=ScoreTarget(at_least=-1.0, margin=0.0), method=Enumerate()
+    answer = Explainer(model).using(SEARCH).explain({"n": 0, "c": "p"}, target=ScoreTarget(at_least=-1.0, margin=0.0))
+    enumerated = (
+        Explainer(model).using(Enumerate()).explain({"n": 0, "c": "p"}, target=ScoreTarget(at_least=-1.0, margin=0.0))
     )
     assert (type(answer), answer.upper) == (type(enumerated), enumerated.upper)
 
@@ -140,8 +142,10 @@ def test_distances_of_a_ten_millionth_are_proven_over_the_answers_ball(norm: str
     monkeypatch.setattr(solver.SearchSolver, "_search", spy)
     for seed in range(12):
         model, point = beside_the_boundary(seed, 1e-6)
-        answer = Explainer(model).explain(
-            model.schema.row(point), distance=norm, target=ClassTarget(1, margin=0.0), method=SEARCH
+        answer = (
+            Explainer(model)
+            .using(SEARCH)
+            .explain(model.schema.row(point), distance=norm, target=ClassTarget(1, margin=0.0))
         )
         assert isinstance(answer, Nearest), seed
         assert answer.upper - answer.lower <= 1e-6 * answer.upper
@@ -155,8 +159,10 @@ def test_what_float64_cannot_prove_is_not_claimed(norm: str) -> None:
     """Nearer still, rounding is all there is: the answer says so, and its bounds are true."""
     for seed in range(6):
         model, point = beside_the_boundary(seed, 1e-9)
-        answer = Explainer(model).explain(
-            model.schema.row(point), distance=norm, target=ClassTarget(1, margin=0.0), method=SEARCH
+        answer = (
+            Explainer(model)
+            .using(SEARCH)
+            .explain(model.schema.row(point), distance=norm, target=ClassTarget(1, margin=0.0))
         )
         assert isinstance(answer, Within | Nearest)
         assert 0.0 <= answer.lower <= answer.upper < 1e-8

@@ -173,7 +173,7 @@ def test_an_explainer_goes_on_after_an_interruption(threads: int) -> None:
     rows = [question.schema.row(point) for point in hard_people(4)]
     asked = {"target": question.target, "distance": question.distance}
     with pytest.raises(KeyboardInterrupt):
-        explainer.explain_many(rows, **asked, limits=Limits(seconds=30.0), listen=Interrupting())
+        explainer.using(listen=Interrupting()).explain_many(rows, **asked, limits=Limits(seconds=30.0))
     after = explainer.explain_many(rows, **asked, limits=Limits(nodes=20))
     fresh = Explainer(question.model).explain_many(rows, **asked, limits=Limits(nodes=20))
     assert [(a.lower, a.upper, a.nodes) for a in after] == [(a.lower, a.upper, a.nodes) for a in fresh]
@@ -252,7 +252,7 @@ def test_nobody_pays_for_another_compilation() -> None:
     for count in (1, 2, 3, 70):
         rows = [model.schema.row(point) for point in points[:count]]
         for method in (Search(), Search(table_rows=0), Search(records=True)):
-            Explainer(model, threads=2).explain_many(rows, method=method, constraints=[OnlyUp("AgeGroup")])
+            Explainer(model, threads=2).using(method).explain_many(rows, constraints=[OnlyUp("AgeGroup")])
     assert len(kernel.search_people.signatures) == 1
     assert len(kernel.scan_table.signatures) == 1
 
@@ -266,9 +266,9 @@ def test_both_directions(norm: Any) -> None:
     model, _, _ = load("compas")
     points = model.schema.sample(60, np.random.default_rng(0))
     rows = [model.schema.row(point) for point in points]
-    ours = Explainer(model).explain_many(rows, distance=norm, method=Search(table_rows=0))
+    ours = Explainer(model).using(Search(table_rows=0)).explain_many(rows, distance=norm)
     tabled = Explainer(model).explain_many(rows, distance=norm)
-    theirs = Explainer(model).explain_many(rows, distance=norm, method=Enumerate())
+    theirs = Explainer(model).using(Enumerate()).explain_many(rows, distance=norm)
     assert {answer.decision_before for answer in ours} == {0, 1}
     for a, b, c in zip(ours, theirs, tabled, strict=True):
         assert isinstance(a, Nearest)

@@ -59,12 +59,15 @@ def test_with_the_row_fixed_the_formula_is_the_forward_pass_and_the_distance(nor
 def test_reduced_finds_the_reference_optima_of_compas(norm, variant):
     model, points, optima = load("compas", "2x10", variant)
     known = np.flatnonzero(np.isfinite(optima[norm]))[:2]
-    answers = Explainer(model).explain_many(
-        [model.schema.row(points[i]) for i in known],
-        target=ClassTarget(1, 0.0),
-        distance=norm,
-        method=SmtReduced(),
-        limits=Limits(seconds=60.0),
+    answers = (
+        Explainer(model)
+        .using(SmtReduced())
+        .explain_many(
+            [model.schema.row(points[i]) for i in known],
+            target=ClassTarget(1, 0.0),
+            distance=norm,
+            limits=Limits(seconds=60.0),
+        )
     )
     for i, answer in zip(known, answers, strict=True):
         assert answer.status == "nearest"
@@ -85,12 +88,10 @@ def test_plain_and_reduced_agree_on_a_small_network(norm):
 
 def test_a_time_limit_is_a_limit():
     model, points, optima = load("compas")
-    answer = Explainer(model).explain(
-        model.schema.row(points[0]),
-        target=ClassTarget(1, 0.0),
-        distance="l1",
-        method=SmtPlain(),
-        limits=Limits(seconds=0.3),
+    answer = (
+        Explainer(model)
+        .using(SmtPlain())
+        .explain(model.schema.row(points[0]), target=ClassTarget(1, 0.0), distance="l1", limits=Limits(seconds=0.3))
     )
     assert answer.status in ("unknown", "within") and "limit" in answer.note
     assert answer.lower <= optima["l1"][0]

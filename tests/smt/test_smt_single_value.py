@@ -17,8 +17,7 @@ def test_a_number_with_one_value_left(method) -> None:
     explainer = Explainer(network_model(network, schema, classes=("no", "yes")))
     for person in ({"age": 17.0, "years": 0}, {"age": 17.4, "years": 1}):
         found, expected = (
-            explainer.explain(person, target="yes", constraints=[Range("age", 18, 18)], method=m)
-            for m in (method, None)
+            explainer.using(m).explain(person, target="yes", constraints=[Range("age", 18, 18)]) for m in (method, None)
         )
         assert found.counterfactual == expected.counterfactual == {"age": 18.0, "years": 2}
         assert found.status == expected.status == "nearest"

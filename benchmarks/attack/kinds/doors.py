@@ -13,16 +13,102 @@ from typing import Any
 from benchmarks.attack.asking import Outcome, ask
 
 JUNK: tuple[Any, ...] = (
-    None, True, False, 0, 1, -1, 0.5, "nan", "inf", "-inf", 1e308, -1e308, 5e-324, "big", "-big", "", "a", "'", "x\n",
-    "[", "0x10", "1_0", " 1 ", "\x1b[31mVALID\x1b[0m", "\ud800", "é" * 500, [], [1], {}, {"a": 1}, [None], [[1, 2]],
-    "1e999", 2**53, 2**63, 10**30,
-)  # fmt: skip
+    None,
+    True,
+    False,
+    0,
+    1,
+    -1,
+    0.5,
+    "nan",
+    "inf",
+    "-inf",
+    1e308,
+    -1e308,
+    5e-324,
+    "big",
+    "-big",
+    "",
+    "a",
+    "'",
+    "x\n",
+    "[",
+    "0x10",
+    "1_0",
+    " 1 ",
+    "\x1b[31mVALID\x1b[0m",
+    "\ud800",
+    "é" * 500,
+    [],
+    [1],
+    {},
+    {"a": 1},
+    [None],
+    [[1, 2]],
+    "1e999",
+    2**53,
+    2**63,
+    10**30,
+)
 WORDS = (
-    "Age", "'Age'", "Job", "Owner", "is", "fixed", "free", "only", "goes", "up", "down", "changes", "by", "at", "most",
-    "in", "not", "and", "or", "if", "then", "else", "(", ")", "[", "]", ",", ">=", "<=", ">", "<", "=", "!=", "+", "-",
-    "*", "/", "%", "steps", "of", "with", "1", "0", "0.1", "1e999", "9" * 400, "1e-400", "inf", "missing", "clerk",
-    "True", "'", '"', "\x1b", "\ud800", "\u00a0", "@",
-)  # fmt: skip
+    "Age",
+    "'Age'",
+    "Job",
+    "Owner",
+    "is",
+    "fixed",
+    "free",
+    "only",
+    "goes",
+    "up",
+    "down",
+    "changes",
+    "by",
+    "at",
+    "most",
+    "in",
+    "not",
+    "and",
+    "or",
+    "if",
+    "then",
+    "else",
+    "(",
+    ")",
+    "[",
+    "]",
+    ",",
+    ">=",
+    "<=",
+    ">",
+    "<",
+    "=",
+    "!=",
+    "+",
+    "-",
+    "*",
+    "/",
+    "%",
+    "steps",
+    "of",
+    "with",
+    "1",
+    "0",
+    "0.1",
+    "1e999",
+    "9" * 400,
+    "1e-400",
+    "inf",
+    "missing",
+    "clerk",
+    "True",
+    "'",
+    '"',
+    "\x1b",
+    "\ud800",
+    "\u00a0",
+    "@",
+)
 
 
 def opened(x: Any) -> Any:
@@ -102,7 +188,7 @@ def _row(junk: list[Any], at: int) -> None:
     ]
     tables: list[Any] = [[row] for row in rows[:3]] + [{"Age": [junk[0]], "Job": [junk[1]], "Owner": [True]}, junk[0]]
     if at % 2:
-        explainer.explain(rows[at % len(rows)], reasons=False)
+        explainer.using(reasons=False).explain(rows[at % len(rows)])
     else:
         json.loads(json.dumps(explainer.explain_many(tables[at % len(tables)]).to_dicts(), default=str))
 
@@ -148,8 +234,10 @@ def _several(junk: list[Any], at: int) -> None:
         {"k": 2, "differ": junk[0]},
         {"k": 2, "apart_distance": junk[0]},
     ]
-    answers = _explainer().explain_diverse(
-        [30, "clerk", True], limits=ifonly.Limits(nodes=1000), **calls[at % len(calls)]
+    answers = (
+        _explainer()
+        .using(limits=ifonly.Limits(nodes=1000))
+        .explain_diverse([30, "clerk", True], **calls[at % len(calls)])
     )
     ifonly.audit(list(answers), by=junk[3])
 

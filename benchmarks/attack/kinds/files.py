@@ -166,7 +166,7 @@ def _network(path: Path) -> None:
     model = datasets.network("compas")
     network, classes = ifonly.load_network(path)
     explainer = ifonly.Explainer(network, schema=model.schema, classes=classes)
-    explainer.explain(datasets.load("compas").row(1), limits=ifonly.Limits(nodes=200), reasons=False)
+    explainer.using(reasons=False).explain(datasets.load("compas").row(1), limits=ifonly.Limits(nodes=200))
 
 
 def _onnx(path: Path) -> None:
@@ -174,7 +174,7 @@ def _onnx(path: Path) -> None:
 
     schema = ifonly.Schema([ifonly.Real("a", 0, 1), ifonly.Integer("b", 0, 9)])
     model = ifonly.load_model(path, schema)
-    ifonly.Explainer(model).explain([0.5, 3], target=None, limits=ifonly.Limits(nodes=200), reasons=False)
+    ifonly.Explainer(model).using(reasons=False).explain([0.5, 3], target=None, limits=ifonly.Limits(nodes=200))
 
 
 def _schema(path: Path) -> None:

@@ -11,6 +11,7 @@ from benchmarks.attack.network import exact
 from benchmarks.attack.space import encode, rows, width
 from benchmarks.attack.verdict import GAP, RELATIVE, wrong
 from benchmarks.attack.world import World
+from ifonly.problem import Query
 
 
 def question(chance: random.Random, *, most: int = 400, reals: bool = True) -> dict[str, Any]:
@@ -52,8 +53,8 @@ class Nearest:
         return Outcome(answer.status, [*wrong(world, answer, near), *self.more(world, answer)])
 
     def asked(self, world: World, case: dict[str, Any]) -> Any:
-        return world.explainer.explain(
-            world.case["row"], **world.asked, fewest_first=bool(case.get("fewest")), reasons=False
+        return world.explainer.using(reasons=False).explain(
+            world.case["row"], Query(fewest_first=bool(case.get("fewest"))), **world.asked
         )
 
     def more(self, world: World, answer: Any) -> list[str]:
@@ -92,8 +93,8 @@ class Limited(Nearest):
     def asked(self, world: World, case: dict[str, Any]) -> Any:
         import ifonly
 
-        return world.explainer.explain(
-            world.case["row"], **world.asked, limits=ifonly.Limits(**case["limits"]), reasons=False
+        return world.explainer.using(reasons=False).explain(
+            world.case["row"], **world.asked, limits=ifonly.Limits(**case["limits"])
         )
 
 

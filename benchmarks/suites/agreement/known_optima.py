@@ -37,21 +37,30 @@ class Cell:
         method = METHODS[name]()
         for i in rows:
             begun = time.process_time()
-            answer = self.explainer.explain(
+            answer = self.explainer.using(method).explain(
                 self.explainer.schema.row(self.points[i]),
                 target=ClassTarget(self.explainer.model.classes[1], 0.0),
                 distance=self.norm,
-                method=method,
                 limits=Limits(seconds=seconds),
             )
             yield self._record(name, i, answer, time.process_time() - begun, seconds)
 
     def _record(self, name: str, row: int, answer: Answer, spent: float, limit: float) -> Record:
         return Record(
-            method=name, dataset=self.dataset, arch=self.arch, variant=self.variant, norm=self.norm, row=row,
-            optimum=float(self.optima[row]), status=answer.status, lower=answer.lower, upper=answer.upper,
-            seconds=spent, limit=limit, note=answer.note,
-        )  # fmt: skip
+            method=name,
+            dataset=self.dataset,
+            arch=self.arch,
+            variant=self.variant,
+            norm=self.norm,
+            row=row,
+            optimum=float(self.optima[row]),
+            status=answer.status,
+            lower=answer.lower,
+            upper=answer.upper,
+            seconds=spent,
+            limit=limit,
+            note=answer.note,
+        )
 
 
 def reference_cells(folder: Path, names: Sequence[str], variants: Sequence[str], norms: Sequence[str]) -> list[Cell]:
@@ -64,10 +73,17 @@ def reference_cells(folder: Path, names: Sequence[str], variants: Sequence[str],
         for variant in variants:
             model, points, optima = load(dataset, "2x10", variant, folder=folder)
             made += [
-                Cell(dataset=dataset, arch="2x10", variant=variant, norm=norm, explainer=Explainer(model),
-                     points=points, optima=optima[norm])
+                Cell(
+                    dataset=dataset,
+                    arch="2x10",
+                    variant=variant,
+                    norm=norm,
+                    explainer=Explainer(model),
+                    points=points,
+                    optima=optima[norm],
+                )
                 for norm in norms
-            ]  # fmt: skip
+            ]
     return made
 
 
@@ -79,17 +95,19 @@ def small_cells(cache: Path, archs: Sequence[str], norms: Sequence[str], rows: i
         points = data.points[networks.denied(model, data, rows)]
         explainer = Explainer(model)
         for norm in norms:
-            answers = explainer.explain_many(
-                [model.schema.row(point) for point in points],
-                target=ClassTarget(model.classes[1], 0.0),
-                distance=norm,
-                method=Enumerate(),
+            answers = explainer.using(Enumerate()).explain_many(
+                [model.schema.row(point) for point in points], target=ClassTarget(model.classes[1], 0.0), distance=norm
             )
             optima = np.array([answer.upper for answer in answers])
             yield Cell(
-                dataset="compas", arch=arch, variant="norm", norm=norm, explainer=explainer, points=points,
+                dataset="compas",
+                arch=arch,
+                variant="norm",
+                norm=norm,
+                explainer=explainer,
+                points=points,
                 optima=optima,
-            )  # fmt: skip
+            )
 
 
 def run(cells: Iterable[Cell], chosen: Sequence[str], rows: int, seconds: float, path: Path) -> None:

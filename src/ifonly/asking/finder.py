@@ -9,80 +9,41 @@ from __future__ import annotations
 
 import math
 import threading
-from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.asking.found import Asked, Found, Wanted, uncounted
 from ifonly.caching import ForkGate
 from ifonly.errors import Contradiction
 from ifonly.model import Model
-from ifonly.problem import AtMostChanges, Distance, OpenTarget, Question, Target
-from ifonly.problem.rules import AnyConstraint
+from ifonly.problem import AtMostChanges, Distance, Question, Target
 from ifonly.problem.standing import broken_by, decided_as_asked
-from ifonly.problem.target import Words
-from ifonly.proof import Claim, Limits, Listener, Method, Solver, Witness, check_witnesses, tidied
+from ifonly.proof import Claim, Limits, Listener, Method, Solver, Stop, StoppedBy, Witness, check_witnesses, tidied
 from ifonly.proof.deployed import covering_margin
 from ifonly.tolerances import Tolerances
 
 CAUTION = 16.0
 """By how much more a refused row's rounding error is taken for, attempt after attempt."""
 TRIES = 3
-MOST_SOLVERS = 64
+MOST_KEPT = 64
+"""Questions, and solvers of them, that are kept from call to call."""
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
 PREPARING = ForkGate()
 """Around the first time of everything: a fork waits for it."""
 
-ROUNDING = "rounding leaves this gap"
 EXACT = ("search", "enumerate")
 """Methods without tolerances of their own: what they leave open is due to rounding."""
 THE_MODEL = "model"
 """The method of an answer that took no search: the user's model was asked about the row as it is."""
 _NOTHING = Claim(point=None, lower=0.0, method="")
 
-
-class Found(NamedTuple):
-    """What is known of one person: a claim, the check of its row, and what else is left unproven, in words."""
-
-    claim: Claim
-    witness: Witness | None
-    left: str = ""
-    breaks: tuple[str, ...] = ()
-    """Of someone who has what is asked already: the constraints that the row as it stands breaks."""
-
-
-@dataclass(frozen=True, slots=True)
-class Wanted:
-    """A target of some people: its name, its words, the plain targets that meet it, and the open one that it may be."""
-
-    name: str
-    words: Words
-    alternatives: tuple[Target, ...]
-    target: OpenTarget | None = None
-    now: int = 0
-    """The class that these people have (for open targets)."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Asked:
-    """The arguments of a call, together and checked."""
-
-    target: Target | OpenTarget | None
-    distance: Distance
-    constraints: tuple[AnyConstraint, ...]
-    fewest_first: bool
-    method: Method
-    limits: Limits
-    listen: Listener | None
-    as_it_is: bool = True
-    """For someone who is decided as asked already, that is the answer. If not, the nearest row that is allowed is."""
-
-    @property
-    def distance_name(self) -> str:
-        return f"fewest changes, then {self.distance.name}" if self.fewest_first else self.distance.name
+Kept = TypeVar("Kept")
 
 
 class Finder:
@@ -90,15 +51,53 @@ class Finder:
 
     def __init__(self, model: Model, tolerances: Tolerances) -> None:
         self.model, self.tolerances = model, tolerances
+        self._questions: dict[Any, Question] = {}
         self._solvers: dict[Any, Solver] = {}
         self._lock = threading.Lock()
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"model": self.model, "tolerances": self.tolerances}  # what is kept is made anew where it is needed
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__init__(**state)  # type: ignore[misc]
+
+    # ------------------------------------------------------------------ what is kept between calls
+
+    def question(self, target: Target, asked: Asked) -> Question:
+        """The question of one target, checked once."""
+        return self._kept(
+            self._questions,
+            (target, asked.distance, asked.constraints),
+            lambda: Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints),
+        )
+
+    def _solver(self, question: Question, method: Method) -> Solver:
+        key = (question.target, question.distance, question.constraints, question.caution, method)
+        return self._kept(self._solvers, key, lambda: method.prepare(question, self.tolerances))
+
+    def _kept(self, table: dict[Any, Kept], key: Any, make: Callable[[], Kept]) -> Kept:
+        try:
+            known = table.get(key)
+        except TypeError:  # something unhashable in the question or the method: make it anew
+            with PREPARING:
+                return make()
+        if known is None:
+            with PREPARING, self._lock:
+                known = table.get(key)
+                if known is None:
+                    if len(table) >= MOST_KEPT:
+                        del table[next(iter(table))]
+                    known = table[key] = make()
+        return known
+
+    # ------------------------------------------------------------------ who has it already
 
     def standing(
         self, wanted: Wanted, points: NDArray[np.float64], scores: NDArray[np.float64], asked: Asked
     ) -> list[Found | None]:
         """For each person who is decided as asked already: the row as it is, at distance 0, by the model's own word."""
         for target in wanted.alternatives:  # the question must make sense, whoever asks it
-            Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
+            self.question(target, asked)
         has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
         result: list[Found | None] = [None] * len(points)
         for i in np.flatnonzero(has).tolist():
@@ -108,6 +107,8 @@ class Finder:
                 breaks=broken_by(self.model.schema, points[i], asked.constraints),
             )
         return result
+
+    # ------------------------------------------------------------------ the nearest row
 
     def found(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
@@ -143,7 +144,7 @@ class Finder:
             claim = replace(claim, point=first.claim.point)
             witness = replace(first.witness, distance=apart)
         fewer = first.claim.lower * len(self.model.schema) <= most - 1 + COUNT_TOLERANCE
-        left = f"fewer than {most} changes were not ruled out: {first.claim.limit or ROUNDING}" if fewer else ""
+        left = Stop(StoppedBy.FEWER, most, cause=first.claim.stop) if fewer else None
         nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
         return Found(replace(claim, nodes=nodes, seconds=seconds, record=None), witness, left)
 
@@ -151,10 +152,7 @@ class Finder:
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
     ) -> list[Found]:
         """The nearest row of each person: of an open target, the nearest over its alternatives."""
-        questions = [
-            Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints)
-            for target in wanted.alternatives
-        ]
+        questions = [self.question(target, asked) for target in wanted.alternatives]
         if len(questions) == 1:
             return self._checked(questions[0], points, asked, threads, heard)
         share = replace(asked, limits=_shared(asked.limits, len(questions)))
@@ -165,7 +163,7 @@ class Finder:
 
     def _nearest_of(self, wanted: Wanted, each: tuple[Found, ...]) -> Found:
         """The nearest of several alternatives' rows; nothing is nearer than the least of their bounds."""
-        best = min(each, key=lambda found: math.inf if found.witness is None else found.witness.distance)
+        best = min(each, key=lambda found: found.upper)
         if best.witness is not None and wanted.target is not None:
             agrees = wanted.target.agrees(self.model, best.witness.scores[None, :], wanted.now)
             if not agrees[0]:
@@ -173,11 +171,11 @@ class Finder:
                     f"A row that meets one of the alternatives of '{wanted.name}' does not meet it: "
                     f"scores {best.witness.scores.tolist()}."
                 )
-        weakest = min(each, key=lambda found: (found.claim.lower, not found.claim.limit))
+        weakest = min(each, key=lambda found: (found.claim.lower, found.claim.stop is None))
         claim = replace(
             best.claim,
             lower=weakest.claim.lower,
-            limit=weakest.claim.limit,
+            stop=weakest.claim.stop,
             nodes=sum(found.claim.nodes for found in each),
             seconds=sum(found.claim.seconds for found in each),
             record=None,
@@ -200,10 +198,10 @@ class Finder:
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
-                    result[i] = Found(self._noted(claim, witness, question), witness)
+                    result[i] = Found(self._with_stop(claim, witness, question), witness)
                 elif witness.deciding:
                     refused.append(i)
-                    result[i] = Found(_refused(claim, question, careful), None)
+                    result[i] = Found(_refused(claim, careful), None)
                 else:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
@@ -211,56 +209,24 @@ class Finder:
             waiting, heard = refused, None
         return result
 
-    def _noted(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
-        """The claim; where no limit was hit and yet the bounds do not meet, with the words for what rounding left open.
+    def _with_stop(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
+        """The claim; where nothing stopped the method and yet the bounds do not meet, stopped by rounding.
 
         Rows whose score is within E of the margin are neither returned nor ruled out.
         """
-        if claim.limit or claim.lower == math.inf:
+        if claim.stop is not None or claim.lower == math.inf:
             return claim
-        if witness is not None and witness.distance - claim.lower <= self.tolerances.allowed(witness.distance):
+        if witness is not None and self.tolerances.close(claim.lower, witness.distance):
             return claim
-        off, precision = f"{question.error.max():.2g}", question.model.precision
-        if claim.method not in EXACT:
-            words = f"the solver's tolerances, or scores within {off} of the margin, leave this gap; ask the search"
-            return replace(claim, limit=words)
-        what = "the rows left" if witness is None else "nearer rows"
-        edge = ", or they are on the edge of a rule" if question.rules else ""
-        remedy = "import the model in float64" if precision == "float32" else "narrow the schema's bounds"
-        return replace(
-            claim,
-            limit=f"the scores of {what} are within {off} of the margin, which is what rounding can do in {precision}"
-            f"{edge}; to tell them apart, {remedy}",
-        )
-
-    def _solver(self, question: Question, method: Method) -> Solver:
-        key = (question.target, question.distance, question.constraints, question.caution, method)
-        try:
-            known = self._solvers.get(key)
-        except TypeError:  # something unhashable in the question or the method: prepare it anew
-            with PREPARING:
-                return method.prepare(question, self.tolerances)
-        if known is None:
-            with PREPARING, self._lock:
-                known = self._solvers.get(key)
-                if known is None:
-                    if len(self._solvers) >= MOST_SOLVERS:
-                        del self._solvers[next(iter(self._solvers))]
-                    known = self._solvers[key] = method.prepare(question, self.tolerances)
-        return known
+        error, precision = float(question.error.max()), question.model.precision
+        by = StoppedBy.EDGE if question.rules else StoppedBy.ROUNDING
+        return replace(claim, stop=Stop(by if claim.method in EXACT else StoppedBy.TOLERANCES, error, precision))
 
 
-def _refused(claim: Claim, question: Question, careful: Question) -> Claim:
+def _refused(claim: Claim, careful: Question) -> Claim:
     """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
     margin = covering_margin(careful.more_careful(CAUTION))
-    return replace(
-        claim,
-        point=None,
-        lower=0.0,
-        limit=f"the model refuses a row that the imported network accepts by {careful.error.max():.2g} more than the "
-        f"margin, though rounding explains only {question.error.max():.2g}; ask for a larger margin, such as "
-        f"{margin:g}",
-    )
+    return replace(claim, point=None, lower=0.0, stop=Stop(StoppedBy.REFUSED, margin))
 
 
 def _not_yet(found: Found) -> Found:
@@ -282,8 +248,9 @@ def _witnessed(
     tidy = tidied(question, points, claims, tolerances)
     witnesses = _witnesses(question, points, tidy)
     again = [k for k, w in enumerate(witnesses) if w is not None and w.refusal and tidy[k] is not claims[k]]
-    for k, witness in zip(again, _witnesses(question, points[again], [claims[k] for k in again]), strict=True):
-        tidy[k], witnesses[k] = claims[k], witness
+    if again:
+        for k, witness in zip(again, _witnesses(question, points[again], [claims[k] for k in again]), strict=True):
+            tidy[k], witnesses[k] = claims[k], witness
     return tidy, witnesses
 
 
@@ -296,11 +263,3 @@ def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Cla
         for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
             result[k] = witness
     return result
-
-
-def uncounted(listen: Listener | None) -> Listener | None:
-    """A listener to a part of the work on some people, after which none of them is finished."""
-    if listen is None:
-        return None
-    hear = listen
-    return lambda event: hear(replace(event, finished=0))

@@ -17,12 +17,16 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from typing import Any, TypeAlias
 
+from ifonly.asking.found import Floats, Found
 from ifonly.problem import Allowed, AtMostChanges, Fixed, OnlyDown, OnlyUp, OnlyWith, Range
 from ifonly.problem.constraints import ChangeAtMost, Steps
-from ifonly.proof import Answer, Nearest, NoneExists, Reasons, Relaxation, show
+from ifonly.proof import Change, Reasons, Relaxation, Stop, StoppedBy, show
+from ifonly.tolerances import Tolerances
 
-Ask: TypeAlias = Callable[[tuple[Any, ...]], Answer]
-"""The answer under other constraints."""
+AskUnder: TypeAlias = Callable[[tuple[Any, ...]], Found]
+"""What is found under other constraints."""
+ChangesOf: TypeAlias = Callable[[Floats], tuple[Change, ...]]
+"""A row's changes in the user's own values."""
 
 MOST_ASKED = 200
 """How many questions may be asked to explain one answer."""
@@ -30,10 +34,12 @@ TIMES = 10
 """How many times the seconds of one question all of them together may take."""
 
 
-def find_reasons(constraints: Sequence[Any], ask: Ask, *, seconds: float | None = None) -> Reasons:
+def find_reasons(
+    constraints: Sequence[Any], ask: AskUnder, changes: ChangesOf, *, seconds: float | None, tolerances: Tolerances
+) -> Reasons:
     """The reasons of a person for whom these constraints leave no row. `seconds`: what one question may take."""
     distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
-    return _Finder(distinct, ask, math.inf if seconds is None else TIMES * seconds).reasons()
+    return _Subsets(distinct, ask, changes, seconds, tolerances).reasons()
 
 
 def relaxed(constraint: Any) -> str:
@@ -69,15 +75,23 @@ def _outside(allowed: Range) -> str:
     return f"below {lower}" if math.isinf(allowed.upper) else f"outside [{lower}, {upper}]"
 
 
-class _Finder:
+class _Subsets:
     """Asks about subsets of the constraints (by their numbers), none twice."""
 
-    def __init__(self, constraints: Sequence[Any], ask: Ask, seconds: float) -> None:
-        self.constraints, self.ask = constraints, ask
-        self.end = time.perf_counter() + seconds
-        self.stopped = ""
+    def __init__(
+        self,
+        constraints: Sequence[Any],
+        ask: AskUnder,
+        changes: ChangesOf,
+        seconds: float | None,
+        tolerances: Tolerances,
+    ) -> None:
+        self.constraints, self.ask, self.changes, self.tolerances = constraints, ask, changes, tolerances
+        self.seconds = math.inf if seconds is None else TIMES * seconds
+        self.end = time.perf_counter() + self.seconds
+        self.stop: Stop | None = None
         self.everything = frozenset(range(len(constraints)))
-        self.answers: dict[frozenset[int], Answer] = {}
+        self.known: dict[frozenset[int], Found] = {}
         self.open: list[str] = []
         """What could not be decided."""
 
@@ -96,17 +110,17 @@ class _Finder:
 
     # ------------------------------------------------------------------ asking
 
-    def answer(self, kept: frozenset[int]) -> Answer | None:
-        """The answer when only these constraints hold; None when enough has been asked."""
-        if kept not in self.answers:
-            if len(self.answers) >= MOST_ASKED:
-                self.stopped = f"more than {MOST_ASKED} questions"
+    def under(self, kept: frozenset[int]) -> Found | None:
+        """What is found when only these constraints hold; None when enough has been asked."""
+        if kept not in self.known:
+            if len(self.known) >= MOST_ASKED:
+                self.stop = Stop(StoppedBy.QUESTIONS, MOST_ASKED)
             elif time.perf_counter() > self.end:
-                self.stopped = "time limit"
-            if self.stopped:
+                self.stop = Stop(StoppedBy.SECONDS, self.seconds)
+            if self.stop is not None:
                 return None
-            self.answers[kept] = self.ask(tuple(self.constraints[c] for c in sorted(kept)))
-        return self.answers[kept]
+            self.known[kept] = self.ask(tuple(self.constraints[c] for c in sorted(kept)))
+        return self.known[kept]
 
     def possible(self, kept: frozenset[int]) -> bool | None:
         """Is there a row when only these constraints hold? None: not decided.
@@ -115,15 +129,15 @@ class _Finder:
         """
         if kept == self.everything:
             return False
-        for other, known in self.answers.items():
-            if isinstance(known, NoneExists) and other <= kept:
+        for other, known in self.known.items():
+            if known.none_exists and other <= kept:
                 return False
-            if known.counterfactual is not None and kept <= other:
+            if known.witness is not None and kept <= other:
                 return True
-        answer = self.answer(kept)
-        if answer is None:
+        found = self.under(kept)
+        if found is None:
             return None
-        return True if answer.counterfactual is not None else False if isinstance(answer, NoneExists) else None
+        return True if found.witness is not None else False if found.none_exists else None
 
     # ------------------------------------------------------------------ blame
 
@@ -169,24 +183,25 @@ class _Finder:
         result = []
         for dropped in drops:
             kept = self.everything - dropped
-            answer = None if self.possible(kept) is False else self.answer(kept)
+            found = None if self.possible(kept) is False else self.under(kept)
             words = " and ".join(relaxed(self.constraints[c]) for c in sorted(dropped))
-            if answer is None or answer.counterfactual is None:
-                if not isinstance(answer, NoneExists) and self.possible(kept) is not False:
+            if found is None or found.witness is None or found.claim.point is None:
+                if not (found is not None and found.none_exists) and self.possible(kept) is not False:
                     self.leave_open(f"whether it is possible if {words}", kept)
                 continue
             result.append(
                 Relaxation(
                     dropped=tuple(self.constraints[c].describe() for c in sorted(dropped)),
                     words=words,
-                    distance=answer.upper,
-                    lower=answer.lower,
-                    proven=isinstance(answer, Nearest),
-                    changes=answer.changes,
+                    distance=found.upper,
+                    lower=min(found.lower, found.upper),
+                    proven=found.is_nearest(self.tolerances),
+                    changes=self.changes(found.claim.point),
                 )
             )
         return result
 
     def leave_open(self, what: str, kept: frozenset[int]) -> None:
-        answer = self.answers.get(kept)
-        self.open.append(f"{what} ({self.stopped if answer is None else answer.note})")
+        found = self.known.get(kept)
+        stop = self.stop if found is None else found.stop
+        self.open.append(f"{what} ({'undecided' if stop is None else stop.words(row=False)})")

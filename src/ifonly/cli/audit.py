@@ -12,10 +12,11 @@ from ifonly.cli.console import json_option, load_search, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
-    from ifonly.cli.asking import Asked, Told
+    from ifonly.cli.asking import Told
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
     from ifonly.population.audit import Audit
+    from ifonly.problem import Query
 
 EPILOG = f"""\b
 Examples:
@@ -43,8 +44,8 @@ def audit(by: str | None, plot: str | None, as_json: bool, **options: Any) -> in
     options = _favourable(options)
     source = read_source(options)
     labels = None if by is None else _labels(source, by)
-    explainer, asked = read_asking(source, {**options, "why": False})
-    told = _told(explainer, asked, source, options)
+    explainer, query = read_asking(source, {**options, "why": False})
+    told = _told(explainer, query, source, options)
     answers = told.answers
     if isinstance(told.stopped, IfonlyError):
         raise told.stopped
@@ -67,7 +68,7 @@ def _favourable(options: dict[str, Any]) -> dict[str, Any]:
     from ifonly.cli.shipped import WORDS
     from ifonly.errors import QuestionError
 
-    asked = ("target", "one_of", "other", "at_least", "at_most")
+    asked = ("target", "one_of", "other", "at_least", "at_most", "query_file")
     if any(options[name] not in (None, False) for name in asked):
         return options
     name = options["dataset"]
@@ -87,7 +88,7 @@ def _labels(source: Source, by: str) -> dict[int, Any]:
     return {number: row[by] for number, row in source.rows.items()}
 
 
-def _told(explainer: Explainer, asked: Asked, source: Source, options: dict[str, Any]) -> Told:
+def _told(explainer: Explainer, query: Query, source: Source, options: dict[str, Any]) -> Told:
     from ifonly.cli.asking import ask
     from ifonly.cli.question import read_methods
     from ifonly.errors import QuestionError
@@ -99,7 +100,7 @@ def _told(explainer: Explainer, asked: Asked, source: Source, options: dict[str,
     if methods[0] is None or methods[0].name == "search":
         load_search()
     with progress(len(source.rows)) as bar:
-        return ask(explainer, source.rows, asked, methods[0], bar)
+        return ask(explainer.using(methods[0]), source.rows, query, bar)
 
 
 def _named(audit: Audit, by: str | None) -> Audit:

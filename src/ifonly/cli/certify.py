@@ -88,31 +88,19 @@ def _refuse_a_question() -> None:
 
 def _asked(options: dict[str, Any], limits: Any) -> Certificate:
     """The certificate of the question that the options state."""
-    from ifonly.cli.question import read_constraints, read_distance, read_methods, read_target
+    from ifonly.cli.question import read_methods, read_query
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
     from ifonly.search.certify import certify as make
-    from ifonly.search.certify import other_class
 
     source = read_source(options)
     if len(source.rows) != 1:
         raise QuestionError(f"A certificate is about one row; choose one of the {len(source.rows):,} with --row I.")
     explainer = Explainer(source.model)
-    row, target = next(iter(source.rows.values())), read_target(options)
-    if target is None and options["margin"] is not None:
-        target = other_class(explainer.model, explainer.schema.read(row), options["margin"])
     methods = read_methods(options["methods"])
     if len(methods) != 1:
         raise QuestionError("A certificate is about one method's answer; name one with --method.")
     _load()
-    method = methods[0]
-    return make(
-        explainer,
-        row,
-        target=target,
-        distance=read_distance(options, explainer.schema, source.data),
-        constraints=read_constraints(options, explainer.schema),
-        method=method,
-        limits=limits,
-    )
+    query = read_query(options, explainer.schema, source.data)
+    return make(explainer.using(methods[0], limits=limits), next(iter(source.rows.values())), query)

@@ -10,9 +10,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ifonly.cli.asking import Asked
 from ifonly.exact.contradiction import saved
 from ifonly.explainer import Explainer
+from ifonly.problem import Query
 from ifonly.proof import Answer, Answers, Failed
 from ifonly.report import Page, Paragraph, Sheet
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -21,7 +21,7 @@ MOST_ROWS = 100
 
 
 def contradictions(told: Mapping[str, Sequence[Answer]], *, tolerances: Tolerances = DEFAULT) -> list[dict[str, Any]]:
-    """One entry a row that is answered in two ways that cannot both be right."""
+    """One entry per row that is answered in two ways that cannot both be right."""
     found = []
     for row, answers in _by_row(told).items():
         low = max(answers, key=lambda name: answers[name].lower)
@@ -43,16 +43,14 @@ def describe(contradiction: Mapping[str, Any]) -> str:
     )
 
 
-def reproducible(contradiction: Mapping[str, Any], explainer: Explainer, asked: Asked, row: Mapping[str, Any]) -> str:
+def reproducible(contradiction: Mapping[str, Any], explainer: Explainer, query: Query, row: Mapping[str, Any]) -> str:
     """The sentence, and where the problem was saved."""
-    model = explainer.model
-    point = model.schema.read(row)
-    question = asked.question(model, int(model.decide(model.scores(point[None, :]))[0]))
+    question, point = explainer.question(row, query)
     return f"{describe(contradiction)} {saved(question, point, **contradiction)}"
 
 
 def comparison_page(told: Mapping[str, Answers]) -> Page:
-    """A line a row: each method's distance, or the status where there is none."""
+    """A line per row: each method's distance, or the status where there is none."""
     by_row = _by_row(told)
     wrong = {entry["row"] for entry in contradictions(told)}
     lines = [

@@ -13,9 +13,10 @@ from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ifonly.asking.diverse import DiverseAnswers
-    from ifonly.cli.asking import Asked
     from ifonly.explainer import Explainer
+    from ifonly.problem import Query
+    from ifonly.problem.different import Diversity
+    from ifonly.proof import DiverseAnswers
 
 EPILOG = f"""\b
 Examples:
@@ -28,7 +29,7 @@ Examples:
 
 @click.command(epilog=EPILOG)
 @with_options(SOURCE, QUESTION, EFFORT)
-@click.option("-k", "count", type=int, default=3, show_default=True, metavar="K", help="How many answers a row.")
+@click.option("-k", "count", type=int, default=3, show_default=True, metavar="K", help="How many answers per row.")
 @click.option("--differ", type=click.Choice(["distance", "features", "values"]), default="distance", show_default=True,
               help="What makes answers different.")  # fmt: skip
 @click.option("--apart", type=float, default=0.01, show_default=True, metavar="D",
@@ -37,22 +38,22 @@ Examples:
 @json_option
 def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, as_json: bool, **options: Any) -> int:
     """Several answers for each row, nearest first, each the nearest that differs from all earlier ones."""
-    from ifonly.asking.diverse import Diversity
     from ifonly.cli.explain import read_asking
     from ifonly.cli.question import read_norm
     from ifonly.cli.source import read_source
     from ifonly.errors import RowError
     from ifonly.problem import Distance
+    from ifonly.problem.different import Diversity
     from ifonly.report.diverse import diverse_page
 
     between = None if apart_distance is None else Distance(read_norm(apart_distance))
-    diversity = Diversity(k=count, apart=apart, differ=differ, apart_distance=between)
+    diversity = Diversity(count, apart=apart, differ=differ, apart_distance=between)
     source = read_source(options)
-    explainer, asked = read_asking(source, {**options, "why": False, "fewest_first": False})
+    explainer, query = read_asking(source, {**options, "why": False, "fewest_first": False})
     told: dict[int, DiverseAnswers] = {}
     wrong: dict[int, RowError] = {}
     try:
-        for number, answers in _sets(explainer, asked, source.rows, diversity, options):
+        for number, answers in _sets(explainer, query, source.rows, diversity, options):
             if isinstance(answers, RowError):
                 wrong[number] = answers
                 continue
@@ -78,10 +79,9 @@ def _document(number: int, answers: DiverseAnswers) -> dict[str, Any]:
 
 
 def _sets(
-    explainer: Explainer, asked: Asked, rows: Any, diversity: Any, options: dict[str, Any]
+    explainer: Explainer, query: Query, rows: Any, diversity: Diversity, options: dict[str, Any]
 ) -> Iterator[tuple[int, Any]]:
     """The set of each row, or the error of one that does not fit the schema."""
-    from ifonly.asking.diverse import explain_diverse
     from ifonly.cli.question import read_methods
     from ifonly.errors import QuestionError, RowError
     from ifonly.proof import Progress
@@ -96,20 +96,7 @@ def _sets(
     with progress(len(rows)) as bar:
         for done, (number, row) in enumerate(rows.items()):
             try:
-                target = _target(explainer, asked, row)
-                yield number, explain_diverse(
-                    explainer, row, diversity, target=target, distance=asked.distance, constraints=asked.constraints,
-                    method=method, limits=asked.limits,
-                )  # fmt: skip
+                yield number, explainer.using(method).explain_diverse(row, diversity, query)
             except RowError as error:
                 yield number, error
             bar(Progress(finished=done + 1, people=len(rows)))
-
-
-def _target(explainer: Explainer, asked: Asked, row: Any) -> Any:
-    """An open target is the other of two classes; only the command line asks for it with a margin."""
-    model = explainer.model
-    if asked.target is not None or asked.margin is None or len(model.classes) != 2:
-        return asked.target
-    point = explainer.schema.read(row)
-    return asked.question(model, int(model.decide(model.scores(point[None, :]))[0])).target

@@ -14,9 +14,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ifonly.cli.asking import Asked, Told
+    from ifonly.cli.asking import Told
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
+    from ifonly.problem import Query
     from ifonly.proof import Method
 
 EPILOG = f"""\b
@@ -35,7 +36,7 @@ Examples:
     default=None,
     help="Where no change does it: what rules it out, and what would help (default: for a single row).",
 )
-@click.option("--output", metavar="FILE", help="Write one record a row: .csv, .jsonl or .parquet.")
+@click.option("--output", metavar="FILE", help="Write one record per row: .csv, .jsonl or .parquet.")
 @json_option
 def explain(output: str | None, as_json: bool, **options: Any) -> int:
     """The nearest counterfactual of each row, with its proof."""
@@ -47,39 +48,34 @@ def explain(output: str | None, as_json: bool, **options: Any) -> int:
     path = None if output is None else check_output(output)
     methods = read_methods(options["methods"])
     source = read_source(options)
-    asking = read_asking(source, options)
-    told = _tell(source, methods, asking)
+    explainer, query = read_asking(source, options)
+    told = _tell(source, methods, explainer, query)
     if path is not None:
         _write(path, told)
     if as_json:
         show_json(_document(told))
     else:
         _show(told, path)
-    return _code(told, path, lambda entry: reproducible(entry, *asking, source.rows[entry["row"]]))
+    return _code(told, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
 
 
-def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Asked]:
+def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:
     """Whom to ask, and what."""
-    from ifonly.cli.asking import Asked
-    from ifonly.cli.question import read_constraints, read_distance, read_target
+    from ifonly.cli.question import read_query
     from ifonly.explainer import Explainer
     from ifonly.proof import Limits
 
-    explainer = Explainer(source.model, threads=options["threads"])
-    asked = Asked(
-        target=read_target(options),
-        margin=options["margin"],
-        distance=read_distance(options, explainer.schema, source.data),
-        constraints=read_constraints(options, explainer.schema),
+    explainer = Explainer(source.model, threads=options["threads"]).using(
         limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
-        fewest_first=options["fewest_first"],
         reasons=len(source.rows) == 1 if options["why"] is None else options["why"],
     )
-    asked.check(explainer.model)
-    return explainer, asked
+    query = read_query(options, explainer.schema, source.data)
+    if query.target is not None or explainer.model.classes:
+        explainer.check(query)
+    return explainer, query
 
 
-def _tell(source: Source, methods: Sequence[Method | None], asking: tuple[Explainer, Asked]) -> dict[str, Told]:
+def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer, query: Query) -> dict[str, Told]:
     """Each method's answers, in turn; the last one may have been stopped."""
     from ifonly.cli.asking import ask
     from ifonly.errors import IfonlyError
@@ -90,7 +86,7 @@ def _tell(source: Source, methods: Sequence[Method | None], asking: tuple[Explai
         if method is None or method.name == "search":
             load_search()
         with progress(len(source.rows)) as bar:
-            one = ask(asking[0], source.rows, asking[1], method, bar)
+            one = ask(explainer.using(method), source.rows, query, bar)
         if isinstance(one.stopped, IfonlyError) and not any(answer.method for answer in one.answers):
             raise one.stopped
         named = (answer.method for answer in one.answers if answer.method)

@@ -25,6 +25,8 @@ SOURCE = (
 )  # fmt: skip
 
 QUESTION = (
+    click.option("--query", "query_file", metavar="FILE",
+                 help="The question as JSON (see docs/query.md); other options add to it."),
     click.option("--target", metavar="CLASS", help="The wanted class; of two classes, by default the other one."),
     click.option("--probability", type=float, metavar="P",
                  help="The wanted class must have a probability of at least P, such as 0.7."),
@@ -34,10 +36,9 @@ QUESTION = (
     click.option("--at-least", type=float, metavar="S", help="Instead of a class: a score of at least S."),
     click.option("--at-most", type=float, metavar="S", help="Instead of a class: a score of at most S."),
     click.option("--margin", type=float, metavar="M", help="By how much, in units of the score (default 1e-6)."),
-    click.option("--distance", default="l1", show_default=True, metavar="D",
-                 help="l0, l1, l2, linf, or a mixture such as 0.2*l0+0.8*l1."),
-    click.option("--scale", type=click.Choice(["range", "mad", "std", "iqr"]), default="range", show_default=True,
-                 help="What changes of numbers are divided by; all but the range are computed from --data."),
+    click.option("--distance", metavar="D", help="l0, l1 (the default), l2, linf, or a mixture such as 0.2*l0+0.8*l1."),
+    click.option("--scale", type=click.Choice(["range", "mad", "std", "iqr"]),
+                 help="What changes of numbers are divided by: their range (the default), or computed from --data."),
     click.option("--data", "data_file", metavar="FILE", help="The table that --scale is computed from."),
     click.option("--weight", "weights", type=(str, float), multiple=True, metavar="F W",
                  help="Changes of feature F count W times."),

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
+import json
 from collections.abc import Mapping
 from difflib import get_close_matches
 from typing import Any
 
 from ifonly import mip, search, smt
-from ifonly.errors import QuestionError
+from ifonly.errors import FileError, QuestionError
 from ifonly.problem import (
     Allowed,
     ClassTarget,
@@ -20,6 +21,7 @@ from ifonly.problem import (
     OpenTarget,
     OtherTarget,
     ProbabilityTarget,
+    Query,
     Range,
     ScoreTarget,
     Target,
@@ -30,6 +32,10 @@ from ifonly.problem.rules import AnyConstraint, read_constraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Method
 from ifonly.schema import Schema
+from ifonly.schema.given import path_of
+
+MOST_BYTES = 16 * 2**20
+"""Of a file with a query."""
 
 METHODS = {
     "search": (search, "Search"),
@@ -62,17 +68,47 @@ def read_norm(words: str) -> str | dict[str, float]:
 
 def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Distance:
     """The norm, the weights, and the scales: from `data` unless they are the ranges."""
-    scale = options["scale"]
+    scale = options["scale"] or "range"
     if scale != "range" and data is None:
         raise QuestionError(f"--scale {scale} is computed from data: say which with --data FILE.")
     weights: dict[str, float] = dict(options["weights"])
     return Distance(
-        read_norm(options["distance"]),
+        read_norm(options["distance"] or "l1"),
         weights=weights,
         up=dict(options["up"]),
         down=dict(options["down"]),
         scales={} if scale == "range" else scales_from_data(schema, data, scale),
     )
+
+
+def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
+    """The query of a file, if one is given, with what the options state beside it."""
+    base = Query() if options.get("query_file") is None else _query_file(options["query_file"])
+    about = ("distance", "scale", "weights", "up", "down")
+    measured = any(options[name] not in (None, ()) for name in about)
+    target = read_target(options)
+    return Query(
+        target=base.target if target is None else target,
+        distance=read_distance(options, schema, data) if measured else base.distance,
+        constraints=(*base.constraints, *read_constraints(options, schema)),
+        fewest_first=base.fewest_first or bool(options.get("fewest_first")),
+    )
+
+
+def _query_file(name: str) -> Query:
+    path = path_of(name)
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise FileError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB; that is no query.")
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise FileError(f"Cannot read the query '{path}': {error.strerror or error}.") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"'{path}' is not a JSON file: {error}.") from None
+    try:
+        return Query.from_dict(data)
+    except QuestionError as error:
+        raise QuestionError(f"In '{path}': {error}") from None
 
 
 def read_target(options: Mapping[str, Any]) -> Target | OpenTarget | None:
@@ -102,7 +138,9 @@ def read_target(options: Mapping[str, Any]) -> Target | OpenTarget | None:
         return OtherTarget(margin)
     if score:
         return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
-    return None if wanted is None else ClassTarget(wanted, margin)
+    if wanted is not None:
+        return ClassTarget(wanted, margin)
+    return None if options["margin"] is None else OtherTarget(margin)
 
 
 def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyConstraint, ...]:

@@ -93,7 +93,7 @@ def _tables(options: Mapping[str, Any]) -> tuple[Table, Table | None]:
     from ifonly.cli.shipped import test_table, train_table
 
     dataset = datasets.load(options["dataset"])
-    scaled = options["scale"] != "range"
+    scaled = options["scale"] not in (None, "range")
     return (
         test_table(dataset) if rows is None else read_table(rows),
         read_table(data) if data is not None else train_table(dataset) if scaled else None,

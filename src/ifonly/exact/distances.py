@@ -23,7 +23,7 @@ from ifonly.exact.contradiction import check_bound
 from ifonly.exact.input_side import BUDGET_SLACK
 from ifonly.exact.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
-from ifonly.proof import Claim
+from ifonly.proof import Claim, Stop, StoppedBy
 from ifonly.tolerances import Tolerances
 
 MOST_STEPS = 400
@@ -47,7 +47,7 @@ class Finding:
     verdict: Verdict
     point: Floats | None = None
     distance: float = math.inf
-    limit: str = ""
+    stop: Stop | None = None
 
 
 @dataclass(slots=True, kw_only=True)
@@ -63,7 +63,7 @@ class Interval:
     """Nothing at all is within this: the bound."""
     open: float = math.inf
     """The least budget that was undecided."""
-    limit: str = ""
+    stop: Stop | None = None
     asked: list[float] = field(default_factory=list)
 
     def hear(self, budget: float, finding: Finding) -> None:
@@ -76,7 +76,7 @@ class Interval:
             case Verdict.UNDECIDED:
                 self.floor, self.open = max(self.floor, budget), min(self.open, budget)
             case Verdict.STOPPED:
-                self.limit = finding.limit or "stopped"
+                self.stop = finding.stop or Stop(StoppedBy.TROUBLE)
 
 
 def nearest(
@@ -88,23 +88,23 @@ def nearest(
     """
     known = Interval()
     budget = min(first, most)
-    while known.point is None and not known.limit:
+    while known.point is None and known.stop is None:
         _ask(known, find, budget)
         if known.point is None and budget >= most:
-            if math.isinf(known.open) and not known.limit:
+            if math.isinf(known.open) and known.stop is None:
                 known.proven = math.inf
             break
         budget = min(2.0 * budget, most)
-    while known.point is not None and not known.limit and known.upper - known.floor > allowed(known.upper):
+    while known.point is not None and known.stop is None and known.upper - known.floor > allowed(known.upper):
         _ask(known, find, _between(known.floor, known.upper))
-    while math.isfinite(known.open) and not known.limit and known.open - known.proven > allowed(known.open):
+    while math.isfinite(known.open) and known.stop is None and known.open - known.proven > allowed(known.open):
         _ask(known, find, _between(known.proven, known.open))
     return known
 
 
 def _ask(known: Interval, find: Callable[[float], Finding], budget: float) -> None:
     if len(known.asked) >= MOST_STEPS:
-        known.limit = f"the nearest distance was not found in {MOST_STEPS} steps; ask for a larger gap"
+        known.stop = Stop(StoppedBy.STEPS, MOST_STEPS)
         return
     known.asked.append(budget)
     known.hear(budget, find(budget))
@@ -166,6 +166,6 @@ def search_distances(
         point=known.point,
         lower=min(known.proven, known.upper),
         method=method,
-        limit=known.limit or (f"the method's own gap of {gap:g} was reached" if reached else ""),
+        stop=known.stop or (Stop(StoppedBy.GAP, gap) if reached else None),
         nodes=len(known.asked),
     )

@@ -10,12 +10,13 @@ import math
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
+from typing import assert_never
 
 from ifonly.exact.backends.protocol import Ending, Settings
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import favourable
 from ifonly.problem import Lowered
-from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,19 +58,27 @@ def answer_each(
         if claim.point is not None:
             point = lowered.on_steps(person.factual[None, :], claim.point[None, :].copy())[0]
             claim = replace(claim, point=point)
-        claims.append(replace(claim, seconds=clock.spent, limit=_with_its_number(claim.limit, limits)))
+        claims.append(replace(claim, seconds=clock.spent))
         if listen is not None:
             listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))
     return claims
 
 
-def _with_its_number(ending: str, limits: Limits) -> str:
-    """What stopped a solver; a limit with its number, in the words of all methods."""
-    if ending == Ending.TIME.value and limits.seconds is not None:
-        return limits.reached(seconds=math.inf)
-    if ending == Ending.NODES.value and limits.nodes is not None:
-        return replace(limits, seconds=None).reached(nodes=limits.nodes)
-    return ending
+def stop_of(ending: Ending, limits: Limits) -> Stop | None:
+    """What stopped a solver, with the number of the limit."""
+    match ending:
+        case Ending.SOLVED | Ending.ENOUGH | Ending.INFEASIBLE:
+            return None
+        case Ending.TIME:
+            return Stop(StoppedBy.SECONDS, limits.seconds)
+        case Ending.NODES:
+            return Stop(StoppedBy.NODES, limits.nodes)
+        case Ending.MEMORY:
+            return limits.memory
+        case Ending.TROUBLE:
+            return Stop(StoppedBy.TROUBLE)
+        case _:
+            assert_never(ending)
 
 
 def _without_a_solver(lowered: Lowered, person: Person, method: str) -> Claim | None:

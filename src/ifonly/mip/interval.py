@@ -22,7 +22,7 @@ from ifonly.exact.backends.protocol import TIGHTEST, Ending, Floats
 from ifonly.exact.backends.squares import MOST_ROUNDS, with_tangents
 from ifonly.exact.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
 from ifonly.exact.distances import Finding, Verdict, accepted, cut_to, search_distances
-from ifonly.exact.each import Clock, answer_each, distance_of
+from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.input_side import InputSide
 from ifonly.exact.inputs import Person, read_point
 from ifonly.exact.repair import repaired
@@ -99,7 +99,7 @@ class IntervalSolver:
         """Algorithm 4: is there a counterfactual within the budget?"""
         lowered = self.lowered
         if work.clock.out:
-            return Finding(verdict=Verdict.STOPPED, limit=Ending.TIME.value)
+            return Finding(verdict=Verdict.STOPPED, stop=stop_of(Ending.TIME, work.clock.limits))
         searched = cut_to(lowered, person, budget)
         if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
             return Finding(verdict=Verdict.NONE)
@@ -117,7 +117,7 @@ class IntervalSolver:
             if outcome.ending is Ending.INFEASIBLE and lowered.question.rules:
                 return Finding(verdict=Verdict.NONE)  # no row within the budget meets the rules: the solver's word
             if outcome.ending is Ending.INFEASIBLE:  # not so: the nearest row is in the budget, and the slack is free
-                return Finding(verdict=Verdict.STOPPED, limit=Ending.TROUBLE.value)
+                return Finding(verdict=Verdict.STOPPED, stop=stop_of(Ending.TROUBLE, work.clock.limits))
             if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > error.max():
                 return Finding(verdict=Verdict.NONE)
             shrink = 1.0
@@ -130,7 +130,7 @@ class IntervalSolver:
                     if distance <= budget * (1.0 + accepted(lowered)):
                         return Finding(verdict=Verdict.FOUND, point=point, distance=distance)
             if outcome.ending not in (Ending.SOLVED, Ending.ENOUGH):
-                return Finding(verdict=Verdict.STOPPED, limit=outcome.ending.value)
+                return Finding(verdict=Verdict.STOPPED, stop=stop_of(outcome.ending, work.clock.limits))
             if outcome.values is None or not _below(side, outcome.values):
                 return Finding(verdict=Verdict.UNDECIDED)
             more = [share * outcome.values[side.squared] for share in (1.0, shrink)]

@@ -23,7 +23,7 @@ from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Outcome
 from ifonly.exact.ball import known_row, within
 from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
 from ifonly.exact.contradiction import check_bound
-from ifonly.exact.each import Clock, answer_each, distance_of
+from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person, read_point
 from ifonly.exact.repair import conditions, pulled, repaired
 from ifonly.mip.program import Program, formulate
@@ -105,9 +105,8 @@ class ObjectiveSolver:
         if self.method.refine and found.point is not None and self._loose(person, found):
             again = self._within_ball(person, found.point, clock)
             found = replace(again, nodes=found.nodes + again.nodes)
-        return Claim(
-            point=found.point, lower=found.bound, method=self.name, limit=found.ending.value, nodes=found.nodes
-        )
+        stop = stop_of(found.ending, clock.limits)
+        return Claim(point=found.point, lower=found.bound, method=self.name, stop=stop, nodes=found.nodes)
 
     def _loose(self, person: Person, found: _Found) -> bool:
         """Solved, but not as closely as asked?"""

@@ -13,6 +13,7 @@ from ifonly.problem.constraints import (
 )
 from ifonly.problem.distance import Distance, Norm, scales_from_data
 from ifonly.problem.lowering import Lowered, People, lower
+from ifonly.problem.query import Query
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import AnyConstraint, Rule, merged, read_constraint
@@ -48,6 +49,7 @@ __all__ = [
     "OtherTarget",
     "People",
     "ProbabilityTarget",
+    "Query",
     "Question",
     "Range",
     "RowRule",

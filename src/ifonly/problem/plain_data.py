@@ -15,6 +15,7 @@ from dataclasses import fields
 from typing import Any
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.constraints import (
     Allowed,
     ChangeAtMost,
@@ -63,7 +64,7 @@ def entries(value: Any, what: str, needed: Sequence[str] = (), optional: Sequenc
     """The entries of a JSON object, none of them unknown and none of those needed missing."""
     if not isinstance(value, Mapping):
         raise QuestionError(
-            f"{what} must be an object with entries such as '{(*needed, *optional)[0]}'; got {value!r}."
+            f"{what} must be an object with entries such as '{(*needed, *optional)[0]}'; got {shown(value)}."
         )
     known = (*needed, *optional)
     for name in value:
@@ -104,14 +105,14 @@ def target_from_dict(data: Any) -> Target | OpenTarget:
     """A target from the plain data that its `to_dict` gives, or from a class's name."""
     if not isinstance(data, Mapping):
         if isinstance(data, list | tuple):
-            raise QuestionError(f'Several classes are asked for with {{"one_of": [...]}}; got {data!r}.')
+            raise QuestionError(f'Several classes are asked for with {{"one_of": [...]}}; got {shown(data)}.')
         return ClassTarget(data)
     for entry, (needed, optional, made) in _TARGETS.items():
         if entry in data:
             return made(entries(data, f"The target '{entry}'", needed, optional))
     if not {"at_least", "at_most"} & set(data):
         known = ", ".join([*_TARGETS, "at_least", "at_most"])
-        raise QuestionError(f"A target has one of the entries {known}; got {dict(data)!r}.")
+        raise QuestionError(f"A target has one of the entries {known}; got {shown(dict(data))}.")
     return ScoreTarget(**entries(data, "A score target", (), ("at_least", "at_most", "output", "margin")))
 
 
@@ -123,7 +124,7 @@ def _other(data: dict[str, Any]) -> OtherTarget:
 
 def _listed(name: str, value: Any) -> tuple[Any, ...]:
     if not isinstance(value, list | tuple):
-        raise QuestionError(f"The entry '{name}' of a target must be a list of classes; got {value!r}.")
+        raise QuestionError(f"The entry '{name}' of a target must be a list of classes; got {shown(value)}.")
     return tuple(value)
 
 
@@ -143,11 +144,13 @@ def distance_from_dict(data: Any) -> Distance:
 def _moves(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
     """{feature: [[before, after, change], ...]} as the table that a distance has."""
     if not isinstance(table, Mapping):
-        raise QuestionError(f"The transitions must be lists by feature; got {table!r}.")
+        raise QuestionError(f"The transitions must be lists by feature; got {shown(table)}.")
     result: dict[str, dict[tuple[Any, Any], float]] = {}
     for name, moves in table.items():
         if not isinstance(moves, list | tuple) or not all(isinstance(m, list | tuple) and len(m) == 3 for m in moves):
-            raise QuestionError(f"The transitions of '{name}' must be lists of [before, after, change]; got {moves!r}.")
+            raise QuestionError(
+                f"The transitions of '{name}' must be lists of [before, after, change]; got {shown(moves)}."
+            )
         result[name] = {(before, after): change for before, after, change in moves}
     return result
 
@@ -177,16 +180,18 @@ def constraint_from_dict(data: Any) -> Any:
     if isinstance(data, str):
         return data
     if not isinstance(data, Mapping):
-        raise QuestionError(f"A constraint is a sentence such as 'Age is fixed', or an object; got {data!r}.")
+        raise QuestionError(f"A constraint is a sentence such as 'Age is fixed', or an object; got {shown(data)}.")
     kind = data.get("kind")
     cls = CONSTRAINTS.get(kind) if isinstance(kind, str) else None
     if cls is None:
-        raise QuestionError(f"There is no kind of constraint {kind!r}; the kinds are {', '.join(CONSTRAINTS)}.")
+        raise QuestionError(f"There is no kind of constraint {shown(kind)}; the kinds are {', '.join(CONSTRAINTS)}.")
     optional = _OPTIONAL.get(cls, ())
     names = [field.name for field in fields(cls)]
     found = entries(data, f"The constraint '{kind}'", ["kind", *(n for n in names if n not in optional)], optional)
     del found["kind"]
     for name in ("feature", "partner", "text"):
         if name in found and not isinstance(found[name], str):
-            raise QuestionError(f"The entry '{name}' of the constraint '{kind}' must be text; got {found[name]!r}.")
+            raise QuestionError(
+                f"The entry '{name}' of the constraint '{kind}' must be text; got {shown(found[name])}."
+            )
     return cls(**found)

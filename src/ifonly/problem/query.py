@@ -7,11 +7,12 @@ knows neither the model nor the person. `to_dict` and `from_dict` are its form a
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ifonly.errors import QuestionError
+from ifonly.printing import shown
 from ifonly.problem.distance import Distance
 from ifonly.problem.plain_data import (
     constraint_from_dict,
@@ -20,7 +21,10 @@ from ifonly.problem.plain_data import (
     entries,
     target_from_dict,
 )
+from ifonly.problem.rules import AnyConstraint, read_constraint
 from ifonly.problem.target import ClassTarget, OpenTarget, Target
+from ifonly.schema import Schema
+from ifonly.schema.given import items
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")
 
@@ -46,7 +50,7 @@ class Query:
             object.__setattr__(self, "distance", Distance(self.distance))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
         if not isinstance(self.fewest_first, bool):
-            raise QuestionError(f"'fewest_first' is True or False; got {self.fewest_first!r}.")
+            raise QuestionError(f"'fewest_first' is True or False; got {shown(self.fewest_first)}.")
 
     @property
     def measure(self) -> Distance:
@@ -74,7 +78,7 @@ class Query:
         target, distance = found.get("target"), found.get("distance", "l1")
         constraints = found.get("constraints", [])
         if not isinstance(constraints, list | tuple):
-            raise QuestionError(f"The entry 'constraints' of a query must be a list; got {constraints!r}.")
+            raise QuestionError(f"The entry 'constraints' of a query must be a list; got {shown(constraints)}.")
         return cls(
             target=None if target is None else target_from_dict(target),
             distance=distance_from_dict(distance),
@@ -87,10 +91,33 @@ class Query:
 
 
 def _constraints(constraints: Any) -> tuple[Any, ...]:
-    if isinstance(constraints, str) or not isinstance(constraints, Iterable):
-        raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {constraints!r}.")
-    read = tuple(constraints)
-    for one in read:
+    given = items(constraints)
+    if given is None:
+        raise QuestionError(f"Give constraints as a list, such as [Fixed('Age')]; got {shown(constraints)}.")
+    for one in given:
         if not isinstance(one, str) and (isinstance(one, type) or not hasattr(one, "describe")):
-            raise QuestionError(f"A constraint is an object such as Fixed('Age'), or words; got {one!r}.")
-    return read
+            raise QuestionError(f"A constraint is an object such as Fixed('Age'), or words; got {shown(one)}.")
+        for name in (getattr(one, word, "") for word in ("feature", "partner")):
+            if not isinstance(name, str):
+                raise QuestionError(f"A constraint names its feature by a text; {shown(name)} names none.")
+    return given
+
+
+def read_constraints(constraints: Any, schema: Schema) -> tuple[AnyConstraint, ...]:
+    """Constraints as objects, also those given in words."""
+    return tuple(read_constraint(c, schema) if isinstance(c, str) else c for c in _constraints(constraints))
+
+
+def query_of(query: Any, target: Any = None, distance: Any = None, constraints: Any = ()) -> Query:
+    """A query with the parts that are given beside it: they replace its own, and constraints are added to its own."""
+    parts = Query(target=target, distance="l1" if distance is None else distance, constraints=constraints)
+    if query is None:
+        return parts
+    if not isinstance(query, Query):
+        raise QuestionError(f"A query is a Query(target=..., distance=..., constraints=...); got {shown(query)}.")
+    return replace(
+        query,
+        target=query.target if target is None else parts.target,
+        distance=query.distance if distance is None else parts.distance,
+        constraints=(*query.constraints, *parts.constraints),
+    )

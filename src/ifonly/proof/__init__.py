@@ -15,6 +15,8 @@ from ifonly.proof.answer import (
     show,
 )
 from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
+from ifonly.proof.diverse_answers import DiverseAnswers
+from ifonly.proof.stop import Stop, StoppedBy
 from ifonly.proof.tidy import tidied
 from ifonly.proof.witness import Witness, check_witnesses
 
@@ -23,6 +25,7 @@ __all__ = [
     "Answers",
     "Change",
     "Claim",
+    "DiverseAnswers",
     "Failed",
     "Limits",
     "Listener",
@@ -33,6 +36,8 @@ __all__ = [
     "Reasons",
     "Relaxation",
     "Solver",
+    "Stop",
+    "StoppedBy",
     "Unknown",
     "Within",
     "Witness",

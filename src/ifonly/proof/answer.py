@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeAlias, overload
 
 from ifonly.errors import MissingExtra
 from ifonly.printing import escaped
+from ifonly.proof.stop import Stop
 from ifonly.schema import Value
 
 
@@ -116,13 +117,19 @@ class _Answer:
     method: str = ""
     seconds: float = 0.0
     nodes: int = 0
-    note: str = ""
+    stop: Stop | None = None
+    """What stopped the search before it was over."""
     subject: str = "the decision"
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
     breaks: tuple[str, ...] = ()
     """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
     record: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    def note(self) -> str:
+        """What stopped the search and what to do about it, in words; empty when nothing did."""
+        return "" if self.stop is None else self.stop.words(row=self.counterfactual is not None)
 
     @property
     def distance(self) -> float:
@@ -154,6 +161,9 @@ class _Answer:
             "seconds": self.seconds,
             "nodes": self.nodes,
             "note": self.note,
+            "stop": None if self.stop is None else self.stop.to_dict(),
+            "subject": self.subject,
+            "state": self.state,
             "already": self.already,
             "breaks": list(self.breaks),
         }
@@ -186,23 +196,31 @@ class NoneExists(_Answer):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Within(_Answer):
-    """A valid row at `upper`; nothing nearer than `lower` exists; `note` says what stopped the search."""
+    """A valid row at `upper`; nothing nearer than `lower` exists; `stop` is what stopped the search."""
 
     status: ClassVar[str] = "within"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Unknown(_Answer):
-    """No row found; nothing nearer than `lower` exists; `note` says what stopped the search."""
+    """No row found; nothing nearer than `lower` exists; `stop` is what stopped the search."""
 
     status: ClassVar[str] = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Failed(_Answer):
-    """The row could not be asked about; `note` says why."""
+    """The row could not be asked about; `error` says why."""
 
     status: ClassVar[str] = "error"
+    error: str = ""
+
+    @property
+    def note(self) -> str:
+        return self.error
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**_Answer.to_dict(self), "error": self.error}
 
 
 Answer: TypeAlias = Nearest | NoneExists | Within | Unknown | Failed
@@ -250,7 +268,7 @@ class Answers(Sequence[Answer]):
         return [answer.to_dict() for answer in self._answers]
 
     def to_frame(self) -> Any:
-        """A pandas DataFrame: one record a row."""
+        """A pandas DataFrame: one record per row."""
         try:
             import pandas as pd
         except ImportError:
@@ -282,9 +300,8 @@ def _sentence(answer: Any) -> str:
         return f"This row could not be asked about: {answer.note}"
     subject, state = answer.subject, answer.state or answer.target
     if isinstance(answer, NoneExists):
-        because = f" ({answer.note})" if answer.note else ""
         if answer.reasons is None:
-            return f"No allowed change makes {subject} {state}{because} (proven)."
+            return f"No allowed change makes {subject} {state} (proven)."
         return _without_recourse(subject, state, answer.reasons)
     if isinstance(answer, Unknown):
         return (

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem import Question
+from ifonly.proof.stop import Stop, StoppedBy
 from ifonly.schema.features import plain
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -37,11 +38,16 @@ class Limits:
                 raise QuestionError(f"The limit '{name}' must be a positive number; it is {shown(value)}.")
             object.__setattr__(self, name, value if name == "seconds" else int(min(value, MOST)))
 
-    def reached(self, *, seconds: float = 0.0, nodes: int = 0) -> str:
-        """Which limit so much is beyond, in words with its number; empty when it is beyond none."""
+    def reached(self, *, seconds: float = 0.0, nodes: int = 0) -> Stop | None:
+        """Which limit so much is beyond, if any."""
         if self.seconds is not None and seconds >= self.seconds:
-            return f"time limit of {self.seconds:g} s"
-        return f"node limit of {self.nodes}" if self.nodes is not None and nodes >= self.nodes else ""
+            return Stop(StoppedBy.SECONDS, self.seconds)
+        return Stop(StoppedBy.NODES, self.nodes) if self.nodes is not None and nodes >= self.nodes else None
+
+    @property
+    def memory(self) -> Stop:
+        """What stops a search that runs out of memory."""
+        return Stop(StoppedBy.MEMORY, self.memory_bytes)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -63,7 +69,7 @@ Listener = Callable[[Progress], None]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Claim:
-    """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `limit` names what stopped the method.
+    """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
     `lower` = infinity claims that none exists. The distance of `point` is not claimed: it is recomputed.
     """
@@ -71,7 +77,7 @@ class Claim:
     point: NDArray[np.float64] | None
     lower: float
     method: str
-    limit: str = ""
+    stop: Stop | None = None
     nodes: int = 0
     seconds: float = 0.0
     record: Any = None

@@ -63,7 +63,7 @@ def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
         point=point,
         lower=claim.lower,
         method=claim.method,
-        limit=claim.limit,
+        stop=claim.stop,
         nodes=claim.nodes,
         seconds=claim.seconds,
         record=claim.record,

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import math
 
-from ifonly.asking.diverse import DiverseAnswers
-from ifonly.proof import show
+from ifonly.proof import DiverseAnswers, show
 from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet
 from ifonly.report.text import duration, number
 

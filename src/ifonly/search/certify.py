@@ -29,14 +29,16 @@ from ifonly.problem import (
     OnlyDown,
     OnlyUp,
     OpenTarget,
+    OtherTarget,
     ProbabilityTarget,
     Question,
     Range,
     ScoreTarget,
     Target,
 )
+from ifonly.problem.query import Query, query_of
 from ifonly.problem.standing import broken_by, decided_as_asked
-from ifonly.problem.target import MARGIN, class_index
+from ifonly.problem.target import class_index
 from ifonly.proof.certificate import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
 from ifonly.proof.check.checker import Checked, check, radius_of, witness_refusal
 from ifonly.proof.check.reading import Refusal
@@ -67,40 +69,42 @@ STEPS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
 class Prepared(Protocol):
     """What `certify` needs of an Explainer."""
 
-    model: Model
-    schema: Schema
     tolerances: Tolerances
+    method: Method
+    limits: Limits
+    model: Model
 
-    def constraints_for(self, constraints: Any) -> tuple[Any, ...]: ...
+    def question(self, row: Any, query: Query | None = None) -> tuple[Question, NDArray[np.float64]]: ...
 
 
 def certify(
     explainer: Prepared,
     row: Any,
+    query: Query | None = None,
     *,
     target: Any = None,
-    distance: str | Distance = "l1",
+    distance: str | Distance | None = None,
     constraints: Sequence[Any] = (),
-    method: Method | None = None,
-    limits: Limits | None = None,
 ) -> Certificate:
     """The answer to `explainer.explain(row, ...)` as a certificate that `ifonly.check` verifies in exact arithmetic.
 
-    The proof is about the network in real arithmetic on its stored weights. With another `method` than the search, the
-    certificate has no proof of the lower bound but the solver's word, and says so; `prove` replaces it by a proof.
+    The proof is about the network in real arithmetic on its stored weights. With another method than the search
+    (`explainer.using(method)`), the certificate has no proof of the lower bound but the solver's word, and says so;
+    `prove` replaces it by a proof.
     """
-    point = explainer.schema.read(row)
-    question = Question(
-        model=explainer.model,
-        target=_target(explainer.model, target, point),
-        distance=distance if isinstance(distance, Distance) else Distance(distance),
-        constraints=explainer.constraints_for(constraints),
-    )
+    asked = query_of(query, target, distance, constraints)
+    if asked.fewest_first:
+        raise UnsupportedQuestion("A certificate is about one distance; leave out fewest_first, or ask for l0.")
+    two = len(explainer.model.classes) == 2
+    if isinstance(asked.target, OpenTarget) and not (two and isinstance(asked.target, OtherTarget)):
+        wanted = asked.target.describe()
+        raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
+    question, point = explainer.question(row, asked)
     certifier = Certifier(question, explainer.tolerances)
     certifier.refuse_what_is_there(point)
-    if method is None or isinstance(method, Search):
-        return certifier.proven(point, limits or Limits())
-    claim = method.prepare(question, explainer.tolerances).solve(point[None, :], limits or Limits())[0]
+    if isinstance(explainer.method, Search):
+        return certifier.proven(point, explainer.limits)
+    claim = explainer.method.prepare(question, explainer.tolerances).solve(point[None, :], explainer.limits)[0]
     return certifier.trusted(point, claim)
 
 
@@ -134,22 +138,6 @@ def disagreement(word: Checked, proven: Checked) -> str:
         f"{word.trusted} says that the nearest row is between {word.lower!r} and {least!r} away; "
         f"proven is: between {proven.lower!r} and {most!r}."
     )
-
-
-def _target(model: Model, target: Any, point: NDArray[np.float64]) -> Target:
-    """What was asked for, or the other of two classes."""
-    if isinstance(target, OpenTarget):
-        raise UnsupportedQuestion(f"A certificate is about one decision; '{target.describe()}' leaves several open.")
-    if target is not None:
-        return target if isinstance(target, Target) else ClassTarget(target)
-    return other_class(model, point, MARGIN)
-
-
-def other_class(model: Model, point: NDArray[np.float64], margin: float) -> ClassTarget:
-    """Of two classes the one that the model does not decide for."""
-    if len(model.classes) != 2:
-        raise QuestionError("Say which decision is wanted with target=...; the model does not decide between two.")
-    return ClassTarget(model.classes[1 - int(model.decide(model.scores(point[None, :]))[0])], margin)
 
 
 def certify_question(
@@ -200,8 +188,8 @@ class Certifier:
 
     def certificate(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
         """The certificate of a claim that the search made about this person, with records."""
-        if claim.limit:
-            raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.limit}.")
+        if claim.stop is not None:
+            raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
         failure = "a box could not be closed"
@@ -223,8 +211,8 @@ class Certifier:
         asked, statement, _ = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
         lower = claim.lower if upper is None else min(claim.lower, upper)
-        if math.isinf(lower) and claim.limit:
-            raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.limit}.")
+        if math.isinf(lower) and claim.stop is not None:
+            raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.stop.words()}.")
         stated = (None if math.isinf(lower) else lower, witness, upper)
         certificate = self._written(asked, statement, claim, stated, {"trusted": claim.method})
         checked = check(certificate)

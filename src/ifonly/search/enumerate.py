@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range
-from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.proof import Claim, Limits, Listener, Progress, Stop
 from ifonly.schema import Choice, Feature, Integer, Numeric
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -130,7 +130,8 @@ class Enumeration:
         question, begun = self.question, time.perf_counter()
         c, d = question.conditions
         margin = question.target.margin
-        best, best_distance, nearest, looked, stopped = None, math.inf, math.inf, 0, ""
+        best, best_distance, nearest, looked = None, math.inf, math.inf, 0
+        stopped: Stop | None = None
         for rows in self._chunks(factual):
             stopped = limits.reached(seconds=time.perf_counter() - begun, nodes=looked)
             if stopped:
@@ -155,7 +156,7 @@ class Enumeration:
             point=best,
             lower=0.0 if stopped else min(nearest, best_distance),
             method="enumerate",
-            limit=stopped,
+            stop=stopped,
             nodes=looked,
             seconds=time.perf_counter() - begun,
         )

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.problem.edges import rounder
-from ifonly.proof import Claim, Limits, Listener, Progress
+from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
 from ifonly.search.incumbent import some_row
 from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.candidates import SPECK
@@ -92,7 +92,7 @@ class _Batch:
     spent_nodes: NDArray[np.int64]
     spent_seconds: Floats
     """What an earlier pass took of each person's limits."""
-    limit: dict[int, str] = field(default_factory=dict)
+    stops: dict[int, Stop] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
 
     def __len__(self) -> int:
@@ -179,7 +179,7 @@ class SearchSolver:
                 point=point if good else None,
                 lower=low,
                 method="search",
-                limit=batch.limit.get(i, ""),
+                stop=batch.stops.get(i),
                 nodes=nodes,
                 seconds=seconds,
                 record=batch.records.get(i),
@@ -242,7 +242,7 @@ class SearchSolver:
         with np.errstate(invalid="ignore"):
             gap = upper - self._distance(batch.lower)
         settled = np.isfinite(upper) & (gap <= [self.tolerances.allowed(far) for far in upper.tolist()])
-        return [i for i in np.flatnonzero(~settled & np.isfinite(batch.lower)).tolist() if i not in batch.limit]
+        return [i for i in np.flatnonzero(~settled & np.isfinite(batch.lower)).tolist() if i not in batch.stops]
 
     def _sharpen(self, batch: _Batch, limits: Limits, threads: int) -> None:
         """Search once more, over the ball of the answer, where rounding over the whole schema left a gap.
@@ -255,8 +255,8 @@ class SearchSolver:
         if limits.nodes is not None:
             for i in again:
                 if batch.nodes[i] >= limits.nodes:
-                    batch.limit[i] = f"node limit of {limits.nodes}"
-            again = [i for i in again if i not in batch.limit]
+                    batch.stops[i] = Stop(StoppedBy.NODES, limits.nodes)
+            again = [i for i in again if i not in batch.stops]
         if not again:
             return
         reach = upper[again] * (1.0 + 1e-6)
@@ -267,9 +267,9 @@ class SearchSolver:
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
             batch.seconds[i] += part.seconds[k]
-            if k in part.limit:
-                batch.limit[i] = part.limit[k]
-            if part.best[k, -1] <= batch.best[i, -1] * (1.0 + 1e-9) and k not in part.limit:
+            if k in part.stops:
+                batch.stops[i] = part.stops[k]
+            if part.best[k, -1] <= batch.best[i, -1] * (1.0 + 1e-9) and k not in part.stops:
                 batch.lower[i], batch.best[i] = part.lower[k], part.best[k]
                 if k in part.records:
                     batch.records[i] = part.records[k]
@@ -295,8 +295,8 @@ class SearchSolver:
         for k, i in enumerate(again):
             batch.nodes[i] += part.nodes[k]
             batch.seconds[i] += part.seconds[k]
-            if k in part.limit:
-                batch.limit[i] = part.limit[k]
+            if k in part.stops:
+                batch.stops[i] = part.stops[k]
             if not found[k]:
                 continue
             for point in rounder(self.lowered, people.factual[k], people.lower[k], people.upper[k], points[k]):
@@ -455,9 +455,9 @@ class _Worker:
         slice_nodes, told = self.first_slice, 0.0
         while code != DONE:
             seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
-            stopped = self._limit(seconds + batch.spent_seconds[i], nodes + int(batch.spent_nodes[i]), code)
+            stopped = self._stopped(seconds + batch.spent_seconds[i], nodes + int(batch.spent_nodes[i]), code)
             if stopped:
-                batch.limit[i] = stopped
+                batch.stops[i] = stopped
                 batch.lower[i] = _proven(self.tree)
                 batch.best[i, :-1], batch.best[i, -1] = self.tree.best, self.tree.number[BEST]
                 batch.nodes[i] = nodes
@@ -476,15 +476,13 @@ class _Worker:
             _, code = self._call(i, i + 1, slice_nodes, True)
         batch.seconds[i] = time.perf_counter() - begun
 
-    def _limit(self, seconds: float, nodes: int, code: int) -> str:
-        limits = self.limits
-        if limits.seconds is not None and seconds >= limits.seconds:
-            return f"time limit of {limits.seconds:g} s"
-        if limits.nodes is not None and nodes >= limits.nodes:
-            return f"node limit of {limits.nodes}"
+    def _stopped(self, seconds: float, nodes: int, code: int) -> Stop | None:
+        """What ends this person's search now, if anything does."""
+        if reached := self.limits.reached(seconds=seconds, nodes=nodes):
+            return reached
         if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
-            return f"memory limit of {(limits.memory_bytes or 0) / 2**20:.0f} MiB"
-        return "interrupted" if self.stop.is_set() else ""
+            return self.limits.memory
+        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
 
     def _room(self) -> tuple[int, int]:
         """Twice as much of what is full, nodes or else records, as far as the memory goes."""

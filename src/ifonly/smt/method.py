@@ -17,11 +17,11 @@ from typing import Any
 from ifonly.exact.backends.protocol import Ending
 from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
 from ifonly.exact.distances import Finding, Verdict, cut_to, search_distances
-from ifonly.exact.each import Clock, answer_each, distance_of
+from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import repaired
 from ifonly.problem import Lowered, Question, lower
-from ifonly.proof import Claim, Limits, Listener
+from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
 from ifonly.smt.formula import formula, load_z3
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -91,8 +91,8 @@ class SmtSolver:
                 return Finding(verdict=Verdict.NONE)
         for need, nothing in ((lowered.need - error, Verdict.NONE), (lowered.need + error, Verdict.UNDECIDED)):
             asked = self._ask(searched, budget, need, bounds, clock)
-            if isinstance(asked, str):
-                return Finding(verdict=Verdict.STOPPED, limit=asked)
+            if isinstance(asked, Stop):
+                return Finding(verdict=Verdict.STOPPED, stop=asked)
             if asked is None:
                 return Finding(verdict=nothing)
             point = repaired(lowered, person, asked, lowered.need + error)
@@ -102,13 +102,13 @@ class SmtSolver:
 
     def _ask(
         self, person: Person, budget: float, need: Floats, bounds: Bounds | None, clock: Clock
-    ) -> Floats | str | None:
+    ) -> Floats | Stop | None:
         """A point; None for unsatisfiable; or why Z3 stopped."""
         z3: Any = load_z3()
         solver = z3.Solver()
         solver.set("threads", 1)
         if clock.out:
-            return Ending.TIME.value
+            return stop_of(Ending.TIME, clock.limits)
         left = clock.settings()
         if left.seconds is not None:
             solver.set("timeout", max(int(1000 * left.seconds), 1))
@@ -122,4 +122,6 @@ class SmtSolver:
         if said == z3.sat:
             return made.read(solver.model(), person)
         reason = solver.reason_unknown()
-        return Ending.TIME.value if "timeout" in reason or "canceled" in reason else f"Z3 does not know: {reason}"
+        if "timeout" in reason or "canceled" in reason:
+            return stop_of(Ending.TIME, clock.limits)
+        return Stop(StoppedBy.UNDECIDED, detail=str(reason))

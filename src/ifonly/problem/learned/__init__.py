@@ -1,0 +1,7 @@
+"""What is learned from data about which rows are plausible: constraints, rules, conditions and a cost."""
+
+from ifonly.problem.learned.correlated import CorrelatedWithin, Mahalanobis
+from ifonly.problem.learned.near import Near
+from ifonly.problem.learned.support import NumberGivenOption, OptionsTogether, pairs, support
+
+__all__ = ["CorrelatedWithin", "Mahalanobis", "Near", "NumberGivenOption", "OptionsTogether", "pairs", "support"]

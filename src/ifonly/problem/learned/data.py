@@ -1,0 +1,58 @@
+"""Reading data, and what occurs in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import QuestionError
+from ifonly.printing import shown
+from ifonly.problem.constraints import Allowed, Constraint
+from ifonly.schema import Choice, Feature, Schema, read_points
+
+Floats = NDArray[np.float64]
+
+
+def points_of(schema: Schema, table: Any) -> Floats:
+    points = read_points(schema, table)
+    if not len(points):
+        raise QuestionError("Nothing can be learned from a table without rows.")
+    return points
+
+
+def check_learning(quantiles: tuple[float, float], least: int) -> None:
+    low, high = quantiles
+    if not 0.0 <= low <= high <= 1.0:
+        raise QuestionError(
+            f"The quantiles must be two numbers in [0, 1], the lower one first; got {shown(quantiles)}."
+        )
+    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
+        raise QuestionError(f"The least count must be a whole number >= 1; it is {shown(least)}.")
+
+
+def ends_of(values: Floats, quantiles: tuple[float, float]) -> tuple[float, float]:
+    """Two quantiles, which are values of the data."""
+    low, high = np.quantile(values, quantiles, method="inverted_cdf").tolist()
+    return low, high
+
+
+def only(feature: Feature, occurs: Any) -> Iterator[Constraint]:
+    """The options that occur, unless all do."""
+    assert isinstance(feature, Choice)
+    if not np.all(occurs):
+        yield Allowed(feature.name, [option for option, here in zip(feature.options, occurs, strict=True) if here])
+
+
+def partners_of(
+    points: Floats, others: Sequence[tuple[int, Choice]], least: int
+) -> tuple[tuple[str, tuple[int, ...]], ...]:
+    """The options of other features that occur in these rows, for the features where some do not."""
+    result = []
+    for h, feature in others:
+        occurs = np.bincount(points[:, h].astype(np.intp), minlength=len(feature.options)) >= least
+        if not occurs.all():
+            result.append((feature.name, tuple(np.flatnonzero(occurs).tolist())))
+    return tuple(result)

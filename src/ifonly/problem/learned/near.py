@@ -1,0 +1,81 @@
+"""What is near: within a distance of some row of the data. A condition, answered by branching."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import QuestionError
+from ifonly.problem.apart import Around, check_piecewise_linear, checked_length
+from ifonly.problem.conditions import Ordinary, Situation, Way
+from ifonly.problem.constraints import Constraint, Range
+from ifonly.problem.distance import Distance
+from ifonly.problem.learned.data import only, points_of
+from ifonly.schema import Choice, Schema
+from ifonly.tolerances import EDGE
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class Near:
+    """The answer is within `at_most` of at least one row of the data.
+
+    `Near.of(schema, table, at_most)` reads the rows. A union of balls, one a row: it is searched ball by ball, in the
+    order of what each can still be worth, until no other can hold a nearer answer.
+    """
+
+    points: Floats
+    at_most: float
+    distance: Distance = field(default_factory=Distance)
+
+    @classmethod
+    def of(cls, schema: Schema, table: Any, at_most: float, distance: str | Distance = "l1") -> Near:
+        own = distance if isinstance(distance, Distance) else Distance(distance)
+        near = cls(
+            np.unique(points_of(schema, table), axis=0), checked_length("The distance to the data", at_most), own
+        )
+        near.check(schema)
+        return near
+
+    def check(self, schema: Schema) -> None:
+        check_piecewise_linear(schema, self.distance)
+        if self.points.ndim != 2 or self.points.shape[1] != len(schema):
+            raise QuestionError(f"The rows of the data must have {len(schema)} values each; make them with Near.of.")
+
+    @property
+    def reach(self) -> float:
+        """Rows at `at_most` to the last bits count as near."""
+        return self.at_most * (1.0 + EDGE)
+
+    def holds(self, situation: Situation, after: Floats) -> bool:
+        return bool(self.distance.between(situation.schema, after, self.points).min() <= self.reach)
+
+    def ways(self, situation: Situation, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Way]:
+        schema, before, distance = situation
+        away = self.distance.between(schema, before, self.points)
+        same = distance == self.distance  # then the triangle inequality bounds what a ball is worth
+        for i in np.argsort(away, kind="stable").tolist():
+            point = self.points[i]
+            rule = Around(point=point.tolist(), at_most=self.reach, distance=self.distance)
+            bound = max(0.0, float(away[i]) - self.reach) if same else 0.0
+            yield Way(bound * (1.0 - EDGE), (rule, *self._box(schema, point)))
+
+    def _box(self, schema: Schema, point: Floats) -> Iterator[Constraint]:
+        """What each feature can be within the ball: says no more than the rule, but to every method at once."""
+        weight, scale = self.distance.weight_vector(schema), self.distance.scale_vector(schema)
+        for g, feature in enumerate(schema.features):
+            others = np.repeat(point[None, :], len(feature.options), axis=0) if isinstance(feature, Choice) else None
+            if others is not None:
+                others[:, g] = np.arange(len(others))
+                yield from only(feature, self.distance.between(schema, point, others) <= self.reach)
+            elif self.distance.rate:
+                radius = self.reach * len(schema) * scale[g] / (self.distance.rate * weight[g]) * (1.0 + EDGE)
+                yield Range(feature.name, float(point[g]) - radius, float(point[g]) + radius)
+
+    def describe(self) -> str:
+        return f"within {self.at_most:g} ({self.distance.name}) of a row of the data"
