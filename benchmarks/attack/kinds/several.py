@@ -160,7 +160,11 @@ def _differs(world: World, case: dict[str, Any], row: Row, other: Row) -> bool:
     }
     if isinstance(spec["norm"], dict):
         written["norm"] = {name: decimal(float(share)) for name, share in spec["norm"].items()}
-    far = measure(world.features, other, row, written, symmetric=True)
+    one, two = (
+        tuple(decimal(v) if f["kind"] == "real" else v for f, v in zip(world.features, r, strict=True))
+        for r in (other, row)
+    )
+    far = measure(world.features, one, two, written, symmetric=True)
     return float(far) >= case["apart"]  # worked out exactly and rounded once, as docs/diversity.md says
 
 
