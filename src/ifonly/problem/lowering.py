@@ -186,6 +186,14 @@ def _to_grid(domain: Domains, feature: Integer) -> None:
     domain.upper = np.where(high > domain.upper, high - step, high)
 
 
+def without_network(question: Question, method: str) -> str:
+    """Why a method that searches a network cannot take a question; empty when it can."""
+    function = question.model.function
+    if function.as_network() is not None:
+        return ""
+    return f"The method '{method}' needs a piecewise-linear network, but this model is {function.name}"
+
+
 def lower(question: Question) -> Lowered:
     """Lower a question to numbers."""
     schema, distance = question.schema, question.distance

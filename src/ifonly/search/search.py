@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ifonly.problem import Question, Steps, lower
+from ifonly.problem.lowering import without_network
 from ifonly.proof import Solver
 from ifonly.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -24,6 +25,10 @@ class Search:
     table_rows: int = 20_000
     records: bool = False
     name: str = "search"
+
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
