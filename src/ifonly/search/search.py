@@ -40,4 +40,5 @@ class Search:
             table = favourable_rows(question, most=self.table_rows, judged=judged)
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
-        return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table, records=self.records)
+        lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
+        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)
