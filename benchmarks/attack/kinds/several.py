@@ -42,8 +42,8 @@ class Diverse:
 
         world = World(case)
         told = ask(
-            world.explainer.explain_diverse, case["row"], k=case["k"], apart=case["apart"], differ=case["differ"],
-            **world.asked, limits=ifonly.Limits(nodes=20_000),
+            world.explainer.using(limits=ifonly.Limits(nodes=20_000)).explain_diverse, case["row"],
+            ifonly.Diversity(case["k"], apart=case["apart"], differ=case["differ"]), **world.asked,
         )  # fmt: skip
         near = world.favourable()
         faults: list[str] = []
@@ -92,8 +92,8 @@ class DiverseReals:
 
         world = World(case)
         told = ask(
-            world.explainer.explain_diverse, case["row"], k=case["k"], apart=case["apart"], differ=case["differ"],
-            **world.asked, limits=ifonly.Limits(seconds=1.0),
+            world.explainer.using(limits=ifonly.Limits(seconds=1.0)).explain_diverse, case["row"],
+            ifonly.Diversity(case["k"], apart=case["apart"], differ=case["differ"]), **world.asked,
         )  # fmt: skip
         faults: list[str] = []
         earlier: list[Row] = []
