@@ -26,12 +26,12 @@ from ifonly import (
     Schema,
     Unknown,
 )
-from ifonly.asking.branching import Either, combined
-from ifonly.asking.diverse import far_in_one, other_values
+from ifonly.asking.branching import combined
 from ifonly.errors import QuestionError
 from ifonly.model import network_model
 from ifonly.problem.apart import Apart, Shares
-from ifonly.problem.different import Diversity
+from ifonly.problem.conditions import Either
+from ifonly.problem.different import Diversity, far_in_one, other_values
 from ifonly.proof import Claim
 
 

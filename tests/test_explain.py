@@ -36,7 +36,7 @@ from ifonly import (
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, SchemaError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
-from ifonly.proof import Claim, Progress
+from ifonly.proof import Claim, Progress, Stop, StoppedBy
 
 SCHEMA = Schema([Integer("n", 0, 20), Binary("b", ("no", "yes")), Categorical("c", ["p", "q", "r"])])
 NETWORK = Network.of([([[1.0, 2.0, 0.0, 0.0, 3.0]], [-9.5])])  # approved iff n + 2 [b=yes] + 3 [c=r] > 9.5
@@ -183,7 +183,7 @@ def test_nobody_gets_no_answers() -> None:
 
 
 def test_a_person_who_is_listed_twice_is_solved_once() -> None:
-    method = Scripted(lambda point: claim([20, 1, 2], lower=0.0, limit="stopped"))
+    method = Scripted(lambda point: claim([20, 1, 2], lower=0.0, stop=Stop(StoppedBy.NODES, 1)))
     answers = Explainer(MODEL).using(method).explain_many([ANN, {**ANN, "n": 5}, ANN, ANN])
     assert [count for _, count in method.asked if count >= 0] == [2]
     assert [answer.row for answer in answers] == [0, 1, 2, 3]
@@ -209,8 +209,8 @@ def test_progress_counts_everyone_once() -> None:
 
 def test_a_question_is_prepared_once() -> None:
     method = Scripted(lambda point: claim(lower=math.inf))
-    explainer = Explainer(MODEL)
-    asked: dict[str, Any] = {"method": method, "constraints": [Fixed("b")], "reasons": False}
+    explainer = Explainer(MODEL).using(method, reasons=False)
+    asked: dict[str, Any] = {"constraints": [Fixed("b")]}
     for _ in range(3):
         explainer.explain(ANN, distance=Distance("l1", {"n": 2.0}), **asked)
     assert sum(count < 0 for _, count in method.asked) == 1
@@ -223,24 +223,30 @@ def test_a_question_is_prepared_once() -> None:
 
 def test_a_limit_leaves_an_interval() -> None:
     stopped = Scripted(
-        lambda point: claim([20, 0, 0], lower=0.01, limit="time limit", nodes=5, seconds=0.5, record="r")
+        lambda point: claim([20, 0, 0], lower=0.01, stop=Stop(StoppedBy.SECONDS, 1.0), nodes=5, seconds=0.5, record="r")
     )
     answer = Explainer(MODEL).using(stopped).explain(ANN)
     assert isinstance(answer, Within)
-    assert (answer.lower, answer.upper, answer.note) == (0.01, pytest.approx(16 / 20 / 3), "time limit")
+    assert (answer.lower, answer.upper, answer.note) == (0.01, pytest.approx(16 / 20 / 3), "time limit of 1 s")
     assert (answer.nodes, answer.seconds, answer.record) == (5, 0.5, "r")
 
 
 def test_what_is_proven_needs_no_excuse() -> None:
-    answer = Explainer(MODEL).using(Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, limit="nodes"))).explain(ANN)
+    answer = (
+        Explainer(MODEL)
+        .using(Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, stop=Stop(StoppedBy.NODES, 9))))
+        .explain(ANN)
+    )
     assert isinstance(answer, Nearest)
     assert answer.note == ""
 
 
 def test_no_row_before_the_limit_is_unknown() -> None:
-    answer = Explainer(MODEL).using(Scripted(lambda point: claim(lower=0.25, limit="node limit"))).explain(ANN)
+    answer = (
+        Explainer(MODEL).using(Scripted(lambda point: claim(lower=0.25, stop=Stop(StoppedBy.NODES, 9)))).explain(ANN)
+    )
     assert isinstance(answer, Unknown)
-    assert (answer.lower, answer.upper, answer.note) == (0.25, math.inf, "node limit")
+    assert (answer.lower, answer.upper, answer.note) == (0.25, math.inf, "node limit of 9")
 
 
 def test_the_enumerators_limits() -> None:
