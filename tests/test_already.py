@@ -180,7 +180,8 @@ def test_limits_are_named_with_their_number() -> None:
     answer = explainer().using(Enumerate()).explain({"age": 30, "debt": 90}, limits=Limits(nodes=1))
     assert answer.note in ("", "node limit of 1")
     assert Limits(seconds=2).reached(seconds=2.5) == Stop(StoppedBy.SECONDS, 2)
-    assert Limits().reached(seconds=1e9, nodes=10**9) == ""
+    assert Stop(StoppedBy.SECONDS, 2).words() == "time limit of 2 s"
+    assert Limits().reached(seconds=1e9, nodes=10**9) is None
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])

@@ -73,8 +73,9 @@ def claim(point: Any = None, lower: float = 0.0, **more: Any) -> Claim:
 
 
 def test_one_row_from_end_to_end() -> None:
-    answer = explain(MODEL, ANN, method=ENUMERATE)
+    answer = Explainer(MODEL).using(ENUMERATE).explain(ANN)
     assert isinstance(answer, Nearest)
+    assert explain(MODEL, ANN).counterfactual == answer.counterfactual
     assert answer.counterfactual == {"n": 10, "b": "no", "c": "p"}
     assert answer.upper == answer.lower == pytest.approx(6 / 20 / 3)
     assert [str(change) for change in answer.changes] == ["n: 4 -> 10"]
@@ -378,8 +379,11 @@ def test_what_the_enumerator_cannot_do() -> None:
     assert at_the_end.counterfactual == {"x": 10.0, "n": 1}
     nowhere = explainer.using(ENUMERATE).explain([5.0, 0], constraints=[Range("x", 20, 30)])
     assert isinstance(nowhere, NoneExists)
-    with pytest.raises(UnsupportedQuestion, match="The space has 11 rows, more than the 10"):
+    with pytest.raises(UnsupportedQuestion, match="may look at 10 rows, but 'n' alone has 11 values"):
         explainer.using(Enumerate(most_rows=10)).explain([5.0, 0], constraints=[Fixed("x")])
+    pair = Schema([Integer("m", 0, 3), Integer("n", 0, 2)])
+    with pytest.raises(UnsupportedQuestion, match="The space has 12 rows or more; the enumerator may look at 11"):
+        Explainer(Network.of([([[1.0, 1.0]], [-1.5])]), schema=pair).using(Enumerate(most_rows=11)).explain([0, 0])
     with pytest.raises(UnsupportedQuestion, match="'y' alone has 1,000,000,001 values"):
         Explainer(Network.of([([[1.0]], [0.0])]), schema=Schema([Integer("y", 0, 10**9)])).using(ENUMERATE).explain([0])
 
@@ -392,7 +396,6 @@ def test_what_the_enumerator_cannot_do() -> None:
         ({"constraints": ["b"]}, QuestionError, "This alone is no condition"),
         ({"constraints": [{"b": 1}]}, QuestionError, "such as Fixed.*got {'b': 1}"),
         ({"constraints": [Fixed("d")]}, SchemaError, "There is no feature 'd'"),
-        ({"method": "enumerate"}, QuestionError, "A method is an object such as .*; got 'enumerate'"),
         ({"limits": 5}, QuestionError, "Limits\\(seconds=...\\); got 5"),
         ({"target": "perhaps"}, QuestionError, "no class 'perhaps'"),
         ({"distance": "l7"}, QuestionError, "no distance 'l7'"),
@@ -405,12 +408,25 @@ def test_questions_that_are_none(asked: dict[str, Any], error: type[Exception], 
             ask()
 
 
+def test_ways_of_answering_that_are_none() -> None:
+    with pytest.raises(QuestionError, match="A method is an object such as .*; got 'enumerate'"):
+        Explainer(MODEL).using("enumerate")  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="Limits\\(seconds=...\\); got 5"):
+        Explainer(MODEL).using(limits=5)  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="threads must be a whole number >= 1; it is 0"):
+        Explainer(MODEL).using(threads=0)
+    with pytest.raises(QuestionError, match="function that takes a Progress; got 5"):
+        Explainer(MODEL).using(listen=5)  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="'reasons' is True or False; got 'yes'"):
+        Explainer(MODEL).using(reasons="yes")  # type: ignore[arg-type]
+
+
 def test_explainers_that_are_none() -> None:
     with pytest.raises(ModelError, match=r"Say what a row is with schema=\.\.\."):
         Explainer(NETWORK)
     with pytest.raises(ModelError, match="already has a schema"):
         Explainer(MODEL, schema=Schema([Real("x", 0, 1)]))
-    with pytest.raises(ModelError, match="class names as a list.*got 'ab'"):
+    with pytest.raises(ModelError, match="class names must be a list.*got 'ab'"):
         Explainer(NETWORK, schema=SCHEMA, classes="ab")
     with pytest.raises(QuestionError, match="threads must be a whole number >= 1; it is 0"):
         Explainer(MODEL, threads=0)
