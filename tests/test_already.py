@@ -22,6 +22,8 @@ from ifonly import (
     Real,
     Schema,
     ScoreTarget,
+    Stop,
+    StoppedBy,
     TopTarget,
     Unknown,
     Within,
@@ -179,8 +181,9 @@ def test_a_note_never_asks_for_a_margin_of_nothing() -> None:
 def test_limits_are_named_with_their_number() -> None:
     answer = explainer().using(Enumerate()).explain({"age": 30, "debt": 90}, limits=Limits(nodes=1))
     assert answer.note in ("", "node limit of 1")
-    assert Limits(seconds=2).reached(seconds=2.5) == "time limit of 2 s"
-    assert Limits().reached(seconds=1e9, nodes=10**9) == ""
+    assert Limits(seconds=2).reached(seconds=2.5) == Stop(StoppedBy.SECONDS, 2)
+    assert Stop(StoppedBy.SECONDS, 2).words() == "time limit of 2 s"
+    assert Limits().reached(seconds=1e9, nodes=10**9) is None
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])

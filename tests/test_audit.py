@@ -13,7 +13,7 @@ import pytest
 from ifonly import Explainer, Failed, Fixed, Integer, Nearest, Network, NoneExists, Schema, Unknown, Within
 from ifonly.errors import QuestionError
 from ifonly.population.audit import audit, flip_sets
-from ifonly.proof import Change
+from ifonly.proof import Change, Stop, StoppedBy
 from ifonly.report import audit_page, audit_svg, flip_sets_page, plain
 from ifonly.report.audit import COLOURS
 
@@ -34,7 +34,7 @@ def none(row: int, group: Any) -> NoneExists:
 
 
 def unknown(row: int, group: Any) -> Unknown:
-    return Unknown(lower=0.0, note="time limit", **common(row, group))
+    return Unknown(lower=0.0, stop=Stop(StoppedBy.SECONDS, 1.0), **common(row, group))
 
 
 ANSWERS = [
@@ -44,7 +44,7 @@ ANSWERS = [
     none(3, "b"),
     unknown(4, "b"),
     found(5, "a", 0.0),  # decided as asked
-    Failed(row=6, factual={}, target="", distance_name="", lower=0.0, note="no"),
+    Failed(row=6, factual={}, target="", distance_name="", lower=0.0, error="no"),
     found(7, "a", 0.2, "n"),
     none(8, None),
 ]

@@ -26,12 +26,12 @@ from ifonly import (
     Schema,
     Unknown,
 )
-from ifonly.asking.branching import Either, combined
-from ifonly.asking.diverse import far_in_one, other_values
+from ifonly.asking.branching import combined
 from ifonly.errors import QuestionError
 from ifonly.model import network_model
 from ifonly.problem.apart import Apart, Shares
-from ifonly.problem.different import Diversity
+from ifonly.problem.conditions import Either
+from ifonly.problem.different import Diversity, far_in_one, other_values
 from ifonly.proof import Claim
 
 
@@ -175,7 +175,8 @@ def test_costs_with_a_direction_do_not_tell_answers_apart(compas, differ: str) -
 def test_what_cannot_be_asked_is_said(compas, asked: dict, words: str) -> None:
     explainer, points = compas
     with pytest.raises(QuestionError) as error:
-        explainer.explain_diverse(explainer.schema.row(points[0]), **asked)
+        several = Diversity(**{name: value for name, value in asked.items() if name != "distance"})
+        explainer.explain_diverse(explainer.schema.row(points[0]), several, distance=asked.get("distance"))
     assert words in str(error.value)
 
 
@@ -213,12 +214,12 @@ def test_a_number_that_a_person_may_change_is_not_taken_for_fixed() -> None:
     schema = Schema([Real("x", 0.0, 1.0), Integer("n", 0, 3)])
     free = Explainer(network_model(network, schema))
     fixed = Explainer(network_model(network, schema), constraints=["x is fixed"])
-    asked = {"k": 6, "apart": 0.1}
-    there = free.explain_diverse({"x": 0.25, "n": 0}, **asked)
-    here = fixed.explain_diverse({"x": 0.25, "n": 0}, constraints=["x is free"], **asked)
+    several = Diversity(6, apart=0.1)
+    there = free.explain_diverse({"x": 0.25, "n": 0}, several)
+    here = fixed.explain_diverse({"x": 0.25, "n": 0}, several, constraints=["x is free"])
     assert [a.counterfactual for a in here] == [a.counterfactual for a in there]
     assert here.proven
-    stays = fixed.explain_diverse({"x": 0.25, "n": 0}, **asked)
+    stays = fixed.explain_diverse({"x": 0.25, "n": 0}, several)
     assert {a.counterfactual["x"] for a in stays} == {0.25}
     assert [a.counterfactual["n"] for a in stays] == [2, 3]
     assert isinstance(stays.ended, NoneExists)

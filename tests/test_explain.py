@@ -36,7 +36,7 @@ from ifonly import (
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, SchemaError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
-from ifonly.proof import Claim, Progress
+from ifonly.proof import Claim, Progress, Stop, StoppedBy
 
 SCHEMA = Schema([Integer("n", 0, 20), Binary("b", ("no", "yes")), Categorical("c", ["p", "q", "r"])])
 NETWORK = Network.of([([[1.0, 2.0, 0.0, 0.0, 3.0]], [-9.5])])  # approved iff n + 2 [b=yes] + 3 [c=r] > 9.5
@@ -73,8 +73,9 @@ def claim(point: Any = None, lower: float = 0.0, **more: Any) -> Claim:
 
 
 def test_one_row_from_end_to_end() -> None:
-    answer = explain(MODEL, ANN, method=ENUMERATE)
+    answer = Explainer(MODEL).using(ENUMERATE).explain(ANN)
     assert isinstance(answer, Nearest)
+    assert explain(MODEL, ANN).counterfactual == answer.counterfactual
     assert answer.counterfactual == {"n": 10, "b": "no", "c": "p"}
     assert answer.upper == answer.lower == pytest.approx(6 / 20 / 3)
     assert [str(change) for change in answer.changes] == ["n: 4 -> 10"]
@@ -183,7 +184,7 @@ def test_nobody_gets_no_answers() -> None:
 
 
 def test_a_person_who_is_listed_twice_is_solved_once() -> None:
-    method = Scripted(lambda point: claim([20, 1, 2], lower=0.0, limit="stopped"))
+    method = Scripted(lambda point: claim([20, 1, 2], lower=0.0, stop=Stop(StoppedBy.NODES, 1)))
     answers = Explainer(MODEL).using(method).explain_many([ANN, {**ANN, "n": 5}, ANN, ANN])
     assert [count for _, count in method.asked if count >= 0] == [2]
     assert [answer.row for answer in answers] == [0, 1, 2, 3]
@@ -209,8 +210,8 @@ def test_progress_counts_everyone_once() -> None:
 
 def test_a_question_is_prepared_once() -> None:
     method = Scripted(lambda point: claim(lower=math.inf))
-    explainer = Explainer(MODEL)
-    asked: dict[str, Any] = {"method": method, "constraints": [Fixed("b")], "reasons": False}
+    explainer = Explainer(MODEL).using(method, reasons=False)
+    asked: dict[str, Any] = {"constraints": [Fixed("b")]}
     for _ in range(3):
         explainer.explain(ANN, distance=Distance("l1", {"n": 2.0}), **asked)
     assert sum(count < 0 for _, count in method.asked) == 1
@@ -223,24 +224,30 @@ def test_a_question_is_prepared_once() -> None:
 
 def test_a_limit_leaves_an_interval() -> None:
     stopped = Scripted(
-        lambda point: claim([20, 0, 0], lower=0.01, limit="time limit", nodes=5, seconds=0.5, record="r")
+        lambda point: claim([20, 0, 0], lower=0.01, stop=Stop(StoppedBy.SECONDS, 1.0), nodes=5, seconds=0.5, record="r")
     )
     answer = Explainer(MODEL).using(stopped).explain(ANN)
     assert isinstance(answer, Within)
-    assert (answer.lower, answer.upper, answer.note) == (0.01, pytest.approx(16 / 20 / 3), "time limit")
+    assert (answer.lower, answer.upper, answer.note) == (0.01, pytest.approx(16 / 20 / 3), "time limit of 1 s")
     assert (answer.nodes, answer.seconds, answer.record) == (5, 0.5, "r")
 
 
 def test_what_is_proven_needs_no_excuse() -> None:
-    answer = Explainer(MODEL).using(Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, limit="nodes"))).explain(ANN)
+    answer = (
+        Explainer(MODEL)
+        .using(Scripted(lambda point: claim([10, 0, 0], 0.1 - 1e-16, stop=Stop(StoppedBy.NODES, 9))))
+        .explain(ANN)
+    )
     assert isinstance(answer, Nearest)
     assert answer.note == ""
 
 
 def test_no_row_before_the_limit_is_unknown() -> None:
-    answer = Explainer(MODEL).using(Scripted(lambda point: claim(lower=0.25, limit="node limit"))).explain(ANN)
+    answer = (
+        Explainer(MODEL).using(Scripted(lambda point: claim(lower=0.25, stop=Stop(StoppedBy.NODES, 9)))).explain(ANN)
+    )
     assert isinstance(answer, Unknown)
-    assert (answer.lower, answer.upper, answer.note) == (0.25, math.inf, "node limit")
+    assert (answer.lower, answer.upper, answer.note) == (0.25, math.inf, "node limit of 9")
 
 
 def test_the_enumerators_limits() -> None:
@@ -372,8 +379,11 @@ def test_what_the_enumerator_cannot_do() -> None:
     assert at_the_end.counterfactual == {"x": 10.0, "n": 1}
     nowhere = explainer.using(ENUMERATE).explain([5.0, 0], constraints=[Range("x", 20, 30)])
     assert isinstance(nowhere, NoneExists)
-    with pytest.raises(UnsupportedQuestion, match="The space has 11 rows, more than the 10"):
+    with pytest.raises(UnsupportedQuestion, match="may look at 10 rows, but 'n' alone has 11 values"):
         explainer.using(Enumerate(most_rows=10)).explain([5.0, 0], constraints=[Fixed("x")])
+    pair = Schema([Integer("m", 0, 3), Integer("n", 0, 2)])
+    with pytest.raises(UnsupportedQuestion, match="The space has 12 rows or more; the enumerator may look at 11"):
+        Explainer(Network.of([([[1.0, 1.0]], [-1.5])]), schema=pair).using(Enumerate(most_rows=11)).explain([0, 0])
     with pytest.raises(UnsupportedQuestion, match="'y' alone has 1,000,000,001 values"):
         Explainer(Network.of([([[1.0]], [0.0])]), schema=Schema([Integer("y", 0, 10**9)])).using(ENUMERATE).explain([0])
 
@@ -386,7 +396,6 @@ def test_what_the_enumerator_cannot_do() -> None:
         ({"constraints": ["b"]}, QuestionError, "This alone is no condition"),
         ({"constraints": [{"b": 1}]}, QuestionError, "such as Fixed.*got {'b': 1}"),
         ({"constraints": [Fixed("d")]}, SchemaError, "There is no feature 'd'"),
-        ({"method": "enumerate"}, QuestionError, "A method is an object such as .*; got 'enumerate'"),
         ({"limits": 5}, QuestionError, "Limits\\(seconds=...\\); got 5"),
         ({"target": "perhaps"}, QuestionError, "no class 'perhaps'"),
         ({"distance": "l7"}, QuestionError, "no distance 'l7'"),
@@ -399,12 +408,25 @@ def test_questions_that_are_none(asked: dict[str, Any], error: type[Exception], 
             ask()
 
 
+def test_ways_of_answering_that_are_none() -> None:
+    with pytest.raises(QuestionError, match="A method is an object such as .*; got 'enumerate'"):
+        Explainer(MODEL).using("enumerate")  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="Limits\\(seconds=...\\); got 5"):
+        Explainer(MODEL).using(limits=5)  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="threads must be a whole number >= 1; it is 0"):
+        Explainer(MODEL).using(threads=0)
+    with pytest.raises(QuestionError, match="function that takes a Progress; got 5"):
+        Explainer(MODEL).using(listen=5)  # type: ignore[arg-type]
+    with pytest.raises(QuestionError, match="'reasons' is True or False; got 'yes'"):
+        Explainer(MODEL).using(reasons="yes")  # type: ignore[arg-type]
+
+
 def test_explainers_that_are_none() -> None:
     with pytest.raises(ModelError, match=r"Say what a row is with schema=\.\.\."):
         Explainer(NETWORK)
     with pytest.raises(ModelError, match="already has a schema"):
         Explainer(MODEL, schema=Schema([Real("x", 0, 1)]))
-    with pytest.raises(ModelError, match="class names as a list.*got 'ab'"):
+    with pytest.raises(ModelError, match="class names must be a list.*got 'ab'"):
         Explainer(NETWORK, schema=SCHEMA, classes="ab")
     with pytest.raises(QuestionError, match="threads must be a whole number >= 1; it is 0"):
         Explainer(MODEL, threads=0)

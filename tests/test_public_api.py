@@ -3,9 +3,14 @@
 from __future__ import annotations
 
 import ast
+import collections.abc
 import inspect
 import pkgutil
+import typing
+from collections.abc import Callable, Iterator
+from dataclasses import is_dataclass
 from pathlib import Path
+from typing import Any, get_args, get_type_hints
 
 import ifonly
 
@@ -14,21 +19,28 @@ PUBLIC = [
     "Answer",
     "Answers",
     "AtMostChanges",
+    "Audit",
     "Binary",
     "Categorical",
     "Certificate",
+    "Change",
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
     "Distance",
+    "DiverseAnswers",
+    "Diversity",
     "Enumerate",
     "Explainer",
     "Failed",
     "Fixed",
+    "FlipSet",
     "Free",
+    "Group",
     "IfonlyError",
     "Integer",
     "Limits",
+    "Method",
     "MipInterval",
     "MipObjective",
     "Model",
@@ -42,6 +54,9 @@ PUBLIC = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Progress",
+    "Query",
+    "Question",
     "Range",
     "Real",
     "Reasons",
@@ -53,6 +68,8 @@ PUBLIC = [
     "SmtPlain",
     "SmtReduced",
     "Steps",
+    "Stop",
+    "StoppedBy",
     "Tolerances",
     "TopTarget",
     "Unknown",
@@ -106,11 +123,79 @@ def test_the_verbs() -> None:
     def parameters(verb: object) -> list[str]:
         return [name for name in inspect.signature(verb).parameters if name != "self"]  # type: ignore[arg-type]
 
-    asked = ["target", "distance", "constraints", "fewest_first", "method", "limits", "reasons"]
+    asked = ["query", "target", "distance", "constraints"]
     made = ["model", "schema", "classes", "constraints", "threads", "tolerances"]
     assert parameters(ifonly.Explainer.__init__) == made
-    assert parameters(ifonly.Explainer.explain) == ["row", *asked]
-    assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "listen"]
+    assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
+    assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
+    assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
+    assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
+    assert parameters(ifonly.certify) == ["explainer", "row", *asked]
+
+
+def public_objects() -> list[Any]:
+    """Everything that has a public name, in the package and in its two public modules."""
+    modules = [ifonly.datasets, ifonly.plausibility]
+    found = [getattr(ifonly, name) for name in PUBLIC if getattr(ifonly, name) not in modules]
+    return found + [getattr(module, name) for module in modules for name in module.__all__]
+
+
+def public_calls() -> Iterator[tuple[str, Callable[..., Any]]]:
+    """Every public function and method. Fields of a value, of which a dataclass makes its `__init__`, are no call."""
+    for thing in public_objects():
+        if inspect.isfunction(thing):
+            yield thing.__name__, thing
+        elif inspect.isclass(thing):
+            for name, member in inspect.getmembers(thing):
+                made = name == "__init__" and not is_dataclass(thing) and not getattr(thing, "_is_protocol", False)
+                if (inspect.isfunction(member) or inspect.ismethod(member)) and (made or not name.startswith("_")):
+                    yield f"{thing.__name__}.{name}", member
+
+
+def test_no_call_takes_more_than_six_things_or_anything_at_all() -> None:
+    calls = dict(public_calls())
+    assert len(calls) > 100
+    for name, call in calls.items():
+        taken = [p for p in inspect.signature(call).parameters.values() if p.name not in ("self", "cls")]
+        assert len(taken) <= 6, name
+        assert not [p for p in taken if p.kind is inspect.Parameter.VAR_KEYWORD], name
+
+
+def test_what_a_call_takes_or_gives_has_a_public_name() -> None:
+    """Also what is in a value that is given. A protocol asks for a shape, not for a name."""
+    public = {thing for thing in public_objects() if isinstance(thing, type)}
+    given = [thing for thing in public if thing in VALUES]
+    assert len(given) == len(VALUES)
+    calls = [call for name, call in public_calls() if "." not in name or name.startswith("Explainer.")]
+    hints = [hint for thing in [*calls, *given] for hint in get_type_hints(thing, localns=NAMES).values()]
+    named = {found for hint in hints for found in own_types(hint) if not getattr(found, "_is_protocol", False)}
+    assert {ifonly.Query, ifonly.Stop, ifonly.StoppedBy, ifonly.Diversity, ifonly.Group} <= named
+    assert not named - public
+
+
+VALUES = {
+    ifonly.Audit,
+    ifonly.DiverseAnswers,
+    ifonly.Failed,
+    ifonly.FlipSet,
+    ifonly.Limits,
+    ifonly.Nearest,
+    ifonly.NoneExists,
+    ifonly.Progress,
+    ifonly.Query,
+    ifonly.Reasons,
+    ifonly.Relaxation,
+    ifonly.Stop,
+    ifonly.Unknown,
+    ifonly.Within,
+}
+NAMES = {**vars(typing), **vars(collections.abc), "Schema": ifonly.Schema}  # what is imported for types only
+
+
+def own_types(hint: Any) -> set[type]:
+    """The classes of this package in a type."""
+    own = {hint} if isinstance(hint, type) and hint.__module__.startswith("ifonly") else set()
+    return own.union(*(own_types(part) for part in get_args(hint)))
 
 
 def test_the_version_is_the_packages() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
+import numpy as np
 import pytest
 
 from ifonly import (
@@ -21,19 +22,29 @@ from ifonly import (
     Range,
     Real,
     Schema,
-    Unknown,
+    Stop,
+    StoppedBy,
 )
-from ifonly import reasons as module
-from ifonly.asking.reasons import find_reasons, relaxed
+from ifonly.asking import reasons as module
+from ifonly.asking.found import Found
+from ifonly.asking.reasons import relaxed
 from ifonly.problem import AtMostChanges, OnlyWith
 from ifonly.problem.constraints import ChangeAtMost, Steps
 from ifonly.problem.rules import Rule
+from ifonly.proof import Claim, Reasons, Witness
+from ifonly.tolerances import DEFAULT
 
-COMMON: dict[str, Any] = {"row": 0, "factual": {}, "target": "yes", "distance_name": "l1"}
-ROW = Nearest(lower=0.5, upper=0.5, counterfactual={"a": 1}, **COMMON)
-NONE = NoneExists(lower=math.inf, **COMMON)
-OPEN = Unknown(lower=0.1, note="time limit", **COMMON)
+LATE = Stop(StoppedBy.SECONDS, 1.0)
+THERE = Witness(refusal="", deciding=False, distance=0.5, scores=np.ones(1))
+ROW = Found(Claim(point=np.ones(1), lower=0.5, method="s"), THERE)
+LOOSE = Found(Claim(point=np.ones(1), lower=0.1, method="s", stop=LATE), THERE)
+NONE = Found(Claim(point=None, lower=math.inf, method="s"), None)
+OPEN = Found(Claim(point=None, lower=0.1, method="s", stop=LATE), None)
 A, B, C = Fixed("a"), Fixed("b"), Fixed("c")
+
+
+def find_reasons(constraints: list[Any], ask: Any, seconds: float | None = None) -> Reasons:
+    return module.find_reasons(constraints, ask, lambda after: (), seconds=seconds, tolerances=DEFAULT)
 
 
 def test_each_question_is_asked_once_and_implied_ones_not_at_all() -> None:
@@ -60,7 +71,7 @@ def test_what_is_not_decided_is_said() -> None:
     assert reasons.blame == ("a is fixed", "b is fixed")
     assert reasons.minimal
     assert not any(r.dropped in (("a is fixed",), ("b is fixed",)) for r in reasons.relaxations)
-    assert "whether it is possible if a may change (time limit)" in reasons.note
+    assert "whether it is possible if a may change (time limit of 1 s)" in reasons.note
 
     def hopeless(constraints: tuple[Any, ...]) -> Any:
         return OPEN if constraints else ROW
@@ -68,9 +79,9 @@ def test_what_is_not_decided_is_said() -> None:
     vague = find_reasons([A, B], hopeless)
     assert vague.blame == ("a is fixed", "b is fixed")
     assert not vague.minimal
-    assert "that 'b is fixed' is needed to rule it out (time limit)" in vague.note
+    assert "that 'b is fixed' is needed to rule it out (time limit of 1 s)" in vague.note
     assert [r.dropped for r in vague.relaxations] == [("a is fixed", "b is fixed")]  # that it needs both is not proven
-    assert "that 'a is fixed' must be dropped (time limit)" in vague.note
+    assert "that 'a is fixed' must be dropped (time limit of 1 s)" in vague.note
 
 
 def test_the_number_of_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -100,15 +111,12 @@ def test_the_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
 
     reasons = find_reasons([Fixed(f"f{i}") for i in range(9)], ask, seconds=1.0)
     assert now == 11.0
-    assert "(time limit)" in reasons.note
+    assert "(time limit of 10 s)" in reasons.note
     assert not find_reasons([Fixed(f"f{i}") for i in range(6)], ask).note
 
 
 def test_a_relaxation_that_is_not_proven_nearest() -> None:
-    from ifonly import Within
-
-    loose = Within(lower=0.1, upper=0.5, counterfactual={"a": 1}, note="time limit", **COMMON)
-    (only,) = find_reasons([A], lambda constraints: loose).relaxations
+    (only,) = find_reasons([A], lambda constraints: LOOSE).relaxations
     assert (only.proven, only.lower, only.distance) == (False, 0.1, 0.5)
 
 

@@ -16,7 +16,7 @@ from ifonly import ClassTarget, Enumerate, Explainer, Limits, Network, search
 from ifonly.cli import codes
 from ifonly.cli.shipped import network
 from ifonly.model import network_model
-from ifonly.proof import Claim
+from ifonly.proof import Claim, Stop, StoppedBy
 from ifonly.proof.answer import COLUMNS
 from ifonly.schema.io import schema_from_json
 
@@ -45,7 +45,7 @@ def none_exists(point: Any) -> Claim:
 
 
 def gives_up(point: Any) -> Claim:
-    return Claim(point=None, lower=0.0, method="pretender", limit="time limit")
+    return Claim(point=None, lower=0.0, method="pretender", stop=Stop(StoppedBy.SECONDS, 1.0))
 
 
 @pytest.fixture(autouse=True)
@@ -312,7 +312,7 @@ def test_a_contradiction_is_saved_with_everything_that_reproduces_it(run, compas
 
 
 def test_a_bound_beyond_a_found_row_is_a_contradiction(run, compas, monkeypatch):
-    far = Pretender(lambda point: Claim(point=None, lower=0.5, method="pretender", limit="time limit"))
+    far = Pretender(lambda point: Claim(point=None, lower=0.5, method="pretender", stop=Stop(StoppedBy.SECONDS, 1.0)))
     monkeypatch.setattr(search, "Search", lambda: far)
     result = run(*compas.words(), "--method", "search,enumerate")
     assert result.exit_code == codes.CONTRADICTION and "nothing is nearer than 0.5" in result.stderr

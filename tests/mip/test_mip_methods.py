@@ -10,7 +10,7 @@ from agreement import disagreements, methods
 from random_problems import random_problem
 
 from cases import load
-from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced
+from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced, Stop, StoppedBy
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
 from ifonly.exact.backends import available
 from ifonly.exact.contradiction import check_bound
@@ -146,7 +146,7 @@ def test_a_time_limit_is_kept_and_its_bound_is_a_bound(method):
         .explain(row, target=ClassTarget(1, 0.0), distance="l1", limits=Limits(seconds=0.05))
     )
     assert answer.lower <= optima["l1"][0] <= answer.upper
-    assert answer.status in ("within", "unknown") and "limit" in answer.note
+    assert answer.status in ("within", "unknown") and answer.stop is not None and answer.stop.is_limit
 
 
 def test_a_contradiction_names_both_numbers_and_saves_the_problem():
@@ -200,7 +200,6 @@ def test_nothing_within_the_farthest_row_is_a_proof():
 
 
 def test_what_stops_the_finder_stops_the_search():
-    known = nearest(
-        lambda _: Finding(verdict=Verdict.STOPPED, limit="time limit"), first=1e-3, most=1.0, allowed=lambda _: 1e-6
-    )
-    assert known.limit == "time limit" and known.proven == 0.0 and known.point is None
+    late = Stop(StoppedBy.SECONDS, 1.0)
+    known = nearest(lambda _: Finding(verdict=Verdict.STOPPED, stop=late), first=1e-3, most=1.0, allowed=lambda _: 1e-6)
+    assert known.stop == late and known.proven == 0.0 and known.point is None

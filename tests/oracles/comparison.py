@@ -51,7 +51,7 @@ def disagreements(ours: Sequence[Answer], theirs: Sequence[Answer], *, mip: bool
     """Sentences; none when all is well. `mip`: theirs is a MIP's."""
     for i, (a, b) in enumerate(zip(ours, theirs, strict=True)):
         said = f"person {i}: {_show(a)} against {_show(b)}"
-        if "limit" in a.note:
+        if a.stop is not None and a.stop.is_limit:
             yield f"{said}: does not end"
         elif isinstance(a, NoneExists) != isinstance(b, NoneExists) or math.isinf(a.upper) != math.isinf(b.upper):
             yield f"{said}: not the same kind"

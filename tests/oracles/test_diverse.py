@@ -15,8 +15,7 @@ import pytest
 from numpy.typing import NDArray
 from random_problems import random_problem
 
-from ifonly import Enumerate, Explainer, Limits, MipObjective, NoneExists, Search
-from ifonly.asking.diverse import DiverseAnswers, Diversity, explain_diverse
+from ifonly import DiverseAnswers, Diversity, Enumerate, Explainer, Limits, MipObjective, NoneExists, Search
 from ifonly.problem import Distance, Question
 from ifonly.proof import Method
 from ifonly.schema import Integer, Real
@@ -81,7 +80,7 @@ def wrong(question: Question, before: Floats, diversity: Diversity, told: Divers
                 return f"{said}, but the model does not decide so"
             left &= differs(question, diversity, before, rows, before)
             continue
-        if "limit" in answer.note:
+        if answer.stop is not None and answer.stop.is_limit:
             return f"{said} does not end"
         if answer.lower > possible + TOLERANCE:
             return f"{said}, but a row at {possible!r} is left"
@@ -118,15 +117,16 @@ def cases(seed: int) -> tuple[Question, Floats, list[Diversity]]:
 
 
 def told(question: Question, before: Floats, diversity: Diversity, method: Method) -> DiverseAnswers:
-    return explain_diverse(
-        Explainer(question.model),
-        question.schema.row(before),
-        diversity,
-        target=question.target,
-        distance=question.distance,
-        constraints=question.constraints,
-        method=method,
-        limits=LIMITS,
+    return (
+        Explainer(question.model)
+        .using(method, limits=LIMITS)
+        .explain_diverse(
+            question.schema.row(before),
+            diversity,
+            target=question.target,
+            distance=question.distance,
+            constraints=question.constraints,
+        )
     )
 
 

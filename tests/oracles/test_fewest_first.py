@@ -14,7 +14,7 @@ from random_problems import random_problem
 
 from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema
 from ifonly.problem import Query, Question
-from ifonly.proof import Claim
+from ifonly.proof import Claim, Stop, StoppedBy
 from ifonly.search import Search
 
 SEEDS = 150
@@ -105,8 +105,11 @@ class Scripted:
         return Solver()
 
 
-def claim(point: Any, lower: float, limit: str = "") -> Claim:
-    return Claim(point=None if point is None else np.array(point, dtype=float), lower=lower, method="s", limit=limit)
+LATE = Stop(StoppedBy.SECONDS, 1.0)
+
+
+def claim(point: Any, lower: float, stop: Stop | None = None) -> Claim:
+    return Claim(point=None if point is None else np.array(point, dtype=float), lower=lower, method="s", stop=stop)
 
 
 def ask(**claims: Claim) -> Any:
@@ -125,14 +128,14 @@ def test_both_stages_must_be_proven() -> None:
     nearest = Distance("l1").between(SCHEMA, np.zeros(3), np.array(one, dtype=float))
     assert ask(l0=claim(one, 1 / 3), l1=claim(one, nearest)).status == "nearest"
     # a bound above zero changes is a bound of one: numbers of changes are whole
-    assert ask(l0=claim(one, 0.01, "time limit"), l1=claim(one, nearest)).status == "nearest"
-    fewer = ask(l0=claim([1, 1, 3], 1 / 3, "time limit"), l1=claim(one, nearest))
+    assert ask(l0=claim(one, 0.01, LATE), l1=claim(one, nearest)).status == "nearest"
+    fewer = ask(l0=claim([1, 1, 3], 1 / 3, LATE), l1=claim(one, nearest))
     assert (fewer.status, fewer.upper) == ("within", nearest)
-    assert fewer.note == "fewer than 3 changes were not ruled out: time limit"
-    late = ask(l0=claim(two, 1 / 3), l1=claim(None, 0.05, "time limit"))
-    assert (late.status, late.lower, late.upper, late.note) == ("within", 0.05, pytest.approx(0.3), "time limit")
-    open_ended = ask(l0=claim(None, 1 / 3, "time limit"))
-    assert (open_ended.status, open_ended.lower, open_ended.note) == ("unknown", 0.0, "time limit")
+    assert fewer.note == "fewer than 3 changes were not ruled out: time limit of 1 s"
+    late = ask(l0=claim(two, 1 / 3), l1=claim(None, 0.05, LATE))
+    assert (late.status, late.lower, late.upper, late.stop) == ("within", 0.05, pytest.approx(0.3), LATE)
+    open_ended = ask(l0=claim(None, 1 / 3, LATE))
+    assert (open_ended.status, open_ended.lower, open_ended.stop) == ("unknown", 0.0, LATE)
     assert ask(l0=claim(None, math.inf)).status == "none exists"
 
 

@@ -269,7 +269,7 @@ def test_limits_are_divided_and_a_gap_is_told() -> None:
     from dataclasses import dataclass
 
     from ifonly import Limits
-    from ifonly.proof import Claim
+    from ifonly.proof import Claim, Stop, StoppedBy
 
     seen: list[Limits] = []
 
@@ -286,7 +286,9 @@ def test_limits_are_divided_and_a_gap_is_told() -> None:
                 def solve(self, points: Any, limits: Limits, **more: Any) -> Any:
                     seen.append(limits)
                     if question.target.label == "d":
-                        return [Claim(point=None, lower=0.001, method="half", limit="time limit")] * len(points)
+                        return [Claim(point=None, lower=0.001, method="half", stop=Stop(StoppedBy.SECONDS, 1.0))] * len(
+                            points
+                        )
                     return solver.solve(points, Limits())
 
             return Solver()
@@ -294,7 +296,7 @@ def test_limits_are_divided_and_a_gap_is_told() -> None:
     model = several(3)
     explainer = Explainer(model)
     answer = explainer.using(Half()).explain(ANN, target=OtherTarget(), limits=Limits(seconds=9.0, nodes=30))
-    assert (answer.status, answer.lower, answer.note) == ("within", 0.001, "time limit")
+    assert (answer.status, answer.lower, answer.note) == ("within", 0.001, "time limit of 1 s")
     assert [limits.seconds for limits in seen] == [3.0] * 3
     assert [limits.nodes for limits in seen] == [10] * 3
 

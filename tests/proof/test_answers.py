@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from ifonly import Answers, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
-from ifonly.proof import Change, Claim, show
+from ifonly.proof import Change, Claim, Stop, StoppedBy, show
 
 COMMON: dict[str, Any] = {
     "row": 3,
@@ -31,10 +31,10 @@ FOUND: dict[str, Any] = {
     "score_after": 0.5,
 }
 NEAREST = Nearest(lower=0.25, upper=0.25, **FOUND, **COMMON)
-WITHIN = Within(lower=0.125, upper=0.25, note="time limit", **FOUND, **COMMON)
+WITHIN = Within(lower=0.125, upper=0.25, stop=Stop(StoppedBy.SECONDS, 1.0), **FOUND, **COMMON)
 NONE = NoneExists(lower=math.inf, **COMMON)
-UNKNOWN = Unknown(lower=0.125, note="time limit", **COMMON)
-FAILED = Failed(row=4, factual={}, target="", distance_name="", lower=0.0, note="Feature 'age' is missing.")
+UNKNOWN = Unknown(lower=0.125, stop=Stop(StoppedBy.SECONDS, 1.0), **COMMON)
+FAILED = Failed(row=4, factual={}, target="", distance_name="", lower=0.0, error="Feature 'age' is missing.")
 ALL = Answers([NEAREST, WITHIN, NONE, UNKNOWN, FAILED], seconds=1.5)
 
 
@@ -43,12 +43,12 @@ def test_sentences() -> None:
     changed = f"{change}, the decision would have been approved"
     assert str(NEAREST) == f"{changed}; no smaller change does it (proven, l1 distance 0.25)."
     assert str(WITHIN) == (
-        f"{changed} (distance 0.25); a smaller change was not ruled out (time limit), "
+        f"{changed} (distance 0.25); a smaller change was not ruled out (time limit of 1 s), "
         f"but none within 0.125 exists (proven)."
     )
     assert str(NONE) == "No allowed change makes the decision approved (proven)."
     assert str(UNKNOWN) == (
-        "No change that makes the decision approved was found (time limit); none exists within distance 0.125 (proven)."
+        "No change that makes the decision approved was found (time limit of 1 s); none exists within distance 0.125 (proven)."
     )
     assert str(FAILED) == "This row could not be asked about: Feature 'age' is missing."
 
@@ -163,6 +163,9 @@ def test_the_record_of_an_answer() -> None:
         "seconds": 0.25,
         "nodes": 7,
         "note": "",
+        "stop": None,
+        "subject": "the decision",
+        "state": "",
         "already": False,
         "breaks": [],
     }

@@ -9,7 +9,7 @@ import pytest
 from rich.console import Console
 
 from ifonly import Answers, Explainer, Failed, Nearest, NoneExists, Unknown, Within, datasets, report
-from ifonly.proof import Change
+from ifonly.proof import Change, Stop, StoppedBy
 from ifonly.report.page import Commands, Facts, Heading, Paragraph, Sheet, plain
 from ifonly.report.terminal import draw
 from ifonly.report.text import duration, share
@@ -24,9 +24,9 @@ FOUND = {
 }  # fmt: skip
 NEAREST = Nearest(row=0, lower=0.25, upper=0.25, **COMMON, **FOUND)
 NONE = NoneExists(row=1, lower=math.inf, **COMMON)
-WITHIN = Within(row=2, lower=0.1, upper=0.25, note="time limit", **COMMON, **FOUND)
-UNKNOWN = Unknown(row=3, lower=0.1, note="time limit", **COMMON)
-FAILED = Failed(row=4, factual={}, target="", distance_name="", lower=0.0, note="Feature 'Age' has no value in row 4.")
+WITHIN = Within(row=2, lower=0.1, upper=0.25, stop=Stop(StoppedBy.SECONDS, 1.0), **COMMON, **FOUND)
+UNKNOWN = Unknown(row=3, lower=0.1, stop=Stop(StoppedBy.SECONDS, 1.0), **COMMON)
+FAILED = Failed(row=4, factual={}, target="", distance_name="", lower=0.0, error="Feature 'Age' has no value in row 4.")
 ALREADY = Nearest(row=5, lower=0.0, upper=0.0, counterfactual=COMMON["factual"], decision_after="yes", score_after=1.0,
                   **{**COMMON, "decision_before": "yes"})  # fmt: skip
 EVERY = Answers([NEAREST, NONE, WITHIN, UNKNOWN, FAILED, ALREADY], seconds=2.5)
@@ -57,7 +57,7 @@ time      1.2 ms (search, 34 nodes)"""
 def test_the_other_kinds_say_what_is_proven():
     assert "proven  no allowed row is decided so, at any distance" in report.text(NONE)
     assert "nothing nearer than 0.1 exists (gap 0.15)" in report.text(WITHIN)
-    assert "note      time limit" in report.text(WITHIN)
+    assert "note      time limit of 1 s" in report.text(WITHIN)
     assert "proven  nothing nearer than 0.1 exists" in report.text(UNKNOWN)
     assert "instead" not in report.text(UNKNOWN)
     assert report.text(FAILED).splitlines()[-1].endswith("Feature 'Age' has no value in row 4.")
@@ -72,7 +72,7 @@ row  decision    status       distance  lower    time  changes
   0  no -> yes   nearest          0.25   0.25  1.2 ms  Income: 1,200.5 -> 1,301.1234567891; Job: missing -> cook
   1  no -> yes   none exists         -      -  1.2 ms
   2  no -> yes   within           0.25    0.1  1.2 ms  Income: 1,200.5 -> 1,301.1234567891; Job: missing -> cook
-  3  no -> yes   unknown             -    0.1  1.2 ms  time limit
+  3  no -> yes   unknown             -    0.1  1.2 ms  time limit of 1 s
   4              error               -      -       -  Feature 'Age' has no value in row 4.
   5  yes -> yes  nearest             0      0  1.2 ms  none needed
 
@@ -82,7 +82,7 @@ none exists    1 (17%) proven that no allowed change does it
 within         1 (17%) a change, not proven nearest
 unknown        1 (17%) nothing found, nothing ruled out
 error          1 (17%) not readable
-stopped by     time limit (2)
+stopped by     time limit of 1 s (2)
 no change      1 already decided as asked
 distance (l1)  min 0.25, median 0.25, p90 0.25, max 0.25
 changes a row  min 2, median 2, p90 2, max 2

@@ -29,7 +29,7 @@ from ifonly import (
     Within,
 )
 from ifonly.problem import Question
-from ifonly.proof import Claim, Progress
+from ifonly.proof import Claim, Progress, Stop, StoppedBy
 from ifonly.search.kernels import search as kernel
 
 NORMS: tuple[Any, ...] = ("l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7})
@@ -82,7 +82,7 @@ def test_the_time_limit_is_a_persons_own() -> None:
     begun = time.perf_counter()
     claims = solve(hard_question(), hard_people(3), Limits(seconds=0.2))
     assert time.perf_counter() - begun < 2.0
-    assert [claim.limit for claim in claims] == ["time limit of 0.2 s"] * 3
+    assert [claim.stop for claim in claims] == [Stop(StoppedBy.SECONDS, 0.2)] * 3
 
 
 @pytest.mark.parametrize("nodes", [1, 2, 3, 50, 255, 256, 257, 1000])
