@@ -18,7 +18,6 @@ from hypothesis import strategies as st
 from ifonly import Distance, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Real, Schema
 from ifonly.errors import QuestionError
 from ifonly.plausibility import NumberGivenOption
-from ifonly.problem.learned.correlated import SignedSum
 from ifonly.problem import AtMostChanges, ClassTarget, OnlyWith, Question, Rule, lower
 from ifonly.problem.apart import Apart, Around
 from ifonly.problem.constraints import (
@@ -34,6 +33,7 @@ from ifonly.problem.constraints import (
     Steps,
     narrowed,
 )
+from ifonly.problem.learned.correlated import SignedSum
 from ifonly.schema import Categorical, Feature
 from ifonly.search.kernels.layout import HIGH, LOW
 from ifonly.search.pack import errors_everywhere
