@@ -169,7 +169,9 @@ def test_a_note_never_asks_for_a_margin_of_nothing() -> None:
     """The model says no to everybody; the network that was imported does not."""
     schema = Schema((Integer("n", 0, 9),))
     network = Network.of([([[1.0]], [-4.5])])
-    stubborn = Model(network=network, schema=schema, original=lambda points: -np.ones((len(points), 1)), classes=(0, 1))
+    stubborn = Model(
+        function=network, schema=schema, original=lambda points: -np.ones((len(points), 1)), classes=(0, 1)
+    )
     answer = Explainer(stubborn).explain({"n": 0}, target=ClassTarget(1, margin=0.0))
     assert isinstance(answer, Unknown) and answer.lower == 0.0
     asked_for = float(answer.note.rsplit("ask for a larger margin, such as ", 1)[1])

@@ -309,7 +309,7 @@ class Losing(Scripted):
 def stubborn(needed: float) -> Model:
     """A deployed model that wants a score of `needed` where the imported network is content with more than 0."""
     return Model(
-        network=NETWORK,
+        function=NETWORK,
         schema=SCHEMA,
         original=lambda points: NETWORK.scores(SCHEMA.encode(points)) - needed,
         classes=("denied", "approved"),

@@ -74,10 +74,10 @@ def believing_checker(patch: Patch) -> None:
 
 def small_error(patch: Patch) -> None:
     """E is a thousand times too small."""
-    from ifonly import model
+    from ifonly import Model
 
-    whole = model.rounding_error
-    patch(model, "rounding_error", lambda m: whole(m) * 1e-3)
+    whole = Model.error_in
+    patch(Model, "error_in", lambda self, precision: whole(self, precision) * 1e-3)
 
 
 def raw_error(patch: Patch) -> None:

@@ -56,7 +56,7 @@ class World:
         classes = () if self.case.get("regression") else tuple(range(max(2, outputs)))
         precision: Any = self.case.get("precision", "float64")
         made = ifonly.Model(
-            network=net, schema=self.schema, original=self.deployed, classes=classes, precision=precision
+            function=net, schema=self.schema, original=self.deployed, classes=classes, precision=precision
         )
         return made.as_log_odds() if "probability" in self.target else made
 

@@ -24,10 +24,10 @@ from rich.console import Console
 from benchmarks.subjects import data, networks
 from benchmarks.terminal import cache_option, console, results_option
 from ifonly import Distance, Explainer, Limits, MipObjective, Nearest, NoneExists
-from ifonly.proof import DiverseAnswers
 from ifonly.exact.backends import available
 from ifonly.problem.apart import Apart
 from ifonly.problem.different import Diversity
+from ifonly.proof import DiverseAnswers
 from ifonly.tolerances import EDGE
 
 APART = 0.01

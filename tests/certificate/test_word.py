@@ -101,7 +101,7 @@ def rounded_question():
     schema = Schema([Real("a", 0.0, 1000.0), Real("b", 0.0, 1000.0)])
     network = Network.of([(np.array([[1.0, -1.0]]), np.array([-100.0]))])
     model = network_model(network, schema, precision="float32")
-    low = ifonly.Model(network=network, schema=schema, classes=model.classes, precision="float32",
+    low = ifonly.Model(function=network, schema=schema, classes=model.classes, precision="float32",
                        original=lambda points: network.scores(schema.encode(points)) - 1e-5)  # fmt: skip
     return Question(model=low, target=ClassTarget(1, margin=0.0), distance=Distance("l1"))
 

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ifonly.model import Model, rounding_error
+from ifonly.model import Model
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema, to_frame
 
 FEATURES = (
@@ -68,7 +68,7 @@ def _agree(model: Model) -> None:
     points = model.schema.sample(1000, np.random.default_rng(11))
     ours, theirs = model.network.scores(model.schema.encode(points)), model.scores(points)
     worst = np.abs(ours - theirs).max(axis=0)
-    bound = rounding_error(model)
+    bound = model.error
     assert theirs.shape == (1000, model.network.outputs)
     if model.precision == "float64":
         assert (worst <= 1e-9).all(), worst

@@ -189,7 +189,7 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
         r"SimpleImputer 'columntransformer.i' adds indicator columns",
     ),
     "contrary": (scrambled, PLAIN, ModelError, "predicts 0 where its own scores .* say 1|predicts 1 where .* say 0"),
-    "moody": (moody, PLAIN, ModelError, r"The imported network and the model disagree by 0\.01"),
+    "moody": (moody, PLAIN, ModelError, r"The imported model and the original disagree by 0\.01"),
     "transformer": (
         lambda: fit(make_pipeline(StandardScaler(), MinMaxScaler())), PLAIN, ModelError, "does not end in an estimator",
     ),

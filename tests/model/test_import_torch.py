@@ -120,9 +120,9 @@ def test_consecutive_linear_layers_are_merged(schema: Schema) -> None:
     module = nn.Sequential(nn.Linear(COLUMNS, 6), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
     model = import_model(module, schema)
     assert model.network.hidden == (4,)
-    assert model.majorants[0] is not None and model.majorants[1] is None
+    assert model.network.layers[0].majorant is not None and model.network.layers[1].majorant is None
     product = np.abs(module[1].weight.detach().numpy()) @ np.abs(module[0].weight.detach().numpy())
-    assert model.majorants[0].weight == pytest.approx(product, rel=1e-6)
+    assert model.network.layers[0].majorant.weight == pytest.approx(product, rel=1e-6)
 
 
 def test_the_decision_is_that_of_the_probabilities(schema: Schema) -> None:

@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly.errors import UnsupportedQuestion
+from ifonly.errors import ModelError, UnsupportedQuestion
 from ifonly.explainer import Explainer
-from ifonly.model import Model, Network, network_model, rounding_error
+from ifonly.model import Model, Network, network_model
 from ifonly.model.flow import Flow
 from ifonly.problem import ClassTarget, Question
 from ifonly.problem.lowering import lower
@@ -85,7 +85,7 @@ def test_no_deployed_model_is_farther_off_than_the_bound(precision: Any, flushes
         sizes = [len(ends), *rng.integers(1, 4, rng.integers(0, 3)).tolist(), 1]
         layers = [(hostile(rng, precision, b, a), hostile(rng, precision, b)) for a, b in zip(sizes, sizes[1:])]  # noqa: B905
         model = network_model(Network.of(layers), schema, precision=precision)
-        error, machine = rounding_error(model), Arithmetic(precision, rng, flushes)
+        error, machine = model.error, Arithmetic(precision, rng, flushes)
         for _ in range(4):
             x = [float(rng.choice([*end, rng.uniform(*end)])) for end in ends]
             h: list[Any] = [machine.type(v) for v in x]
@@ -111,14 +111,11 @@ def test_steps_that_an_importer_multiplied_are_counted_one_by_one(precision: Any
         for weight, bias in steps:
             flow = flow.linear(weight, bias, name="step")
         try:
-            network, majorants = flow.finish()
-        except Exception:
+            network = flow.finish()
+        except ModelError:  # the product of the steps is beyond float64
             continue
-        model = Model(
-            network=network, schema=schema, original=lambda p: p, classes=(0, 1), precision=precision,
-            majorants=majorants,
-        )  # fmt: skip
-        error, machine = rounding_error(model), Arithmetic(precision, rng, flushes)
+        model = Model(function=network, schema=schema, original=lambda p: p, classes=(0, 1), precision=precision)
+        error, machine = model.error, Arithmetic(precision, rng, flushes)
         x = [float(rng.choice([*end, rng.uniform(*end)])) for end in ends]
         h: list[Any] = [machine.type(v) for v in x]
         for weight, bias in steps:
@@ -137,7 +134,7 @@ def test_what_is_lost_below_the_least_normal_number_is_no_proof() -> None:
             h = np.maximum(h @ layer.weight.T.astype(np.float32), 0) + layer.bias.astype(np.float32)
         return h.astype(np.float64)
 
-    model = Model(network=network, schema=schema, original=deployed, classes=(0, 1), precision="float32")
+    model = Model(function=network, schema=schema, original=deployed, classes=(0, 1), precision="float32")
     answer = Explainer(model).explain({"x": 0.75}, target=ClassTarget(0, margin=0.0))
     assert isinstance(answer, Nearest)
     assert answer.changes == ()
@@ -149,7 +146,7 @@ def test_a_model_that_may_overflow_is_refused_in_a_sentence(precision: Any) -> N
     network = Network.of([([[large]], [0.0]), ([[large]], [0.0]), ([[1.0 / large]], [-1.0])])
     schema = Schema((Integer("n", 0, 9),))
     model = network_model(network, schema, precision=precision)
-    assert rounding_error(model) == np.inf
+    assert model.error == np.inf
     for method in (None, Enumerate()):
         with pytest.raises(UnsupportedQuestion, match=f"overflow {precision}.*narrow the schema's bounds"):
             Explainer(model).using(method).explain({"n": 0}, target=1)

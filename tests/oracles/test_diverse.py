@@ -16,7 +16,6 @@ from numpy.typing import NDArray
 from random_problems import random_problem
 
 from ifonly import DiverseAnswers, Diversity, Enumerate, Explainer, Limits, MipObjective, NoneExists, Search
-from ifonly.model import rounding_error
 from ifonly.problem import Distance, Question
 from ifonly.proof import Method
 from ifonly.schema import Integer, Real
@@ -49,7 +48,7 @@ def favourable(question: Question, rows: Floats) -> tuple[NDArray[np.bool_], NDA
         return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
     c, d = question.conditions
     scores = question.model.network.scores(question.schema.encode(rows)) @ c.T - d - question.target.margin
-    slack = 2.0 * np.abs(c) @ rounding_error(question.model)
+    slack = 2.0 * np.abs(c) @ question.model.error
     return (scores >= slack).all(axis=1), (scores >= -slack).all(axis=1)
 
 

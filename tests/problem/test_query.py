@@ -33,7 +33,7 @@ from ifonly.problem.query import Query
 from ifonly.problem.target import AheadTarget
 
 NAMES = ["Age", "Hours per week", "Größe", "a'b", "x\\y"]
-LABELS: list[Any] = ["approve", "deny", 0, 1, 2.5, True, None, "1"]
+LABELS: list[Any] = ["approve", "deny", 0, 1, 2.5, True, "1"]
 
 
 def number(rng: Random) -> float:

@@ -141,7 +141,7 @@ def test_a_question_as_plain_data() -> None:
         "distance": {"norm": "l2", "weights": {"age": 2.0}, "scales": {}},
         "target": {"class": "yes", "margin": 1e-6},
         "constraints": ["age in [30, 40.5]"],
-        "network": TWO.network.fingerprint,
+        "model": TWO.network.fingerprint,
     }
     assert question.error.shape == (1,)
     assert question.more_careful(4.0).error == pytest.approx(4 * question.error)

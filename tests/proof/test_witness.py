@@ -108,7 +108,7 @@ def test_a_broken_constraint_is_named(wrong: dict[str, float], constraint: Const
 @pytest.mark.parametrize("score", [-1.0, 0.0, 1e-9, np.nan])
 def test_the_users_own_model_has_the_last_word(score: float) -> None:
     model = Model(
-        network=MODEL.network,
+        function=MODEL.network,
         schema=SCHEMA,
         original=lambda points: np.full((len(points), 1), score),
         classes=(0, 1),
@@ -125,7 +125,7 @@ def test_the_users_model_never_sees_what_is_no_row() -> None:
         seen.extend(points.tolist())
         return np.ones((len(points), 1))
 
-    model = Model(network=MODEL.network, schema=SCHEMA, original=original, classes=(0, 1))
+    model = Model(function=MODEL.network, schema=SCHEMA, original=original, classes=(0, 1))
     question = Question(model=model, target=ClassTarget(1))
     points = np.array([changed(n=11.0), GOOD, changed(c=np.nan)])
     witnesses = check_witnesses(question, np.array([BEFORE] * 3), points)

@@ -217,10 +217,14 @@ def _question(junk: list[Any], at: int) -> None:
         lambda: {"constraints": [ifonly.Allowed("Job", junk[0])]},
         lambda: {"constraints": [ifonly.Fixed(junk[0])]},
         lambda: {"limits": ifonly.Limits(nodes=junk[0], seconds=junk[1])},
+        lambda: {"query": ifonly.Query(target=junk[0], distance=junk[1])},
+        lambda: {"query": ifonly.Query.from_dict(junk[0])},
+        lambda: {"query": ifonly.Query.from_dict({"target": junk[0], "distance": junk[1], "constraints": junk[2:]})},
+        lambda: {"query": junk[0]},
         lambda: {"method": junk[0]},
     ]
     asked = calls[at % len(calls)]()
-    explainer = _explainer()
+    explainer = _explainer().using(asked.pop("method", None))
     str(explainer.explain(row, **{"limits": ifonly.Limits(nodes=1000), **asked}))
 
 
@@ -228,17 +232,14 @@ def _several(junk: list[Any], at: int) -> None:
     import ifonly
 
     few = junk[0] if not isinstance(junk[0], int) or junk[0] < 20 else 20  # a thousand answers may take their time
-    calls: list[dict[str, Any]] = [
-        {"k": few},
-        {"k": 2, "apart": junk[0]},
-        {"k": 2, "differ": junk[0]},
-        {"k": 2, "apart_distance": junk[0]},
+    calls: list[Callable[[], Any]] = [
+        lambda: few,
+        lambda: ifonly.Diversity(2, apart=junk[0]),
+        lambda: ifonly.Diversity(2, differ=junk[0]),
+        lambda: ifonly.Diversity(2, apart_distance=junk[0]),
     ]
-    answers = (
-        _explainer()
-        .using(limits=ifonly.Limits(nodes=1000))
-        .explain_diverse([30, "clerk", True], **calls[at % len(calls)])
-    )
+    explainer = _explainer().using(limits=ifonly.Limits(nodes=1000))
+    answers = explainer.explain_diverse([30, "clerk", True], calls[at % len(calls)]())
     ifonly.audit(list(answers), by=junk[3])
 
 

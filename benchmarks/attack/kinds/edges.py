@@ -70,7 +70,7 @@ class Edges:
 
     def run(self, case: dict[str, Any]) -> Outcome:
         world = World(case)
-        answer = ask(world.explainer.explain, case["row"], **world.asked, reasons=False)
+        answer = ask(world.explainer.using(reasons=False).explain, case["row"], **world.asked)
         near = world.favourable()
         if near is None:
             row = (case["edge"],)

@@ -119,9 +119,7 @@ class Float32(Nearest):
 
 def off(world: World) -> list[str]:
     """Is E a bound on what the deployed model's rounding does?"""
-    from ifonly.model import rounding_error
-
-    error = ask(rounding_error, world.model).tolist()
+    error = ask(lambda: world.model.error).tolist()
     domains = world.domains([*world.constraints])
     if domains is None:
         return []

@@ -48,7 +48,7 @@ class Certified:
         import ifonly
 
         world = World(case)
-        made = ask(ifonly.certify, world.explainer, case["row"], **world.asked, limits=ifonly.Limits(nodes=5000))
+        made = ask(ifonly.certify, world.explainer.using(limits=ifonly.Limits(nodes=5000)), case["row"], **world.asked)
         told = ask(ifonly.check, made, seconds=10)
         faults = [] if told.verdict == "VALID" else [f"certify wrote what is {told.verdict}: {told.failure}"]
         if told.verdict == "VALID":
@@ -67,7 +67,7 @@ class Forged(Certified):
         from ifonly.proof.certificate import stamp
 
         world = World(case)
-        made = ask(ifonly.certify, world.explainer, case["row"], **world.asked, limits=ifonly.Limits(nodes=5000))
+        made = ask(ifonly.certify, world.explainer.using(limits=ifonly.Limits(nodes=5000)), case["row"], **world.asked)
         faults: list[str] = []
         valid = 0
         for edit in case["edits"]:

@@ -49,7 +49,7 @@ class Mixed:
 
         world = World(case)
         limits = ifonly.Limits(seconds=SECONDS)
-        answer = ask(world.explainer.explain, case["row"], **world.asked, limits=limits, reasons=False)
+        answer = ask(world.explainer.using(reasons=False).explain, case["row"], **world.asked, limits=limits)
         faults = list(wrong(world, answer, None))
         rivals = list(tried(world, answer, random.Random(case.get("chance", 0))))
         if case.get("mip"):
@@ -65,12 +65,10 @@ class Mixed:
 
         try:
             return ask(
-                world.explainer.explain,
+                world.explainer.using(ifonly.MipObjective(), reasons=False).explain,
                 case["row"],
                 **world.asked,
                 limits=limits,
-                reasons=False,
-                method=ifonly.MipObjective(),
             )
         except Refused:
             return None
@@ -171,11 +169,10 @@ class Wide(Mixed):
 
             world = World(case)
             answer = ask(
-                world.explainer.explain,
+                world.explainer.using(reasons=False).explain,
                 case["row"],
                 **world.asked,
                 limits=ifonly.Limits(seconds=SECONDS),
-                reasons=False,
             )
             near = sorted((world.size(row), row) for row in by_hand(world) if world.met(row))
             told.faults += wrong(world, answer, near)

@@ -18,12 +18,15 @@ from numpy.typing import NDArray
 
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
 from ifonly.caching import ForkGate
-from ifonly.errors import Contradiction
+from ifonly.errors import Contradiction, UnsupportedQuestion
+from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model
 from ifonly.problem import AtMostChanges, Distance, Question, Target
 from ifonly.problem.standing import broken_by, decided_as_asked
 from ifonly.proof import Claim, Limits, Listener, Method, Solver, Stop, StoppedBy, Witness, check_witnesses, tidied
 from ifonly.proof.deployed import covering_margin
+from ifonly.search import Enumerate, Search
+from ifonly.smt import SmtPlain, SmtReduced
 from ifonly.tolerances import Tolerances
 
 CAUTION = 16.0
@@ -42,6 +45,9 @@ EXACT = ("search", "enumerate")
 THE_MODEL = "model"
 """The method of an answer that took no search: the user's model was asked about the row as it is."""
 _NOTHING = Claim(point=None, lower=0.0, method="")
+
+METHODS: tuple[Method, ...] = (Search(), MipObjective(), MipInterval(), SmtReduced(), SmtPlain(), Enumerate())
+"""Those that a refusal can name."""
 
 Kept = TypeVar("Kept")
 
@@ -73,7 +79,15 @@ class Finder:
 
     def _solver(self, question: Question, method: Method) -> Solver:
         key = (question.target, question.distance, question.constraints, question.caution, method)
-        return self._kept(self._solvers, key, lambda: method.prepare(question, self.tolerances))
+        return self._kept(self._solvers, key, lambda: self._prepared(question, method))
+
+    def _prepared(self, question: Question, method: Method) -> Solver:
+        """The method, ready for the question; where it cannot take it, a sentence that names one that can."""
+        if why := refusal(method, question):
+            able = [other.name for other in METHODS if not refusal(other, question)]
+            others = f"; use {' or '.join(able)}" if able else "; no method can take it"
+            raise UnsupportedQuestion(f"{why}{others}.")
+        return method.prepare(question, self.tolerances)
 
     def _kept(self, table: dict[Any, Kept], key: Any, make: Callable[[], Kept]) -> Kept:
         try:
@@ -221,6 +235,12 @@ class Finder:
         error, precision = float(question.error.max()), question.model.precision
         by = StoppedBy.EDGE if question.rules else StoppedBy.ROUNDING
         return replace(claim, stop=Stop(by if claim.method in EXACT else StoppedBy.TOLERANCES, error, precision))
+
+
+def refusal(method: Method, question: Question) -> str:
+    """Why a method cannot take a question; empty when it can, or does not say."""
+    refuses = getattr(method, "refuses", None)
+    return str(refuses(question)) if refuses is not None else ""
 
 
 def _refused(claim: Claim, careful: Question) -> Claim:

@@ -118,7 +118,7 @@ def _facts(loaded: _Loaded) -> dict[str, Any]:
         "fingerprint": network.fingerprint,
     }
     if loaded.model is not None:
-        facts |= {"kind": loaded.model.kind, "precision": loaded.model.precision, "deviation": loaded.model.deviation}
+        facts |= {"kind": loaded.model.source, "precision": loaded.model.precision, "deviation": loaded.model.deviation}
     return facts
 
 

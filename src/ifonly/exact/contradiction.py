@@ -28,7 +28,7 @@ def reproducer(question: Question, factual: NDArray[np.float64], said: dict[str,
         "question": question.describe(),
         "classes": list(question.model.classes),
         "schema": schema_to_json(question.schema),
-        "layers": [[layer.weight.tolist(), layer.bias.tolist()] for layer in question.model.network.layers],
+        "model": question.model.function.statement(),
     }
 
 

@@ -29,6 +29,7 @@ from ifonly.exact.repair import repaired
 from ifonly.mip.objective import MORE
 from ifonly.mip.program import Program, formulate_output
 from ifonly.problem import Lowered, Question, lower
+from ifonly.problem.lowering import without_network
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -54,6 +55,10 @@ class MipInterval:
     @property
     def name(self) -> str:
         return "mip-interval" + ("" if self.backend == "highs" else f"-{self.backend}")
+
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> IntervalSolver:
         check_bounds(self.bounds, BOUNDS)

@@ -28,6 +28,7 @@ from ifonly.exact.inputs import Floats, Person, read_point
 from ifonly.exact.repair import conditions, pulled, repaired
 from ifonly.mip.program import Program, formulate
 from ifonly.problem import Lowered, Norm, Question, lower
+from ifonly.problem.lowering import without_network
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -64,6 +65,10 @@ class MipObjective:
     @property
     def name(self) -> str:
         return "mip-objective" + ("" if self.backend == "highs" else f"-{self.backend}")
+
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> ObjectiveSolver:
         check_bounds(self.bounds, (*BOUNDS, "none"))

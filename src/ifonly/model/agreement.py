@@ -23,8 +23,8 @@ def check_agreement(model: Model, *, rows: int = ROWS, seed: int = 0, tolerances
     """The model with its largest deviation filled in; a ModelError when that is more than rounding."""
     points = comparison_rows(model.schema, rows, seed)
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
-        ours, theirs = model.network.scores(model.schema.encode(points)), model.scores(points)
-    for who, scores in (("network", ours), ("model", theirs)):
+        ours, theirs = model.exact_scores(points), model.scores(points)
+    for who, scores in (("imported model", ours), ("model", theirs)):
         wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
         if len(wrong):
             raise ModelError(
@@ -38,7 +38,7 @@ def check_agreement(model: Model, *, rows: int = ROWS, seed: int = 0, tolerances
     if worst > allowed:
         row = int(difference.max(axis=1).argmax())
         raise ModelError(
-            f"The imported network and the model disagree by {worst:.3g} (allowed: {allowed:.3g}), e.g. on the row "
+            f"The imported model and the original disagree by {worst:.3g} (allowed: {allowed:.3g}), e.g. on the row "
             f"{model.schema.row(points[row])}: {ours[row].tolist()} against {theirs[row].tolist()}. "
             f"Is the schema's column order the one that the model was trained with?"
         )

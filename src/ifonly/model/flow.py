@@ -6,7 +6,7 @@ A flow is a list of finished layers (each ended in a ReLU) and one affine map of
 
 Linear maps, scalings, sums and selections change only A and c; a ReLU turns (A, c) into a layer. So scaling, encoding,
 batch normalisation and linear layers in a row are multiplied together, and |A|, |c| are multiplied beside them
-step by step, for the rounding analysis (see `network.Majorant`). Flows are immutable; two that share their finished
+step by step, for the rounding analysis (see `rounding.Majorant`). Flows are immutable; two that share their finished
 layers may be added or joined.
 """
 
@@ -19,7 +19,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Majorant, Network, losses
+from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
+from ifonly.model.rounding import Majorant, losses
 
 Floats = NDArray[np.float64]
 
@@ -204,12 +205,12 @@ class Flow:
         self._afford(self.width, "relu")
         return Flow((*self.done, self._step().dense()), None, self.width)
 
-    def finish(self) -> tuple[Network, tuple[Majorant | None, ...]]:
-        """The network, and what each of its layers could add up to in the model."""
+    def finish(self) -> Network:
+        """The network; a layer that stands for several steps says what they could add up to in the model."""
         self._afford(self.width, "the output")
         steps = (*self.done, self._step().dense())
         network = Network.of([(step.weight, step.bias) for step in steps])
-        return network, tuple(step.majorant() for step in steps)
+        return network.with_majorants([step.majorant() for step in steps])
 
     def _step(self) -> Step:
         return self.last or Step(np.ones(self.width), np.zeros(self.width), None, None, 0)

@@ -1,6 +1,7 @@
-"""A model: the user's own decision, the network that stands for it, and how far apart the two can be.
+"""A model: the user's own decision, the function that stands for it, and how far apart the two can be.
 
-The *network* is what the methods reason about. The *original* has the last word: every answer is evaluated with it.
+The *function*, of some kind, is what the methods reason about: a network, for instance. The *original* has the last
+word: every answer is evaluated with it.
 Scores are real numbers: for classifiers of two classes one score, positive for the second class (the log-odds where
 the model speaks in probabilities); for K > 2 classes one score each, the largest wins; for regression the prediction.
 """
@@ -10,21 +11,21 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, Literal, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError
-from ifonly.model.network import Majorant, Network
-from ifonly.model.rounding import rounding_error
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.kind import Kind, Precision
+from ifonly.model.network import Network
+from ifonly.model.rounding import column_box
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
 from ifonly.schema.given import is_label, items
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
-Precision: TypeAlias = Literal["float64", "float32"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -32,37 +33,63 @@ class Model:
     """`original` maps points (n, features) to scores (n, outputs), by the user's own code.
 
     A model without class names is a regression. `deviation` is the largest difference between the original and the
-    network on the rows that were compared when the model was imported. `majorants` are for layers that stand for
-    several steps of the original (empty: none does). `probabilities` maps points to the probability of each class,
-    shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is the score.
+    function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
+    of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
+    the score. `source` says where the model came from.
     """
 
-    network: Network
+    function: Kind
     schema: Schema
     original: Scores
     classes: tuple[Any, ...] = ()
-    kind: str = "network"
+    source: str = "network"
     precision: Precision = "float64"
     deviation: float = 0.0
-    majorants: tuple[Majorant | None, ...] = ()
     probabilities: Scores | None = None
 
     def __post_init__(self) -> None:
-        if not isinstance(self.network, Network) or not isinstance(self.schema, Schema):
-            wrong = self.schema if isinstance(self.network, Network) else self.network
-            raise ModelError(f"A model is made of a Network and a Schema; got {shown(wrong)}.")
-        if self.network.inputs != len(self.schema.columns):
-            raise ModelError(f"The model takes {self.network.inputs} columns, but {describe_columns(self.schema)}.")
-        object.__setattr__(self, "classes", _checked_classes(self.classes, self.network.outputs))
+        if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
+            wrong = self.schema if isinstance(self.function, Kind) else self.function
+            raise ModelError(f"A model is made of a function, such as a Network, and a Schema; got {shown(wrong)}.")
+        if self.function.inputs != len(self.schema.columns):
+            raise ModelError(f"The model takes {self.function.inputs} columns, but {describe_columns(self.schema)}.")
+        object.__setattr__(self, "classes", _checked_classes(self.classes, self.function.outputs))
         if not isinstance(self.precision, str) or self.precision not in ("float64", "float32"):
             raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
-        if self.majorants and len(self.majorants) != len(self.network.layers):
-            raise ModelError(f"The network has {len(self.network.layers)} layers, but {len(self.majorants)} majorants.")
+
+    def __repr__(self) -> str:
+        about = f"{len(self.classes)} classes" if self.classes else "a regression"
+        return f"<Model: {self.source}, {len(self.schema)} features, {about}, {self.precision}>"
+
+    @property
+    def outputs(self) -> int:
+        """How many scores it gives."""
+        return self.function.outputs
+
+    @property
+    def network(self) -> Network:
+        """The network that stands for the model; an error where it is of another kind."""
+        network = self.function.as_network()
+        if not isinstance(network, Network):
+            raise UnsupportedModel(
+                f"This needs a piecewise-linear network, but the model is {self.function.name}.",
+                operation=self.function.name,
+            )
+        return network
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """How far a score of the deployed model can be from real arithmetic on any row of the schema, one an output."""
-        return rounding_error(self)
+        """How far a deployed score can be from real arithmetic on any row of the schema, one number per output."""
+        return self.error_in(self.precision)
+
+    def error_in(self, precision: Precision) -> NDArray[np.float64]:
+        """The same for a model that computes in this precision."""
+        lower, upper = column_box(self.schema)
+        return self.function.error(lower[None, :], upper[None, :], precision)[0]
+
+    def exact_scores(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The scores of many points by the function, shape (n, outputs), in float64."""
+        return self.function.scores(self.schema.encode(points))
 
     @property
     def is_classifier(self) -> bool:
@@ -71,7 +98,7 @@ class Model:
     def scores(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of many points by the user's own model, shape (n, outputs), float64."""
         scores = np.asarray(self.original(np.atleast_2d(points)), dtype=np.float64)
-        return scores.reshape(len(np.atleast_2d(points)), self.network.outputs)
+        return scores.reshape(len(np.atleast_2d(points)), self.outputs)
 
     def as_log_odds(self) -> Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
@@ -80,10 +107,8 @@ class Model:
         return replace(self, probabilities=Logistic(self.original))
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        """The class of each row: the second iff the one score is > 0; of several the largest, the first on ties."""
-        if self.network.outputs == 1:
-            return (scores[:, 0] > 0.0).astype(np.intp)
-        return scores.argmax(axis=1)
+        """The class of each row of scores."""
+        return self.function.decide(scores)
 
 
 def network_model(
@@ -96,7 +121,7 @@ def network_model(
 ) -> Model:
     """A model whose original is the network's own forward pass. Without class names, classes 0, 1, ... are assumed."""
     return Model(
-        network=network,
+        function=network,
         schema=schema,
         original=ForwardPass(network, schema),
         classes=class_names(classes, network.outputs, regression=regression),

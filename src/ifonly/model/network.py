@@ -12,7 +12,7 @@ from __future__ import annotations
 import hashlib
 import itertools
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -20,6 +20,8 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
+from ifonly.model.kind import Precision, by_sign_or_largest
+from ifonly.model.rounding import Majorant, layered_error
 from ifonly.printing import shown
 from ifonly.schema.given import items
 
@@ -35,6 +37,8 @@ class Affine:
 
     weight: NDArray[np.float64]
     bias: NDArray[np.float64]
+    majorant: Majorant | None = field(default=None, compare=False, repr=False)
+    """Where the layer stands for several steps of a model: what rounding follows there."""
 
     def __post_init__(self) -> None:
         for name, ndim in (("weight", 2), ("bias", 1)):
@@ -58,31 +62,6 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
     except Exception:  # whatever the things in it raise when they are asked for a number
         pass
     raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(given)}.")
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Majorant:
-    """What one layer of the network could at most add up to inside the model that it stands for.
-
-    A layer may be the product of several steps of the model (scaling, encoding, batch normalisation, two linear layers
-    in a row). The model computes the steps one by one, and its rounding follows their absolute values multiplied step
-    by step, |A_k| ... |A_1|, which is more than |A_k ... A_1| when entries cancel. `terms` counts the roundings.
-
-    Two numbers are in units of 1 + sum |x|, for inputs x of the layer: `lost` least normal numbers may be lost of each
-    output by underflow, and no value on the way is larger than `peak`.
-    """
-
-    weight: NDArray[np.float64]
-    bias: NDArray[np.float64]
-    terms: int
-    lost: NDArray[np.float64]
-    peak: float
-
-
-def losses(size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many least normal numbers an affine map with these absolute weights can lose of each output by underflow, in
-    units of 1 + sum |x|: one an operation, and what flushing a weight or an input may do to their product."""
-    return np.asarray(2.0 * size.shape[1] + 3.0 + size.sum(axis=1))
 
 
 @dataclass(frozen=True)
@@ -123,6 +102,10 @@ class Network:
         return hash(self.fingerprint)
 
     @property
+    def name(self) -> str:
+        return "a network"
+
+    @property
     def inputs(self) -> int:
         return int(self.layers[0].weight.shape[1])
 
@@ -141,6 +124,40 @@ class Network:
         for layer in self.layers[:-1]:
             h = np.maximum(h @ layer.weight.T + layer.bias, 0.0)
         return h @ self.layers[-1].weight.T + self.layers[-1].bias
+
+    def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The forward pass row by row: the last bits of matrix products depend on how many rows they are given."""
+        h = np.asarray(x, dtype=np.float64)
+        for layer in self.layers[:-1]:
+            h = np.maximum(np.einsum("ni,oi->no", h, layer.weight) + layer.bias, 0.0)
+        return np.asarray(np.einsum("ni,oi->no", h, self.layers[-1].weight) + self.layers[-1].bias)
+
+    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
+        return by_sign_or_largest(scores)
+
+    def error(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision
+    ) -> NDArray[np.float64]:
+        return layered_error(self.layers, lower, upper, precision)
+
+    def as_network(self) -> Network:
+        return self
+
+    def statement(self) -> dict[str, Any]:
+        """The stored weights, exactly: hexadecimal text. -0.0 too, since the fingerprint tells it from 0.0."""
+        return {
+            "network": [
+                {"weight": [[v.hex() for v in row] for row in layer.weight.tolist()],
+                 "bias": [v.hex() for v in layer.bias.tolist()]}
+                for layer in self.layers
+            ]
+        }  # fmt: skip
+
+    def with_majorants(self, majorants: Sequence[Majorant | None]) -> Network:
+        """The same function, whose layers stand for several steps of a model."""
+        if len(majorants) != len(self.layers):
+            raise ModelError(f"The network has {len(self.layers)} layers, but {len(majorants)} majorants.")
+        return Network([Affine(a.weight, a.bias, m) for a, m in zip(self.layers, majorants, strict=True)])
 
     @cached_property
     def fingerprint(self) -> str:

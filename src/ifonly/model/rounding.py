@@ -11,7 +11,7 @@ ReLU does not enlarge an error. The result bounds |deployed - real| for every ro
 
 t is the least normal number. A machine may lose as much whenever a result is below it, and, if it flushes what it
 reads, of every weight and every value that is: so l_i = 2 n + 3 + sum_j |W_ij| counts the operations of a neuron
-and the weights that its inputs are multiplied with (`network.losses`). Where a number inside the model may be beyond
+and the weights that its inputs are multiplied with (`losses`). Where a number inside the model may be beyond
 the largest of its precision, the bound is infinite.
 
 Where a layer of the network stands for several steps of the model (scaling, encoding, two linear layers in a row),
@@ -22,21 +22,58 @@ everywhere.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.network import losses
+from ifonly.model.kind import Precision
 from ifonly.schema import Numeric, Schema
-
-if TYPE_CHECKING:
-    from ifonly.model.model import Model
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}
 LEAST = {"float64": 2.0**-1022, "float32": 2.0**-126}
 LARGEST = {"float64": float(np.finfo(np.float64).max), "float32": float(np.finfo(np.float32).max)}
 FOLDS = 8
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Majorant:
+    """What one layer of the network could at most add up to inside the model that it stands for.
+
+    A layer may be the product of several steps of the model (scaling, encoding, batch normalisation, two linear layers
+    in a row). The model computes the steps one by one, and its rounding follows their absolute values multiplied step
+    by step, |A_k| ... |A_1|, which is more than |A_k ... A_1| when entries cancel. `terms` counts the roundings.
+
+    Two numbers are in units of 1 + sum |x|, for inputs x of the layer: `lost` least normal numbers may be lost of each
+    output by underflow, and no value on the way is larger than `peak`.
+    """
+
+    weight: NDArray[np.float64]
+    bias: NDArray[np.float64]
+    terms: int
+    lost: NDArray[np.float64]
+    peak: float
+
+
+class Layer(Protocol):
+    """An affine layer; `majorant` where it stands for several steps of the model."""
+
+    @property
+    def weight(self) -> NDArray[np.float64]: ...
+
+    @property
+    def bias(self) -> NDArray[np.float64]: ...
+
+    @property
+    def majorant(self) -> Majorant | None: ...
+
+
+def losses(size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many least normal numbers an affine map with these absolute weights can lose of each output by underflow, in
+    units of 1 + sum |x|: one per operation, and what flushing a weight or an input may do to their product."""
+    return np.asarray(2.0 * size.shape[1] + 3.0 + size.sum(axis=1))
 
 
 def column_box(schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -50,31 +87,26 @@ def column_box(schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return lower, upper
 
 
-def rounding_error(model: Model) -> NDArray[np.float64]:
-    """A rigorous bound on |deployed score - real score| for every row of the schema, one number an output."""
-    lower, upper = column_box(model.schema)
-    return score_error(model, lower[None, :], upper[None, :])[0]
-
-
-def score_error(model: Model, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The same for the rows of a box of encoded columns; many boxes at once, arrays of shape (boxes, columns)."""
+def layered_error(
+    layers: Sequence[Layer], lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision
+) -> NDArray[np.float64]:
+    """A rigorous bound on |deployed score - real score| for the rows of each box, arrays of shape (boxes, columns)."""
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
-        error, largest = _score_error(model, lower, upper)
-        bounded = np.isfinite(error) & (largest < LARGEST[model.precision])
+        error, largest = _layered_error(layers, lower, upper, precision)
+        bounded = np.isfinite(error) & (largest < LARGEST[precision])
         return np.where(bounded, error, np.inf)
 
 
-def _score_error(
-    model: Model, lower: NDArray[np.float64], upper: NDArray[np.float64]
+def _layered_error(
+    layers: Sequence[Layer], lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The bounds, and the largest number inside the model; either may be NaN or infinite where float64 is too small."""
-    unit, least = UNIT[model.precision], LEAST[model.precision] + LEAST["float64"]  # the importer's own underflow
+    unit, least = UNIT[precision], LEAST[precision] + LEAST["float64"]  # the importer's own underflow
     largest = np.maximum(np.abs(lower), np.abs(upper))
     error = np.where(largest > 0.0, unit * largest + least, 0.0)
     largest = largest.max(axis=1, keepdims=True)
-    layers = model.network.layers
-    for layer, majorant in zip(layers, model.majorants or [None] * len(layers), strict=True):
-        weight = np.abs(layer.weight)
+    for layer in layers:
+        weight, majorant = np.abs(layer.weight), layer.majorant
         size = np.maximum(np.abs(lower), np.abs(upper)) + error
         work = size @ weight.T + np.abs(layer.bias)
         terms = (size > 0.0).sum(axis=1, keepdims=True) + 2.0 + FOLDS  # adding a zero is exact

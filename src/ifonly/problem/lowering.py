@@ -16,7 +16,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +26,7 @@ from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Norm
 from ifonly.problem.parts import Columns, Part
 from ifonly.problem.question import Question
+from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.schema import Integer, Numeric, Real
 from ifonly.schema.decimals import stepped, steps_to, written
@@ -186,8 +186,16 @@ def _to_grid(domain: Domains, feature: Integer) -> None:
     domain.upper = np.where(high > domain.upper, high - step, high)
 
 
-def lower(question: Question) -> Lowered:
-    """Lower a question to numbers."""
+def without_network(question: Question, method: str) -> str:
+    """Why a method that searches a network cannot take a question; empty when it can."""
+    function = question.model.function
+    if function.as_network() is not None:
+        return ""
+    return f"The method '{method}' needs a piecewise-linear network, but this model is {function.name}"
+
+
+def lower(question: Question, *, simplify: bool = False) -> Lowered:
+    """Lower a question to numbers. `simplify`: with fewer neurons than the model, where some are of no use."""
     schema, distance = question.schema, question.distance
     n = len(schema)
     widths = [1 if isinstance(f, Numeric) else len(f.options) for f in schema.features]
@@ -200,6 +208,7 @@ def lower(question: Question) -> Lowered:
     stack = [(layer.weight, layer.bias) for layer in question.model.network.layers]
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])
+    stack = simplified(stack) if simplify else stack
     unrolled = Columns(schema)
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
@@ -265,9 +274,6 @@ def _common_step(name: str, one: float, other: float) -> float:
     if written(one) % written(other) == 0:
         return one
     raise QuestionError(f"'{name}' may not move by steps of {one:g} and of {other:g} at once; give one of them.")
-
-
-Stack: TypeAlias = list[tuple[Floats, Floats]]
 
 
 def _beside(columns: Columns, stack: Stack, parts: Sequence[Part]) -> tuple[Stack, NDArray[np.int64]]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.model.rounding import LARGEST, rounding_error
+from ifonly.model.rounding import LARGEST
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance
@@ -86,7 +86,7 @@ class Question:
     def computed_error(self) -> NDArray[np.float64]:
         """E + e: how far the deployed model's C s - d can be from the network's own forward pass in float64."""
         c, _ = self.conditions
-        return np.asarray(self.error + np.abs(c) @ rounding_error(replace(self.model, precision="float64")))
+        return np.asarray(self.error + np.abs(c) @ self.model.error_in("float64"))
 
     def more_careful(self, factor: float) -> Question:
         return replace(self, caution=self.caution * factor)
@@ -109,5 +109,5 @@ class Question:
             "distance": self.distance.to_dict(),
             "target": self.target.to_dict(),
             "constraints": [c.describe() for c in self.constraints],
-            "network": self.model.network.fingerprint,
+            "model": self.model.function.fingerprint,
         }

@@ -90,7 +90,7 @@ class ClassTarget:
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """C and d."""
-        index, outputs = self._index(model), model.network.outputs
+        index, outputs = self._index(model), model.outputs
         if outputs == 1:
             return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
         rows = [np.eye(outputs)[index] - np.eye(outputs)[j] for j in range(outputs) if j != index]
@@ -146,13 +146,11 @@ class ScoreTarget:
 
     def check(self, model: Model) -> None:
         whole = isinstance(self.output, int) and not isinstance(self.output, bool)
-        if not whole or not 0 <= self.output < model.network.outputs:
-            raise QuestionError(
-                f"The model has {model.network.outputs} output(s); there is no output {shown(self.output)}."
-            )
+        if not whole or not 0 <= self.output < model.outputs:
+            raise QuestionError(f"The model has {model.outputs} output(s); there is no output {shown(self.output)}.")
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        unit = np.eye(model.network.outputs)[self.output]
+        unit = np.eye(model.outputs)[self.output]
         rows = [(unit, self.at_least)] if self.at_least is not None else []
         rows += [(-unit, -self.at_most)] if self.at_most is not None else []
         return np.array([row for row, _ in rows]), np.array([float(end) for _, end in rows])
@@ -243,7 +241,7 @@ class ProbabilityTarget:
 
     def as_score(self, model: Model) -> ScoreTarget:
         """The same of a model with one score."""
-        if model.network.outputs != 1:
+        if model.outputs != 1:
             raise QuestionError("Only for a model with one output is a probability a threshold on one score.")
         if class_index(model, self.label) == 1:
             return ScoreTarget(at_least=self.threshold, margin=self.margin)
@@ -286,7 +284,7 @@ class AheadTarget:
         return class_index(model, self.label), [class_index(model, other) for other in self.others]
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        (index, others), outputs = self._indices(model), model.network.outputs
+        (index, others), outputs = self._indices(model), model.outputs
         if outputs == 1:
             return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
         return np.array([np.eye(outputs)[index] - np.eye(outputs)[j] for j in others]), np.zeros(len(others))
@@ -420,7 +418,7 @@ class TopTarget:
 
     def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
         index = class_index(model, self.label)
-        if model.network.outputs == 1:
+        if model.outputs == 1:
             return np.asarray(model.decide(scores) == index)
         own = scores[:, [index]]
         before = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < index))

@@ -96,7 +96,11 @@ class Solver(Protocol):
 
 
 class Method(Protocol):
-    """A way of answering: a small frozen object that prepares itself for a question."""
+    """A way of answering: a small frozen object that prepares itself for a question.
+
+    It may also have `refuses(question)`, which says why it cannot take a question (another kind of model, for
+    instance), or nothing when it can.
+    """
 
     @property
     def name(self) -> str: ...

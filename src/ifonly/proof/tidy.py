@@ -73,11 +73,7 @@ def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
 def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.float64]:
     """The conditions' values. Not by matrix products, whose last bits depend on how many rows they are given."""
     c, d = question.conditions
-    h = question.schema.encode(points)
-    layers = question.model.network.layers
-    for layer in layers[:-1]:
-        h = np.maximum(np.einsum("ni,oi->no", h, layer.weight) + layer.bias, 0.0)
-    scores = np.einsum("ni,oi->no", h, layers[-1].weight) + layers[-1].bias
+    scores = question.model.function.steady_scores(question.schema.encode(points))
     return np.asarray(np.einsum("no,co->nc", scores, c) - d)
 
 

@@ -29,7 +29,7 @@ def check_witnesses(question: Question, factuals: NDArray[np.float64], points: N
     """Check many rows with one call of the user's model, which sees only rows of the schema."""
     wrong = _not_allowed(question, factuals, points)
     fine = [i for i, refusal in enumerate(wrong) if not refusal]
-    scores = np.full((len(points), question.model.network.outputs), np.nan)
+    scores = np.full((len(points), question.model.outputs), np.nan)
     met = np.zeros(len(points), dtype=bool)
     if fine:
         scores[fine] = question.model.scores(points[fine])

@@ -334,15 +334,12 @@ def question_data(question: Question) -> dict[str, Any]:
         )
     if not distance.is_symmetric:
         raise UnsupportedQuestion("A certificate cannot state costs by direction or transition yet; `explain` can.")
+    function = question.model.function.statement()
+    if function is None:
+        raise UnsupportedQuestion(f"A certificate cannot state {question.model.function.name} yet; `explain` can.")
     return {
         "schema": schema_to_json(Schema(schema.features, schema.columns)),
-        "network": [
-            {
-                "weight": [[v.hex() for v in row] for row in layer.weight.tolist()],
-                "bias": [v.hex() for v in layer.bias.tolist()],
-            }  # -0.0 too: the fingerprint tells it from 0.0
-            for layer in question.model.network.layers
-        ],
+        **function,
         "distance": {
             "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",
             "jump": float(distance.jump).hex(),

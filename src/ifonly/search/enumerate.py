@@ -32,6 +32,10 @@ class Enumerate:
     most_rows: int = 20_000_000
     name: str = "enumerate"
 
+    def refuses(self, question: Question) -> str:
+        """Any kind of model can be asked about every row; how many there are depends on the person."""
+        return ""
+
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Enumeration:
         return Enumeration(question, self.most_rows)
 
@@ -145,7 +149,7 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            scores = question.model.network.scores(question.schema.encode(rows[close])) @ c.T - d
+            scores = question.model.exact_scores(rows[close]) @ c.T - d
             could = (scores >= margin - question.computed_error).all(axis=1)
             nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
             surely = close[(scores >= margin + question.error).all(axis=1)]

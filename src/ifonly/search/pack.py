@@ -21,7 +21,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedQuestion
-from ifonly.model.rounding import score_error
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
 from ifonly.schema import Choice, Numeric
@@ -145,7 +144,9 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     slack, start = _slacks(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
-    error = question.caution * (score_error(question.model, *_encoded(lowered, low, high, options)) @ np.abs(c).T)
+    error = question.caution * (
+        question.model.function.error(*_encoded(lowered, low, high, options), question.model.precision) @ np.abs(c).T
+    )
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
     flat = np.concatenate(slack, axis=1)
     return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from ifonly.problem import Question, Steps, lower
+from ifonly.problem.lowering import without_network
 from ifonly.proof import Solver
 from ifonly.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -25,6 +26,10 @@ class Search:
     records: bool = False
     name: str = "search"
 
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return without_network(question, self.name)
+
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
 
@@ -35,4 +40,5 @@ class Search:
             table = favourable_rows(question, most=self.table_rows, judged=judged)
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
-        return SearchSolver(lowered=lower(question), tolerances=tolerances, table=table, records=self.records)
+        lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
+        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)

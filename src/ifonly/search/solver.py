@@ -310,7 +310,7 @@ class SearchSolver:
         """What a point costs; infinity when it breaks a rule, or when the model might not decide as asked."""
         question = self.lowered.question
         c, d = question.conditions
-        scores = question.model.network.scores(question.schema.encode(point[None, :])) @ c.T - d
+        scores = question.model.exact_scores(point[None, :]) @ c.T - d
         sure = (scores >= question.target.margin + 2.0 * question.error).all()
         if not sure or question.allows(factual, point) is not None:
             return math.inf

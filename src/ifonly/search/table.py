@@ -50,7 +50,7 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> T
     c, d = question.conditions
     kept, surely = [], []
     for points in rows_in_chunks(question.schema, counts):
-        scores = question.model.network.scores(question.schema.encode(points)) @ c.T - d
+        scores = question.model.exact_scores(points) @ c.T - d
         could = (scores >= question.target.margin - question.computed_error).all(axis=1)
         kept.append(points[could])
         surely.append((scores[could] >= question.target.margin + question.error).all(axis=1))

@@ -21,6 +21,7 @@ from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import repaired
 from ifonly.problem import Lowered, Question, lower
+from ifonly.problem.lowering import without_network
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
 from ifonly.smt.formula import formula, load_z3
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -38,6 +39,10 @@ class SmtReduced:
     gap: float | None = None
     name: str = "smt-reduced"
 
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return without_network(question, self.name)
+
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
         check_bounds(self.bounds, BOUNDS)
         load_z3()
@@ -50,6 +55,10 @@ class SmtPlain:
 
     gap: float | None = None
     name: str = "smt-plain"
+
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
         load_z3()

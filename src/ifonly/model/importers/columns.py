@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.network import Majorant, losses
+from ifonly.model.rounding import Majorant, losses
 from ifonly.schema import Choice, Numeric, Schema
 from ifonly.schema.features import is_missing
 

@@ -28,7 +28,8 @@ from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
 from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, Call, Final, attributes
 from ifonly.model.importers.probabilities import Reported, check_final, settled
-from ifonly.model.model import Model, Precision, class_names, describe_columns
+from ifonly.model.kind import Precision
+from ifonly.model.model import Model, class_names, describe_columns
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
@@ -90,18 +91,17 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
         flow, logits = value.flow, value.tensor
         check_final(value.operation, value.activation, flow.width, regression=regression)
     assert isinstance(flow, Flow)
-    network, majorants = flow.finish()
+    network = flow.finish()
     content, names = proto.SerializeToString(), class_names(classes, network.outputs, regression=regression)
     own = Original(content, schema, reader.input) if logits and len(names) == 2 else None
     return check_agreement(
         Model(
-            network=network,
+            function=network,
             schema=schema,
             original=Original(content, schema, reader.input, logits),
             classes=names,
-            kind="onnx",
+            source="onnx",
             precision=reader.precision,
-            majorants=majorants,
             probabilities=None if own is None else Reported(own),
         )
     )

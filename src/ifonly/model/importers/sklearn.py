@@ -24,7 +24,8 @@ from ifonly.model.flow import Flow, Step
 from ifonly.model.importers.columns import Absent, Column, Columns
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.transformers import sklearn_name, steps_of, table, transformed
-from ifonly.model.model import Logistic, Model, Precision, describe_columns
+from ifonly.model.kind import Precision
+from ifonly.model.model import Logistic, Model, describe_columns
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.features import plain
 
@@ -59,20 +60,18 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         columns = transformed(step, columns, arithmetic, where)
     flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)
     read = ESTIMATORS[known](estimator, flow)
-    network, majorants = read.flow.finish()
     if read.answer == "predict" and classes:
         raise ModelError(f"{name} is a regression; it has no classes, but {len(classes)} class names were given.")
     if read.answer != "predict" and regression:
         raise ModelError(f"{name} is a classifier, not a regression; leave out regression=True.")
     own = () if read.answer == "predict" else tuple(plain(c) for c in estimator.classes_)
     imported = Model(
-        network=network,
+        function=read.flow.finish(),
         schema=schema,
         original=Original(source, _raised(model) if read.answer == "logits" else model, read.answer, name),
         classes=tuple(classes) or own,
-        kind=f"sklearn {name}",
+        source=f"sklearn {name}",
         precision=_precision(read.flow, estimator, arithmetic),
-        majorants=majorants,
     )
     _check_decisions(imported, model, source, own)
     return check_agreement(replace(imported, probabilities=_probabilities(imported, model, estimator, source)))

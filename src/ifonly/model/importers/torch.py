@@ -22,7 +22,8 @@ from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, Call, Final, Value, flat
-from ifonly.model.model import Model, Precision, class_names
+from ifonly.model.kind import Precision
+from ifonly.model.model import Model, class_names
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -45,18 +46,17 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     if isinstance(value, Final):
         check_final(value.operation, value.activation, flow.width, regression=regression)
     before = _before(module, graph, node) if isinstance(value, Final) else None
-    network, majorants = flow.finish()
+    network = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
     own = Original(module, schema, precision) if before is not None and len(names) == 2 else None
     return check_agreement(
         Model(
-            network=network,
+            function=network,
             schema=schema,
             original=Original(module, schema, precision, before),
             classes=names,
-            kind=f"torch {type(module).__name__}",
+            source=f"torch {type(module).__name__}",
             precision=precision,
-            majorants=majorants,
             probabilities=None if own is None else Reported(own),
         )
     )
