@@ -141,9 +141,10 @@ class Apart:
         lattice = self._lattice(columns.schema)
         times, least = lattice or Fraction(1), written(self.at_least)
         if lattice is not None:  # the distance times this is a whole number: which is the first that counts?
-            least = Fraction(math.ceil(least * times))
-            while rounded((least - 1) / times) >= self.at_least:
-                least -= 1
+            below = math.nextafter(self.at_least, -math.inf)  # from the middle between the two on, numbers round up
+            least = Fraction(math.ceil((Fraction(below) + Fraction(self.at_least)) / 2 * times))
+            if rounded(least / times) < self.at_least:
+                least += 1
         measured = distance_in_hinges(
             columns, np.array(self.point), self.distance, dict(self.sides), settled=self.settled, times=times
         )
