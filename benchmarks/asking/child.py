@@ -24,11 +24,10 @@ def main() -> None:
     options = parser.parse_args()
 
     from ifonly import ClassTarget, Explainer, Limits, Schema
-    from ifonly.search import Search
 
     explainer = Explainer(options.network, schema=Schema.load(options.schema))
     row = json.loads(options.row)
-    question = {"target": ClassTarget(1, options.margin), "distance": options.distance, "method": Search()}
+    question = {"target": ClassTarget(1, options.margin), "distance": options.distance}
     imported = time.perf_counter() - BEGUN
     if options.nodes:  # load and compile everything first: only the search's own growth is of interest
         explainer.explain(row, **question, limits=Limits(nodes=1))
@@ -48,6 +47,7 @@ def main() -> None:
                 "counterfactual": answer.to_dict()["counterfactual"],
                 "nodes": answer.nodes,
                 "note": answer.note,
+                "stop": answer.to_dict()["stop"],
                 "method": answer.method,
             }
         )

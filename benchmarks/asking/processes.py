@@ -22,6 +22,7 @@ from benchmarks.asking.records import Record
 from benchmarks.subjects.data import CANCER
 from benchmarks.subjects.networks import Spec, arch, train_missing
 from benchmarks.terminal import ROOT, Folders
+from ifonly import Stop
 from ifonly.datasets.dataset import SEED
 from ifonly.problem.target import MARGIN
 
@@ -127,6 +128,7 @@ def _record(process: Process, case: Case, said: dict[str, Any], wall: float) -> 
         nodes=said["nodes"],
         memory_mib=said["grown_kib"] / 1024,
         note=f"{said['note']}; {timing}".lstrip("; "),
+        stopped_by=records.stopped_by(None if said["stop"] is None else Stop.from_dict(said["stop"])),
         network=case.model.network.fingerprint[:12],
         versions=records.versions(contestants.OURS),
     )

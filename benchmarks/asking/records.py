@@ -16,6 +16,7 @@ import numpy as np
 import ifonly
 from benchmarks.asking.contestants import solver_version
 from ifonly.datasets.dataset import SEED
+from ifonly.proof import Stop, StoppedBy
 
 NOT_RUN = "not run"
 """The status of a row that nobody was asked about, because the rows before it ran into their limit."""
@@ -60,6 +61,8 @@ class Record:
     diversity: float = 0.0
     """Of a set: the mean distance between two of its rows (`upper` is then the mean distance from the person)."""
     note: str = ""
+    stopped_by: str = ""
+    """What stopped the search, if anything did: the value of a `StoppedBy`."""
     network: str = ""
     seed: int = SEED
     versions: str = ""
@@ -92,7 +95,25 @@ class Record:
 
     @property
     def stopped(self) -> bool:
-        return "limit" in self.note or "trouble" in self.note or self.status in ("too large", "error", NOT_RUN)
+        ended = is_limit(self.stopped_by) or self.stopped_by == StoppedBy.TROUBLE.value
+        return ended or self.status in ("too large", "error", NOT_RUN)
+
+
+def stopped_by(stop: Stop | None) -> str:
+    """What stopped a search, in a word; where that has a cause, the cause."""
+    while stop is not None and stop.cause is not None:
+        stop = stop.cause
+    return "" if stop is None else stop.by.value
+
+
+def is_limit(word: str) -> bool:
+    """Is this what stopped a search a limit?"""
+    return bool(word) and Stop(StoppedBy(word)).is_limit
+
+
+def stopped_by_of_old(note: str) -> str:
+    """The same of a record that is older than the column: all it has is a sentence."""
+    return StoppedBy.SECONDS.value if "limit" in note else StoppedBy.TROUBLE.value if "trouble" in note else ""
 
 
 def spent(record: Record) -> float:
@@ -146,6 +167,7 @@ def _record(line: dict[str, str]) -> Record:
         "bool": lambda text: text == "True",
         "str": str,
     }
+    line = {"stopped_by": stopped_by_of_old(line.get("note", "")), **line}
     return Record(
         **{field.name: make[str(field.type)](line[field.name]) for field in fields(Record) if field.name in line}
     )

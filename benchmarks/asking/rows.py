@@ -53,10 +53,10 @@ def warm_up(case: Case, how: Ask) -> None:
 
 def _ask(explainer: Explainer, case: Case, how: Ask, rows: Sequence[int]) -> list[Record]:
     table = case.data.table(case.rows[list(rows)])
+    explainer = explainer.using(contestants.make(how.method))
     question: dict[str, Any] = {
         "target": WANTED,
         "distance": distance_of(how.norm),
-        "method": contestants.make(how.method),
         "limits": Limits(seconds=PACE.wall(how.budget), nodes=how.nodes),
     }
     begun, spent = time.perf_counter(), time.process_time()
@@ -106,6 +106,7 @@ def _record(case: Case, how: Ask, row: int, answer: Answer, batch: _Batch) -> Re
         changed=len(answer.changes),
         l1=_l1(case, row, answer),
         note=answer.note,
+        stopped_by=records.stopped_by(answer.stop),
     )
 
 

@@ -24,6 +24,7 @@ from benchmarks.asking.sets import spread
 from benchmarks.peers import environments, handover
 from benchmarks.peers.environments import NoEnvironment
 from benchmarks.peers.talk import Peer, Said
+from ifonly import StoppedBy
 
 PEERS = {
     "dice-gradient": "DiCE gradient",
@@ -81,9 +82,13 @@ def record(case: Case, how: Ask, row: int, said: Said, peer: Peer, k: int) -> Re
     entry["versions"] = "; ".join(part for part in (peer.versions, entry["versions"]) if part)
     timing = {"seconds": said.seconds, "cpu_seconds": said.cpu_seconds, "nodes": 0, "lower": 0.0}
     points = np.array(said.points, dtype=np.float64).reshape(-1, len(schema))
+    late = StoppedBy.SECONDS.value if "time limit" in said.error else ""  # a peer has words only
     if not len(points) or np.isnan(points).any():
-        status = "limit" if "time limit" in said.error else "not found" if _none(said.error) else "error"
-        return Record(**entry, **timing, status=status, upper=math.inf, valid=False, plausible=False, note=said.error)
+        status = "limit" if late else "not found" if _none(said.error) else "error"
+        return Record(
+            **entry, **timing, status=status, upper=math.inf, valid=False, plausible=False, note=said.error,
+            stopped_by=late,
+        )  # fmt: skip
     found = judge(case, person, points, how.norm)
     if k > 1:
         return Record(
@@ -91,7 +96,7 @@ def record(case: Case, how: Ask, row: int, said: Said, peer: Peer, k: int) -> Re
             plausible=bool(found.plausible[:k].all()), upper=float(found.distance[:k].mean()),
             diversity=spread(case, points[:k], how.norm), batch=len(points[:k]),
             changed=round(float((points[:k] != person).sum(axis=1).mean())),
-            note=said.error or ("" if len(points) >= k else f"{len(points)} of {k} rows"),
+            note=said.error or ("" if len(points) >= k else f"{len(points)} of {k} rows"), stopped_by=late,
         )  # fmt: skip
     best = found.best
     return Record(

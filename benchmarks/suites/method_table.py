@@ -92,7 +92,7 @@ def cell(explainer: Explainer, rows: list[Any], norm: str, method: Method, secon
         answer = explainer.using(method).explain(row, target=target, distance=norm, limits=Limits(seconds=seconds))
         spent.append(time.process_time() - begun)
         proven += answer.status in ("nearest", "none exists")
-        stopped = stopped + 1 if "limit" in answer.note else 0
+        stopped = stopped + 1 if answer.stop is not None and answer.stop.is_limit else 0
         limited += stopped > 0
         if stopped == 2:
             break

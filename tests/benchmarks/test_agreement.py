@@ -30,13 +30,15 @@ def test_reference_optima_are_compared_and_rows_are_asked_once(tmp_path):
 def test_what_counts_as_agreement():
     record = Record(method="m", dataset="d", arch="2x10", variant="norm", norm="l1", row=0, optimum=0.5,
                     status="nearest", lower=0.5, upper=0.5, seconds=0.1, limit=1.0, note="")  # fmt: skip
-    late = replace(record, status="within", lower=0.1, upper=0.9, note="time limit")
+    late = replace(record, status="within", lower=0.1, upper=0.9, note="time limit", stopped_by="seconds")
     assert record.verdict == "agree" and late.verdict == "limit"
     wrong = [
         replace(record, upper=0.5 + 2e-6),
         replace(record, upper=0.5 - 2e-6),
         replace(record, status="none exists", lower=math.inf, upper=math.inf),
-        replace(record, status="within", lower=0.4, upper=0.5, note="the solver met numerical trouble"),
+        replace(
+            record, status="within", lower=0.4, upper=0.5, note="the solver met numerical trouble", stopped_by="trouble"
+        ),
         replace(late, lower=0.6),
     ]
     assert [r.verdict for r in wrong] == ["wrong"] * 5

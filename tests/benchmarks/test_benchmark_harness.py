@@ -42,10 +42,10 @@ def test_an_unknown_method_is_named(folders):
     assert result.exit_code == 2 and "no method 'magic'" in result.output
 
 
-def record(method, row, seconds, upper, status="nearest", note=""):
+def record(method, row, seconds, upper, status="nearest", note="", stopped_by=""):
     return Record(suite="speed", dataset="adult", arch="2x10", variant="norm", norm="l1", row=row, method=method,
                   way="many", status=status, lower=upper, upper=upper, valid=True, seconds=seconds, nodes=1,
-                  note=note)  # fmt: skip
+                  note=note, stopped_by=stopped_by)  # fmt: skip
 
 
 def test_ratios_are_of_medians_and_differences_are_counted():
@@ -53,7 +53,7 @@ def test_ratios_are_of_medians_and_differences_are_counted():
     theirs = [
         record("gurobi", 0, 0.1, 0.5),
         record("gurobi", 1, 0.2, 0.6),
-        record("gurobi", 2, 60.0, 0.7, "within", "time limit"),
+        record("gurobi", 2, 60.0, 0.7, "within", "time limit", "seconds"),
     ]
     (sheet,) = summaries.summary("speed", ours + theirs)
     assert sheet.rows[1][2:5] == ["gurobi", "3", "2/3"]

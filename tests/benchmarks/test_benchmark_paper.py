@@ -41,14 +41,14 @@ def record(method="ifonly", row=0, upper=0.5, **others):
 def test_after_two_rows_at_their_limit_the_rest_are_recorded_as_not_run(folders, monkeypatch):
     case = Case.make("paper_full", Spec("compas", arch("2x10"), "raw"), folders[0], 5)
     how = Ask(norm="l1", method="enumerate", way="one", give_up=2)
-    slow = replace(record("enumerate"), status="unknown", note="time limit of 1 s")
+    slow = replace(record("enumerate"), status="unknown", note="time limit of 1 s", stopped_by="seconds")
     monkeypatch.setattr(rows, "_ask", lambda explainer, case, how, rows: [replace(slow, row=r) for r in rows])
     made = [r for batch in ask(case, how, []) for r in batch]
     assert [r.status for r in made] == ["unknown", "unknown", NOT_RUN, NOT_RUN, NOT_RUN]
     assert "rows before" in made[2].note and math.isinf(made[2].seconds)
     resumed = [r for batch in ask(case, how, made[:3]) for r in batch]
     assert [r.row for r in resumed] == [3, 4] and all(r.status == NOT_RUN for r in resumed)
-    wrong = replace(slow, status="error", note="ValueError")
+    wrong = replace(slow, status="error", note="ValueError", stopped_by="")
     monkeypatch.setattr(rows, "_ask", lambda explainer, case, how, rows: [replace(wrong, row=r) for r in rows])
     assert all(r.status == "error" for batch in ask(case, how, []) for r in batch)
 
@@ -65,8 +65,8 @@ def test_exact_methods_that_differ_are_listed():
 
 def test_what_became_of_a_row():
     assert page.kind(record()) == "nearest"
-    assert page.kind(record(status="within", note="time limit")) == "found"
-    assert page.kind(record(status="unknown", valid=False, note="time limit")) == "limit"
+    assert page.kind(record(status="within", note="time limit", stopped_by="seconds")) == "found"
+    assert page.kind(record(status="unknown", valid=False, note="time limit", stopped_by="seconds")) == "limit"
     assert page.kind(record(status="error", valid=False)) == "failed"
     assert page.kind(record(status=NOT_RUN, valid=False)) == "not run"
 
@@ -134,7 +134,8 @@ def invented(plan):
                     for k in plan.sizes:
                         yield record(method, row, 0.1 + 0.1 * row, suite=plan.suite, dataset=spec.dataset, arch=spec.arch,
                                      variant=spec.variant, norm=norm, changed=1, l1=0.1, diversity=0.2 if k > 1 else math.nan,
-                                     way="one" if k == 1 else f"k={k}", note="time limit" * (method == "smt-plain"))  # fmt: skip
+                                     way="one" if k == 1 else f"k={k}", note="time limit" * (method == "smt-plain"),
+                                     stopped_by="seconds" * (method == "smt-plain"))  # fmt: skip
 
 
 def test_every_plan_asks_something_and_quick_asks_less():

@@ -115,7 +115,16 @@ def test_the_table_counts_all_rows():
         *(record("ifonly", i, 0.1, status="nearest") for i in range(3)),
         record("nice", 0, 0.2),
         record("nice", 1, 0.05, plausible=False),
-        record("nice", 2, float("inf"), status="limit", valid=False, plausible=False, note="time limit of 1 s"),
+        record(
+            "nice",
+            2,
+            float("inf"),
+            status="limit",
+            valid=False,
+            plausible=False,
+            note="time limit of 1 s",
+            stopped_by="seconds",
+        ),
     ]
     (sheet,) = table.sheets(found)
     assert sheet.rows[1][1:12] == ["NICE", "3", "1/3", "2", "1", "2", "-", "1", "0", "2.00x", "2.00x"]

@@ -30,7 +30,7 @@ class Slow:
 kind = sys.argv[1]
 if kind == "slow":
     ours, theirs = Slow(), Enumerate()
-    thread = threading.Thread(target=lambda: explainer.explain([17, 0], method=ours))
+    thread = threading.Thread(target=lambda: explainer.using(ours).explain([17, 0]))
 else:
     ours = theirs = None
     thread = threading.Thread(target=lambda: (began.set(), explainer.explain([17, 0])))
@@ -40,7 +40,7 @@ time.sleep(float(sys.argv[2]))
 child = os.fork()
 if child == 0:
     signal.alarm(40)
-    answer = explainer.explain([18, 0], method=theirs)
+    answer = explainer.using(theirs).explain([18, 0])
     os._exit(0 if answer.counterfactual is not None else 3)
 status = os.waitpid(child, 0)[1]
 thread.join()

@@ -45,6 +45,7 @@ from ifonly import (
     Ordinal,
     OtherTarget,
     ProbabilityTarget,
+    Query,
     Range,
     Real,
     Rule,
@@ -158,9 +159,18 @@ TABLE = {name: [value, value] for name, value in ANN.items()}
 
 
 def ask(row: Any = None, **question: Any) -> Any:
-    answer = EXPLAINER.explain(ANN if row is None else row, **{"method": Enumerate(), "limits": Limits(seconds=5),
-                                                               **question})  # fmt: skip
+    how = {name: question.pop(name) for name in ("method", "reasons") if name in question}
+    if "fewest_first" in question:
+        question["query"] = Query(fewest_first=question.pop("fewest_first"))
+    explainer = EXPLAINER.using(**{"method": Enumerate(), **how})
+    answer = explainer.explain(ANN if row is None else row, **{"limits": Limits(seconds=5), **question})
     return shown(answer)
+
+
+def ask_for_several(**asked: Any) -> Any:
+    apart = {name: asked.pop(name) for name in ("k", "apart", "differ", "apart_distance") if name in asked}
+    explainer = EXPLAINER.using(Enumerate(), limits=asked.pop("limits", None))
+    return explainer.explain_diverse(**{"row": ANN, "several": Diversity(**{"k": 2, **apart}), **asked})
 
 
 def shown(answer: Any) -> Any:
@@ -275,7 +285,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
          "method": Enumerate(), "limits": Limits(), "reasons": True},
     ),
     "explain_diverse": (
-        lambda **k: EXPLAINER.explain_diverse(**{"row": ANN, "method": Enumerate(), "k": 2, **k}),
+        ask_for_several,
         {"row": ANN, "k": 2, "apart": 0.01, "differ": "distance", "apart_distance": "l1", "target": "approved",
          "distance": "l1", "constraints": (), "limits": Limits(seconds=5)},
     ),

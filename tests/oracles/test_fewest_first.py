@@ -43,9 +43,8 @@ def test_against_all_rows(method: Any) -> None:
         question, points = random_problem(seed, finite=True)
         if any(isinstance(f, Real) for f in question.schema):
             continue
-        explainer = Explainer(question.model)
-        asked: Any = {"target": question.target, "distance": question.distance, "constraints": question.constraints,
-                      "method": method}  # fmt: skip
+        explainer = Explainer(question.model).using(method)
+        asked: Any = {"target": question.target, "distance": question.distance, "constraints": question.constraints}
         rows = [question.schema.row(point) for point in points]
         nearest = explainer.explain_many(rows, **asked)
         for i, answer in enumerate(explainer.explain_many(rows, Query(fewest_first=True), **asked)):

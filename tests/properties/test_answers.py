@@ -36,7 +36,7 @@ def test_answers_are_proven_checked_and_plain_data(question: Question, seed: int
         assert pickle.loads(pickle.dumps(answer)).to_dict() == answer.to_dict()
         plain = json.loads(json.dumps(answer.to_dict(), allow_nan=False))
         assert plain["status"] == answer.status
-        assert str(answer).endswith(".")
+        assert str(answer).endswith((".", ".)"))  # a sentence, or two of which the second is in parentheses
         if answer.counterfactual is None:
             continue
         found = question.schema.read(answer.counterfactual)

@@ -78,10 +78,10 @@ def test_reduced_finds_the_reference_optima_of_compas(norm, variant):
 def test_plain_and_reduced_agree_on_a_small_network(norm):
     question = small(norm, seed=3)
     row = SCHEMA.row(SCHEMA.sample(1, np.random.default_rng(4))[0])
-    ask = Explainer(question.model).explain
-    search = ask(row, distance=norm)
+    explainer = Explainer(question.model)
+    search = explainer.explain(row, distance=norm)
     for method in (SmtPlain(gap=1e-3), SmtReduced(gap=1e-3)):
-        answer = ask(row, distance=norm, method=method, limits=Limits(seconds=60.0))
+        answer = explainer.using(method).explain(row, distance=norm, limits=Limits(seconds=60.0))
         assert answer.lower <= search.upper + 1e-9 and answer.upper >= search.lower - 1e-9
         assert answer.upper - answer.lower <= 1e-3
 

@@ -13,6 +13,7 @@ from typing import Any
 import click
 import numpy as np
 
+from benchmarks.asking.records import stopped_by
 from benchmarks.subjects import networks
 from benchmarks.subjects.data import load as load_data
 from benchmarks.suites.agreement.methods import METHODS
@@ -60,6 +61,7 @@ class Cell:
             seconds=spent,
             limit=limit,
             note=answer.note,
+            stopped_by=stopped_by(answer.stop),
         )
 
 

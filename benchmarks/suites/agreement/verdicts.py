@@ -10,6 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
+from benchmarks.asking.records import is_limit, stopped_by_of_old
 from benchmarks.suites.agreement.methods import PAPER_GAP
 from ifonly.tolerances import DEFAULT
 
@@ -32,6 +33,8 @@ class Record:
     limit: float
     """Seconds that the row was given."""
     note: str
+    stopped_by: str = ""
+    """What stopped the search, if anything did: the value of a `StoppedBy`."""
 
     @property
     def cell(self) -> tuple[str, ...]:
@@ -42,11 +45,11 @@ class Record:
         """`agree`: proven nearest, and as far as the optimum within the gap that counts as proven (or the method's own:
         then the optimum lies between its bounds, and these within the gap).
         """
-        if self.method.endswith("-paper") and self.upper < math.inf and "limit" not in self.note:
+        if self.method.endswith("-paper") and self.upper < math.inf and not is_limit(self.stopped_by):
             inside = self.lower <= self.optimum + DEFAULT.gap and self.optimum <= self.upper + DEFAULT.gap
             return "agree" if inside and self.upper - self.lower <= PAPER_GAP * (1.0 + 1e-9) else "wrong"
         if self.status != "nearest":
-            return "limit" if "limit" in self.note and self.lower <= self.optimum + DEFAULT.gap else "wrong"
+            return "limit" if is_limit(self.stopped_by) and self.lower <= self.optimum + DEFAULT.gap else "wrong"
         return "agree" if abs(self.upper - self.optimum) <= DEFAULT.allowed(max(self.upper, self.optimum)) else "wrong"
 
 
@@ -56,17 +59,18 @@ def read(path: Path) -> list[Record]:
         return []
     number = {"row": int, "optimum": float, "lower": float, "upper": float, "seconds": float, "limit": float}
     with path.open(newline="", encoding="utf-8") as file:
-        return [Record(**{k: number.get(k, str)(v) for k, v in line.items()}) for line in csv.DictReader(file)]
+        lines = [{"stopped_by": stopped_by_of_old(line["note"]), **line} for line in csv.DictReader(file)]
+    return [Record(**{k: number.get(k, str)(v) for k, v in line.items()}) for line in lines]
 
 
 def added(path: Path, records: Iterable[Record]) -> Iterator[Record]:
     """Pass records on, each once it is in the file."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    new = not path.exists()
-    with path.open("a", newline="", encoding="utf-8") as file:
+    kept = read(path)  # written anew, since a file may be older than a column
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, [f.name for f in fields(Record)])
-        if new:
-            writer.writeheader()
+        writer.writeheader()
+        writer.writerows(map(asdict, kept))
         for record in records:
             writer.writerow(asdict(record))
             file.flush()

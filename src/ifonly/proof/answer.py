@@ -6,21 +6,24 @@
     Unknown      a limit was hit before any row was found; the lower bound is still proven
     Failed       the row could not be asked about (only in `explain_many`, where one bad row must not stop the rest)
 
-Answers are plain data in the user's own values: picklable, JSON, still true tomorrow.
+All of them are an `Answer`, of which there is no other kind. They are plain data in the user's own values: picklable,
+JSON (both ways), still true tomorrow.
 """
 
 from __future__ import annotations
 
 import json
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, TypeAlias, overload
+from typing import Any, ClassVar, Self, overload
 
-from ifonly.errors import MissingExtra
-from ifonly.printing import escaped
+from ifonly.errors import MissingExtra, QuestionError
+from ifonly.printing import escaped, shown
 from ifonly.proof.stop import Stop
 from ifonly.schema import Value
+from ifonly.schema.given import items
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,7 +44,8 @@ class Change:
         return f"{value:,}" if amount else show(value)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"feature": self.feature, "from": self.before, "to": self.after}
+        plainly = {"feature": self.feature, "from": self.before, "to": self.after}
+        return {**plainly, "counted": True} if self.counted else plainly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -98,10 +102,9 @@ class Reasons:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Answer:
-    """What all answers have. Distances are in the question's distance; scores are the user's own model's."""
+class Answer(ABC):
+    """What all five kinds have. Distances are in the question's distance; scores are the user's own model's."""
 
-    status: ClassVar[str]
     row: int
     factual: Mapping[str, Value]
     target: str
@@ -125,6 +128,11 @@ class _Answer:
     breaks: tuple[str, ...] = ()
     """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
     record: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    @abstractmethod
+    def status(self) -> str:
+        """The kind, as a word."""
 
     @property
     def note(self) -> str:
@@ -171,19 +179,29 @@ class _Answer:
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False)
 
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """The inverse of `to_dict`, without `record`: `Answer` reads any kind, a kind only its own."""
+        from ifonly.proof.plain_answers import answer_from_dict
+
+        answer = answer_from_dict(data)
+        if not isinstance(answer, cls):
+            raise QuestionError(f"This answer is a {type(answer).__name__} ('{answer.status}'), no {cls.__name__}.")
+        return answer
+
     def __str__(self) -> str:
         return sentence(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Nearest(_Answer):
+class Nearest(Answer):
     """A valid row; nothing nearer exists, up to upper - lower."""
 
     status: ClassVar[str] = "nearest"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class NoneExists(_Answer):
+class NoneExists(Answer):
     """Proven: no allowed row is decided as asked. `reasons`, where they were asked for, say why."""
 
     status: ClassVar[str] = "none exists"
@@ -191,25 +209,25 @@ class NoneExists(_Answer):
 
     def to_dict(self) -> dict[str, Any]:
         why = None if self.reasons is None else self.reasons.to_dict()
-        return {**_Answer.to_dict(self), "reasons": why}
+        return {**Answer.to_dict(self), "reasons": why}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Within(_Answer):
+class Within(Answer):
     """A valid row at `upper`; nothing nearer than `lower` exists; `stop` is what stopped the search."""
 
     status: ClassVar[str] = "within"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Unknown(_Answer):
+class Unknown(Answer):
     """No row found; nothing nearer than `lower` exists; `stop` is what stopped the search."""
 
     status: ClassVar[str] = "unknown"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Failed(_Answer):
+class Failed(Answer):
     """The row could not be asked about; `error` says why."""
 
     status: ClassVar[str] = "error"
@@ -220,10 +238,8 @@ class Failed(_Answer):
         return self.error
 
     def to_dict(self) -> dict[str, Any]:
-        return {**_Answer.to_dict(self), "error": self.error}
+        return {**Answer.to_dict(self), "error": self.error}
 
-
-Answer: TypeAlias = Nearest | NoneExists | Within | Unknown | Failed
 
 COLUMNS = (
     "row",
@@ -266,6 +282,14 @@ class Answers(Sequence[Answer]):
 
     def to_dicts(self) -> list[dict[str, Any]]:
         return [answer.to_dict() for answer in self._answers]
+
+    @classmethod
+    def from_dicts(cls, data: Any) -> Answers:
+        """The inverse of `to_dicts`."""
+        given = items(data)
+        if given is None:
+            raise QuestionError(f"Answers are a list of objects, one per row; got {shown(data)}.")
+        return cls([Answer.from_dict(one) for one in given])
 
     def to_frame(self) -> Any:
         """A pandas DataFrame: one record per row."""

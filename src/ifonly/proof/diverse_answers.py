@@ -6,7 +6,11 @@ import math
 from collections.abc import Iterator, Sequence
 from typing import Any, overload
 
+from ifonly.errors import QuestionError
+from ifonly.printing import shown
+from ifonly.problem.plain_data import entries
 from ifonly.proof.answer import Answer, Nearest, NoneExists
+from ifonly.proof.plain_answers import listed, number, text
 
 
 class DiverseAnswers(Sequence[Answer]):
@@ -71,6 +75,30 @@ class DiverseAnswers(Sequence[Answer]):
             "apart": [list(row) for row in self.apart],
             "seconds": self.seconds,
         }
+
+    @classmethod
+    def from_dict(cls, data: Any) -> DiverseAnswers:
+        """The inverse of `to_dict`; what follows from the answers is checked."""
+        derived = ("proven", "k_diversity", "k_distance")
+        found = entries(data, "A set of answers", ("answers", "ended", "condition", *derived, "apart", "seconds"))
+        ended = None if found["ended"] is None else Answer.from_dict(found["ended"])
+        answers = [Answer.from_dict(one) for one in listed(found["answers"], "answers")]
+        apart = [[number(one, "apart") for one in listed(row, "apart")] for row in listed(found["apart"], "apart")]
+        if {len(apart), *map(len, apart)} != {len(answers)}:
+            raise QuestionError("The entry 'apart' of a set of answers must be a square, with a row per answer.")
+        told = cls(
+            answers,
+            ended=ended,
+            apart=apart,
+            condition=text(found["condition"], "condition"),
+            seconds=number(found["seconds"], "seconds"),
+        )
+        for name, value in told.to_dict().items():
+            if name in derived and (found[name] != value or type(found[name]) is not type(value)):
+                raise QuestionError(
+                    f"The entry '{name}' of this set would be {shown(value)}; it is {shown(found[name])}."
+                )
+        return told
 
     def __str__(self) -> str:
         lines = [f"{i}. {words}" for i, words in enumerate(self.sentences, 1)]

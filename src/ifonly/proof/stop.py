@@ -5,6 +5,7 @@ A method says what stopped it as a value; nothing looks into a sentence. That a 
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
@@ -113,7 +114,8 @@ class Stop:
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
         cause = None if self.cause is None else self.cause.to_dict()
-        return {"by": self.by.value, "amount": self.amount, "detail": self.detail, "cause": cause}
+        amount = "infinity" if self.amount == math.inf else self.amount
+        return {"by": self.by.value, "amount": amount, "detail": self.detail, "cause": cause}
 
     @classmethod
     def from_dict(cls, data: Any) -> Stop:
@@ -122,7 +124,16 @@ class Stop:
             raise QuestionError(
                 f"What stopped a search has the entries by, amount, detail and cause; got {shown(data)}."
             )
-        if data["by"] not in [one.value for one in StoppedBy]:
+        if not isinstance(data["by"], str) or data["by"] not in [one.value for one in StoppedBy]:
             raise QuestionError(f"Nothing is stopped by {shown(data['by'])}.")
+        amount, detail = data["amount"], data["detail"]
+        if amount == "infinity":
+            amount = math.inf
+        elif amount is not None and (isinstance(amount, bool) or not isinstance(amount, int | float)):
+            raise QuestionError(f"The amount that stopped a search is a number; got {shown(amount)}.")
+        elif amount is not None and not math.isfinite(amount):
+            raise QuestionError(f"The amount that stopped a search is finite, or the text 'infinity'; got {amount}.")
+        if not isinstance(detail, str):
+            raise QuestionError(f"The detail of what stopped a search is a text; got {shown(detail)}.")
         cause = None if data["cause"] is None else cls.from_dict(data["cause"])
-        return cls(StoppedBy(data["by"]), data["amount"], data["detail"], cause)
+        return cls(StoppedBy(data["by"]), amount, detail, cause)

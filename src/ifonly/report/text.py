@@ -10,12 +10,9 @@ from ifonly.proof import (
     Answer,
     Answers,
     Failed,
-    Nearest,
     NoneExists,
     Reasons,
     Relaxation,
-    Unknown,
-    Within,
     sentence,
     show,
 )
@@ -27,7 +24,7 @@ MOST_ROWS = 100
 
 def text(answers: Answer | Answers | Sequence[Answer]) -> str:
     """One answer, or many with their summary, as plain text."""
-    if isinstance(answers, Nearest | NoneExists | Within | Unknown | Failed):
+    if isinstance(answers, Answer):
         return plain(answer_page(answers))
     many = answers if isinstance(answers, Answers) else Answers(answers)
     return plain((*answers_page(many), *summary_page(many)))
