@@ -25,7 +25,7 @@ from ifonly.schema.given import items
 MAX_COLUMNS = 100_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """Features in the user's order; `columns` gives the model's column order when it is not the natural one.
 
@@ -75,6 +75,11 @@ class Schema:
                 + "."
             )
         object.__setattr__(self, "columns", columns)
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{feature.name} ({feature.kind})" for feature in self.features[:3])
+        rules = f"; {len(self.rules)} rules" if self.rules else ""
+        return printable(f"<Schema: {len(self)} features: {named}{', ...' if len(self) > 3 else ''}{rules}>")
 
     def __len__(self) -> int:
         return len(self.features)
