@@ -13,6 +13,7 @@ ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
     "docs/schema.md",
+    "docs/query.md",
     "docs/rules.md",
     "docs/recourse.md",
     "docs/distances.md",

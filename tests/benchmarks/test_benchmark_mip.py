@@ -29,9 +29,10 @@ def question(norm="l1", hidden=(6, 5), seed=0):
 def test_a_time_limit_is_kept_and_its_bound_is_a_bound(backend):
     asked = question(hidden=(40, 40))
     rows = [SCHEMA.row(point) for point in SCHEMA.sample(1, np.random.default_rng(5))]
-    ask = Explainer(asked.model).explain_many
-    full = ask(rows, target=1, method=BigM(backend="highs" if "gurobi" not in BACKENDS else "gurobi"))
-    cut = ask(rows, target=1, method=BigM(backend=backend), limits=Limits(seconds=0.02))
+    explainer = Explainer(asked.model)
+    best = BigM(backend="highs" if "gurobi" not in BACKENDS else "gurobi")
+    full = explainer.using(best).explain_many(rows, target=1)
+    cut = explainer.using(BigM(backend=backend)).explain_many(rows, target=1, limits=Limits(seconds=0.02))
     assert cut.seconds < 2.0
     assert cut[0].lower <= full[0].upper + 1e-9
     assert not isinstance(cut[0], Within) or (cut[0].stop is not None and cut[0].stop.is_limit)

@@ -345,7 +345,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "Network": (Network, {"layers": MODEL.network.layers}),
     "Model": (
         lambda **k: Model(original=MODEL.original, **k),
-        {"network": MODEL.network, "schema": SCHEMA, "classes": ("a", "b"), "precision": "float64"},
+        {"function": MODEL.network, "schema": SCHEMA, "classes": ("a", "b"), "precision": "float64"},
     ),
     "import_model": (model_of, {"model": MODEL.network, "classes": ("a", "b"), "regression": False}),
     "class name": (lambda name: model_of(classes=("a", name)), {"name": "b"}),

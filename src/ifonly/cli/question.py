@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections.abc import Mapping
+from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
@@ -86,9 +87,8 @@ def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
     base = Query() if options.get("query_file") is None else _query_file(options["query_file"])
     about = ("distance", "scale", "weights", "up", "down")
     measured = any(options[name] not in (None, ()) for name in about)
-    target = read_target(options)
     return Query(
-        target=base.target if target is None else target,
+        target=read_target(options, base.target),
         distance=read_distance(options, schema, data) if measured else base.distance,
         constraints=(*base.constraints, *read_constraints(options, schema)),
         fewest_first=base.fewest_first or bool(options.get("fewest_first")),
@@ -111,8 +111,8 @@ def _query_file(name: str) -> Query:
         raise QuestionError(f"In '{path}': {error}") from None
 
 
-def read_target(options: Mapping[str, Any]) -> Target | OpenTarget | None:
-    """The wanted decision; None where it is the other of two classes with the usual margin."""
+def read_target(options: Mapping[str, Any], base: Target | OpenTarget | None) -> Target | OpenTarget | None:
+    """The wanted decision; where no option names one, that of the file, or the other of two classes (None)."""
     wanted, at_least, at_most = options["target"], options["at_least"], options["at_most"]
     margin = MARGIN if options["margin"] is None else options["margin"]
     score, one_of = at_least is not None or at_most is not None, options["one_of"]
@@ -140,7 +140,9 @@ def read_target(options: Mapping[str, Any]) -> Target | OpenTarget | None:
         return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
     if wanted is not None:
         return ClassTarget(wanted, margin)
-    return None if options["margin"] is None else OtherTarget(margin)
+    if options["margin"] is None:
+        return base
+    return OtherTarget(margin) if base is None else replace(base, margin=margin)
 
 
 def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyConstraint, ...]:

@@ -75,7 +75,7 @@ class Certificate:
     @classmethod
     def load(cls, path: str | Path) -> Certificate:
         """Read a certificate file; what it says is not checked here."""
-        return cls(read_text(file_text(path_of(path))))
+        return cls(read_text(file_text(path)))
 
     @classmethod
     def from_bytes(cls, content: bytes) -> Certificate:
@@ -85,8 +85,9 @@ class Certificate:
 
 def file_text(path: str | Path) -> bytes:
     """The JSON in a file."""
+    path = path_of(path)
     try:
-        with Path(path).open("rb") as file:
+        with path.open("rb") as file:
             content = file.read(MAX_BYTES + 1)
     except OSError as error:
         raise FileError(f"Cannot read '{path}': {error.strerror or error}.") from None
