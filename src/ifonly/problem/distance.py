@@ -165,6 +165,10 @@ class Distance:
         """The distance between rows of this schema."""
         return Measure(self, schema)
 
+    def changes(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+        """delta, feature by feature, unweighted; `after` may be one point or many."""
+        return self.on(schema).changes(before, after)
+
     def between(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> Any:
         """The distance of one point (a float) or many (an array) from `before`."""
         return self.on(schema).between(before, after)
