@@ -40,7 +40,7 @@ class Kind(Protocol):
         """The scores of encoded rows, shape (rows, outputs), in float64."""
 
     def steady_scores(self, x: Floats) -> Floats:
-        """The same, to the last bit whatever rows are asked together."""
+        """The same, where equal rows of one call have equal scores to the last bit."""
 
     def decide(self, scores: Floats) -> NDArray[np.intp]:
         """The class of each row of scores."""

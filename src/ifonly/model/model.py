@@ -97,8 +97,8 @@ class Model:
 
     def scores(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of many points by the user's own model, shape (n, outputs), float64."""
-        scores = np.asarray(self.original(np.atleast_2d(points)), dtype=np.float64)
-        return scores.reshape(len(np.atleast_2d(points)), self.outputs)
+        many = points if points.ndim == 2 else points[None, :]
+        return np.asarray(self.original(many), dtype=np.float64).reshape(len(many), self.outputs)
 
     def as_log_odds(self) -> Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""

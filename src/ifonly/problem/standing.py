@@ -9,7 +9,6 @@ them, and the answer names those that it does.
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -34,7 +33,7 @@ def decided_as_asked(
     if isinstance(target, ProbabilityTarget):
         has = target.reported(model, points)
         return has & target.met(model, scores) if wish else has
-    return (target if wish else replace(target, margin=0.0)).met(model, scores)
+    return target.met(model, scores, None if wish else 0.0)
 
 
 def broken_by(schema: Schema, point: NDArray[np.float64], constraints: Iterable[Any]) -> tuple[str, ...]:

@@ -14,6 +14,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
+from functools import lru_cache
 from itertools import combinations
 from typing import Any, TypeAlias
 
@@ -71,6 +72,18 @@ def class_index(model: Model, label: Any) -> int:
     )
 
 
+@lru_cache(maxsize=256)
+def _ahead_of_all(index: int, outputs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """C and d of a class that must be ahead of all others; of one score, on its side of 0."""
+    if outputs == 1:
+        c = np.array([[1.0 if index == 1 else -1.0]])
+    else:
+        c = np.array([np.eye(outputs)[index] - np.eye(outputs)[j] for j in range(outputs) if j != index])
+    d = np.zeros(len(c))
+    c.flags.writeable = d.flags.writeable = False
+    return c, d
+
+
 @dataclass(frozen=True, slots=True)
 class ClassTarget:
     """The model must decide for this class (by the user's own name for it)."""
@@ -90,16 +103,12 @@ class ClassTarget:
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """C and d."""
-        index, outputs = self._index(model), model.outputs
-        if outputs == 1:
-            return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
-        rows = [np.eye(outputs)[index] - np.eye(outputs)[j] for j in range(outputs) if j != index]
-        return np.array(rows), np.zeros(outputs - 1)
+        return _ahead_of_all(self._index(model), model.outputs)
 
-    def met(self, model: Model, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which rows of the user's own scores meet the target: the decision itself, and the margin."""
+    def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
+        """Which rows of the user's own scores meet the target: the decision itself, and the margin (or another one)."""
         c, d = self.conditions(model)
-        return (model.decide(scores) == self._index(model)) & (scores @ c.T - d >= self.margin).all(axis=1)
+        return (model.decide(scores) == self._index(model)) & (scores @ c.T - d >= _least(self, margin)).all(axis=1)
 
     def describe(self) -> str:
         return f"{self.label}"
@@ -155,9 +164,9 @@ class ScoreTarget:
         rows += [(-unit, -self.at_most)] if self.at_most is not None else []
         return np.array([row for row, _ in rows]), np.array([float(end) for _, end in rows])
 
-    def met(self, model: Model, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         c, d = self.conditions(model)
-        return np.asarray((scores @ c.T - d >= self.margin).all(axis=1))
+        return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
 
     def describe(self) -> str:
         both = self.at_least is not None and self.at_most is not None
@@ -229,9 +238,9 @@ class ProbabilityTarget:
         c, d = ClassTarget(self.label).conditions(model)
         return c, d + self.threshold
 
-    def met(self, model: Model, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         c, d = self.conditions(model)
-        return np.asarray((scores @ c.T - d >= self.margin).all(axis=1))
+        return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
 
     def reported(self, model: Model, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows have the probability by the model's own report."""
@@ -289,13 +298,13 @@ class AheadTarget:
             return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
         return np.array([np.eye(outputs)[index] - np.eye(outputs)[j] for j in others]), np.zeros(len(others))
 
-    def met(self, model: Model, scores: NDArray[np.float64]) -> NDArray[np.bool_]:
+    def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         """Ahead by the margin, and on a tie as the model decides: the first of several."""
         index, others = self._indices(model)
         c, d = self.conditions(model)
         lead = scores @ c.T - d
         first = np.array([index < j for j in others])
-        return np.asarray(((lead >= self.margin) & ((lead > 0.0) | (first & (lead == 0.0)))).all(axis=1))
+        return np.asarray(((lead >= _least(self, margin)) & ((lead > 0.0) | (first & (lead == 0.0)))).all(axis=1))
 
     def describe(self) -> str:
         return f"{self.label} ahead of {_listed(self.others)}"
@@ -439,6 +448,11 @@ Target: TypeAlias = ClassTarget | ScoreTarget | ProbabilityTarget | AheadTarget
 
 OpenTarget: TypeAlias = OneOfTarget | OtherTarget | TopTarget
 """Targets with alternatives, each of which is a question."""
+
+
+def _least(target: Any, margin: float | None) -> float:
+    """The margin that is asked for: the target's own unless another is given."""
+    return float(target.margin if margin is None else margin)
 
 
 def _listed(labels: Iterable[Any]) -> str:

@@ -28,14 +28,13 @@ class Witness:
 def check_witnesses(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[Witness]:
     """Check many rows with one call of the user's model, which sees only rows of the schema."""
     wrong = _not_allowed(question, factuals, points)
-    fine = [i for i, refusal in enumerate(wrong) if not refusal]
-    scores = np.full((len(points), question.model.outputs), np.nan)
-    met = np.zeros(len(points), dtype=bool)
-    if fine:
-        scores[fine] = question.model.scores(points[fine])
-        met[fine] = question.target.met(question.model, scores[fine])
-        if isinstance(question.target, ProbabilityTarget):
-            met[fine] &= question.target.reported(question.model, points[fine])
+    if not any(wrong):
+        scores, met = _asked(question, points)
+    else:
+        scores, met = np.full((len(points), question.model.outputs), np.nan), np.zeros(len(points), dtype=bool)
+        fine = [i for i, refusal in enumerate(wrong) if not refusal]
+        if fine:
+            scores[fine], met[fine] = _asked(question, points[fine])
     distances = question.measure.between(factuals, points).tolist()
     result = []
     for i, (refusal, good, distance) in enumerate(zip(wrong, met.tolist(), distances, strict=True)):
@@ -44,6 +43,15 @@ def check_witnesses(question: Question, factuals: NDArray[np.float64], points: N
             refusal = f"the model does not decide as asked (scores {scores[i].tolist()})"
         result.append(Witness(refusal=refusal, deciding=deciding, distance=distance, scores=scores[i]))
     return result
+
+
+def _asked(question: Question, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+    """The model's own scores of rows, and which of them it decides as asked."""
+    scores = question.model.scores(points)
+    met = question.target.met(question.model, scores)
+    if isinstance(question.target, ProbabilityTarget):
+        met = met & question.target.reported(question.model, points)
+    return scores, met
 
 
 def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[str]:

@@ -182,9 +182,14 @@ class Schema:
         """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
         lower, upper, step = self.grid
         good = ((points >= lower) & (points <= upper)).all(axis=-1)
-        on_grid = step > 0
-        low, by, discrete = lower[on_grid], step[on_grid], points[..., on_grid]
-        return good & (low + by * np.round((discrete - low) / by) == discrete).all(axis=-1)
+        discrete = points[..., self._stepped]
+        low, by = lower[self._stepped], step[self._stepped]
+        return good & (low + by * np.rint((discrete - low) / by) == discrete).all(axis=-1)
+
+    @cached_property
+    def _stepped(self) -> NDArray[np.intp]:
+        """The coordinates that have a step."""
+        return np.flatnonzero(self.grid[2] > 0.0)
 
     @cached_property
     def reals(self) -> NDArray[np.intp]:
