@@ -84,7 +84,7 @@ def test_rules_are_about_changes() -> None:
         for method in (None, Enumerate()):
             answer = explainer().using(method).explain(row, target=target, constraints=rules)
             assert isinstance(answer, Nearest) and answer.already and answer.breaks == ("age >= 40",)
-            end = "already; nothing needs to change. (As it is, the row breaks: age >= 40.)"
+            end = "already; nothing needs to change, though as it is the row breaks: age >= 40."
             assert str(answer) == f"The decision is {target} {end}"
             assert (answer.to_dict()["already"], answer.to_dict()["breaks"]) == (True, ["age >= 40"])
             assert "age >= 40" in text(answer)

@@ -8,9 +8,8 @@ from __future__ import annotations
 
 import ast
 import sys
-from pathlib import Path
-
 import tomllib
+from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGE = ROOT / "src" / "ifonly"

@@ -93,4 +93,4 @@ def _without_a_solver(lowered: Lowered, person: Person, method: str) -> Claim | 
 def distance_of(lowered: Lowered, person: Person, point: Floats) -> float:
     """From the person to the point."""
     question = lowered.question
-    return float(question.distance.between(question.schema, person.factual, point))
+    return float(question.measure.between(person.factual, point))

@@ -90,7 +90,7 @@ class Group:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Audit:
     """The groups and everybody together. `by` says what they have in common; `failed` rows could not be read."""
 
@@ -100,6 +100,11 @@ class Audit:
     groups: tuple[Group, ...]
     everybody: Group
     failed: int
+
+    def __repr__(self) -> str:
+        by, all_of_them = f" in {len(self.groups)} groups" if self.groups else "", self.everybody
+        recourse = f"{all_of_them.recourse} of {all_of_them.needing} with recourse"
+        return f"<Audit: {all_of_them.people} people{by}, {recourse}>"
 
     def to_dict(self) -> dict[str, Any]:
         return {

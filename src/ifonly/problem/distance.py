@@ -20,6 +20,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.schema import Choice, Numeric, Schema, read_points
@@ -160,37 +161,17 @@ class Distance:
         np.fill_diagonal(table, 0.0)
         return np.asarray(table)
 
+    def on(self, schema: Schema) -> Measure:
+        """The distance between rows of this schema."""
+        return Measure(self, schema)
+
     def changes(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
         """delta, feature by feature, unweighted; `after` may be one point or many."""
-        gap = (np.asarray(after) - before) / self.scale_vector(schema)
-        if not self.is_symmetric:
-            return self._costed(schema, before, np.asarray(after), gap)
-        moved = np.array([f.kind in ("binary", "categorical") for f in schema.features])
-        return np.where(moved, (gap != 0).astype(np.float64), np.abs(gap))
-
-    def _costed(self, schema: Schema, before: Any, after: Any, gap: NDArray[np.float64]) -> NDArray[np.float64]:
-        """`changes`, with costs by direction and transition."""
-        up, down = self.direction_vectors(schema)
-        result = np.where(gap > 0, gap * up, -gap * down)
-        for g, feature in enumerate(schema.features):
-            if isinstance(feature, Choice):
-                now, then = np.broadcast_arrays(np.asarray(before)[..., g], after[..., g])
-                result[..., g] = self.option_changes(feature)[now.astype(np.intp), then.astype(np.intp)]
-        return result
+        return self.on(schema).changes(before, after)
 
     def between(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> Any:
         """The distance of one point (a float) or many (an array) from `before`."""
-        delta, weight, n = self.changes(schema, before, after), self.weight_vector(schema), len(schema)
-        weighted = delta * weight
-        changed = (np.asarray(after) != before) * weight
-        match self.kind:
-            case Norm.L2:
-                result = np.sqrt((weighted**2).sum(axis=-1) / n)
-            case Norm.LINF:
-                result = weighted.max(axis=-1) / n
-            case Norm.L0 | Norm.L1:
-                result = (self.jump * changed.sum(axis=-1) + self.rate * weighted.sum(axis=-1)) / n
-        return result if np.ndim(after) == 2 else float(result)
+        return self.on(schema).between(before, after)
 
     def to_dict(self) -> dict[str, Any]:
         norm = dict(self.norm) if isinstance(self.norm, Mapping) else self.norm
@@ -202,6 +183,68 @@ class Distance:
             for name, table in self.transitions.items()
         }
         return {**plain_tables, "up": dict(self.up), "down": dict(self.down), "transitions": moves}
+
+
+@dataclass(frozen=True)
+class Measure:
+    """A distance between the rows of a schema, with what does not change from row to row."""
+
+    distance: Distance
+    schema: Schema
+
+    @cached_property
+    def weight(self) -> NDArray[np.float64]:
+        return self.distance.weight_vector(self.schema)
+
+    @cached_property
+    def scale(self) -> NDArray[np.float64]:
+        return self.distance.scale_vector(self.schema)
+
+    @cached_property
+    def steepest(self) -> NDArray[np.float64]:
+        """What one unit of each coordinate costs at most (in l1)."""
+        most = np.maximum(*self.distance.direction_vectors(self.schema))
+        return self.distance.rate * self.weight * most / self.scale / len(self.schema)
+
+    @cached_property
+    def _all_or_nothing(self) -> NDArray[np.bool_]:
+        """Features that change or do not: binaries and categories."""
+        return np.array([f.kind in ("binary", "categorical") for f in self.schema.features])
+
+    def changes(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
+        """delta, feature by feature, unweighted; `after` may be one point or many."""
+        gap = (after - before) / self.scale
+        if not self.distance.is_symmetric:
+            return self._costed(before, after, gap)
+        return np.where(self._all_or_nothing, gap != 0.0, np.abs(gap))
+
+    def _costed(
+        self, before: NDArray[np.float64], after: NDArray[np.float64], gap: NDArray[np.float64]
+    ) -> NDArray[np.float64]:
+        """`changes`, with costs by direction and transition."""
+        up, down = self.distance.direction_vectors(self.schema)
+        result = np.where(gap > 0, gap * up, -gap * down)
+        for g, feature in enumerate(self.schema.features):
+            if isinstance(feature, Choice):
+                now, then = np.broadcast_arrays(np.asarray(before)[..., g], after[..., g])
+                result[..., g] = self.distance.option_changes(feature)[now.astype(np.intp), then.astype(np.intp)]
+        return result
+
+    def between(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> Any:
+        """The distance of one point (a float) or many (an array) from `before`."""
+        distance, n, after = self.distance, len(self.schema), np.asarray(after)
+        weighted = self.changes(before, after) * self.weight
+        match distance.kind:
+            case Norm.L2:
+                result = np.sqrt((weighted**2).sum(axis=-1) / n)
+            case Norm.LINF:
+                result = weighted.max(axis=-1) / n
+            case Norm.L0 | Norm.L1:
+                result = distance.rate * weighted.sum(axis=-1)
+                if distance.jump:
+                    result = distance.jump * ((after != before) * self.weight).sum(axis=-1) + result
+                result = result / n
+        return result if after.ndim == 2 else float(result)
 
 
 def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str, float]:

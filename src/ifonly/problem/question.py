@@ -15,7 +15,7 @@ from ifonly.model import Model
 from ifonly.model.rounding import LARGEST
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
-from ifonly.problem.distance import Distance
+from ifonly.problem.distance import Distance, Measure
 from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.target import Target
 from ifonly.schema import Schema
@@ -70,6 +70,11 @@ class Question:
     def rules(self) -> tuple[RowRule, ...]:
         """The constraints on the row as a whole."""
         return tuple(c for c in self.constraints if is_row_rule(c))
+
+    @cached_property
+    def measure(self) -> Measure:
+        """The distance between rows of the schema."""
+        return self.distance.on(self.schema)
 
     @cached_property
     def conditions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from typing import Any, ClassVar, Self, overload
 
 from ifonly.errors import MissingExtra, QuestionError
-from ifonly.printing import escaped, shown
+from ifonly.printing import escaped, printable, shown
 from ifonly.proof.stop import Stop
 from ifonly.schema import Value
 from ifonly.schema.given import items
@@ -101,7 +101,7 @@ class Reasons:
         }
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(ABC):
     """What all five kinds have. Distances are in the question's distance; scores are the user's own model's."""
 
@@ -192,15 +192,29 @@ class Answer(ABC):
     def __str__(self) -> str:
         return sentence(self)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {printable(', '.join(self._facts()))}>"
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+    def _facts(self) -> Iterator[str]:
+        """What a short look needs."""
+        yield self.state or self.target
+        if self.already:
+            yield "already"
+        elif self.counterfactual is not None:
+            yield f"{self.distance_name} distance {self.upper:.6g}"
+            yield f"{len(self.changes)} change{'' if len(self.changes) == 1 else 's'}"
+        if self.stop is not None:
+            yield f"nothing nearer than {self.lower:.6g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Nearest(Answer):
     """A valid row; nothing nearer exists, up to upper - lower."""
 
     status: ClassVar[str] = "nearest"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class NoneExists(Answer):
     """Proven: no allowed row is decided as asked. `reasons`, where they were asked for, say why."""
 
@@ -212,21 +226,21 @@ class NoneExists(Answer):
         return {**Answer.to_dict(self), "reasons": why}
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Within(Answer):
     """A valid row at `upper`; nothing nearer than `lower` exists; `stop` is what stopped the search."""
 
     status: ClassVar[str] = "within"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Unknown(Answer):
     """No row found; nothing nearer than `lower` exists; `stop` is what stopped the search."""
 
     status: ClassVar[str] = "unknown"
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Failed(Answer):
     """The row could not be asked about; `error` says why."""
 
@@ -236,6 +250,10 @@ class Failed(Answer):
     @property
     def note(self) -> str:
         return self.error
+
+    def _facts(self) -> Iterator[str]:
+        yield f"row {self.row}"
+        yield self.error
 
     def to_dict(self) -> dict[str, Any]:
         return {**Answer.to_dict(self), "error": self.error}
@@ -334,8 +352,8 @@ def _sentence(answer: Any) -> str:
         )
     if answer.already:
         start = f"T{subject[1:]}" if subject.startswith("the ") else subject  # not the name of a class
-        broken = f" (As it is, the row breaks: {'; '.join(answer.breaks)}.)" if answer.breaks else ""
-        return f"{start} is {state} already; nothing needs to change.{broken}"
+        broken = f", though as it is the row breaks: {'; '.join(answer.breaks)}" if answer.breaks else ""
+        return f"{start} is {state} already; nothing needs to change{broken}."
     changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
     start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
     if isinstance(answer, Nearest):

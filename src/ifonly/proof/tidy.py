@@ -27,28 +27,24 @@ def tidied(
 ) -> list[Claim]:
     """The claims, with shorter numbers in their rows where that is possible."""
     result = list(claims)
-    reals = np.array([feature.kind == "real" for feature in question.schema.features])
+    reals = question.schema.reals
     found = [i for i, claim in enumerate(claims) if claim.point is not None]
-    if not found or not reals.any():
+    if not found or not len(reals):
         return result
     before, points = factuals[found], np.array([claims[i].point for i in found])
-    changed = (points != before) & reals
-    some = changed.any(axis=1)
-    found = [i for i, one in zip(found, some.tolist(), strict=True) if one]
-    if not found:
-        return result
-    before, points, changed = before[some], points[some], changed[some]
-    upper = question.distance.between(question.schema, before, points)
+    changed = np.zeros(points.shape, dtype=bool)
+    changed[:, reals] = points[:, reals] != before[:, reals]
+    upper = question.measure.between(before, points)
     most = np.array([claims[i].lower + tolerances.allowed(far) for i, far in zip(found, upper.tolist(), strict=True)])
-    scores = _conditions(question, points)
-    places = _places(question, changed, most - upper)
-    waiting = np.flatnonzero(most > upper)
+    waiting = np.flatnonzero(changed.any(axis=1) & (most > upper))
     for attempt in range(ATTEMPTS):
         if not len(waiting):
             break
-        rounded = _rounded(question, before[waiting], points[waiting], changed[waiting], places[waiting] + attempt)
-        good = question.distance.between(question.schema, before[waiting], rounded) <= most[waiting]
-        good &= (_conditions(question, rounded) >= scores[waiting]).all(axis=1)
+        old, now, moved = before[waiting], points[waiting], changed[waiting]
+        rounded = _rounded(question, old, now, moved, _places(question, moved, (most - upper)[waiting]) + attempt)
+        good = question.measure.between(old, rounded) <= most[waiting]
+        scores = _conditions(question, np.concatenate([now, rounded]))
+        good &= (scores[len(now) :] >= scores[: len(now)]).all(axis=1)
         for k in np.flatnonzero(good).tolist():
             i = found[waiting[k]]
             if question.allows(factuals[i], rounded[k]) is None:
@@ -79,9 +75,7 @@ def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.f
 
 def _places(question: Question, changed: NDArray[np.bool_], room: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many decimals each value needs, if its rounding may cost an equal share of the room."""
-    schema, distance = question.schema, question.distance
-    most = np.maximum(*distance.direction_vectors(schema))
-    rate = distance.rate * distance.weight_vector(schema) * most / distance.scale_vector(schema) / len(schema)
+    rate = question.measure.steepest
     share = np.maximum(room, 0.0) / changed.sum(axis=1)
     with np.errstate(divide="ignore"):
         places = -np.log10(share[:, None] / np.where(rate > 0, rate, np.inf))
@@ -101,6 +95,5 @@ def _rounded(
     shifted = np.where(places >= 0, points * scale, points / scale)
     whole = np.where(points > before, np.ceil(shifted), np.floor(shifted))
     rounded = np.where(places >= 0, whole / scale, whole * scale)
-    lower = np.array([getattr(feature, "lower", -np.inf) for feature in question.schema.features])
-    upper = np.array([getattr(feature, "upper", np.inf) for feature in question.schema.features])
-    return np.where(possible, np.clip(rounded, lower, upper), points)
+    lower, upper, _ = question.schema.grid
+    return np.where(possible, np.minimum(np.maximum(rounded, lower), upper), points)

@@ -36,7 +36,7 @@ def check_witnesses(question: Question, factuals: NDArray[np.float64], points: N
         met[fine] = question.target.met(question.model, scores[fine])
         if isinstance(question.target, ProbabilityTarget):
             met[fine] &= question.target.reported(question.model, points[fine])
-    distances = question.distance.between(question.schema, factuals, points).tolist()
+    distances = question.measure.between(factuals, points).tolist()
     result = []
     for i, (refusal, good, distance) in enumerate(zip(wrong, met.tolist(), distances, strict=True)):
         deciding = not refusal and not good

@@ -90,6 +90,10 @@ class Numeric:
 
     def read(self, value: Any, *, row: int | None = None) -> float:
         """The user's value as a number of this feature, or a RowError."""
+        if type(value) is float or (type(value) is int and -(2**53) <= value <= 2**53):  # what most values are
+            snapped = self.snap(float(value))
+            if snapped is not None:
+                return snapped
         value = plain(value)
         if is_missing(value):
             message = (

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown
-from ifonly.schema.features import Choice, Feature, Integer, Numeric, Value
+from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real, Value
 from ifonly.schema.given import items
 
 MAX_COLUMNS = 100_000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Schema:
     """Features in the user's order; `columns` gives the model's column order when it is not the natural one.
 
@@ -75,6 +75,11 @@ class Schema:
                 + "."
             )
         object.__setattr__(self, "columns", columns)
+
+    def __repr__(self) -> str:
+        named = ", ".join(f"{feature.name} ({feature.kind})" for feature in self.features[:3])
+        rules = f"; {len(self.rules)} rules" if self.rules else ""
+        return printable(f"<Schema: {len(self)} features: {named}{', ...' if len(self) > 3 else ''}{rules}>")
 
     def __len__(self) -> int:
         return len(self.features)
@@ -175,14 +180,19 @@ class Schema:
 
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
-        lower, upper, step = self._grid
+        lower, upper, step = self.grid
         good = ((points >= lower) & (points <= upper)).all(axis=-1)
         on_grid = step > 0
         low, by, discrete = lower[on_grid], step[on_grid], points[..., on_grid]
         return good & (low + by * np.round((discrete - low) / by) == discrete).all(axis=-1)
 
     @cached_property
-    def _grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+    def reals(self) -> NDArray[np.intp]:
+        """Which features are real numbers."""
+        return np.array([i for i, feature in enumerate(self.features) if isinstance(feature, Real)], dtype=np.intp)
+
+    @cached_property
+    def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
         """Lower end, upper end and step of each coordinate of a point; the step of a real feature is 0."""
         ends = [
             (0.0, len(f.options) - 1.0, 1.0)
@@ -197,23 +207,28 @@ class Schema:
 
     def encode(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """Points (one or many) as the model's columns."""
-        many = np.atleast_2d(points)
-        encoded = np.empty((len(many), len(self.columns)))
-        numbers, number_columns, choices = self._encoding
-        encoded[:, number_columns] = many[:, numbers]
-        for i, columns, codes in choices:
-            encoded[:, columns] = codes[many[:, i].astype(np.intp)]
-        return encoded if np.ndim(points) == 2 else encoded[0]
+        many = points if points.ndim == 2 else points[None, :]
+        source, coded, first, table = self._encoding
+        encoded = many[:, source]
+        if len(coded):
+            encoded[:, coded] = table[first + encoded[:, coded].astype(np.intp)]
+        return encoded if points.ndim == 2 else encoded[0]
 
     @cached_property
-    def _encoding(self) -> tuple[list[int], list[int], list[tuple[int, Any, NDArray[np.float64]]]]:
-        """Where numbers come from and go to, and for each feature with options its columns and codes."""
-        places = [
-            (i, f, columns) for i, (f, columns) in enumerate(zip(self.features, self.feature_columns, strict=True))
-        ]
-        numbers = [(i, int(columns[0])) for i, f, columns in places if isinstance(f, Numeric)]
-        choices = [(i, _slice(columns), f.codes) for i, f, columns in places if isinstance(f, Choice)]
-        return [i for i, _ in numbers], [column for _, column in numbers], choices
+    def _encoding(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.intp], NDArray[np.float64]]:
+        """For each column the feature that it comes from; then which columns are codes of options, where the codes of
+        each begin in the table, and the table.
+        """
+        source = np.zeros(len(self.columns), dtype=np.intp)
+        codes: list[tuple[int, NDArray[np.float64]]] = []
+        for i, (feature, columns) in enumerate(zip(self.features, self.feature_columns, strict=True)):
+            source[columns] = i
+            if isinstance(feature, Choice):
+                codes += [(int(column), feature.codes[:, k]) for k, column in enumerate(columns.tolist())]
+        lengths = [len(one) for _, one in codes]
+        first = np.concatenate(([0], np.cumsum(lengths)))[:-1].astype(np.intp)
+        table = np.concatenate([one for _, one in codes]) if codes else np.zeros(0)
+        return source, np.array([column for column, _ in codes], dtype=np.intp), first, table
 
     def decode(self, encoded: NDArray[np.float64]) -> NDArray[np.float64]:
         """The points of encoded rows; a RowError when a row is not the encoding of any point."""

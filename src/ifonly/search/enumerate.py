@@ -141,7 +141,7 @@ class Enumeration:
             if stopped:
                 break
             looked += len(rows)
-            distance = question.distance.between(question.schema, factual, rows)
+            distance = question.measure.between(factual, rows)
             close = np.flatnonzero(distance < best_distance)
             if not len(close):
                 continue

@@ -215,7 +215,7 @@ class SearchSolver:
 
     def _put(self, batch: _Batch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""
-        distance = float(self.lowered.question.distance.between(self.lowered.question.schema, factual, point))
+        distance = float(self.lowered.question.measure.between(factual, point))
         batch.best[i, :-1] = np.where(self.lowered.numeric, (point - factual) / self.unit, point)
         batch.best[i, -1] = distance**2 if self.pack.norm == SQUARED else distance
 
@@ -314,7 +314,7 @@ class SearchSolver:
         sure = (scores >= question.target.margin + 2.0 * question.error).all()
         if not sure or question.allows(factual, point) is not None:
             return math.inf
-        distance = float(question.distance.between(question.schema, factual, point))
+        distance = float(question.measure.between(factual, point))
         return distance**2 if self.pack.norm == SQUARED else distance
 
 

@@ -32,7 +32,7 @@ class Table:
         """The distance of the nearest row that is allowed and may be favourable, and the nearest that surely is."""
         if not len(self.points):
             return math.inf, None
-        distances = question.distance.between(question.schema, factual, self.points)
+        distances = question.measure.between(factual, self.points)
         lower = math.inf
         for t in np.argsort(distances, kind="stable").tolist():
             if question.allows(factual, self.points[t]) is None:
