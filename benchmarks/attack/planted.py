@@ -19,21 +19,17 @@ def plant(name: str, patch: Patch = setattr) -> None:
 
 def wrong_bound(patch: Patch) -> None:
     """What a search that was stopped calls proven is too much."""
-    from ifonly import Explainer
+    from ifonly.asking.telling import Teller
 
-    made = Explainer._answer
+    made = Teller.answers
 
     def higher(self: Any, *args: Any) -> Any:
-        answers = made(self, *args)
-        more = [answer.lower * 1.5 + 1e-3 for answer in answers]
-        return [
-            dataclasses.replace(answer, lower=low, upper=max(answer.upper, low))
-            if answer.status == "unknown"
-            else answer
-            for answer, low in zip(answers, more, strict=True)
-        ]
+        for answer in made(self, *args):
+            low = answer.lower * 1.5 + 1e-3
+            unknown = answer.status == "unknown"
+            yield dataclasses.replace(answer, lower=low, upper=max(answer.upper, low)) if unknown else answer
 
-    patch(Explainer, "_answer", higher)
+    patch(Teller, "answers", higher)
 
 
 def narrow_range(patch: Patch) -> None:

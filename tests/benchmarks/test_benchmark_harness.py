@@ -1,5 +1,6 @@
 """The harness: every row is a record, records are not asked twice, summaries count them all."""
 
+import csv
 import math
 
 import pytest
@@ -9,7 +10,7 @@ from benchmarks.__main__ import main
 from benchmarks.asking import records
 from benchmarks.asking.records import Record
 from benchmarks.showing import summaries
-from ifonly import datasets, save_network
+from ifonly import Stop, StoppedBy, datasets, save_network
 
 
 @pytest.fixture
@@ -67,3 +68,31 @@ def test_records_survive_the_file(tmp_path):
     wanted = [record("ifonly", 0, 0.1, math.inf, "unknown", 'a "note", with commas')]
     records.append(path, wanted)
     assert records.read(path) == wanted
+
+
+def test_records_without_the_column_say_what_stopped_them_in_a_note(tmp_path):
+    path = tmp_path / "records.csv"
+    notes = ["time limit of 60 s", "the solver met numerical trouble", "", "the scores are within 1e-9 of the margin"]
+    records.append(path, [record("gurobi", i, 0.1, math.inf, "unknown", note) for i, note in enumerate(notes)])
+    with path.open(newline="", encoding="utf-8") as file:
+        lines = [{k: v for k, v in line.items() if k != "stopped_by"} for line in csv.DictReader(file)]
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.DictWriter(file, list(lines[0]))
+        writer.writeheader()
+        writer.writerows(lines)
+    old = records.read(path)
+    assert [one.stopped_by for one in old] == ["seconds", "trouble", "", ""]
+    assert [one.stopped for one in old] == [True, True, False, False]
+
+
+def test_what_stopped_a_search_is_a_word() -> None:
+    late = Stop(StoppedBy.SECONDS, 1.0)
+    assert records.stopped_by(None) == ""
+    assert records.stopped_by(late) == records.stopped_by(Stop(StoppedBy.FEWER, 3, cause=late)) == "seconds"
+    assert [records.is_limit(word) for word in ("", "seconds", "nodes", "trouble", "rounding")] == [
+        False,
+        True,
+        True,
+        False,
+        False,
+    ]

@@ -296,7 +296,8 @@ def test_a_contradiction_is_saved_with_everything_that_reproduces_it(run, compas
     for kept in (json.loads(path.read_text()) for path in files):
         assert kept["said"]["bound_by"] == "pretender" and kept["said"]["found_by"] == "enumerate"
         schema = schema_from_json(kept["schema"])
-        network = Network.of([(np.array(weight), np.array(bias)) for weight, bias in kept["layers"]])
+        numbers = np.vectorize(float.fromhex)
+        network = Network.of([(numbers(one["weight"]), numbers(one["bias"])) for one in kept["model"]["network"]])
         model = network_model(network, schema, classes=tuple(kept["classes"]))
         wanted = kept["question"]["target"]
         again = (

@@ -160,7 +160,9 @@ def test_a_contradiction_names_both_numbers_and_saves_the_problem():
     path.unlink()
     assert saved["said"] == {"method": "a", "lower": 0.5, "upper": 0.25}
     assert saved["factual"] == points[0].tolist()
-    assert [len(layer[1]) for layer in saved["layers"]] == [len(layer.bias) for layer in question.model.network.layers]
+    assert [len(layer["bias"]) for layer in saved["model"]["network"]] == [
+        len(layer.bias) for layer in question.model.network.layers
+    ]
 
 
 # ---------------------------------------------------------------------- the search on the distance

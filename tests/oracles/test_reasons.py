@@ -54,7 +54,9 @@ def check_reasons(seed: int, question: Question, row: Any, constraints: list[Any
     reasons, ask = answer.reasons, asker(question, row, judge)
     assert reasons is not None
     if reasons.note:
-        assert "sit on the margin" in reasons.note, f"{seed}: {reasons.note}"  # no method can tell
+        assert "of the margin, which is what rounding can do" in reasons.note, (
+            f"{seed}: {reasons.note}"
+        )  # no method can tell
         return "open"
     named = {c.describe(): c for c in constraints}
     blame = [named[words] for words in reasons.blame]

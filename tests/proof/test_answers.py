@@ -127,7 +127,7 @@ def test_reasons_are_plain_data() -> None:
                 "distance": 0.03,
                 "lower_bound": 0.03,
                 "proven": True,
-                "changes": [{"feature": "age", "from": 30, "to": 31, "counted": True}],
+                "changes": [{"feature": "age", "from": 30, "to": 31}],
             }
         ],
         "note": "",

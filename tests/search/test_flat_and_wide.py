@@ -14,7 +14,7 @@ from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Network, Rea
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import network_model
 from ifonly.problem import ClassTarget, Question
-from ifonly.proof import Progress
+from ifonly.proof import Progress, Stop, StoppedBy
 from ifonly.schema import Binary
 from ifonly.search.table import rows_in_chunks
 
@@ -23,7 +23,7 @@ from ifonly.search.table import rows_in_chunks
 def test_a_region_on_the_margin_is_not_set_apart_row_by_row(seed):
     question, point = far_problem(seed)
     claim = Search(table_rows=0).prepare(question).solve(point[None, :], Limits(nodes=5_000))[0]
-    assert not claim.limit
+    assert claim.stop is None
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
@@ -35,7 +35,7 @@ def test_dead_and_cancelling_neurons(norm):
     model = network_model(network, schema)
     question = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm))
     claim = Search().prepare(question).solve(np.array([[5.0, 3.0, 0.5]]), Limits(nodes=2_000))[0]
-    assert not claim.limit and claim.point is None and claim.lower < math.inf
+    assert claim.stop is None and claim.point is None and claim.lower < math.inf
 
 
 @pytest.mark.parametrize("top", [10**8, 10**9, 10**15])
@@ -102,7 +102,7 @@ def test_few_rows_and_many_relus_are_split_by_their_rows():
         question = Question(model=network_model(Network.of(layers), schema), target=ClassTarget(1, margin=0.0))
         for method in (Search(records=True), Search(table_rows=0)):
             claim = method.prepare(question).solve(schema.sample(1, rng), Limits(nodes=20_000))[0]
-            assert not claim.limit
+            assert claim.stop is None
 
 
 def test_records_count_as_memory():
@@ -113,7 +113,7 @@ def test_records_count_as_memory():
     stopped = 0
     for point in points:
         claim = solver.solve(point[None, :], limits)[0]
-        stopped += claim.limit == "memory limit of 2 MiB"
+        stopped += claim.stop == Stop(StoppedBy.MEMORY, 2 << 20)
         assert claim.record.log.nbytes <= limits.memory_bytes
     assert stopped
 
@@ -153,6 +153,6 @@ def test_a_large_network_gives_some_row_early():
     person = points[scores < 0.0][:1]
     told: list[Progress] = []
     claim = Search().prepare(question).solve(person, Limits(seconds=3.0), listen=told.append)[0]
-    assert claim.limit and claim.point is not None and claim.seconds < 30.0
+    assert claim.stop is not None and claim.point is not None and claim.seconds < 30.0
     assert question.model.network.scores(claim.point[None, :])[0, 0] > 0.0
     assert told and told[0].nodes == 0 and math.isfinite(told[0].upper)

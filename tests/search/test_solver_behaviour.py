@@ -44,7 +44,7 @@ def solve(question: Question, points: np.ndarray, limits: Limits | None = None, 
 
 def told(claim: Claim) -> tuple[Any, ...]:
     """All of a claim but the seconds."""
-    return claim.lower, claim.limit, claim.nodes, None if claim.point is None else claim.point.tolist()
+    return claim.lower, claim.stop, claim.nodes, None if claim.point is None else claim.point.tolist()
 
 
 def credit(norm: Any = "l1", margin: float = 0.0, constraints: Any = ()) -> tuple[Question, np.ndarray, np.ndarray]:
@@ -90,7 +90,7 @@ def test_the_node_limit_holds(nodes: int) -> None:
     """Nodes come in pairs: at most one more than was asked for."""
     (claim,) = solve(hard_question(), hard_people(1), Limits(nodes=nodes))
     assert nodes <= claim.nodes <= nodes + 1
-    assert claim.limit == f"node limit of {nodes}"
+    assert claim.stop == Stop(StoppedBy.NODES, nodes)
     assert claim.lower <= TENTS_OPTIMUM
 
 
@@ -110,13 +110,13 @@ def test_a_proven_bound_is_never_lost_to_a_limit() -> None:
         (claim,) = solve(question, points[hardest : hardest + 1], Limits(nodes=nodes))
         assert last <= claim.lower <= optima[hardest] * (1.0 + 1e-9)
         last = claim.lower
-    assert not claim.limit
+    assert claim.stop is None
     assert last >= optima[hardest] * (1.0 - 1e-5)
 
 
 def test_the_memory_limit_has_a_sentence() -> None:
     (claim,) = solve(hard_question(), hard_people(1), Limits(memory_bytes=3 * 2**20, seconds=30.0))
-    assert claim.limit == "memory limit of 3 MiB"
+    assert claim.stop is not None and claim.stop.words() == "memory limit of 3 MiB"
     assert claim.lower <= TENTS_OPTIMUM
     answer = Explainer(hard_question().model).explain(
         hard_question().schema.row(hard_people(1)[0]), distance="l2", limits=Limits(memory_bytes=2**20)
@@ -139,7 +139,7 @@ def test_a_limit_that_stops_the_second_pass_is_named() -> None:
     model, point = beside_the_boundary(0, 1e-6)
     question = Question(model=model, target=ClassTarget(1, margin=0.0))
     (claim,) = solve(question, point[None, :], Limits(nodes=2))
-    assert claim.limit == "node limit of 2"
+    assert claim.stop == Stop(StoppedBy.NODES, 2)
 
 
 # ---------------------------------------------------------------------------------------------- interruptions

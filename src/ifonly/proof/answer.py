@@ -45,7 +45,8 @@ class Change:
 
     def to_dict(self) -> dict[str, Any]:
         plainly = {"feature": self.feature, "from": self.before, "to": self.after}
-        return {**plainly, "counted": True} if self.counted else plainly
+        separated = self.counted and any(self.shown(value) != show(value) for value in (self.before, self.after))
+        return {**plainly, "counted": True} if separated else plainly
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,7 @@
 """A progress bar fed by the events of a search.
 
     with progress(len(rows)) as listen:
-        answers = explainer.explain_many(rows, listen=listen)
+        answers = explainer.using(listen=listen).explain_many(rows)
 
 It appears only on a terminal (or in a notebook), and only when the work lasts longer than `delay` seconds. The bar is
 drawn with rich, which is imported when the bar appears.
