@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import UnsupportedQuestion
-from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Reach, Settings
 
 SIZE_LIMIT = 10010
 """Gurobi's error number for a model that is too large for the licence."""
@@ -27,6 +27,8 @@ class Gurobi:
     extra: str = "gurobi"
     capabilities: frozenset[Capability] = frozenset(Capability)
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    reach: Reach = Reach(smallest=1e-13)
+    """Entries below are taken for 0, says its manual."""
 
     def version(self) -> str:
         import gurobipy

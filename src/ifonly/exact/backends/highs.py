@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Reach, Settings
 from ifonly.exact.backends.squares import outer_approximation
 
 TOLERANCES = {
@@ -32,6 +32,8 @@ class Highs:
     extra: str = ""
     capabilities: frozenset[Capability] = frozenset({Capability.ENOUGH, Capability.NODES})
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    reach: Reach = Reach(smallest=1e-9)
+    """Its small_matrix_value."""
 
     def version(self) -> str:
         import highspy

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Reach, Settings
 from ifonly.exact.backends.squares import outer_approximation
 
 TOLERANCES = {
@@ -38,6 +38,8 @@ class Scip:
         {Capability.INDICATORS, Capability.ENOUGH, Capability.NODES, Capability.MEMORY}
     )
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    reach: Reach = Reach(smallest=1e-9)
+    """Its numerics/epsilon."""
 
     def version(self) -> str:
         import pyscipopt
