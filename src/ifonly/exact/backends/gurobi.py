@@ -27,8 +27,8 @@ class Gurobi:
     extra: str = "gurobi"
     capabilities: frozenset[Capability] = frozenset(Capability)
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
-    reach: Reach = Reach(smallest=1e-13)
-    """Entries below are taken for 0, says its manual."""
+    reach: Reach = Reach(smallest=1e-9)
+    """Below 1e-13 entries are taken for 0; with digits of 1e-11 its presolve has proven a bound that a row refutes."""
 
     def version(self) -> str:
         import gurobipy

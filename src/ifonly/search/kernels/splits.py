@@ -46,6 +46,8 @@ FINEST = 1e-11
 """A real number's interval is not split below this share of its whole range."""
 WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
+MANY_STEPS = 1024.0
+"""The values of an integer are set apart one by one below this many; one with more is halved until it has them."""
 FEW_ROWS = 64
 """A box of integers and options with at most this many rows is split by its features, once `MANY_SIDES` ReLUs were
 split on the way to it: its rows can be counted, the sides of its ReLUs cannot.
@@ -220,7 +222,8 @@ def split_options(pack, whole, items, lo, hi, zu, F, I, Wc):
         if I[ITEM_KIND, k] == CHOICE:
             return g, F[BASE, g]
         if I[ITEM_KIND, k] == INTEGER:
-            return number_split(pack, whole, g, F[BASE, g], lo, hi)
+            one_by_one = F[UP, k] + F[DOWN, k] <= MANY_STEPS
+            return number_split(pack, whole, g, F[BASE, g] if one_by_one else 0.5 * (lo[g] + hi[g]), lo, hi)
     return UNSPLIT, 0.0
 
 
