@@ -4,18 +4,21 @@ A solver drops matrix entries below its zero, takes whole columns for whole up t
 to another. Where a column ranges over 10^9 steps, each of these is worth as much as the answer: an entry of 1e-9 that
 is dropped turns "500,000,001 steps do it" into "nothing does". So
 
-    whole columns    v = sum of BASE^i d_i,  the d_i whole and narrow; a squared one also keeps a column for its square
+    whole columns    v = sum of BASE^i d_i,  the d_i whole and narrow; a squared one also keeps a column for its square.
+                     One of more than COUNTED steps is taken for a real number: a step is below any tolerance then
     other columns    in units of the power of two that covers their range
     rows, objective  times a power of two that makes the largest entry about 1
     entries that are still below the solver's zero are taken out outward:  a.v <= limit  becomes
                      (a without j).v <= limit - min a_j v_j
 
-All factors are powers of two and so exact; the last step relaxes. What is infeasible afterwards was so before, and a
+All factors are powers of two and so exact; the others relax. What is infeasible afterwards was so before, and a
 bound afterwards is a bound before. Programs of ordinary numbers are passed on as they are.
 """
 
 from __future__ import annotations
 
+import itertools
+import math
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -26,6 +29,8 @@ from ifonly.exact.backends.protocol import TIGHTEST, Floats, Form, Outcome, Reac
 
 BASE_BITS = 7
 BASE = float(2**BASE_BITS)
+COUNTED = BASE**4
+"""Digits beyond these would be entries so small beside the others that solvers have proven what is false of them."""
 SURELY = 1.0 + 1e-6
 """How far above a solver's zero an entry must be to be kept."""
 LOST = 0.01 * TIGHTEST
@@ -58,7 +63,8 @@ class Fitted:
         if values is not None:
             mine = self.of >= 0
             whole = np.where(self.form.integer, np.round(values), values)
-            values = np.bincount(self.of[mine], (self.times * whole)[mine], minlength=self.columns)
+            values = np.zeros(self.columns)
+            np.add.at(values, self.of[mine], (self.times * whole)[mine])
         return replace(outcome, values=values, bound=(outcome.bound - self.slack) / self.factor)
 
 
@@ -83,11 +89,11 @@ def fitted(form: Form, reach: Reach, backend: str) -> Fitted:
         rows, limit = _rows(made.rows, made.limit, made, reach)
         when = tuple(_when(each, of, times, made, reach) for each in form.when)
         largest = float(max(np.abs(made.cost).max(initial=0.0), np.abs(made.square).max(initial=0.0)))
-    numbers = (rows, limit, made.cost, made.square, *(each.row for each in when), *(each.limit for each in when))
-    if not all(np.isfinite(part).all() for part in numbers):
+    numbers = [rows.ravel(), limit, made.cost, made.square, *(np.append(each.row, each.limit) for each in when)]
+    if not np.isfinite(np.concatenate(numbers)).all():
         raise UnsupportedQuestion(
-            f"The numbers of this question are too far apart for the backend '{backend}', which would drop some of them; "
-            "ask with method=Search()."
+            f"The numbers of this question are too far apart for the backend '{backend}', which would drop some of "
+            "them; ask with method=Search()."
         )
     factor = float(_power(np.array(largest)))
     digits = made.integer & (np.bincount(of[of >= 0], minlength=len(form.cost))[of] > 1)
@@ -97,59 +103,55 @@ def fitted(form: Form, reach: Reach, backend: str) -> Fitted:
 
 
 def _columns(form: Form, reach: Reach) -> tuple[Form, NDArray[np.intp], Floats]:
-    """Digits and units. Rows that keep digits together with what they stand for come last."""
-    of: list[int] = []
-    times: list[float] = []
-    lower: list[float] = []
-    upper: list[float] = []
-    whole: list[bool] = []
-    ties: list[tuple[int, bool]] = []  # old column, and whether it is squared
-    for j, (low, high) in enumerate(zip(form.lower.tolist(), form.upper.tolist(), strict=True)):
-        far = max(abs(low), abs(high))
-        if form.integer[j] and far > reach.widest:
-            count = int(np.ceil(max(np.log2(far), 1.0) / BASE_BITS))
-            top = BASE ** (count - 1)
-            of += [j] * count
-            times += [BASE**i for i in range(count)]
-            lower += [0.0] * (count - 1) + [np.floor(low / top)]
-            upper += [BASE - 1.0] * (count - 1) + [np.floor(high / top)]
-            whole += [True] * count
-            ties.append((j, bool(form.square[j])))
-        else:
-            unit = 1.0 if form.integer[j] or not np.isfinite(far) else 1.0 / float(_power(np.array(far)))
-            of.append(j)
-            times.append(unit)
-            lower.append(low / unit)
-            upper.append(high / unit)
-            whole.append(bool(form.integer[j]))
-    old, scale = np.array(of, dtype=np.intp), np.array(times)
-    split = np.isin(old, [j for j, _ in ties])
+    """Digits and units. Rows that keep digits within the ends of their column come last."""
+    parts = [_column(form, j, reach) for j in range(len(form.cost))]
+    count = [len(part) for part in parts]
+    of = np.repeat(np.arange(len(form.cost)), count)
+    times, lower, upper, whole = (np.array(field) for field in zip(*itertools.chain(*parts), strict=True))
+    split = np.flatnonzero(np.array(count) > 1)
     made = replace(
         form,
-        cost=form.cost[old] * scale,
-        square=np.where(split, 0.0, form.square[old] * scale**2),
-        rows=form.rows[:, old] * scale,
-        lower=np.array(lower),
-        upper=np.array(upper),
-        integer=np.array(whole),
+        cost=form.cost[of] * times,
+        square=np.where(np.isin(of, split), 0.0, form.square[of] * times**2),
+        rows=form.rows[:, of] * times,
+        lower=lower,
+        upper=upper,
+        integer=whole,
     )
-    for j, squared in ties:
-        value = np.where(old == j, scale, 0.0)
-        made, old, scale = _tied(made, old, scale, np.pad(value, (0, len(old) - len(value))), form, j, squared)
-    return made, old, scale
+    for j in split.tolist():
+        value = np.zeros(len(made.cost))
+        value[: len(of)] = np.where(of == j, times, 0.0)
+        made = _with_square(made, value, form, j) if form.square[j] else _with_ends(made, value, form, j)
+    more = len(made.cost) - len(of)  # columns that no old one is read from
+    return made, np.append(of, np.full(more, -1)), np.append(times, np.zeros(more))
 
 
-def _tied(
-    made: Form, of: NDArray[np.intp], times: Floats, value: Floats, form: Form, j: int, squared: bool
-) -> tuple[Form, NDArray[np.intp], Floats]:
-    """The digits stay within the ends of their column; a squared one gets a column for its value, in a unit."""
+def _column(form: Form, j: int, reach: Reach) -> list[tuple[float, float, float, bool]]:
+    """What an old column becomes: for each new one its factor, its ends, and whether it is whole."""
     low, high = float(form.lower[j]), float(form.upper[j])
-    if not squared:
-        rows = np.vstack([made.rows, value, -value])
-        return replace(made, rows=rows, limit=np.append(made.limit, [high, -low])), of, times
+    far = max(abs(low), abs(high))
+    whole = bool(form.integer[j]) and far <= COUNTED
+    if whole and far > reach.widest:
+        count = math.ceil(math.log2(far + 1.0) / BASE_BITS)
+        top = BASE ** (count - 1)
+        digits = [(BASE**i, 0.0, BASE - 1.0, True) for i in range(count - 1)]
+        return [*digits, (top, float(np.floor(low / top)), float(np.floor(high / top)), True)]
+    unit = 1.0 if whole or not np.isfinite(far) else 1.0 / float(_power(np.array(far)))
+    return [(unit, low / unit, high / unit, whole)]
+
+
+def _with_ends(made: Form, value: Floats, form: Form, j: int) -> Form:
+    """The digits, whose value is this row, stay within the ends of their column."""
+    limit = np.append(made.limit, [form.upper[j], -form.lower[j]])
+    return replace(made, rows=np.vstack([made.rows, value, -value]), limit=limit)
+
+
+def _with_square(made: Form, value: Floats, form: Form, j: int) -> Form:
+    """One more column, the digits' value in a unit, to be squared. Its ends are theirs."""
+    low, high = float(form.lower[j]), float(form.upper[j])
     unit = 1.0 / float(_power(np.array(max(abs(low), abs(high)))))
     value = np.append(value, -unit)
-    made = replace(
+    return replace(
         made,
         cost=np.append(made.cost, 0.0),
         square=np.append(made.square, form.square[j] * unit**2),
@@ -159,7 +161,6 @@ def _tied(
         upper=np.append(made.upper, high / unit),
         integer=np.append(made.integer, False),
     )
-    return made, np.append(of, -1), np.append(times, 0.0)
 
 
 def _rows(rows: Floats, limit: Floats, made: Form, reach: Reach) -> tuple[Floats, Floats]:

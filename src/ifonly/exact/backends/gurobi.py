@@ -17,6 +17,9 @@ SIZE_LIMIT = 10010
 
 TOLERANCES = {"FeasibilityTol": TIGHTEST, "IntFeasTol": TIGHTEST, "OptimalityTol": TIGHTEST}
 
+REACH = Reach(smallest=1e-9)
+"""Below 1e-13 entries are taken for 0; with digits of 1e-11 its presolve has proven a bound that a row refutes."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Gurobi:
@@ -27,8 +30,7 @@ class Gurobi:
     extra: str = "gurobi"
     capabilities: frozenset[Capability] = frozenset(Capability)
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
-    reach: Reach = Reach(smallest=1e-9)
-    """Below 1e-13 entries are taken for 0; with digits of 1e-11 its presolve has proven a bound that a row refutes."""
+    reach: Reach = REACH
 
     def version(self) -> str:
         import gurobipy

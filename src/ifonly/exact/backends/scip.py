@@ -26,6 +26,9 @@ TOLERANCES = {
 MESSAGE = b"without GMP - using"
 """Cannot set ... tolerance to small value 1e-12 without GMP - using 1e-10."""
 
+REACH = Reach(smallest=1e-9)
+"""Its numerics/epsilon."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Scip:
@@ -38,8 +41,7 @@ class Scip:
         {Capability.INDICATORS, Capability.ENOUGH, Capability.NODES, Capability.MEMORY}
     )
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
-    reach: Reach = Reach(smallest=1e-9)
-    """Its numerics/epsilon."""
+    reach: Reach = REACH
 
     def version(self) -> str:
         import pyscipopt
