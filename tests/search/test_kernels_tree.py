@@ -32,7 +32,7 @@ from ifonly.search.kernels.layout import (
     SQUARED,
     START,
     USED,
-    People,
+    PackedPeople,
     Tree,
     X,
     Y,
@@ -291,8 +291,8 @@ def demanding(seed: int, norm, outputs: int = 1) -> Node:
     return box
 
 
-def people_of(box: Node) -> People:
-    return People(*(np.ascontiguousarray(many[None]) for many in box.person))
+def people_of(box: Node) -> PackedPeople:
+    return PackedPeople(*(np.ascontiguousarray(many[None]) for many in box.person))
 
 
 @pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])

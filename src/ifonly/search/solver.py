@@ -41,7 +41,7 @@ from ifonly.search.kernels.layout import (
     RESIDUAL,
     SQUARED,
     USED,
-    People,
+    PackedPeople,
     Tree,
 )
 from ifonly.search.pack import (
@@ -83,7 +83,7 @@ class _Batch:
     """The people of one call, and their results in the kernels' units."""
 
     allowed: Allowed
-    people: People
+    people: PackedPeople
     lower: Floats
     best: Floats
     """The best point of each person, then its cost."""

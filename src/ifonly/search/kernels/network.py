@@ -85,6 +85,7 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
 
 
 @njit(**INNER)
+# size: the innermost kernel, called everywhere with other bounds and slopes; a tuple would be copied at every call
 def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
     """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last
     layer.

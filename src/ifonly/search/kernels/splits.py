@@ -7,19 +7,23 @@ from numba import njit
 
 from ifonly.search.kernels.layout import (
     ACT,
+    ACTIVE,
     BASE,
     BIAS_AT,
     CHOICE,
     DOWN,
     FEATURE,
     FIRST,
+    INACTIVE,
     INNER,
     INTEGER,
     ITEM_JUMP,
     ITEM_KIND,
     ITEM_RATE,
     KIND,
+    LEAST,
     MAXIMUM,
+    MOST,
     NU,
     NU_BEST,
     PATTERN,
@@ -170,7 +174,7 @@ def number_split(pack, whole, g, middle, lo, hi):
     """A split of a number near `middle`, or UNSPLIT when its interval cannot be halved any more."""
     if pack.index[KIND, g] == INTEGER:
         return g, min(np.floor(middle), hi[g] - 1.0)
-    if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[1, g] - whole[0, g]):
+    if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[MOST, g] - whole[LEAST, g]):
         return UNSPLIT, 0.0
     return g, middle
 
@@ -232,7 +236,7 @@ def split_rows(pack, whole, side, items, lo, hi, F, I):
     """Halve the feature with the most values, in a box of few rows and many split ReLUs; UNSPLIT in others."""
     sides = 0
     for h in range(len(side)):
-        if side[h] == 1 or side[h] == 2:
+        if side[h] == ACTIVE or side[h] == INACTIVE:
             sides += 1
     if sides < MANY_SIDES:
         return UNSPLIT, 0.0
