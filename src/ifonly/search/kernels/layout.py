@@ -157,7 +157,7 @@ class Scratch(NamedTuple):
     """(row, neuron): the slopes that made each row; empty when no records are kept."""
 
 
-class Node(NamedTuple):
+class OpenNode(NamedTuple):
     """One node of a tree, as views of its arrays."""
 
     lo: Floats

@@ -61,7 +61,7 @@ from ifonly.search.kernels.layout import (
     START,
     UNSPLIT_SIDE,
     USED,
-    Node,
+    OpenNode,
     PackedPerson,
 )
 from ifonly.search.kernels.node import number_cost
@@ -209,7 +209,7 @@ def _begin_phase(pack, person, tree):
 @njit(**INNER)
 def _node(tree, i):
     """Node i of the tree."""
-    return Node(
+    return OpenNode(
         tree.box[i, LEAST],
         tree.box[i, MOST],
         tree.mask[i],
