@@ -62,7 +62,7 @@ class MipInterval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Work:
+class _IntervalWork:
     """What one person's search may spend, has spent and has learnt."""
 
     clock: Clock
@@ -83,7 +83,7 @@ class IntervalSolver:
         return answer_each(self.lowered, points, limits, listen, self.method.name, self._answer)
 
     def _answer(self, person: Person, clock: Clock) -> Claim:
-        work = _Work(clock=clock)
+        work = _IntervalWork(clock=clock)
         claim = search_distances(
             self.lowered,
             person,
@@ -95,7 +95,7 @@ class IntervalSolver:
         )
         return replace(claim, nodes=work.nodes[0])
 
-    def _find(self, person: Person, budget: float, work: _Work) -> Finding:
+    def _find(self, person: Person, budget: float, work: _IntervalWork) -> Finding:
         """Algorithm 4: is there a counterfactual within the budget?"""
         lowered = self.lowered
         if work.clock.out:

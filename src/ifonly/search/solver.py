@@ -57,7 +57,7 @@ from ifonly.search.pack import (
     units,
 )
 from ifonly.search.record import Record, read_log
-from ifonly.search.table import Table
+from ifonly.search.table import FavourableTable
 from ifonly.search.warm import load_kernels
 from ifonly.tolerances import Tolerances
 
@@ -102,7 +102,9 @@ class _Batch:
 class SearchSolver:
     """The search, ready for one question."""
 
-    def __init__(self, *, lowered: Lowered, tolerances: Tolerances, table: Table | None, records: bool) -> None:
+    def __init__(
+        self, *, lowered: Lowered, tolerances: Tolerances, table: FavourableTable | None, records: bool
+    ) -> None:
         self.lowered = lowered
         self.tolerances = tolerances
         self.table = table
@@ -203,7 +205,7 @@ class SearchSolver:
         )  # fmt: skip
         batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
 
-    def _scan_judged(self, batch: _Batch, table: Table) -> None:
+    def _scan_judged(self, batch: _Batch, table: FavourableTable) -> None:
         """The same where every row is judged by the rules themselves."""
         question = self.lowered.question
         for i, factual in enumerate(batch.allowed.factual):
