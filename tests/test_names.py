@@ -101,29 +101,38 @@ def test_what_is_to_do_is_not_done_yet() -> None:
     assert {one for name in MODULES for one in too_many_parameters(name)} == TO_DO_PARAMETERS
 
 
-def test_kernels_use_the_names_of_their_rows() -> None:
-    """No `index[2]`, `count[1]`, `norm == 1`: the layout has names for these."""
-    named = {"index", "count", "number", "need", "price", "num", "idx", "F", "I", "LF", "LI", "norm", "side"}
-    found: list[str] = []
-    tests = Path(__file__).parent / "search"
-    for path in [*(ROOT / "search").rglob("*.py"), *tests.glob("*.py")]:
-        if path.name in ("twin.py", "twins.py"):  # twins count for themselves
-            continue
-        for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
-            if isinstance(node, ast.Subscript):
-                subject, first = node.value, node.slice
-                first = first.elts[0] if isinstance(first, ast.Tuple) and first.elts else first
-            elif isinstance(node, ast.Compare):
-                subject, first = node.left, node.comparators[0]
-                subject = subject.value if isinstance(subject, ast.Subscript) else subject
-                if not isinstance(subject, ast.Attribute | ast.Name) or _last(subject) not in ("norm", "side"):
-                    continue
-            else:
-                continue
-            if isinstance(first, ast.Constant) and type(first.value) is int and _last(subject) in named:
-                found.append(f"{path.name}:{node.lineno}: {ast.unparse(node)}")
+NAMED_ROWS = frozenset({"index", "count", "number", "need", "idx", "F", "I", "LF", "LI"})
+NAMED_VALUES = frozenset({"norm", "side"})
+
+
+def unnamed(tree: ast.AST) -> Iterator[ast.expr]:
+    """`index[2]`, `count[1]`, `norm == 1`: numbers for which the kernels' layout has names."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Subscript):
+            first = node.slice.elts[0] if isinstance(node.slice, ast.Tuple) and node.slice.elts else node.slice
+            if _last(node.value) in NAMED_ROWS and _is_number(first):
+                yield node
+        elif isinstance(node, ast.Compare):
+            subject = node.left.value if isinstance(node.left, ast.Subscript) else node.left
+            if _last(subject) in NAMED_VALUES and any(map(_is_number, node.comparators)):
+                yield node
+
+
+def test_numbers_in_the_kernels_arrays_have_names() -> None:
+    paths = [*(ROOT / "search").rglob("*.py"), *(Path(__file__).parent / "search").glob("*.py")]
+    found = [
+        f"{path.name}:{node.lineno}: {ast.unparse(node)}"
+        for path in paths
+        if path.name not in ("twin.py", "twins.py")  # twins have arrays of their own
+        for node in unnamed(ast.parse(path.read_text(encoding="utf-8")))
+    ]
     assert not found
 
 
 def _last(node: ast.expr) -> str:
+    """The last name of `a.b.c`."""
     return node.attr if isinstance(node, ast.Attribute) else node.id if isinstance(node, ast.Name) else ""
+
+
+def _is_number(node: ast.expr) -> bool:
+    return isinstance(node, ast.Constant) and type(node.value) is int

@@ -66,12 +66,12 @@ def begin_program(norm, items, F, I, LF, LI):
     for k in range(items):
         c = I[FIRST, k]
         if I[ITEM_KIND, k] != CHOICE:
-            for side in range(2):
-                reach, rate = (F[UP, k], F[ITEM_RATE, k]) if side == 0 else (F[DOWN, k], F[ITEM_DOWN, k])
+            for way in range(2):
+                reach, rate = (F[UP, k], F[ITEM_RATE, k]) if way == 0 else (F[DOWN, k], F[ITEM_DOWN, k])
                 if reach > 0.0:
                     LI[LP_COLUMN, count] = c
                     LI[LP_ITEM, count] = k
-                    LF[REACH, count] = reach if side == 0 else -reach
+                    LF[REACH, count] = reach if way == 0 else -reach
                     LF[REDUCED, count] = 0.0 if norm == MAXIMUM else F[ITEM_JUMP, k] + rate * reach
                     count += 1
         else:
