@@ -60,15 +60,14 @@ class _Encoded:
 def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> _Encoded:
     masks = _with_binaries(lowered, bounds)
     counts = [int(mask.sum()) for mask in masks]
-    before, more = len(side.form.cost), 2 * sum(counts)
-    columns = before + more
+    at, more = len(side.form.cost), 2 * sum(counts)
     lower, upper = np.append(side.form.lower, np.zeros(more)), np.append(side.form.upper, np.ones(more))
     integer = np.append(side.form.integer, np.zeros(more, dtype=bool))
     parts = [(np.hstack([side.form.rows, np.zeros((len(side.form.limit), more))]), side.form.limit)]
     matrix, c = side.inputs.first_layer(*lowered.layers[0])
-    z = np.zeros((len(matrix), columns))
+    z = np.zeros((len(matrix), at + more))
     z[:, : len(side.inputs)] = matrix
-    at, when = before, list[When]()
+    when: list[When] = []
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
         low, high = bounds.lower[i], bounds.upper[i]
         parts.append(_rule_rows(lowered, i, z, c, clear))
