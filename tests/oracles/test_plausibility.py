@@ -30,7 +30,7 @@ from ifonly.model import network_model
 from ifonly.plausibility import Mahalanobis, Near, explain_correlated, pairs, support
 from ifonly.problem import Query
 from ifonly.problem.apart import unrolled
-from ifonly.problem.parts import Columns
+from ifonly.problem.parts import UnrolledColumns
 from ifonly.proof import Method
 
 SMALL = Schema([Integer("a", 0, 6), Ordinal("b", ["x", "y", "z"]), Categorical("c", ["u", "v", "w"]), Binary("d")])
@@ -104,8 +104,8 @@ def test_parts_agree_with_the_row_check() -> None:
     assert len(rules) >= 4
     for rule in rules:
         rule.check(SMALL)
-        held = np.all([part.value(columns) >= 0 for part in rule.parts(Columns(SMALL))], axis=0)
-        assert all(part.whole for part in rule.parts(Columns(SMALL)))
+        held = np.all([part.value(columns) >= 0 for part in rule.parts(UnrolledColumns(SMALL))], axis=0)
+        assert all(part.whole for part in rule.parts(UnrolledColumns(SMALL)))
         assert held.tolist() == [rule.allows_row(SMALL, row, row) for row in ROWS]
         assert rule.describe()
 

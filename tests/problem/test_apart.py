@@ -8,7 +8,7 @@ import pytest
 from ifonly import Binary, Categorical, Distance, Integer, Ordinal, Real, Schema
 from ifonly.errors import QuestionError
 from ifonly.problem.apart import Apart, Around, distance_in_hinges, unrolled
-from ifonly.problem.parts import Columns
+from ifonly.problem.parts import UnrolledColumns
 
 WHOLE = Schema(
     [
@@ -43,7 +43,7 @@ def exactly(part, values: np.ndarray) -> np.ndarray:
 )
 def test_a_distance_in_hinges_is_the_distance(schema: Schema, distance: Distance) -> None:
     rng = np.random.default_rng(0)
-    columns, points = Columns(schema), schema.sample(40, rng)
+    columns, points = UnrolledColumns(schema), schema.sample(40, rng)
     points[0] = [getattr(f, "lower", 0.0) for f in schema.features]  # the ends of the ranges have no hinge
     points[1] = [getattr(f, "upper", 0.0) for f in schema.features]
     rows = np.vstack([schema.sample(200, rng), points])
@@ -62,7 +62,7 @@ def test_parts_agree_with_the_row_check(distance: Distance) -> None:
                 Apart(point=point.tolist(), at_least=bound * (1 - 1e-12), distance=distance),
                 Around(point=point.tolist(), at_most=bound * (1 + 1e-12), distance=distance),
             ):
-                (part,) = rule.parts(Columns(WHOLE))
+                (part,) = rule.parts(UnrolledColumns(WHOLE))
                 allowed = [rule.allows_row(WHOLE, point, row) for row in rows]
                 assert (exactly(part, value(WHOLE, part, rows)) == allowed).all()
                 assert part.whole == isinstance(rule, Apart)
@@ -71,7 +71,7 @@ def test_parts_agree_with_the_row_check(distance: Distance) -> None:
 def test_a_known_side_has_no_hinge() -> None:
     schema = Schema([Real("r", 0.0, 1.0), Binary("f")])
     above = Apart(point=(0.5, 0.0), at_least=0.1, distance=Distance("l1"), sides=(("r", 1),))
-    (part,) = above.parts(Columns(schema))
+    (part,) = above.parts(UnrolledColumns(schema))
     assert len(part.layers) == 1
     rows = np.array([[0.69, 0.0], [0.71, 0.0], [0.29, 0.0], [0.5, 1.0]])
     assert (value(schema, part, rows) >= 0).tolist() == [False, True, False, True]

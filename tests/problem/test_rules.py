@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from ifonly import Binary, Categorical, Explainer, Integer, Network, Ordinal, Real, Schema, Search, SmtPlain
 from ifonly.errors import QuestionError
 from ifonly.problem.constraints import Allowed, ChangeAtMost, Fixed, Free, OnlyDown, OnlyUp, Range, Steps
-from ifonly.problem.parts import Columns
+from ifonly.problem.parts import UnrolledColumns
 from ifonly.problem.rules import Rule, merged, normal, read_constraint
 from ifonly.problem.support import AtMostChanges, OnlyWith
 
@@ -401,7 +401,7 @@ class Grammar:
                 )
 
 
-def unrolled(points: NDArray[np.float64], columns: Columns) -> NDArray[np.float64]:
+def unrolled(points: NDArray[np.float64], columns: UnrolledColumns) -> NDArray[np.float64]:
     blocks = [
         points[:, [g]] if not hasattr(f, "options") else np.eye(len(f.options))[points[:, g].astype(int)]
         for g, f in enumerate(columns.schema.features)
@@ -412,7 +412,7 @@ def unrolled(points: NDArray[np.float64], columns: Columns) -> NDArray[np.float6
 @pytest.mark.parametrize(("seed", "numbers", "count"), [(1, ("i", "j"), 400), (2, ("i", "j", "x", "y"), 400)])
 def test_random_rules(seed: int, numbers: tuple[str, ...], count: int) -> None:
     """The parts of a rule, its verdict on rows, and its meaning written down apart from its text are the same thing."""
-    grammar, columns = Grammar(seed, numbers), Columns(SMALL)
+    grammar, columns = Grammar(seed, numbers), UnrolledColumns(SMALL)
     compared = {"whole": 0, "real": 0, "refused": 0, "held": 0}
     while compared["whole"] + compared["real"] < count:
         text, meaning = grammar.rule(int(grammar.rng.integers(4)))
@@ -540,7 +540,7 @@ def test_a_long_list_of_values_is_read_at_once_and_answered() -> None:
 def test_rules_about_one_number_unfold_into_its_gaps(text: str, step: int) -> None:
     schema = Schema([Integer("n", 0, 20, step), Binary("b")])
     rule = Rule(text)
-    columns = Columns(schema)
+    columns = UnrolledColumns(schema)
     for n in range(0, 21, step):
         point = np.array([float(n), 0.0])
         said = all(part.value(unrolled(point[None, :], columns))[0] > -0.5 for part in rule.parts(columns))

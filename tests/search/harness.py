@@ -22,7 +22,7 @@ from ifonly.problem.lowering import Lowered
 from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
 from ifonly.search.kernels import layout, network, node
-from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAXIMUM, START, Pack, Person, Scratch
+from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAXIMUM, START, Pack, PackedPerson, Scratch
 from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_people, pack_question, units
 from ifonly.tolerances import DEFAULT
 
@@ -93,7 +93,7 @@ class Node:
     lowered: Lowered
     allowed: Allowed
     pack: Pack
-    person: Person
+    person: PackedPerson
     scratch: Scratch
     lo: Floats
     hi: Floats
@@ -255,7 +255,7 @@ def random_node(
     pack = pack_question(lowered, DEFAULT)
     allowed = lowered.domains(factual)
     people = pack_people(lowered, allowed, errors_everywhere(lowered))
-    person = Person(*(many[0] for many in people))
+    person = PackedPerson(*(many[0] for many in people))
     lo, hi, mask = person.box[0].copy(), person.box[1].copy(), person.mask.copy()
     if not whole:
         _shrink(rng, pack, lo, hi, mask)

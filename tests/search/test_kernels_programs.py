@@ -12,7 +12,7 @@ import twins
 from harness import Node, compiled, random_node
 
 from ifonly.search.kernels import layout, planes, simplex
-from ifonly.search.kernels.layout import CHOICE, LP_COLUMN, MAXIMUM, MULTIPLIER, PLANE, RHS, Y
+from ifonly.search.kernels.layout import CHOICE, LP_COLUMN, MAXIMUM, MULTIPLIER, PLANE, RHS, Cut, Y
 from ifonly.search.kernels.node import farthest_cost
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL
 
@@ -118,18 +118,14 @@ class Program:
     def add(self, a: np.ndarray, constant: float, shift: float = 0.0, surely: float = 0.0) -> None:
         node, s = self.node, self.node.scratch
         node.F[PLANE, : node.width] = a
-        compiled(planes.add_plane)(
-            node.norm, constant, shift, surely, self.rows, self.columns, node.width, node.F, s.LF, s.LI, s.T, s.A
-        )
+        compiled(planes.add_plane)(node.norm, constant, shift, surely, self.rows, self.columns, node.width, s)
         self.rows += 1
 
     def solve(self) -> tuple[float, int, int]:
         node, s = self.node, self.node.scratch
         ceiling = compiled(farthest_cost)(node.items, node.F, node.I) if node.norm == MAXIMUM else node.budget
-        bound, rows, found = compiled(planes.solve_program)(
-            node.norm, node.items, self.rows, self.columns, node.width, node.base_cost, max(ceiling, node.base_cost),
-            node.F, node.I, s.LF, s.LI, s.T, s.A,
-        )  # fmt: skip
+        cut = Cut(node.items, node.width, node.base_cost, max(ceiling, node.base_cost))
+        bound, rows, found = compiled(planes.solve_program)(node.norm, cut, self.rows, self.columns, s)
         return bound, rows, found
 
 

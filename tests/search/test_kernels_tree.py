@@ -12,6 +12,7 @@ from harness import DISTANCES, IDS, Node, compiled, random_node
 from ifonly.search.kernels import candidates, evaluate, layout, search, splits
 from ifonly.search.kernels.layout import (
     ACT,
+    ACTIVE,
     BEST,
     BOUND,
     CHOICE,
@@ -20,9 +21,12 @@ from ifonly.search.kernels.layout import (
     HEAP,
     HEAP_SIZE,
     HIGH,
+    INACTIVE,
     INTEGER,
+    LEAST,
     LOW,
     LOWER,
+    MOST,
     NODES,
     RADIUS,
     RESIDUAL,
@@ -32,7 +36,7 @@ from ifonly.search.kernels.layout import (
     SQUARED,
     START,
     USED,
-    People,
+    PackedPeople,
     Tree,
     X,
     Y,
@@ -85,10 +89,10 @@ def holds(box: Node, tree: Tree, node: int, x: np.ndarray, hidden: np.ndarray) -
         if kind == CHOICE:
             inside &= tree.mask[node, box.pack.index[START, g] + x[:, g].astype(int)] == 1
         else:
-            inside &= (x[:, g] >= tree.box[node, 0, g]) & (x[:, g] <= tree.box[node, 1, g])
+            inside &= (x[:, g] >= tree.box[node, LEAST, g]) & (x[:, g] <= tree.box[node, MOST, g])
     side = tree.side[node]
-    inside &= (hidden[:, side == 1] >= -1e-9).all(axis=1)
-    return inside & (hidden[:, side == 2] <= 1e-9).all(axis=1)
+    inside &= (hidden[:, side == ACTIVE] >= -1e-9).all(axis=1)
+    return inside & (hidden[:, side == INACTIVE] <= 1e-9).all(axis=1)
 
 
 @every_distance
@@ -291,8 +295,8 @@ def demanding(seed: int, norm, outputs: int = 1) -> Node:
     return box
 
 
-def people_of(box: Node) -> People:
-    return People(*(np.ascontiguousarray(many[None]) for many in box.person))
+def people_of(box: Node) -> PackedPeople:
+    return PackedPeople(*(np.ascontiguousarray(many[None]) for many in box.person))
 
 
 @pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])

@@ -33,6 +33,7 @@ from ifonly import (
 )
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
+from ifonly.problem.different import Diversity
 from ifonly.search import solver
 from ifonly.search.solver import SearchSolver
 
@@ -232,3 +233,15 @@ def test_points_on_the_margin_under_l0_are_few_nodes() -> None:
     (claim,) = SEARCH.prepare(question).solve(np.zeros((1, 4)), Limits(nodes=5000))
     assert claim.point is not None
     assert claim.stop is None
+
+
+def test_integers_of_many_steps_on_the_edge_of_apart() -> None:
+    """A quadrillion steps: those that rounding leaves in doubt are halved, not set apart one by one."""
+    schema = Schema([Integer("income", 0, 10**15)])
+    explainer = Explainer(network_model(Network.of([([[1e-15]], [-0.5])]), schema)).using(limits=Limits(seconds=20))
+    answers = explainer.explain_diverse({"income": 3}, Diversity(2, apart=0.1))
+    first, second = (answer.counterfactual["income"] for answer in answers)
+    assert first == pytest.approx(5.00001e14, rel=1e-9)
+    assert second >= first + 10**14
+    assert second == pytest.approx(first + 1e14, rel=1e-9)
+    assert all(answer.stop is None for answer in answers)

@@ -11,7 +11,7 @@ from ifonly.model import Model
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Words:
+class DatasetWords:
     """How to speak of a data set: its two decisions, which of them people ask about, what they cannot change."""
 
     classes: tuple[str, str]
@@ -20,9 +20,9 @@ class Words:
 
 
 WORDS = {
-    "adult": Words(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
-    "compas": Words(classes=("low risk", "high risk"), unfavourable=1, fixed=("Race", "Sex", "AgeGroup")),
-    "credit": Words(classes=("deny", "approve"), unfavourable=0, fixed=("isMale", "isMarried", "AgeGroup")),
+    "adult": DatasetWords(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
+    "compas": DatasetWords(classes=("low risk", "high risk"), unfavourable=1, fixed=("Race", "Sex", "AgeGroup")),
+    "credit": DatasetWords(classes=("deny", "approve"), unfavourable=0, fixed=("isMale", "isMarried", "AgeGroup")),
 }
 
 

@@ -140,24 +140,29 @@ def accepted(lowered: Lowered) -> float:
     return 1e-7 if lowered.norm is Norm.L2 else 2.0 * BUDGET_SLACK
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DistanceSteps:
+    """Where a search on the distance begins and ends."""
+
+    first: float
+    """The first interval; from the farthest distance on, the search is plain bisection."""
+    gap: float | None
+    """How small the last must be; None: as the tolerances say."""
+    tolerances: Tolerances
+
+
 def search_distances(
-    lowered: Lowered,
-    person: Person,
-    find: Callable[[float], Finding],
-    *,
-    first: float,
-    gap: float | None,
-    tolerances: Tolerances,
-    method: str,
+    lowered: Lowered, person: Person, find: Callable[[float], Finding], steps: DistanceSteps, method: str
 ) -> Claim:
     """`nearest` for one person as a claim (its nodes: the budgets asked), once it is seen to contradict nothing."""
+    gap, tolerances = steps.gap, steps.tolerances
     allowed = tolerances.allowed if gap is None else lambda _: gap
     share = 0.5 if gap is None else 1.0  # two ends share what the tolerances allow
 
     def small(upper: float) -> float:
         return max(share * allowed(upper), 4.0 * accepted(lowered) * upper, 1e-15)
 
-    known = nearest(find, first=first, most=farthest(lowered, person), allowed=small)
+    known = nearest(find, first=steps.first, most=farthest(lowered, person), allowed=small)
     check_bound(lowered.question, person.factual, known.proven, known.upper, method)
     reached = (
         gap is not None and known.point is not None and known.upper - known.proven > tolerances.allowed(known.upper)

@@ -70,14 +70,18 @@ def input_side(lowered: Lowered, person: Person, budget: float | None = None, *,
     squared = np.flatnonzero(square)
     form = with_squares(form, squared) if len(squared) else form
     total = (budget**2 if lowered.norm is Norm.L2 else budget) * (1.0 + BUDGET_SLACK) - offset
+    return InputSide(form=_within_budget(form, total), offset=offset, inputs=inputs, squared=squared)
+
+
+def _within_budget(form: Form, total: float) -> Form:
+    """The costs as a row, at most this; nothing is minimised."""
     size = float(form.cost.max(initial=0.0)) or 1.0
-    form = replace(
+    return replace(
         form,
         cost=np.zeros(len(form.cost)),
         rows=np.vstack([form.rows, form.cost[None, :] / size]),
         limit=np.append(form.limit, total / size),
     )
-    return InputSide(form=form, offset=offset, inputs=inputs, squared=squared)
 
 
 def _with_indicator(lowered: Lowered, inputs: Inputs) -> NDArray[np.intp]:
@@ -94,15 +98,41 @@ def _support_rows(
 ) -> tuple[Floats, Floats]:
     """At most so many changes; a feature only with its partner.
 
-    A feature's change is a sum of columns plus a constant: its indicator, its options other than the factual's, or
-    just 1 where it must change. An integer partner with an indicator also really moves: its direction is a binary d,
-    and  v >= i - (D + 1)(1 - d),  v <= (U + 1) d - i  for its indicator i and its steps v in [-D, U].
+    An integer partner with an indicator also really moves: its direction is a binary d, and
+    v >= i - (D + 1)(1 - d),  v <= (U + 1) d - i  for its indicator i and its steps v in [-D, U].
     """
     rows: list[Floats] = []
     limits: list[float] = []
+    change, always = _changes(lowered, person, inputs, changed, columns)
+    if lowered.most_changes < lowered.features:
+        rows.append(change.sum(axis=0))
+        limits.append(lowered.most_changes - always.sum())
+    for g, partner in lowered.partners.tolist():
+        rows.append(change[g] - change[partner])
+        limits.append(float(always[partner] - always[g]))
+    for d, g in enumerate(_turning(lowered, changed).tolist(), start=len(inputs) + len(changed)):
+        steps = np.zeros(columns)
+        mine = np.flatnonzero(inputs.feature == g)
+        steps[mine] = np.sign(inputs.unit[mine])
+        step = lowered.step[g]
+        down = round((person.factual[g] - person.lower[g]) / step)
+        up = round((person.upper[g] - person.factual[g]) / step)
+        one, other = change[g] - steps, change[g] + steps
+        one[d] += down + 1.0
+        other[d] -= up + 1.0
+        rows += [one, other]
+        limits += [down + 1.0 - always[g], -always[g]]
+    return np.array(rows).reshape(len(rows), columns), np.array(limits)
+
+
+def _changes(
+    lowered: Lowered, person: Person, inputs: Inputs, changed: NDArray[np.intp], columns: int
+) -> tuple[Floats, Floats]:
+    """Each feature's change as a sum of columns (its indicator, or its options other than the factual's) plus a
+    constant, which is 1 where it must change.
+    """
     change, always = np.zeros((lowered.features, columns)), np.zeros(lowered.features)
     for g in range(lowered.features):
-        mine = np.flatnonzero(inputs.feature == g)
         if lowered.numeric[g]:
             must = not person.lower[g] <= person.factual[g] <= person.upper[g]
         else:
@@ -110,31 +140,10 @@ def _support_rows(
         if must:
             always[g] = 1.0
         elif not lowered.numeric[g]:
-            change[g, mine] = 1.0
+            change[g, np.flatnonzero(inputs.feature == g)] = 1.0
         elif g in changed:
             change[g, len(inputs) + int(np.flatnonzero(changed == g)[0])] = 1.0
-    if lowered.most_changes < lowered.features:
-        rows.append(change.sum(axis=0))
-        limits.append(lowered.most_changes - always.sum())
-    for g, partner in lowered.partners.tolist():
-        rows.append(change[g] - change[partner])
-        limits.append(float(always[partner] - always[g]))
-    turning = _turning(lowered, changed)
-    for d, g in enumerate(turning.tolist(), start=len(inputs) + len(changed)):
-        steps = np.zeros(columns)
-        mine = np.flatnonzero(inputs.feature == g)
-        steps[mine] = np.sign(inputs.unit[mine])
-        step = lowered.step[g]
-        down, up = (
-            round((person.factual[g] - person.lower[g]) / step),
-            round((person.upper[g] - person.factual[g]) / step),
-        )
-        one, other = change[g] - steps, change[g] + steps
-        one[d] += down + 1.0
-        other[d] -= up + 1.0
-        rows += [one, other]
-        limits += [down + 1.0 - always[g], -always[g]]
-    return np.array(rows).reshape(len(rows), columns), np.array(limits)
+    return change, always
 
 
 def _turning(lowered: Lowered, changed: NDArray[np.intp]) -> NDArray[np.intp]:

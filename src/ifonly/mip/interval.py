@@ -21,7 +21,7 @@ from ifonly.exact.backends import BackendName
 from ifonly.exact.backends.protocol import TIGHTEST, Ending, Floats
 from ifonly.exact.backends.squares import MOST_ROUNDS, with_tangents
 from ifonly.exact.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
-from ifonly.exact.distances import Finding, Verdict, accepted, cut_to, search_distances
+from ifonly.exact.distances import DistanceSteps, Finding, Verdict, accepted, cut_to, search_distances
 from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.input_side import InputSide
 from ifonly.exact.inputs import Person, read_point
@@ -67,7 +67,7 @@ class MipInterval:
 
 
 @dataclass(frozen=True, kw_only=True)
-class _Work:
+class _IntervalWork:
     """What one person's search may spend, has spent and has learnt."""
 
     clock: Clock
@@ -88,19 +88,17 @@ class IntervalSolver:
         return answer_each(self.lowered, points, limits, listen, self.method.name, self._answer)
 
     def _answer(self, person: Person, clock: Clock) -> Claim:
-        work = _Work(clock=clock)
+        work = _IntervalWork(clock=clock)
         claim = search_distances(
             self.lowered,
             person,
             lambda budget: self._find(person, budget, work),
-            first=self.method.first,
-            gap=self.method.gap,
-            tolerances=self.tolerances,
-            method=self.method.name,
+            DistanceSteps(first=self.method.first, gap=self.method.gap, tolerances=self.tolerances),
+            self.method.name,
         )
         return replace(claim, nodes=work.nodes[0])
 
-    def _find(self, person: Person, budget: float, work: _Work) -> Finding:
+    def _find(self, person: Person, budget: float, work: _IntervalWork) -> Finding:
         """Algorithm 4: is there a counterfactual within the budget?"""
         lowered = self.lowered
         if work.clock.out:
@@ -108,11 +106,17 @@ class IntervalSolver:
         searched = cut_to(lowered, person, budget)
         if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
             return Finding(verdict=Verdict.NONE)
-        error = lowered.question.error
         bounds = neuron_bounds(lowered, searched, budget, self.method.bounds)
-        if (bounds.upper[-1] - lowered.need < -error).any():  # a condition that nothing in the budget meets
+        if (bounds.upper[-1] - lowered.need < -lowered.question.error).any():  # a condition that nothing here meets
             return Finding(verdict=Verdict.NONE)
         program, side = formulate_output(lowered, searched, budget, bounds)
+        return self._optimised(person, searched, budget, work, program, side)
+
+    def _optimised(
+        self, person: Person, searched: Person, budget: float, work: _IntervalWork, program: Program, side: InputSide
+    ) -> Finding:
+        """Solve, and again with more tangents where the solution lies below a parabola."""
+        lowered, error = self.lowered, self.lowered.question.error
         tangents = work.tangents.setdefault(tuple(side.inputs.feature[side.squared].tolist()), [])
         program = _with_tangents(program, side, tangents)
         for _ in range(MOST_ROUNDS):

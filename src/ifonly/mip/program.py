@@ -58,20 +58,16 @@ class _Encoded:
 
 
 def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> _Encoded:
-    hidden = range(len(lowered.layers) - 1)
-    masks = [bounds.unstable(i) for i in hidden]
-    for layer, place in lowered.required.tolist():  # nothing follows from them
-        masks[layer][place] = False
+    masks = _with_binaries(lowered, bounds)
     counts = [int(mask.sum()) for mask in masks]
-    before, more = len(side.form.cost), 2 * sum(counts)
-    columns = before + more
+    at, more = len(side.form.cost), 2 * sum(counts)
     lower, upper = np.append(side.form.lower, np.zeros(more)), np.append(side.form.upper, np.ones(more))
     integer = np.append(side.form.integer, np.zeros(more, dtype=bool))
     parts = [(np.hstack([side.form.rows, np.zeros((len(side.form.limit), more))]), side.form.limit)]
     matrix, c = side.inputs.first_layer(*lowered.layers[0])
-    z = np.zeros((len(matrix), columns))
+    z = np.zeros((len(matrix), at + more))
     z[:, : len(side.inputs)] = matrix
-    at, when = before, list[When]()
+    when: list[When] = []
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
         low, high = bounds.lower[i], bounds.upper[i]
         parts.append(_rule_rows(lowered, i, z, c, clear))
@@ -84,8 +80,8 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
         else:
             parts.append(_above_rows(z[mask], c[mask], h))
             when += _relu_states(z[mask], c[mask], h, a)
-        live = (low >= 0.0)[:, None]
-        z, c = np.where(live, z, 0.0), np.where(live[:, 0], c, 0.0)
+        live = low >= 0.0
+        z, c = np.where(live[:, None], z, 0.0), np.where(live, c, 0.0)
         z[np.flatnonzero(mask), h] = 1.0
         weight, bias = lowered.layers[i + 1]
         z, c = weight @ z, weight @ c + bias
@@ -101,6 +97,14 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
         when=tuple(when),
     )
     return _Encoded(form=form, z=z, c=c)
+
+
+def _with_binaries(lowered: Lowered, bounds: Bounds) -> list[NDArray[np.bool_]]:
+    """Which neurons of each hidden layer get columns: the unstable ones, but for rules, from which nothing follows."""
+    masks = [bounds.unstable(i) for i in range(len(lowered.layers) - 1)]
+    for layer, place in lowered.required.tolist():
+        masks[layer][place] = False
+    return masks
 
 
 def formulate(lowered: Lowered, person: Person, need: Floats, bounds: Bounds, *, clear: float = 0.0) -> Program:

@@ -28,7 +28,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.distance import Distance, Norm
-from ifonly.problem.parts import Columns, Literal, Part, hinge_part, linear_part
+from ifonly.problem.parts import Literal, Part, UnrolledColumns, hinge_part, linear_part
 from ifonly.schema import Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, written
 from ifonly.schema.features import plain, show_number
@@ -93,7 +93,7 @@ class Hinges:
         line = Literal(factor * self.line.weight, factor * self.line.constant + plus)
         return Hinges(line, factor * self.weights, self.hinges)
 
-    def part(self, columns: Columns, *, whole: bool = False) -> Part:
+    def part(self, columns: UnrolledColumns, *, whole: bool = False) -> Part:
         if not self.hinges:
             return linear_part(columns, self.line)
         return hinge_part(columns, self.line, self.weights, self.hinges, whole=whole)
@@ -137,7 +137,7 @@ class Apart:
             return False
         return shares_of(schema, self.distance).between(np.array(self.point), after) >= self.at_least
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         lattice = self._lattice(columns.schema)
         times, least = lattice or Fraction(1), written(self.at_least)
         if lattice is not None:  # the distance times this is a whole number: which is the first that counts?
@@ -188,7 +188,7 @@ class Around:
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
         return bool(self.distance.between(schema, np.array(self.point), after) <= self.at_most)
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         measured = distance_in_hinges(columns, np.array(self.point), self.distance)
         return (measured.times(-1.0, self.at_most).part(columns),)
 
@@ -197,7 +197,7 @@ class Around:
 
 
 def distance_in_hinges(
-    columns: Columns,
+    columns: UnrolledColumns,
     point: Floats,
     distance: Distance,
     sides: Mapping[str, int] | None = None,
@@ -267,7 +267,7 @@ def symmetric(distance: Distance) -> Distance:
 
 def unrolled(schema: Schema, point: Floats) -> Floats:
     """A point as unrolled columns."""
-    columns = Columns(schema)
+    columns = UnrolledColumns(schema)
     result = np.zeros(columns.width)
     for g, feature in enumerate(schema.features):
         if isinstance(feature, Numeric):

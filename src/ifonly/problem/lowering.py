@@ -24,7 +24,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Norm
-from ifonly.problem.parts import Columns, Part
+from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.question import Question
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import AtMostChanges, OnlyWith
@@ -209,7 +209,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])
     stack = simplified(stack) if simplify else stack
-    unrolled = Columns(schema)
+    unrolled = UnrolledColumns(schema)
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
 
@@ -276,7 +276,7 @@ def _common_step(name: str, one: float, other: float) -> float:
     raise QuestionError(f"'{name}' may not move by steps of {one:g} and of {other:g} at once; give one of them.")
 
 
-def _beside(columns: Columns, stack: Stack, parts: Sequence[Part]) -> tuple[Stack, NDArray[np.int64]]:
+def _beside(columns: UnrolledColumns, stack: Stack, parts: Sequence[Part]) -> tuple[Stack, NDArray[np.int64]]:
     """The model's layers with those of the parts beside them; and where the parts' outputs are."""
     required = np.zeros((len(parts), 2), dtype=np.int64)
     if not parts:
@@ -306,7 +306,7 @@ def _beside(columns: Columns, stack: Stack, parts: Sequence[Part]) -> tuple[Stac
     return merged, required
 
 
-def _deepened(columns: Columns, stack: Stack, hidden: int) -> Stack:
+def _deepened(columns: UnrolledColumns, stack: Stack, hidden: int) -> Stack:
     """The same function with at least so many hidden layers. What passes through a ReLU is lifted above 0 first."""
     stack = list(stack)
     if len(stack) == 1:

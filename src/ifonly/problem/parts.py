@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Columns:
+class UnrolledColumns:
     """The unrolled columns of a schema: one a number, one an option. `start[g]:start[g+1]` are those of feature g."""
 
     schema: Schema
@@ -116,7 +116,9 @@ class Literal:
     constant: float
 
 
-def literal(columns: Columns, numbers: Mapping[str, float], options: Mapping[str, Floats], constant: float) -> Literal:
+def literal(
+    columns: UnrolledColumns, numbers: Mapping[str, float], options: Mapping[str, Floats], constant: float
+) -> Literal:
     """A literal by feature names: a coefficient for each number, a value for each option."""
     weight = np.zeros(columns.width)
     for name, coefficient in numbers.items():
@@ -126,12 +128,14 @@ def literal(columns: Columns, numbers: Mapping[str, float], options: Mapping[str
     return Literal(weight, constant)
 
 
-def linear_part(columns: Columns, one: Literal) -> Part:
+def linear_part(columns: UnrolledColumns, one: Literal) -> Part:
     whole = columns.whole(one.weight, one.constant)
     return Part(((one.weight[None, :], np.array([one.constant])),), whole)
 
 
-def hinge_part(columns: Columns, one: Literal, weights: Floats, hinges: Sequence[Literal], *, whole: bool) -> Part:
+def hinge_part(
+    columns: UnrolledColumns, one: Literal, weights: Floats, hinges: Sequence[Literal], *, whole: bool
+) -> Part:
     """constant + weight.u + sum_j weights[j] relu(hinge_j) >= 0.  The linear term passes as an always active ReLU."""
     shift = max(0.0, -columns.least(one.weight)) + 1.0
     first = np.vstack([one.weight[None, :], *(hinge.weight[None, :] for hinge in hinges)])
@@ -140,7 +144,7 @@ def hinge_part(columns: Columns, one: Literal, weights: Floats, hinges: Sequence
     return Part(((first, bias), (last, np.array([one.constant - shift]))), whole)
 
 
-def clause_part(columns: Columns, literals: Sequence[Literal]) -> Part:
+def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
     """At least one of the literals holds.
 
     Literals that only look at options take the values 0 and 1 less one: any number of them are added to another
@@ -164,7 +168,7 @@ def clause_part(columns: Columns, literals: Sequence[Literal]) -> Part:
     return _maximum(columns, others, whole)
 
 
-def _is_switch(columns: Columns, one: Literal) -> bool:
+def _is_switch(columns: UnrolledColumns, one: Literal) -> bool:
     """Is it 0 or -1 on every row, by options alone?"""
     if one.weight[~columns._options].any():
         return False
@@ -172,7 +176,7 @@ def _is_switch(columns: Columns, one: Literal) -> bool:
     return bool(np.isin(values, (0.0, 1.0)).all() and one.constant == -1.0 and columns.largest(one.weight) <= 1.0)
 
 
-def _or_switches(columns: Columns, one: Literal, switches: Sequence[Literal]) -> Literal:
+def _or_switches(columns: UnrolledColumns, one: Literal, switches: Sequence[Literal]) -> Literal:
     """The literal, lifted to 0 or above by any switch that is on; if not whole, well above for rounding's sake."""
     least = columns.least(one.weight)
     short = max(0.0, -(least + one.constant))
@@ -184,7 +188,7 @@ def _or_switches(columns: Columns, one: Literal, switches: Sequence[Literal]) ->
     return Literal(weight, one.constant + short * (len(switches) + sum(s.constant for s in switches)))
 
 
-def _maximum(columns: Columns, literals: Sequence[Literal], whole: bool) -> Part:
+def _maximum(columns: UnrolledColumns, literals: Sequence[Literal], whole: bool) -> Part:
     """A tree of pairs. Every value on the way is a row over the last layer's ReLUs plus a constant."""
     shifts = [max(0.0, -(columns.least(one.weight) + one.constant)) + 1.0 for one in literals]
     layers: list[tuple[Floats, Floats]] = []

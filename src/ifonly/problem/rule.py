@@ -8,7 +8,7 @@ from typing import Any, Protocol, TypeGuard
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.problem.parts import Columns, Part
+from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.schema import Schema
 
 
@@ -19,7 +19,7 @@ class RowRule(Protocol):
 
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool: ...
 
-    def parts(self, columns: Columns) -> Sequence[Part]: ...
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]: ...
 
     def describe(self) -> str: ...
 

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
-from ifonly.problem.parts import Columns, Part
+from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.words import show_name
 from ifonly.schema import Real, Schema
 from ifonly.schema.features import plain
@@ -38,7 +38,7 @@ class AtMostChanges:
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
         return int((before != after).sum()) <= self.most
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return ()
 
     def describe(self) -> str:
@@ -66,7 +66,7 @@ class OnlyWith:
         g, partner = schema.index(self.feature), schema.index(self.partner)
         return bool(before[g] == after[g] or before[partner] != after[partner])
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return ()
 
     def describe(self) -> str:

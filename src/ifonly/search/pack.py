@@ -25,7 +25,18 @@ from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
 from ifonly.schema import Choice, Numeric
 from ifonly.search.kernels import layout
-from ifonly.search.kernels.layout import ADDITIVE, CHOICE, INTEGER, MAXIMUM, REAL, SQUARED, Pack, People, Scratch, Tree
+from ifonly.search.kernels.layout import (
+    ADDITIVE,
+    CHOICE,
+    INTEGER,
+    MAXIMUM,
+    REAL,
+    SQUARED,
+    Pack,
+    PackedPeople,
+    Scratch,
+    Tree,
+)
 from ifonly.tolerances import Tolerances
 
 NORMS = {Norm.L0: ADDITIVE, Norm.L1: ADDITIVE, Norm.L2: SQUARED, Norm.LINF: MAXIMUM}
@@ -78,7 +89,7 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     )
 
 
-def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
+def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> PackedPeople:
     """The arrays of many people; `errors` are theirs, or the same for all of them."""
     points, unit, numeric = people.factual, units(lowered), lowered.numeric
     integer = numeric & (lowered.step > 0)
@@ -86,7 +97,7 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> People:
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
     slack, need, start = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
     need[:, layout.HOLDS, need.shape[2] - len(lowered.required) :] = lowered.holding(points)
-    return People(
+    return PackedPeople(
         z=_first_layer(lowered, points),
         box=np.ascontiguousarray(box),
         mask=people.allowed.astype(np.uint8),

@@ -17,7 +17,7 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
-class Table:
+class FavourableTable:
     """Points that the deployed model could call favourable, and which of them surely are.
 
     The scores are computed here, off by e: could be is score >= margin - E - e.
@@ -42,7 +42,7 @@ class Table:
         return lower, None
 
 
-def favourable_rows(question: Question, *, most: int, judged: bool = False) -> Table | None:
+def favourable_rows(question: Question, *, most: int, judged: bool = False) -> FavourableTable | None:
     """The table, or None when the space is infinite or has more than `most` rows."""
     counts = row_counts(question.schema)
     if counts is None or math.prod(counts) > most:
@@ -54,7 +54,7 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> T
         could = (scores >= question.target.margin - question.computed_error).all(axis=1)
         kept.append(points[could])
         surely.append((scores[could] >= question.target.margin + question.error).all(axis=1))
-    return Table(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely), judged)
+    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely), judged)
 
 
 def row_counts(schema: Schema) -> list[int] | None:

@@ -13,16 +13,16 @@ import numpy as np
 def load_kernels() -> None:
     """Make the kernels ready, so that no person's search pays for it. Nothing happens the second time."""
     from ifonly.search.kernels import search as kernel
-    from ifonly.search.kernels.layout import TOUCHES, Pack, People
+    from ifonly.search.kernels.layout import ADDITIVE, SIZES, TOUCHES, Pack, PackedPeople
     from ifonly.search.pack import new_scratch, new_tree
 
     index = np.zeros((TOUCHES, 3), dtype=np.int64)
-    index[2, :2] = 1
+    index[SIZES, :2] = 1
     number, matrix = np.zeros(1), np.zeros((1, 1))
-    pack = Pack(0, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, matrix, 0, 0)
+    pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, matrix, 0, 0)
     flat, cube, marks = np.zeros((0, 1)), np.zeros((0, 2, 1)), np.zeros((0, 1), dtype=np.uint8)
     nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
-    people = People(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes)
+    people = PackedPeople(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes)
     kernel.search_people(
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )

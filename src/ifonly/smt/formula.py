@@ -22,7 +22,7 @@ from ifonly.exact.bounds import Bounds
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import RULE_EDGE
 from ifonly.problem import Lowered, Norm
-from ifonly.problem.parts import Columns
+from ifonly.problem.parts import UnrolledColumns
 from ifonly.schema.decimals import steps_to, written
 
 
@@ -154,7 +154,7 @@ def _support(lowered: Lowered, person: Person, made: Formula) -> list[Any]:
 def _edges(lowered: Lowered) -> dict[tuple[int, int], float]:
     """How far below 0 each neuron of a rule may be. Its numbers are rounded, so a row on the edge of the rule may be a
     hair below: no row that the rule's own judgement allows is left out, and that judgement has the last word."""
-    low, high = Columns(lowered.question.schema).ends
+    low, high = UnrolledColumns(lowered.question.schema).ends
     size = np.maximum(np.abs(low), np.abs(high))
     edges: dict[tuple[int, int], float] = {}
     whole = dict(zip(map(tuple, lowered.required.tolist()), lowered.required_whole.tolist(), strict=True))

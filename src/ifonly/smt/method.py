@@ -16,7 +16,7 @@ from typing import Any
 
 from ifonly.exact.backends.protocol import Ending
 from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
-from ifonly.exact.distances import Finding, Verdict, cut_to, search_distances
+from ifonly.exact.distances import DistanceSteps, Finding, Verdict, cut_to, search_distances
 from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import repaired
@@ -77,14 +77,10 @@ class SmtSolver:
         return answer_each(self.lowered, points, limits, listen, self.method.name, self._answer)
 
     def _answer(self, person: Person, clock: Clock) -> Claim:
+        first = self.method.first if isinstance(self.method, SmtReduced) else math.inf
+        steps = DistanceSteps(first=first, gap=self.method.gap, tolerances=self.tolerances)
         return search_distances(
-            self.lowered,
-            person,
-            lambda budget: self._find(person, budget, clock),
-            first=self.method.first if isinstance(self.method, SmtReduced) else math.inf,
-            gap=self.method.gap,
-            tolerances=self.tolerances,
-            method=self.method.name,
+            self.lowered, person, lambda budget: self._find(person, budget, clock), steps, self.method.name
         )
 
     def _find(self, person: Person, budget: float, clock: Clock) -> Finding:

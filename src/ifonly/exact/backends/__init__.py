@@ -9,6 +9,7 @@ from typing import Literal, TypeAlias
 import numpy as np
 
 from ifonly.errors import MissingExtra, QuestionError
+from ifonly.exact.backends.fitting import fits, fitted
 from ifonly.exact.backends.gurobi import Gurobi
 from ifonly.exact.backends.highs import Highs
 from ifonly.exact.backends.protocol import TIGHTEST, Backend, Ending, Form, Outcome, Settings
@@ -38,9 +39,13 @@ def get(name: str) -> Backend:
 
 
 def run(form: Form, backend: str, settings: Settings) -> Outcome:
-    """Solve; a program without columns is decided here."""
+    """Solve; numbers beyond the solver's reach are rewritten first. A program without columns is decided here."""
     if len(form.cost):
-        return get(backend).solve(form, settings)
+        solver = get(backend)
+        if fits(form, solver.reach):
+            return solver.solve(form, settings)
+        made = fitted(form, solver.reach, backend)
+        return made.outcome(solver.solve(made.form, made.settings(settings)))
     if (form.limit >= -TIGHTEST).all():
         return Outcome(ending=Ending.SOLVED, values=np.zeros(0), bound=0.0)
     return Outcome(ending=Ending.INFEASIBLE, values=None, bound=math.inf)

@@ -10,12 +10,15 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import UnsupportedQuestion
-from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Reach, Settings
 
 SIZE_LIMIT = 10010
 """Gurobi's error number for a model that is too large for the licence."""
 
 TOLERANCES = {"FeasibilityTol": TIGHTEST, "IntFeasTol": TIGHTEST, "OptimalityTol": TIGHTEST}
+
+REACH = Reach(smallest=1e-9)
+"""Below 1e-13 entries are taken for 0; with digits of 1e-11 its presolve has proven a bound that a row refutes."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -27,6 +30,7 @@ class Gurobi:
     extra: str = "gurobi"
     capabilities: frozenset[Capability] = frozenset(Capability)
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    reach: Reach = REACH
 
     def version(self) -> str:
         import gurobipy

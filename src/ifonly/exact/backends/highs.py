@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Floats, Form, Outcome, Reach, Settings
 from ifonly.exact.backends.squares import outer_approximation
 
 TOLERANCES = {
@@ -22,6 +22,9 @@ TOLERANCES = {
 QUADRATIC_SECONDS = 1.0
 """A quadratic program is only a help: one that takes longer is given up."""
 
+REACH = Reach(smallest=1e-9)
+"""Its small_matrix_value."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class Highs:
@@ -32,6 +35,7 @@ class Highs:
     extra: str = ""
     capabilities: frozenset[Capability] = frozenset({Capability.ENOUGH, Capability.NODES})
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    reach: Reach = REACH
 
     def version(self) -> str:
         import highspy

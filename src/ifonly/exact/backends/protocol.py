@@ -96,6 +96,18 @@ class Capability(Enum):
     MEMORY = "memory limit (else: ignored)"
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reach:
+    """Which numbers a solver holds as they are. Programs with others are rewritten (`fitting`), or refused."""
+
+    smallest: float
+    """Matrix entries up to this may be taken for 0."""
+    largest: float = 1e9
+    """Matrix entries beyond this are refused, or leave nothing of the others."""
+    widest: float = 2.0**17
+    """Columns that range farther than this: a tolerance of 1e-9 on them, or on their duals, is worth too much."""
+
+
 class Backend(Protocol):
     """A solver. `tolerances` are the solver's own names of its knobs and what they are set to."""
 
@@ -113,6 +125,9 @@ class Backend(Protocol):
 
     @property
     def tolerances(self) -> Mapping[str, float]: ...
+
+    @property
+    def reach(self) -> Reach: ...
 
     def version(self) -> str: ...
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Settings
+from ifonly.exact.backends.protocol import TIGHTEST, Capability, Ending, Form, Outcome, Reach, Settings
 from ifonly.exact.backends.squares import outer_approximation
 
 TOLERANCES = {
@@ -25,6 +25,9 @@ TOLERANCES = {
 
 MESSAGE = b"without GMP - using"
 """Cannot set ... tolerance to small value 1e-12 without GMP - using 1e-10."""
+
+REACH = Reach(smallest=1e-9)
+"""Its numerics/epsilon."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -38,6 +41,7 @@ class Scip:
         {Capability.INDICATORS, Capability.ENOUGH, Capability.NODES, Capability.MEMORY}
     )
     tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    reach: Reach = REACH
 
     def version(self) -> str:
         import pyscipopt

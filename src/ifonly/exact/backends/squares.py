@@ -89,14 +89,19 @@ def outer_approximation(form: Form, settings: Settings, solve: Callable[[Form, S
         short = form.square[squared] * (v[squared] ** 2 - s)
         if outcome.ending is not Ending.SOLVED or short.sum() <= SQUARES_GAP or best_value - bound <= SQUARES_GAP:
             return replace(outcome, values=best, bound=min(bound, best_value), nodes=nodes)
-        if 0.0 < best_value < drawn / REDRAW:  # only squares below this matter now: tangents where they are
+        if 0.0 < best_value < drawn / REDRAW:
             drawn = best_value
-            reach = np.sqrt(best_value / form.square[squared])
-            for share in np.linspace(-1.0, 1.0, FIRST_TANGENTS):
-                at = np.clip(share * reach, form.lower[squared], form.upper[squared])
+            for at in _within(form, squared, best_value):
                 linear = with_tangents(linear, squared, squares, at)
         if fixed is not None:
             linear = with_tangents(linear, squared, squares, fixed[squared])
         below = np.flatnonzero(short > 0.0)
         linear = with_tangents(linear, squared[below], squares[below], v[squared[below]])
     return Outcome(ending=Ending.TROUBLE, values=best, bound=bound, nodes=nodes)
+
+
+def _within(form: Form, squared: Indices, value: float) -> list[Floats]:
+    """Places all over what an objective of this value leaves to each square: only those matter from now on."""
+    reach = np.sqrt(value / form.square[squared])
+    shares = np.linspace(-1.0, 1.0, FIRST_TANGENTS)
+    return [np.clip(share * reach, form.lower[squared], form.upper[squared]) for share in shares]

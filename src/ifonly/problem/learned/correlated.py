@@ -17,7 +17,7 @@ from ifonly.problem.apart import checked_length, unrolled
 from ifonly.problem.conditions import Ordinary, Situation, Way
 from ifonly.problem.constraints import Constraint, Range
 from ifonly.problem.learned.data import only, points_of
-from ifonly.problem.parts import Columns, Literal, Part, linear_part
+from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
 from ifonly.schema import Choice, Schema
 from ifonly.schema.features import show_number
 
@@ -77,7 +77,7 @@ class Mahalanobis:
     def box(self, before: Floats, at_most: float) -> Iterator[Constraint]:
         """What each feature can be after a change that costs at most so much."""
         reach = self.reach * at_most * (1.0 + ROOM)
-        coding, columns, k = _coding(self.schema), Columns(self.schema), 0
+        coding, columns, k = _coding(self.schema), UnrolledColumns(self.schema), 0
         for g, feature in enumerate(self.schema.features):
             own = columns.of(feature.name)
             rows = slice(
@@ -134,12 +134,12 @@ class SignedSum:
     at_most: float
 
     def check(self, schema: Schema) -> None:
-        assert len(self.weight) == Columns(schema).width
+        assert len(self.weight) == UnrolledColumns(schema).width
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
         return bool(np.array(self.weight) @ unrolled(schema, after) <= self.at_most)
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return (linear_part(columns, Literal(-np.array(self.weight), self.at_most)),)
 
     def describe(self) -> str:
@@ -158,7 +158,7 @@ def _factor(covariance: Floats) -> Floats:
 
 def _coding(schema: Schema) -> Floats:
     """Rows: z as linear functions of unrolled columns. Levels by their number; of k categories k - 1 have a column."""
-    columns = Columns(schema)
+    columns = UnrolledColumns(schema)
     rows = []
     for feature in schema.features:
         own = columns.of(feature.name)

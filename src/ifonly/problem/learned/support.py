@@ -13,7 +13,7 @@ from ifonly.errors import QuestionError
 from ifonly.problem.conditions import Ordinary
 from ifonly.problem.constraints import Constraint, Range
 from ifonly.problem.learned.data import check_learning, ends_of, only, partners_of, points_of
-from ifonly.problem.parts import Columns, Literal, Part, linear_part
+from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
 from ifonly.schema import Choice, Numeric, Real, Schema
 from ifonly.tolerances import EDGE
 
@@ -83,7 +83,7 @@ class OptionsTogether:
             return True
         return all(int(after[schema.index(name)]) in allowed for name, allowed in self.partners)
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         """Every partner that is elsewhere costs 1; so much is allowed only where the feature is elsewhere too."""
         weight = np.zeros(columns.width)
         start = columns.of(self.feature).start
@@ -121,7 +121,7 @@ class NumberGivenOption:
         number = schema[self.number]
         return EDGE * number.width if isinstance(number, Real) else 0.0
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         number, own = columns.schema[self.number], columns.of(self.feature)
         assert isinstance(number, Numeric)
         slack = self._slack(columns.schema)

@@ -130,7 +130,7 @@ def features_of(formula: Formula) -> frozenset[int]:
 
 def understand(text: str, tree: syntax.Condition, schema: Schema) -> Formula:
     """The tree of a rule, read for a schema."""
-    return _Reader(text, schema).condition(tree)
+    return _TreeReader(text, schema).condition(tree)
 
 
 @dataclass
@@ -159,7 +159,7 @@ class _Amount:
         return max(max(abs(v.numerator), v.denominator).bit_length() for v in every)
 
 
-class _Reader:
+class _TreeReader:
     """Reads one tree."""
 
     def __init__(self, text: str, schema: Schema) -> None:
@@ -186,11 +186,11 @@ class _Reader:
                     raise self.wrong(tree.item, f"{show_name(choice.name)} has options, not numbers: use in (a, b)")
                 ends = ((tree.lower, ">="), (tree.upper, "<="))
                 return Every(tuple(self.compare(tree.item, sign, end) for end, sign in ends if end is not None))
-            case syntax.Every():
+            case syntax.And():
                 return Every(tuple(self.condition(part) for part in tree.parts))
-            case syntax.Some():
+            case syntax.Or():
                 return Some(tuple(self.condition(part) for part in tree.parts))
-            case syntax.Denial():
+            case syntax.Not():
                 return Denial(self.condition(tree.part))
             case syntax.Word():
                 return self.flag(tree)

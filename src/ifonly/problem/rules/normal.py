@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 
 from ifonly.errors import QuestionError
-from ifonly.problem.parts import Columns, Literal, Part, clause_part
+from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.rules.intervals import Intervals, intersection, union
 from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some, features_of
 from ifonly.problem.words import show_name
@@ -57,7 +57,7 @@ def clauses(formula: Formula, schema: Schema) -> tuple[Clause, ...]:
     return tuple(_Unfolding(schema).clauses(formula, True))
 
 
-def parts(given: Iterable[Clause], columns: Columns) -> tuple[Part, ...]:
+def parts(given: Iterable[Clause], columns: UnrolledColumns) -> tuple[Part, ...]:
     """Clauses as pieces of network."""
     return tuple(_part(columns, clause) for clause in given)
 
@@ -338,13 +338,13 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
 # ---------------------------------------------------------------------- pieces of network
 
 
-def _part(columns: Columns, clause: Clause) -> Part:
+def _part(columns: UnrolledColumns, clause: Clause) -> Part:
     if not clause:
         return clause_part(columns, [Literal(np.zeros(columns.width), -1.0)])
     return clause_part(columns, [_literal(columns, one) for one in clause])
 
 
-def _literal(columns: Columns, one: Member | AtLeast) -> Literal:
+def _literal(columns: UnrolledColumns, one: Member | AtLeast) -> Literal:
     """The inequality over unrolled columns; one of real numbers is scaled to the size of 1."""
     weight = np.zeros(columns.width)
     if isinstance(one, Member):
@@ -358,7 +358,7 @@ def _literal(columns: Columns, one: Member | AtLeast) -> Literal:
     return Literal(weight, float(one.constant * scale))
 
 
-def _scale(columns: Columns, one: AtLeast) -> Fraction:
+def _scale(columns: UnrolledColumns, one: AtLeast) -> Fraction:
     """A power of 2 (nothing is rounded) that brings the spread of the sum near 1."""
     schema = columns.schema
     widths = [abs(a) * Fraction(getattr(schema.features[g], "width", 0)) for g, a in one.numbers]

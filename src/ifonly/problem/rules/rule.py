@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
-from ifonly.problem.parts import Columns, Part
+from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.rules import normal, syntax
 from ifonly.problem.rules.meaning import Formula, features_of, holds, understand
 from ifonly.schema import Schema
@@ -72,7 +72,7 @@ class Rule:
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
         return holds(self.formula(schema), after)
 
-    def parts(self, columns: Columns) -> Sequence[Part]:
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return normal.parts(self.clauses(columns.schema), columns)
 
     def describe(self) -> str:

@@ -96,22 +96,22 @@ class Between(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Every(Node):
+class And(Node):
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Some(Node):
+class Or(Node):
     parts: tuple[Condition, ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Denial(Node):
+class Not(Node):
     part: Condition
 
 
 Number: TypeAlias = Constant | Word | Sum | Product | Indicator
-Condition: TypeAlias = Chain | Among | Between | Every | Some | Denial | Word
+Condition: TypeAlias = Chain | Among | Between | And | Or | Not | Word
 Tree: TypeAlias = Number | Condition
 
 
@@ -152,28 +152,28 @@ class Parser:
             first = self.either()
             if self.here.value == "only" and self.next.value == "if" and self.takes("only", "if"):
                 needed = self.condition(self.rule())
-                denied = Denial(first.start, first.end, self.condition(first))
-                return Some(first.start, needed.end, (denied, needed))
+                denied = Not(first.start, first.end, self.condition(first))
+                return Or(first.start, needed.end, (denied, needed))
             return first
 
     def implication(self, start: int) -> Condition:
         if_ = self.condition(self.rule())
         self.needs("then", "after the condition of 'if' comes 'then'")
         then = self.condition(self.rule())
-        denied = Denial(if_.start, if_.end, if_)
-        result: Condition = Some(start, then.end, (denied, then))
+        denied = Not(if_.start, if_.end, if_)
+        result: Condition = Or(start, then.end, (denied, then))
         if self.takes("else"):
             other = self.condition(self.rule())
-            result = Every(start, other.end, (result, Some(start, other.end, (if_, other))))
+            result = And(start, other.end, (result, Or(start, other.end, (if_, other))))
         return result
 
     def either(self) -> Tree:
-        return self.joined("or", self.both, Some)
+        return self.joined("or", self.both, Or)
 
     def both(self) -> Tree:
-        return self.joined("and", self.denial, Every)
+        return self.joined("and", self.denial, And)
 
-    def joined(self, word: str, read: Callable[[], Tree], kind: type[Every] | type[Some]) -> Tree:
+    def joined(self, word: str, read: Callable[[], Tree], kind: type[And] | type[Or]) -> Tree:
         first = read()
         if self.here.kind != "word" or self.here.value != word:
             return first
@@ -187,7 +187,7 @@ class Parser:
             start = self.before.start
             with self.deeper():
                 part = self.condition(self.denial())
-            return Denial(start, part.end, part)
+            return Not(start, part.end, part)
         if self.here.kind == "word" and self.here.value == "if":
             return self.rule()
         return self.comparison()
@@ -203,7 +203,7 @@ class Parser:
         denied = self.here.value == "not" and self.next.value == "in" and self.takes("not")
         if self.takes("in"):
             among = self.among(self.number(first))
-            return Denial(among.start, among.end, among) if denied else among
+            return Not(among.start, among.end, among) if denied else among
         return first
 
     def among(self, item: Number) -> Among | Between:

@@ -179,9 +179,9 @@ def set_pattern(F):
 
 
 @njit(**ONCE)
-def newton(pack, person, tree, base_cost, ceiling, items, zl, zu, tries, F, I, Wc):
+def newton(pack, person, tree, node, cut, tries, s):
     """Look for a better point from X: solve the network's own linear piece there, go to its solution, repeat."""
-    width = I[FIRST, items]
+    F, I, items, width = s.F, s.I, cut.items, cut.width
     last, one = pack.layers - 1, np.int64(1)
     for _ in range(tries):
         worst, short = np.int64(0), math.inf
@@ -190,8 +190,9 @@ def newton(pack, person, tree, base_cost, ceiling, items, zl, zu, tries, F, I, W
                 short = F[OUT, r] - person.need[HIGH, r]
                 worst = r
         set_pattern(F)
-        constant = neuron_plane(pack, last, worst, 1.0, zl, zu, F[PATTERN], one, width, F, Wc) - person.need[AIM, worst]
-        c = solve_plane(pack.norm, F[PLANE], constant, base_cost, ceiling, items, F, I)
+        constant = neuron_plane(pack, last, worst, 1.0, node.zl, node.zu, F[PATTERN], one, width, F, s.Wc)
+        constant -= person.need[AIM, worst]
+        c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, items, F, I)
         if c >= tree.number[BEST]:
             return
         realise(pack, items, F[PLANE], F[TAKE], F, I)

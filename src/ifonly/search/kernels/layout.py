@@ -52,7 +52,7 @@ TOUCHES = 9
 """From here on one row a rule: does it look at the feature?"""
 # ---- Pack.price (float64 rows, one entry a feature)
 RATE, JUMP, RATE_DOWN = 0, 1, 2
-# ---- Person.need (float64 rows, one entry a condition)
+# ---- PackedPerson.need (float64 rows, one entry a condition)
 LOW, HIGH, AIM = 0, 1, 2
 HOLDS = 2
 """For rules, whose entries follow those of the conditions, in the place of AIM: 1 if the factual meets the rule. Then
@@ -88,6 +88,11 @@ LOWER, RADIUS, BEST, RESIDUAL, INHERITED = 0, 1, 2, 3, 4
 HEAP_SIZE, USED, NODES, PHASES, LOGGED, ROWS = 0, 1, 2, 3, 4, 5
 BOUND, SPLIT_VALUE = 0, 1
 SPLIT, HEAP, FREE, NAME, PARENT = 0, 1, 2, 3, 4
+# ---- Tree.side
+UNSPLIT_SIDE, ACTIVE, INACTIVE = 0, 1, 2
+"""A ReLU that was not split on the way to a node, or the side that the node is on. (RULE, above: no ReLU at all.)"""
+# ---- the second place of Tree.box, Tree.z, PackedPerson.box, PackedPerson.start
+LEAST, MOST = 0, 1
 
 
 class Pack(NamedTuple):
@@ -107,7 +112,7 @@ class Pack(NamedTuple):
     pairs: int
 
 
-class Person(NamedTuple):
+class PackedPerson(NamedTuple):
     """One person: first layer at the factual, box of changes, allowed options, their costs, the factual's options."""
 
     z: Floats
@@ -124,8 +129,8 @@ class Person(NamedTuple):
     """How many features may change."""
 
 
-class People(NamedTuple):
-    """Many people: the fields of `Person` with one more dimension in front."""
+class PackedPeople(NamedTuple):
+    """Many people: the fields of `PackedPerson` with one more dimension in front."""
 
     z: Floats
     box: Floats
@@ -152,6 +157,28 @@ class Scratch(NamedTuple):
     """(row, neuron): the slopes that made each row; empty when no records are kept."""
 
 
+class OpenNode(NamedTuple):
+    """One node of a tree, as views of its arrays."""
+
+    lo: Floats
+    hi: Floats
+    mask: Bytes
+    zl: Floats
+    zu: Floats
+    side: Bytes
+    counted: Bytes
+
+
+class Cut(NamedTuple):
+    """A node that was cut to the ball and written in compact columns, which are in the scratch."""
+
+    items: int
+    width: int
+    base_cost: float
+    ceiling: float
+    """No point that matters costs more."""
+
+
 class Tree(NamedTuple):
     """Nodes (a pool of boxes with their ReLU bounds), the heap of open ones, the best point and the counters."""
 
@@ -161,7 +188,7 @@ class Tree(NamedTuple):
     z: Floats
     """(node, 2, neuron): lower and upper bounds of the pre-activations."""
     side: Bytes
-    """(node, neuron): ReLUs that were split on the way: 0 no, 1 active, 2 inactive; RULE stands for a rule."""
+    """(node, neuron): ReLUs that were split on the way: UNSPLIT_SIDE, ACTIVE or INACTIVE; RULE stands for a rule."""
     counted: Bytes
     """(node, feature): features that were split on changing at all, and here count as changed."""
     num: Floats

@@ -85,6 +85,7 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
 
 
 @njit(**INNER)
+# size: the innermost kernel, called everywhere with other bounds and slopes; a tuple would be copied at every call
 def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
     """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last
     layer.
@@ -113,14 +114,14 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
         h = at + i
         if zl[h] >= 0.0 or zu[h] <= 0.0:
             continue
-        for side in range(2):
-            sign = 1.0 - 2.0 * side
-            high = slack[h] + neuron_plane(pack, layer, i, sign, zl, zu, alpha, side * 0, width, F, Wc)
+        for way in range(2):  # up, down
+            sign = 1.0 - 2.0 * way
+            high = slack[h] + neuron_plane(pack, layer, i, sign, zl, zu, alpha, way * 0, width, F, Wc)
             total = item_gains(a, 1.0, norm, items, F, I)
             if high + total > 0.0:
                 total = most_gain(norm, items, budget, total, F, I)
             high += total
-            if side == 0:
+            if way == 0:
                 zu[h] = min(zu[h], high)
                 if zu[h] <= 0.0:
                     break

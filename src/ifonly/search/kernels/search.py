@@ -15,8 +15,10 @@ import math
 
 from numba import njit
 
-from ifonly.search.kernels.evaluate import cutoff, evaluate
+from ifonly.search.kernels.cutoff import cutoff
+from ifonly.search.kernels.evaluate import evaluate
 from ifonly.search.kernels.layout import (
+    ACTIVE,
     ALPHA,
     BEST,
     BIAS_AT,
@@ -26,14 +28,17 @@ from ifonly.search.kernels.layout import (
     FREE,
     HEAP,
     HEAP_SIZE,
+    INACTIVE,
     INHERITED,
     INNER,
     INTEGER,
     KIND,
+    LEAST,
     LOGGED,
     LOWER,
     MAXIMUM,
     MEMORY,
+    MOST,
     MULTIPLIER,
     NAME,
     NODES,
@@ -52,9 +57,12 @@ from ifonly.search.kernels.layout import (
     SOURCES,
     SPLIT,
     SPLIT_VALUE,
+    SQUARED,
     START,
+    UNSPLIT_SIDE,
     USED,
-    Person,
+    OpenNode,
+    PackedPerson,
 )
 from ifonly.search.kernels.node import number_cost
 from ifonly.search.kernels.splits import UNSPLIT
@@ -119,13 +127,13 @@ def _split(pack, person, tree, node, other):
     g, value = tree.idx[SPLIT, node], tree.num[SPLIT_VALUE, node]
     if g < 0:
         h = -2 - g
-        tree.z[node, 0, h] = 0.0
-        tree.side[node, h] = 1
-        tree.z[other, 1, h] = 0.0
-        tree.side[other, h] = 2
+        tree.z[node, LEAST, h] = 0.0
+        tree.side[node, h] = ACTIVE
+        tree.z[other, MOST, h] = 0.0
+        tree.side[other, h] = INACTIVE
     elif g >= count:
         g -= count
-        keep(pack, person, g, tree.box[node, 0], tree.box[node, 1], tree.mask[node])
+        keep(pack, person, g, tree.box[node, LEAST], tree.box[node, MOST], tree.mask[node])
         tree.counted[other, g] = 1
     elif pack.index[KIND, g] == CHOICE:
         first = pack.index[START, g]
@@ -135,8 +143,8 @@ def _split(pack, person, tree, node, other):
             else:
                 tree.mask[node, c] = 0
     else:
-        tree.box[node, 1, g] = value
-        tree.box[other, 0, g] = value + 1.0 if pack.index[KIND, g] == INTEGER else value
+        tree.box[node, MOST, g] = value
+        tree.box[other, LEAST, g] = value + 1.0 if pack.index[KIND, g] == INTEGER else value
 
 
 @njit(**INNER)
@@ -171,6 +179,63 @@ def _log(s, tree, node, bound, split, value, limit):
     return True
 
 
+@njit(**INNER)
+def _begin_phase(pack, person, tree):
+    """A new phase: one open node, the first, which is the whole space of the person."""
+    for i in range(tree.num.shape[1]):
+        tree.idx[FREE, i] = i
+    tree.count[HEAP_SIZE] = 0
+    tree.count[USED] = 1
+    tree.count[PHASES] += 1
+    tree.number[RESIDUAL] = math.inf
+    for f in range(tree.box.shape[2]):
+        tree.box[0, LEAST, f] = person.box[LEAST, f]
+        tree.box[0, MOST, f] = person.box[MOST, f]
+        tree.counted[0, f] = 0
+    for c in range(tree.mask.shape[1]):
+        tree.mask[0, c] = person.mask[c]
+    for h in range(tree.side.shape[1]):
+        tree.z[0, LEAST, h] = person.start[LEAST, h]
+        tree.z[0, MOST, h] = person.start[MOST, h]
+        tree.side[0, h] = UNSPLIT_SIDE
+    for j in range(pack.rules):
+        h = pack.index[BIAS_AT, pack.index[RULE_LAYER, j]] + pack.index[RULE_PLACE, j]
+        tree.side[0, h] = RULE
+        tree.z[0, LEAST, h] = max(tree.z[0, LEAST, h], 0.0)
+    tree.num[BOUND, 0] = tree.number[LOWER]
+    tree.idx[PARENT, 0] = -1
+
+
+@njit(**INNER)
+def _node(tree, i):
+    """Node i of the tree."""
+    return OpenNode(
+        tree.box[i, LEAST],
+        tree.box[i, MOST],
+        tree.mask[i],
+        tree.z[i, LEAST],
+        tree.z[i, MOST],
+        tree.side[i],
+        tree.counted[i],
+    )
+
+
+@njit(**INNER)
+def _settle(tree, node, bound, split, value, limit):
+    """An evaluated node goes on the heap, or its place in the pool is free again."""
+    number, count = tree.number, tree.count
+    if bound >= limit or split == UNSPLIT:
+        if bound < limit:
+            number[RESIDUAL] = min(number[RESIDUAL], bound)
+        count[USED] -= 1
+        tree.idx[FREE, count[USED]] = node
+    else:
+        tree.num[BOUND, node] = bound
+        tree.idx[SPLIT, node] = split
+        tree.num[SPLIT_VALUE, node] = value
+        _push(tree, node)
+
+
 @njit(**ONCE)
 def _run(pack, person, s, tree, nodes, fresh):
     """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
@@ -179,31 +244,9 @@ def _run(pack, person, s, tree, nodes, fresh):
     begin = fresh
     first, second = -1, -1
     while True:
-        if begin:  # a new phase: the whole space of the person
+        if begin:
             begin = False
-            for i in range(tree.num.shape[1]):
-                tree.idx[FREE, i] = i
-            count[HEAP_SIZE] = 0
-            count[USED] = 1
-            count[PHASES] += 1
-            number[RESIDUAL] = math.inf
-            for end in range(2):
-                for f in range(tree.box.shape[2]):
-                    tree.box[0, end, f] = person.box[end, f]
-            for c in range(tree.mask.shape[1]):
-                tree.mask[0, c] = person.mask[c]
-            for h in range(tree.side.shape[1]):
-                tree.z[0, 0, h] = person.start[0, h]
-                tree.z[0, 1, h] = person.start[1, h]
-                tree.side[0, h] = 0
-            for j in range(pack.rules):
-                h = pack.index[BIAS_AT, pack.index[RULE_LAYER, j]] + pack.index[RULE_PLACE, j]
-                tree.side[0, h] = RULE
-                tree.z[0, 0, h] = max(tree.z[0, 0, h], 0.0)
-            for f in range(tree.box.shape[2]):
-                tree.counted[0, f] = 0
-            tree.num[BOUND, 0] = number[LOWER]
-            tree.idx[PARENT, 0] = -1
+            _begin_phase(pack, person, tree)
             first, second, tries = 0, -1, ROOT_TRIES
         elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
             if count[NODES] >= stop:
@@ -223,7 +266,7 @@ def _run(pack, person, s, tree, nodes, fresh):
             number[LOWER] = max(number[LOWER], min(cutoff(pack, number), number[RESIDUAL]))
             if number[RADIUS] == math.inf or number[RADIUS] >= number[BEST]:
                 return DONE
-            grown = number[RADIUS] * (SQUARED_GROWTH if pack.norm == 1 else GROWTH)
+            grown = number[RADIUS] * (SQUARED_GROWTH if pack.norm == SQUARED else GROWTH)
             number[RADIUS] = math.inf if number[RESIDUAL] < number[RADIUS] or grown >= 0.5 * number[BEST] else grown
             begin = True
             continue
@@ -234,23 +277,12 @@ def _run(pack, person, s, tree, nodes, fresh):
             count[NODES] += 1
             tree.idx[NAME, node] = count[NODES]
             number[INHERITED] = tree.num[BOUND, node]
-            bound, split, value = evaluate(pack, person, s, tree.box[node, 0], tree.box[node, 1], tree.mask[node],
-                                           tree.z[node, 0], tree.z[node, 1], tree.side[node], tree.counted[node], tree,
-                                           tries)  # fmt: skip
+            bound, split, value = evaluate(pack, person, s, _node(tree, node), tree, tries)
             bound = max(bound, tree.num[BOUND, node])
             limit = cutoff(pack, number)
             if len(tree.log) > 0:
                 _log(s, tree, node, bound, split, value, limit)
-            if bound >= limit or split == UNSPLIT:
-                if bound < limit:
-                    number[RESIDUAL] = min(number[RESIDUAL], bound)
-                count[USED] -= 1
-                tree.idx[FREE, count[USED]] = node
-            else:
-                tree.num[BOUND, node] = bound
-                tree.idx[SPLIT, node] = split
-                tree.num[SPLIT_VALUE, node] = value
-                _push(tree, node)
+            _settle(tree, node, bound, split, value, limit)
 
 
 @njit(**INNER)
@@ -261,6 +293,7 @@ def _largest_record(s, tree):
 
 def _build_search_people(sources):
     @njit(**OUTER)
+    # size: called from Python with arrays only, so that the cache holds one signature
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
 
@@ -273,7 +306,7 @@ def _build_search_people(sources):
             return first, SLICE
         number, count = tree.number, tree.count
         for i in range(first, last):
-            person = Person(
+            person = PackedPerson(
                 people.z[i],
                 people.box[i],
                 people.mask[i],
@@ -338,7 +371,7 @@ def _build_scan_table(sources):
                         own = people.cost[i, c]
                     else:
                         change = (v - factual[i, f]) / unit[f]
-                        if change < people.box[i, 0, f] or change > people.box[i, 1, f]:
+                        if change < people.box[i, LEAST, f] or change > people.box[i, MOST, f]:
                             total = math.inf
                             break
                         own = number_cost(norm, price, f, change)

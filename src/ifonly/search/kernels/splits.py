@@ -7,19 +7,23 @@ from numba import njit
 
 from ifonly.search.kernels.layout import (
     ACT,
+    ACTIVE,
     BASE,
     BIAS_AT,
     CHOICE,
     DOWN,
     FEATURE,
     FIRST,
+    INACTIVE,
     INNER,
     INTEGER,
     ITEM_JUMP,
     ITEM_KIND,
     ITEM_RATE,
     KIND,
+    LEAST,
     MAXIMUM,
+    MOST,
     NU,
     NU_BEST,
     PATTERN,
@@ -46,6 +50,8 @@ FINEST = 1e-11
 """A real number's interval is not split below this share of its whole range."""
 WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
+MANY_STEPS = 1024.0
+"""The values of an integer are set apart one by one below this many; one with more is halved until it has them."""
 FEW_ROWS = 64
 """A box of integers and options with at most this many rows is split by its features, once `MANY_SIDES` ReLUs were
 split on the way to it: its rows can be counted, the sides of its ReLUs cannot.
@@ -168,7 +174,7 @@ def number_split(pack, whole, g, middle, lo, hi):
     """A split of a number near `middle`, or UNSPLIT when its interval cannot be halved any more."""
     if pack.index[KIND, g] == INTEGER:
         return g, min(np.floor(middle), hi[g] - 1.0)
-    if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[1, g] - whole[0, g]):
+    if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[MOST, g] - whole[LEAST, g]):
         return UNSPLIT, 0.0
     return g, middle
 
@@ -220,7 +226,8 @@ def split_options(pack, whole, items, lo, hi, zu, F, I, Wc):
         if I[ITEM_KIND, k] == CHOICE:
             return g, F[BASE, g]
         if I[ITEM_KIND, k] == INTEGER:
-            return number_split(pack, whole, g, F[BASE, g], lo, hi)
+            one_by_one = F[UP, k] + F[DOWN, k] <= MANY_STEPS
+            return number_split(pack, whole, g, F[BASE, g] if one_by_one else 0.5 * (lo[g] + hi[g]), lo, hi)
     return UNSPLIT, 0.0
 
 
@@ -229,7 +236,7 @@ def split_rows(pack, whole, side, items, lo, hi, F, I):
     """Halve the feature with the most values, in a box of few rows and many split ReLUs; UNSPLIT in others."""
     sides = 0
     for h in range(len(side)):
-        if side[h] == 1 or side[h] == 2:
+        if side[h] == ACTIVE or side[h] == INACTIVE:
             sides += 1
     if sides < MANY_SIDES:
         return UNSPLIT, 0.0
