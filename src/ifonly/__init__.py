@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ifonly import datasets, plausibility
+    from ifonly.certificate.check import Checked, check
+    from ifonly.certificate.format import Certificate
+    from ifonly.certifying.certify import certify, prove
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
     from ifonly.mip import MipInterval, MipObjective
@@ -41,11 +44,8 @@ if TYPE_CHECKING:
         scales_from_data,
     )
     from ifonly.proof import Answer, Answers, Failed, Limits, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
-    from ifonly.proof.certificate import Certificate
-    from ifonly.proof.check import Checked, check
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
     from ifonly.search import Enumerate, Search
-    from ifonly.search.certify import certify, prove
     from ifonly.smt import SmtPlain, SmtReduced
     from ifonly.tolerances import Tolerances
 
@@ -58,9 +58,9 @@ _HOME = {
     "AtMostChanges": "ifonly.problem",
     "Binary": "ifonly.schema",
     "Categorical": "ifonly.schema",
-    "Certificate": "ifonly.proof.certificate",
+    "Certificate": "ifonly.certificate.format",
     "ChangeAtMost": "ifonly.problem",
-    "Checked": "ifonly.proof.check",
+    "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
     "Distance": "ifonly.problem",
     "Enumerate": "ifonly.search",
@@ -100,14 +100,14 @@ _HOME = {
     "Unknown": "ifonly.proof",
     "Within": "ifonly.proof",
     "audit": "ifonly.population.audit",
-    "certify": "ifonly.search.certify",
-    "check": "ifonly.proof.check",
+    "certify": "ifonly.certifying.certify",
+    "check": "ifonly.certificate.check",
     "explain": "ifonly.explainer",
     "flip_sets": "ifonly.population.audit",
     "import_model": "ifonly.model.importers",
     "load_model": "ifonly.model.importers",
     "load_network": "ifonly.model",
-    "prove": "ifonly.search.certify",
+    "prove": "ifonly.certifying.certify",
     "save_network": "ifonly.model",
     "scales_from_data": "ifonly.problem",
 }

@@ -8,10 +8,10 @@ import pytest
 from cases import load
 from certificate.samples import question
 from ifonly import ClassTarget, Distance, Limits, Search, Tolerances, check
+from ifonly.certifying import certify, leaves
+from ifonly.certifying.certify import Certifier
 from ifonly.errors import IfonlyError
 from ifonly.problem import Question
-from ifonly.search import certify, leaves
-from ifonly.search.certify import Certifier
 
 
 def problems():

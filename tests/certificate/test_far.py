@@ -7,8 +7,8 @@ import pytest
 import ifonly
 from certificate.far_problems import far_problem
 from ifonly import Limits, Tolerances, check
-from ifonly.search import leaves
-from ifonly.search.certify import certify_question
+from ifonly.certifying import leaves
+from ifonly.certifying.certify import certify_question
 
 TOLERANCES = Tolerances()
 
@@ -32,7 +32,7 @@ def test_leaves_that_do_not_hold_are_closed_anew(monkeypatch):
         seen.append(check(certificate))
         return seen[-1]
 
-    monkeypatch.setattr("ifonly.search.certify.check", noted)
+    monkeypatch.setattr("ifonly.certifying.certify.check", noted)
     for seed in range(60):
         question, point = far_problem(seed)
         with monkeypatch.context() as patch:

@@ -18,6 +18,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.certificate.check.checker import Checked, check, radius_of, witness_refusal
+from ifonly.certificate.check.reading import Refusal
+from ifonly.certificate.check.statement import MAX_BITS, SQUARED, Statement, read_statement
+from ifonly.certificate.format import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.problem import (
@@ -39,10 +43,6 @@ from ifonly.problem import (
 from ifonly.problem.query import Query, query_of
 from ifonly.problem.standing import broken_by, decided_as_asked
 from ifonly.problem.target import class_index
-from ifonly.proof.certificate import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
-from ifonly.proof.check.checker import Checked, check, radius_of, witness_refusal
-from ifonly.proof.check.reading import Refusal
-from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_statement
 from ifonly.proof.claim import Claim, Limits, Method, Solver
 from ifonly.proof.deployed import deployed_answer
 from ifonly.proof.tidy import tidied
@@ -52,7 +52,7 @@ from ifonly.search.search import Search
 from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
-    from ifonly.search.leaves import NetworkFloats
+    from ifonly.certifying.leaves import NetworkFloats
 
 GRID_BITS = 80
 COST_BITS = 96
@@ -221,7 +221,7 @@ class Certifier:
         return certificate
 
     def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
-        from ifonly.search.leaves import NetworkFloats
+        from ifonly.certifying.leaves import NetworkFloats
 
         asked = {**self._data, "factual": _hexes(point)}
         grids = _grids(self.question, point)
@@ -272,8 +272,8 @@ def _exactly(
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
     So more than the search's lower bound is tried first, and a row that stands in the way is the better answer.
     """
-    from ifonly.search.prove import Nearer, Unclosed
-    from ifonly.search.prove import prove as prove_leaves
+    from ifonly.certifying.prove import Nearer, Unclosed
+    from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
         return prove_leaves(statement, network, radius_of(statement, lower), claim.record, exact=exact)

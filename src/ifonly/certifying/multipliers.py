@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.proof.check.buying import best_price, spent_at
-from ifonly.proof.check.region import Region
-from ifonly.proof.check.statement import ADDITIVE, MAXIMUM
+from ifonly.certificate.check.buying import best_price, spent_at
+from ifonly.certificate.check.region import Region
+from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM
 
 CUTS = 60
 SMALL = 1e-9

@@ -11,11 +11,11 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.proof.check.box import Box
-from ifonly.proof.check.region import Bounds
-from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
+from ifonly.certificate.check.box import Box
+from ifonly.certificate.check.region import Bounds
+from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
+from ifonly.certifying import twin
 from ifonly.schema import Choice
-from ifonly.search import twin
 from ifonly.search.record import Record
 
 NORMS = {ADDITIVE: twin.ADDITIVE, SQUARED: twin.SQUARED, MAXIMUM: twin.MAXIMUM}
