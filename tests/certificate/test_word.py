@@ -13,7 +13,8 @@ import ifonly
 from cases import load
 from certificate.samples import question, restamped
 from ifonly import ClassTarget, Distance, Limits, MipObjective, Real, Schema, Search, SmtReduced, Tolerances, check
-from ifonly.certifying.certify import Certifier, disagreement, prove, question_of
+from ifonly.certifying.certify import Certifier, disagreement, prove
+from ifonly.certifying.stating import question_of
 from ifonly.cli import codes
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, UnsupportedQuestion

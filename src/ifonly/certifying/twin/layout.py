@@ -94,3 +94,8 @@ class Work(NamedTuple):
     """(3, row): layer, neuron, sign."""
     bits: Bytes
     """(row, hidden neuron): slopes."""
+
+
+def new_buffers(width: int) -> tuple[Floats, Ints]:
+    """Work.F and Work.I for so many columns."""
+    return np.zeros((FLOAT_ROWS, width)), np.zeros((INT_ROWS, width + 1), dtype=np.int64)

@@ -363,8 +363,8 @@ def _most_squared(F, I, items, budget, constant, fill):
 
 @njit(**ONCE)
 def bound_hidden(q, w, d, items, budget, known):
-    """Bounds of the ReLUs, starting from the `known` ones. Returns EMPTY (a split ReLU cannot be on its side), OPEN (the
-    checker may see it in another way) or CLOSED (all is well).
+    """Bounds of the ReLUs, starting from the `known` ones. Returns EMPTY (a split ReLU cannot be on its side), OPEN
+    (the checker may see it in another way) or CLOSED (all is well).
 
     The checker's bounds are inside these, by at most `doubt`. What hangs on more than that difference:
 

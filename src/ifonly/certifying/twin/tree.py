@@ -99,10 +99,10 @@ def _build_walk(sources):
     def walk(q, log, phase, low, high, mask, side, known):
         """Close the tree that the records of a phase describe, from the given box down.
 
-        A recorded split is dropped where its node can be closed as it is. `known`: bounds of the ReLUs that hold in the
-        box, which become those of the first box. Returns the tree in preorder: (what became of a node, feature or -2 - h
-        that it was split at, end of its rows, its record), the values of the splits, and the rows: (layer, neuron, sign),
-        multipliers, slopes.
+        A recorded split is dropped where its node can be closed as it is. `known`: bounds of the ReLUs that hold in
+        the box, which become those of the first box. Returns the tree in preorder: (what became of a node, feature or
+        -2 - h that it was split at, end of its rows, its record), the values of the splits, and the rows: (layer,
+        neuron, sign), multipliers, slopes.
         """
         hidden, columns, features = len(side) + 0 * sources, len(mask), len(low)
         tree = index_nodes(log, hidden, phase)
