@@ -147,6 +147,11 @@ class Leaves:
 
     def of_box(self, box: Box) -> Leaf | None:
         """The leaf that closes a box, or None."""
+        (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(box), self.known.copy())
+        return found if isinstance(found, dict) else None
+
+    def floats_of(self, box: Box) -> tuple[Floats, Floats, Bytes, Bytes]:
+        """Ends of numbers, options that are left, and sides of ReLUs."""
         extent = box.extent()
         grid, starts = self.statement.grid, self.asked.index[layout.START]
         low, high = (np.array([_float(v, grid) for v in ends]) for ends in (extent.low, extent.high))
@@ -155,8 +160,7 @@ class Leaves:
             mask[[starts[g] + option for option in options]] = 1
         for (layer, neuron), which in extent.sides.items():
             side[self.asked.index[layout.BIAS_AT, layer] + neuron] = which
-        (found,) = self._walk(_nothing(self.hidden), 1, low, high, mask, side, self.known.copy())
-        return found if isinstance(found, dict) else None
+        return low, high, mask, side
 
     def _walk(
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats

@@ -15,6 +15,7 @@ from ifonly.certifying.twin.layout import (
     FIRST,
     FLOAT_ROWS,
     HEAD,
+    INNER,
     INT_ROWS,
     MOST_ROWS,
     MULTIPLIER,
@@ -94,6 +95,18 @@ def index_nodes(log, hidden, phase):
     return nodes
 
 
+@njit(**INNER)
+def new_work(q, columns, hidden, features, deep):
+    widest = max(len(q.slack), columns, features + 1, q.index[SIZES].max())
+    return Work(
+        np.zeros((FLOAT_ROWS, widest)), np.zeros((INT_ROWS, widest + 1), dtype=np.int64),
+        np.zeros((len(q.z), columns)), np.zeros((2, hidden)), np.zeros((deep, features)),
+        np.zeros((deep, features)), np.zeros((deep, columns), dtype=np.uint8),
+        np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)), np.zeros((6, MOST_ROWS + 1)),
+        np.zeros((3, MOST_ROWS + 1), dtype=np.int64), np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8),
+    )  # fmt: skip
+
+
 def _build_walk(sources):
     @njit(**OUTER)
     def walk(q, log, phase, low, high, mask, side, known):
@@ -108,14 +121,7 @@ def _build_walk(sources):
         tree = index_nodes(log, hidden, phase)
         total = tree.shape[1]
         deep = tree[4].max() + 1 if total > 0 else 1
-        widest = max(len(q.slack), columns, features + 1, q.index[SIZES].max())
-        w = Work(
-            np.zeros((FLOAT_ROWS, widest)), np.zeros((INT_ROWS, widest + 1), dtype=np.int64),
-            np.zeros((len(q.z), columns)), np.zeros((2, hidden)), np.zeros((deep, features)),
-            np.zeros((deep, features)), np.zeros((deep, columns), dtype=np.uint8),
-            np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)), np.zeros((6, MOST_ROWS + 1)),
-            np.zeros((3, MOST_ROWS + 1), dtype=np.int64), np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8),
-        )  # fmt: skip
+        w = new_work(q, columns, hidden, features, deep)
         w.low[0], w.high[0], w.mask[0], w.side[0] = low, high, mask, side
         room = 2 * total + MOST_ROWS
         nodes, values = np.zeros((total, 4), dtype=np.int64), np.zeros(total)
