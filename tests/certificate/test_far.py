@@ -26,11 +26,11 @@ def test_what_is_written_is_valid(first):
     assert written == 20
 
 
-@pytest.mark.parametrize("slack", [1e-12, 1e-6, 1e-3])
+@pytest.mark.parametrize("slack", [1e-13, 1e-9, 1e-5])
 def test_a_larger_slack_closes_less_and_nothing_else(monkeypatch, slack):
     """What floating point closes does not hang on how small the slack is; and ties are where it would."""
     monkeypatch.setattr(leaves, "SLACK", slack)
-    for seed in (*KNOWN, *range(60)):
+    for seed in (*KNOWN, 13982, *range(60)):
         question, point = tie_problem(seed)
         checked = check(certify_question(question, point, TOLERANCES, Limits(seconds=20.0)))
         assert checked.valid, (seed, checked.failure)

@@ -19,7 +19,7 @@ from ifonly.schema import Choice
 from ifonly.search.record import Record
 
 NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
-SLACK = 1e-12
+SLACK = 1e-13
 """Of the largest sum of absolute terms, a layer: what rounding in floating point, and the checker's own, can do."""
 ONE = (1.0).hex()
 

@@ -30,6 +30,8 @@ TIE = 1e-9
 """Nearer to a tie than this, which of two slopes the checker takes is not decided here."""
 DOUBT = 8.0
 """Slacks: how far bounds may be from the checker's, when it comes to ties. Far from zero a slack is no small thing."""
+FOR_ROWS = 100.0
+"""Slacks of hidden neurons that a row has."""
 FARTHEST = 1e6
 """How much more than usual a difference may count for."""
 MOST_ROWS, MOST_HINTS = 48, 24

@@ -22,6 +22,7 @@ from ifonly.certifying.twin.layout import (
     EMPTY,
     FARTHEST,
     FIRST,
+    FOR_ROWS,
     FORCED,
     INNER,
     IS_CHOICE,
@@ -373,7 +374,8 @@ def bound_hidden(q, w, d, items, budget, known):
       ReLU that may be 0 everywhere is left open: it counts as active although it was split to be inactive. Bounds that
       the checker may not have computed, since the ReLU is stable without them, are left open too;
     - chords. Planes can leave the interval that a chord was drawn for, and there a difference in the interval counts
-      for more, by how far they leave it in widths of the interval: ROOM, the slack of what follows, grows by that.
+      for more, by how far they leave it in widths of the interval. The slack of what follows grows by that; of rows,
+      whose own slopes may lead farther out, it is FOR_ROWS times as large (ROOM).
     """
     width, zl, zu, rule, forced, room = w.I[FIRST, items], w.bounds[0], w.bounds[1], w.F[RULE], w.F[FORCED], w.F[ROOM]
     stretch = 1.0
@@ -408,7 +410,7 @@ def bound_hidden(q, w, d, items, budget, known):
                         low, lowest = max(low, -most), -most
             if low > high:
                 return EMPTY
-            forced[h], room[h] = -1.0, slack
+            forced[h], room[h] = -1.0, FOR_ROWS * slack
             if low < 0.0 and low >= -doubt and side == 2:
                 return OPEN
             if low < 0.0 < high:
@@ -431,7 +433,7 @@ def bound_hidden(q, w, d, items, budget, known):
         if stretch > FARTHEST:
             return OPEN
     for h in range(q.index[BIAS_AT, q.layers - 1], len(q.slack)):
-        room[h] = q.slack[h] * stretch
+        room[h] = FOR_ROWS * q.slack[h] * stretch
     return CLOSED
 
 
