@@ -31,12 +31,12 @@ from ifonly import (
     check,
     flip_sets,
 )
+from ifonly.certifying.certify import certify
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem.different import Diversity
 from ifonly.report import text
 from ifonly.report.summary import summary
-from ifonly.search.certify import certify
 from ifonly.search.enumerate import Enumerate
 from ifonly.tolerances import Tolerances
 

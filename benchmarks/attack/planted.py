@@ -63,7 +63,7 @@ def lost_step(patch: Patch) -> None:
 
 def believing_checker(patch: Patch) -> None:
     """The checker takes every leaf that names a row for closed."""
-    from ifonly.proof.check import checker
+    from ifonly.certificate.check import checker
 
     patch(checker, "most_of_rows", lambda *args, **named: -1)
 

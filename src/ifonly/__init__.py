@@ -13,6 +13,9 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from ifonly import datasets, plausibility
+    from ifonly.certificate.check import Checked, check
+    from ifonly.certificate.format import Certificate
+    from ifonly.certifying.certify import certify, prove
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
     from ifonly.mip import MipInterval, MipObjective
@@ -61,11 +64,8 @@ if TYPE_CHECKING:
         Unknown,
         Within,
     )
-    from ifonly.proof.certificate import Certificate
-    from ifonly.proof.check import Checked, check
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
     from ifonly.search import Enumerate, Search
-    from ifonly.search.certify import certify, prove
     from ifonly.smt import SmtPlain, SmtReduced
     from ifonly.tolerances import Tolerances
 
@@ -79,10 +79,10 @@ _HOME = {
     "Audit": "ifonly.population.audit",
     "Binary": "ifonly.schema",
     "Categorical": "ifonly.schema",
-    "Certificate": "ifonly.proof.certificate",
+    "Certificate": "ifonly.certificate.format",
     "Change": "ifonly.proof",
     "ChangeAtMost": "ifonly.problem",
-    "Checked": "ifonly.proof.check",
+    "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
     "Distance": "ifonly.problem",
     "DiverseAnswers": "ifonly.proof",
@@ -132,14 +132,14 @@ _HOME = {
     "Unknown": "ifonly.proof",
     "Within": "ifonly.proof",
     "audit": "ifonly.population.audit",
-    "certify": "ifonly.search.certify",
-    "check": "ifonly.proof.check",
+    "certify": "ifonly.certifying.certify",
+    "check": "ifonly.certificate.check",
     "explain": "ifonly.explainer",
     "flip_sets": "ifonly.population.audit",
     "import_model": "ifonly.model.importers",
     "load_model": "ifonly.model.importers",
     "load_network": "ifonly.model",
-    "prove": "ifonly.search.certify",
+    "prove": "ifonly.certifying.certify",
     "save_network": "ifonly.model",
     "scales_from_data": "ifonly.problem",
 }

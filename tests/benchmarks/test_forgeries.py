@@ -7,7 +7,7 @@ import pytest
 
 import ifonly
 from benchmarks.suites.certificates import forgeries, forging
-from ifonly.proof.certificate import Certificate, stamp
+from ifonly.certificate.format import Certificate, stamp
 
 
 def test_no_forgery_proves_a_lie():

@@ -5,7 +5,7 @@ from __future__ import annotations
 import zlib
 from typing import Any
 
-from ifonly.proof.certificate import canonical, most_text, stamp
+from ifonly.certificate.format import canonical, most_text, stamp
 from ifonly.schema import Categorical, Ordinal, Real, Schema
 from ifonly.schema.io import schema_to_json
 

@@ -73,3 +73,45 @@ def _layer(rng: np.random.Generator, inputs: int, outputs: int) -> tuple[NDArray
         weight *= 10.0 ** rng.integers(-8, 9)
     weight[rng.random(weight.shape) < 0.2] = 0.0
     return weight, np.round(rng.normal(size=outputs) * 3.0, int(rng.integers(0, 4)))
+
+
+def tie_problem(seed: int) -> tuple[Question, NDArray[np.float64]]:
+    """A question and a factual: whole weights, and ReLUs that are exactly 0 at rows, many of them corners of the space."""
+    rng = np.random.default_rng([seed, 9])
+    schema = Schema([_small_feature(rng, f"f{i}") for i in range(int(rng.integers(2, 7)))])
+    sizes = [len(schema.columns), *rng.integers(2, 7, int(rng.integers(1, 4))).tolist(), 1]
+    rows = schema.sample(40, rng)
+    hidden, layers = schema.encode(rows), []
+    for inputs, outputs in zip(sizes, sizes[1:], strict=False):
+        weight = rng.integers(-3, 4, (outputs, inputs)).astype(float)
+        if rng.random() < 0.3:
+            weight = rng.normal(size=(outputs, inputs))
+        bias = rng.integers(-2, 3, outputs).astype(float) if rng.random() < 0.5 else np.zeros(outputs)
+        for i in range(outputs):
+            if rng.random() < 0.6:
+                bias[i] = -weight[i] @ hidden[int(rng.integers(len(rows)))]
+        layers.append((weight, bias))
+        hidden = np.maximum(hidden @ weight.T + bias, 0.0)
+    scores = Network.of(layers).scores(schema.encode(rows))[:, 0]
+    weight, bias = layers[-1]
+    layers[-1] = weight, bias - float(rng.choice([np.quantile(scores, 0.9), scores.max(), np.median(scores)]))
+    question = Question(
+        model=network_model(Network.of(layers), schema),
+        target=ClassTarget(1, margin=float(rng.choice([0.0, 1e-6, 0.5]))),
+        distance=Distance(str(rng.choice(["l0", "l1", "l2", "linf"]))),
+    )
+    return question, rows[int(np.argmin(scores))]
+
+
+def _small_feature(rng: np.random.Generator, name: str) -> Feature:
+    low = int(rng.choice([0, 0, 0, 3, 1_000_000]))
+    match rng.choice(["one", "integer", "integer", "binary", "real", "options"]):
+        case "one":
+            return Integer(name, low, low)
+        case "integer":
+            return Integer(name, low, low + int(rng.choice([1, 2, 3, 5, 30])))
+        case "binary":
+            return Binary(name)
+        case "real":
+            return Real(name, float(low), low + float(rng.choice([1.0, 3.0])))
+    return Categorical(name, ["a", "b", "c"])

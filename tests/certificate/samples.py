@@ -8,11 +8,11 @@ import numpy as np
 
 from cases import load
 from ifonly import Certificate, ClassTarget, Distance, Fixed, Limits, Range, Real, Schema, Tolerances
+from ifonly.certificate.format import stamp
+from ifonly.certifying.certify import certify_question
 from ifonly.model import Network, network_model
 from ifonly.problem import Question
-from ifonly.proof.certificate import stamp
 from ifonly.schema import Categorical, Integer
-from ifonly.search.certify import certify_question
 
 
 @cache

@@ -11,8 +11,8 @@ import pytest
 import ifonly
 from cases import load
 from ifonly import Certificate, ClassTarget, Distance, Enumerate, Limits, Search, Tolerances, check
+from ifonly.certifying.certify import certificate_of, certify_question
 from ifonly.problem import Question
-from ifonly.search.certify import certificate_of, certify_question
 from oracles.random_problems import random_problem
 
 TOLERANCES = Tolerances()

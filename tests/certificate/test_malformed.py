@@ -11,8 +11,8 @@ import pytest
 
 from certificate.samples import restamped, small
 from ifonly import Certificate, check
+from ifonly.certificate.format import MAX_TEXT, canonical
 from ifonly.errors import FileError
-from ifonly.proof.certificate import MAX_TEXT, canonical
 
 
 def refused(tmp_path, content):
@@ -87,7 +87,7 @@ def test_not_a_certificate(tmp_path, content, words):
 
 
 def test_a_bomb(tmp_path, monkeypatch):
-    monkeypatch.setattr("ifonly.proof.certificate.MAX_TEXT", 2**20)
+    monkeypatch.setattr("ifonly.certificate.format.MAX_TEXT", 2**20)
     assert "too large" in refused(tmp_path, zlib.compress(b" " * 2**22))
     assert MAX_TEXT > 2**20
 

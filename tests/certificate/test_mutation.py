@@ -15,7 +15,7 @@ import pytest
 
 from certificate.samples import of_case, question, restamped, small
 from ifonly import Limits, Search, check
-from ifonly.proof.certificate import Certificate
+from ifonly.certificate.format import Certificate
 
 
 def places(data, path=()):
@@ -97,7 +97,7 @@ def test_every_field_of_the_question(hopeless):
 
 def _still_true(certificate):
     """Sample rows of the altered question: none favourable may be nearer than claimed."""
-    from ifonly.proof.check.statement import read_statement
+    from ifonly.certificate.check.statement import read_statement
 
     proof = certificate.data["proof"]
     statement = read_statement(certificate.data["question"], proof["grid"], proof["cost_grid"])

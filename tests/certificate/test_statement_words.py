@@ -12,10 +12,10 @@ from click.testing import CliRunner
 
 from certificate.samples import question, restamped, small
 from ifonly import Certificate, check
+from ifonly.certificate.format import canonical, stamp
 from ifonly.cli.app import app
 from ifonly.errors import FileError, SchemaError
 from ifonly.printing import escaped, quoted
-from ifonly.proof.certificate import canonical, stamp
 from ifonly.schema import Categorical, Real
 
 
@@ -165,8 +165,8 @@ def test_rows_of_leaves_have_the_stated_form_even_where_nothing_is_left():
 
 def test_columns_of_options_are_those_of_the_schema():
     """The checker writes one-hot, thermometer and code out by itself."""
-    from ifonly.proof.check.layers import columns_of
-    from ifonly.proof.check.reading import Meter
+    from ifonly.certificate.check.layers import columns_of
+    from ifonly.certificate.check.reading import Meter
     from ifonly.schema import Binary, Integer, Ordinal, Schema
 
     schema = Schema([

@@ -13,6 +13,8 @@ import ifonly
 from cases import load
 from certificate.samples import question, restamped
 from ifonly import ClassTarget, Distance, Limits, MipObjective, Real, Schema, Search, SmtReduced, Tolerances, check
+from ifonly.certifying.certify import Certifier, disagreement, prove
+from ifonly.certifying.stating import question_of
 from ifonly.cli import codes
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, UnsupportedQuestion
@@ -20,7 +22,6 @@ from ifonly.model import Network, network_model
 from ifonly.problem import Question
 from ifonly.proof import Claim
 from ifonly.proof.deployed import covering_margin, deployed_answer
-from ifonly.search.certify import Certifier, disagreement, prove, question_of
 
 TRUSTED = "VALID EXCEPT FOR THE SOLVER'S WORD"
 
@@ -142,7 +143,7 @@ def test_the_clock_holds():
 
 
 def test_a_proof_that_is_too_large_is_not_written(monkeypatch):
-    monkeypatch.setattr("ifonly.search.certify.MAX_BYTES", 100)
+    monkeypatch.setattr("ifonly.certifying.certify.MAX_BYTES", 100)
     asked, point = question("l1")
     with pytest.raises(UnsupportedQuestion, match="MiB"):
         Certifier(asked, Tolerances()).proven(np.array(point), Limits())

@@ -32,7 +32,7 @@ class Bombs:
 
     def run(self, case: dict[str, Any]) -> Outcome:
         import ifonly
-        from ifonly.proof.certificate import stamp
+        from ifonly.certificate.format import stamp
 
         data = copy.deepcopy(base())
         BOMBS[case["bomb"]](random.Random(case["chance"]), data, case["size"])

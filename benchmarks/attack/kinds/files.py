@@ -142,7 +142,7 @@ def _certificate_text(path: Path) -> None:
     import zlib
 
     import ifonly
-    from ifonly.proof.certificate import stamp
+    from ifonly.certificate.format import stamp
 
     content = path.read_bytes()
     try:

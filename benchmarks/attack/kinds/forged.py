@@ -64,7 +64,7 @@ class Forged(Certified):
 
     def run(self, case: dict[str, Any]) -> Outcome:
         import ifonly
-        from ifonly.proof.certificate import stamp
+        from ifonly.certificate.format import stamp
 
         world = World(case)
         made = ask(ifonly.certify, world.explainer.using(limits=ifonly.Limits(nodes=5000)), case["row"], **world.asked)

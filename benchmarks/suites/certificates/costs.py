@@ -31,10 +31,10 @@ from rich.table import Table
 import ifonly
 from benchmarks.terminal import TESTS
 from ifonly import Checked
+from ifonly.certificate.format import stamp
+from ifonly.certifying.certify import Certifier
 from ifonly.model import network_model
 from ifonly.problem import Question
-from ifonly.proof.certificate import stamp
-from ifonly.search.certify import Certifier
 
 NORMS = ("l0", "l1", "l2", "linf")
 DATASETS, ARCHS, VARIANTS = ("compas", "credit", "adult"), ("2x10", "2x50"), ("raw", "norm")
@@ -74,7 +74,7 @@ def certified(
     plain.solve(point[None, :], ifonly.Limits(seconds=seconds))
     searched = time.process_time()
     claim = recorded.solve(point[None, :], ifonly.Limits(seconds=seconds))[0]
-    checked, size = Checked(verdict="LIMIT" if claim.limit else "NOT EMITTED"), 0
+    checked, size = Checked(verdict="LIMIT" if claim.stop is not None else "NOT EMITTED"), 0
     try:
         certificate = certifier.certificate(point, claim)
         size = len(certificate.content)
@@ -208,7 +208,7 @@ def arithmetic(archs: tuple[str, ...], console: Console) -> None:
     """Processor time of the checker's inner loop, a plane by backward substitution, in each arithmetic at hand."""
     from fractions import Fraction
 
-    from ifonly.proof.check.statement import read_statement
+    from ifonly.certificate.check.statement import read_statement
 
     kinds: dict[str, Any] = {"int": int, "Fraction": Fraction}
     for module, name in (("gmpy2", "mpz"), ("flint", "fmpz")):

@@ -26,11 +26,11 @@ import ifonly
 from benchmarks.suites.certificates import forging
 from benchmarks.terminal import TESTS
 from ifonly import datasets
+from ifonly.certificate.format import Certificate, canonical, stamp
+from ifonly.certifying.certify import Certifier
 from ifonly.problem import Question
-from ifonly.proof.certificate import Certificate, canonical, stamp
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.io import schema_from_json
-from ifonly.search.certify import Certifier
 
 MOST_ROWS = 1_000
 """Of a question that is altered: all of them are tried."""

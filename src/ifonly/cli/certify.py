@@ -11,7 +11,7 @@ from ifonly.cli.console import json_option, load_search, note, show_json
 from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
-    from ifonly.proof.certificate import Certificate
+    from ifonly.certificate.format import Certificate
 
 EPILOG = f"""\b
 Examples:
@@ -34,9 +34,9 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
     With FILE, a certificate whose lower bound is only a solver's word: the search is asked the same question, and its
     proof takes the place of the word.
     """
+    from ifonly.certificate.check import check
+    from ifonly.certifying.certify import disagreement, prove
     from ifonly.proof import Limits
-    from ifonly.proof.check import check
-    from ifonly.search.certify import disagreement, prove
 
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
     contradiction = ""
@@ -67,7 +67,7 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
 
 def _load() -> None:
     """Load what is compiled, and say so when it must be compiled first."""
-    from ifonly.search.leaves import twin_is_cached
+    from ifonly.certifying.leaves import twin_is_cached
 
     load_search()
     if not twin_is_cached():
@@ -88,11 +88,11 @@ def _refuse_a_question() -> None:
 
 def _asked(options: dict[str, Any], limits: Any) -> Certificate:
     """The certificate of the question that the options state."""
+    from ifonly.certifying.certify import certify as make
     from ifonly.cli.question import read_methods, read_query
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
-    from ifonly.search.certify import certify as make
 
     source = read_source(options)
     if len(source.rows) != 1:

@@ -25,7 +25,7 @@ Exit codes:
 @json_option
 def check(file: str, time_limit: float, as_json: bool) -> int:
     """Check a certificate: every step again, in exact arithmetic, without the search."""
-    from ifonly.proof.check import check as verify
+    from ifonly.certificate.check import check as verify
 
     checked = verify(file, seconds=time_limit)
     if as_json:

@@ -11,15 +11,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.proof.check.box import Box
-from ifonly.proof.check.region import Bounds
-from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
+from ifonly.certificate.check.box import Box
+from ifonly.certificate.check.region import Bounds
+from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
+from ifonly.certifying.twin import layout, tree
 from ifonly.schema import Choice
-from ifonly.search import twin
 from ifonly.search.record import Record
 
-NORMS = {ADDITIVE: twin.ADDITIVE, SQUARED: twin.SQUARED, MAXIMUM: twin.MAXIMUM}
-SLACK = 1e-12
+NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
+SLACK = 1e-13
 """Of the largest sum of absolute terms, a layer: what rounding in floating point, and the checker's own, can do."""
 ONE = (1.0).hex()
 
@@ -47,12 +47,12 @@ class NetworkFloats:
         features, layers = len(columns), statement.layers
         starts = [0, *np.cumsum([len(part) for part in columns]).tolist()]
         index = np.zeros((5, max(features + 1, layers + 1)), dtype=np.int64)
-        index[twin.CHOICE, :features] = [isinstance(f, Choice) for f in statement.schema.features]
-        index[twin.START, : features + 1] = starts
-        index[twin.SIZES, : layers + 1] = [starts[-1], *sizes]
+        index[layout.CHOICE, :features] = [isinstance(f, Choice) for f in statement.schema.features]
+        index[layout.START, : features + 1] = starts
+        index[layout.SIZES, : layers + 1] = [starts[-1], *sizes]
         counts = [0] + [size * before for size, before in zip(sizes[1:], sizes, strict=False)]
-        index[twin.WEIGHT_AT, 1:layers] = np.cumsum(counts)[:-1]
-        index[twin.BIAS_AT, :layers] = [0, *np.cumsum(sizes)[:-1].tolist()]
+        index[layout.WEIGHT_AT, 1:layers] = np.cumsum(counts)[:-1]
+        index[layout.BIAS_AT, :layers] = [0, *np.cumsum(sizes)[:-1].tolist()]
         self.index = index
         grid = statement.grid
         self.layers = [
@@ -76,7 +76,7 @@ class Leaves:
         self.mask = np.zeros(network.first.shape[1], dtype=np.uint8)
         cost = np.zeros(len(self.mask))
         for g, domain in enumerate(domains):
-            start = int(network.index[twin.START, g])
+            start = int(network.index[layout.START, g])
             self.mask[[start + option for option in domain.options]] = 1
             cost[start : start + len(statement.option_costs[g])] = [_float(c, unit) for c in statement.option_costs[g]]
         self.hidden = sum(statement.sizes[:-1])
@@ -88,7 +88,7 @@ class Leaves:
             [float(domain.step >> grid) for domain in domains],
         ])  # fmt: skip
         z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
-        self.asked = twin.Asked(
+        self.asked = layout.Asked(
             norm=NORMS[statement.norm],
             layers=statement.layers,
             index=network.index,
@@ -117,8 +117,8 @@ class Leaves:
             far = np.minimum(far, np.where(price[0] > 0.0, room, np.inf))
         work = np.abs(z)
         for g in range(len(far)):
-            mine = np.abs(network.first[:, network.index[twin.START, g] : network.index[twin.START, g + 1]])
-            work = work + (2.0 * mine.max(axis=1) if network.index[twin.CHOICE, g] else far[g] * mine[:, 0])
+            mine = np.abs(network.first[:, network.index[layout.START, g] : network.index[layout.START, g + 1]])
+            work = work + (2.0 * mine.max(axis=1) if network.index[layout.CHOICE, g] else far[g] * mine[:, 0])
         grain = 2.0 ** (2 - statement.grid)  # the checker rounds splits, reaches and bounds to its grid
         rounded = grain * (1.0 + np.abs(network.first).sum(axis=1))
         share = SLACK * statement.layers
@@ -133,7 +133,9 @@ class Leaves:
         low, high = (np.array([_float(v[end], self.statement.grid) for layer in known for v in layer])
                      for end in range(2))  # fmt: skip
         slack = self.asked.slack[: self.hidden]
-        self.known[0], self.known[1] = low - slack, high + slack
+        # what the checker finds stable is stable here
+        self.known[0] = np.where(low >= 0.0, np.maximum(low - slack, 0.0), low - slack)
+        self.known[1] = np.where(high <= 0.0, np.minimum(high + slack, 0.0), high + slack)
 
     # ------------------------------------------------------------------ closing
 
@@ -145,32 +147,36 @@ class Leaves:
 
     def of_box(self, box: Box) -> Leaf | None:
         """The leaf that closes a box, or None."""
+        (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(box), self.known.copy())
+        return found if isinstance(found, dict) else None
+
+    def floats_of(self, box: Box) -> tuple[Floats, Floats, Bytes, Bytes]:
+        """Ends of numbers, options that are left, and sides of ReLUs."""
         extent = box.extent()
-        grid, starts = self.statement.grid, self.asked.index[twin.START]
+        grid, starts = self.statement.grid, self.asked.index[layout.START]
         low, high = (np.array([_float(v, grid) for v in ends]) for ends in (extent.low, extent.high))
         mask, side = np.zeros_like(self.mask), np.zeros(self.hidden, dtype=np.uint8)
         for g, options in enumerate(extent.options):
             mask[[starts[g] + option for option in options]] = 1
         for (layer, neuron), which in extent.sides.items():
-            side[self.asked.index[twin.BIAS_AT, layer] + neuron] = which
-        (found,) = self._walk(_nothing(self.hidden), 1, low, high, mask, side, self.known.copy())
-        return found if isinstance(found, dict) else None
+            side[self.asked.index[layout.BIAS_AT, layer] + neuron] = which
+        return low, high, mask, side
 
     def _walk(
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
     ) -> Iterator[Split | Leaf | Open]:  # fmt: skip
-        found = twin.walk(self.asked, log, phase, low, high, mask, side, known)
+        found = tree.walk(self.asked, log, phase, low, high, mask, side, known)
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
         sides: list[tuple[tuple[Split, int], ...]] = [()]
         begun = 0
         for (became, which, end, record), value in zip(nodes.tolist(), values.tolist(), strict=True):
             path = sides.pop()
-            if became == twin.SPLIT:
+            if became == layout.SPLIT:
                 split = self._split(which, value)
                 sides += [(*path, (split, 1)), (*path, (split, 0))]
                 yield split
-            elif became == twin.OPEN:
+            elif became == layout.OPEN:
                 yield Open(path, record)
             else:
                 yield {"rows": [[*rows[begun][:-1], ONE]] if end == begun + 1 else rows[begun:end]}
@@ -187,9 +193,9 @@ class Leaves:
 
 
 def twin_is_cached() -> bool:
-    """Has numba compiled `walk` since its source was last changed? (If not, the first certificate waits for it.)"""
-    source = Path(twin.__file__).stat().st_mtime
-    return any(file.stat().st_mtime >= source for file in Path(twin.walk.stats.cache_path).glob("twin.walk*.nbc"))
+    """Has numba compiled `walk` since its sources were last changed? (If not, the first certificate waits for it.)"""
+    changed = max(file.stat().st_mtime for file in Path(tree.__file__).parent.glob("*.py"))
+    return any(file.stat().st_mtime >= changed for file in Path(tree.walk.stats.cache_path).glob("tree.*walk*.nbc"))
 
 
 def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:
@@ -203,7 +209,7 @@ def _float(value: int, bits: int) -> float:
 
 def _nothing(hidden: int) -> Floats:
     """A log with one node that was neither split nor closed."""
-    log = np.zeros(twin.HEAD + hidden)
+    log = np.zeros(layout.HEAD + hidden)
     log[:4] = 1.0, -1.0, 1.0, -1.0
     return log
 

@@ -12,14 +12,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.proof.check.box import ACTIVE, Box
-from ifonly.proof.check.checker import Walk, most_of_rows
-from ifonly.proof.check.reading import scaled
-from ifonly.proof.check.region import Bounds, Region
-from ifonly.proof.check.statement import Statement
+from ifonly.certificate.check.box import ACTIVE, Box
+from ifonly.certificate.check.checker import Walk, most_of_rows
+from ifonly.certificate.check.reading import scaled
+from ifonly.certificate.check.region import Bounds, Region
+from ifonly.certificate.check.statement import Statement
+from ifonly.certifying.leaves import Leaves, NetworkFloats, Open, on_grid, place
+from ifonly.certifying.multipliers import Planes, best_multipliers
 from ifonly.schema import Choice
-from ifonly.search.leaves import Leaves, NetworkFloats, Open, on_grid, place
-from ifonly.search.plausible import Planes, best_multipliers
 from ifonly.search.record import NodeRecord, Record
 
 MULTIPLIER_BITS = 40

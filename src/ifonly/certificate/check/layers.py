@@ -10,8 +10,8 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
+from ifonly.certificate.check.reading import Meter, Refusal, entries, listed, number, scaled, whole
 from ifonly.printing import quoted
-from ifonly.proof.check.reading import Meter, Refusal, entries, listed, number, scaled, whole
 from ifonly.schema import Choice, Numeric, Schema
 
 MAX_WEIGHTS = 5_000_000

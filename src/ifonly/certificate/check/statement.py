@@ -14,11 +14,8 @@ from itertools import accumulate
 from operator import mul
 from typing import Any
 
-from ifonly.errors import IfonlyError
-from ifonly.printing import quoted
-from ifonly.proof.certificate import canonical
-from ifonly.proof.check.layers import columns_of, fingerprint, integers, longest_number, read_network, read_target
-from ifonly.proof.check.reading import (
+from ifonly.certificate.check.layers import columns_of, fingerprint, integers, longest_number, read_network, read_target
+from ifonly.certificate.check.reading import (
     AT_ONCE,
     FEW,
     Meter,
@@ -29,6 +26,9 @@ from ifonly.proof.check.reading import (
     scaled,
     whole,
 )
+from ifonly.certificate.format import canonical
+from ifonly.errors import IfonlyError
+from ifonly.printing import quoted
 from ifonly.schema import Choice, Integer, Numeric, Schema
 from ifonly.schema.io import schema_from_json, schema_to_json
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from ifonly.certificate.check.statement import Statement
 from ifonly.printing import quoted
-from ifonly.proof.check.statement import Statement
 from ifonly.schema import Choice, Integer
 
 MOST_OPTIONS = 12

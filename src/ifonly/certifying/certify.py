@@ -18,46 +18,30 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.certificate.check.checker import Checked, Walk, check, radius_of, witness_refusal
+from ifonly.certificate.check.reading import Refusal
+from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
+from ifonly.certificate.format import FORMAT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certifying.stating import grids, hexes, question_data, question_of
 from ifonly.errors import QuestionError, UnsupportedQuestion
-from ifonly.model import Model, Network, network_model
+from ifonly.model import Model
 from ifonly.problem import (
-    Allowed,
-    ClassTarget,
-    Constraint,
     Distance,
-    Fixed,
-    OnlyDown,
-    OnlyUp,
     OpenTarget,
     OtherTarget,
-    ProbabilityTarget,
     Question,
-    Range,
-    ScoreTarget,
-    Target,
 )
 from ifonly.problem.query import Query, query_of
 from ifonly.problem.standing import broken_by, decided_as_asked
-from ifonly.problem.target import class_index
-from ifonly.proof.certificate import FORMAT, MAX_BYTES, VERSION, Certificate, canonical, stamp
-from ifonly.proof.check.checker import Checked, check, radius_of, witness_refusal
-from ifonly.proof.check.reading import Refusal
-from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_statement
 from ifonly.proof.claim import Claim, Limits, Method, Solver
 from ifonly.proof.deployed import deployed_answer
 from ifonly.proof.tidy import tidied
-from ifonly.schema import Numeric, Schema
-from ifonly.schema.io import schema_from_json, schema_to_json
 from ifonly.search.search import Search
 from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
-    from ifonly.search.leaves import NetworkFloats
+    from ifonly.certifying.leaves import NetworkFloats
 
-GRID_BITS = 80
-COST_BITS = 96
-RELATIVE_BITS = 64
-"""Of the smallest rate, in the cost grid."""
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
 NEARER = 40
@@ -153,10 +137,15 @@ def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim,
 
 
 class Certifier:
-    """Writes certificates of one question, for any number of people: what they share is prepared once."""
+    """Writes certificates of one question, for any number of people: what they share is prepared once.
 
-    def __init__(self, question: Question, tolerances: Tolerances) -> None:
-        self.question, self.tolerances = question, tolerances
+    `verified`: the checker walks each tree before it is given out; where a leaf of floating point does not hold, the
+    proof is made once more in exact arithmetic. No such leaf is known (docs/certificate.md says why there should be
+    none), and it takes several times as long.
+    """
+
+    def __init__(self, question: Question, tolerances: Tolerances, *, verified: bool = False) -> None:
+        self.question, self.tolerances, self.verified = question, tolerances, verified
         self._data = question_data(question)
         self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats]] = {}
 
@@ -197,11 +186,10 @@ class Certifier:
             found = _exactly(statement, network, claim, (witness, upper), self.tolerances, exact)
             if found is None:
                 break
-            certificate = self._written(asked, statement, claim, found[1:], {"tree": found[0]})
-            checked = check(certificate)  # floating point has had a hand in it
-            if checked.valid:
-                return certificate
-            failure = checked.failure
+            refusal = _refusal(statement, found) if self.verified else ""
+            if not refusal:
+                return self._written(asked, statement, claim, found[1:], {"tree": found[0]})
+            failure = refusal
         raise UnsupportedQuestion(
             f"The search's answer could not be proven in exact arithmetic: {failure}; `explain` gives it without proof."
         )
@@ -221,17 +209,17 @@ class Certifier:
         return certificate
 
     def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
-        from ifonly.search.leaves import NetworkFloats
+        from ifonly.certifying.leaves import NetworkFloats
 
-        asked = {**self._data, "factual": _hexes(point)}
-        grids = _grids(self.question, point)
-        if grids not in self._prepared:
+        asked = {**self._data, "factual": hexes(point)}
+        fine = grids(self.question, point)
+        if fine not in self._prepared:
             try:
-                statement = read_statement(asked, *grids)
+                statement = read_statement(asked, *fine)
             except Refusal as refusal:
                 raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
-            self._prepared = {grids: (statement, NetworkFloats(statement))}
-        statement, network = self._prepared[grids]
+            self._prepared = {fine: (statement, NetworkFloats(statement))}
+        statement, network = self._prepared[fine]
         return asked, statement.about(tuple((point + 0.0).tolist())), network
 
     def _written(
@@ -272,8 +260,8 @@ def _exactly(
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
     So more than the search's lower bound is tried first, and a row that stands in the way is the better answer.
     """
-    from ifonly.search.prove import Nearer, Unclosed
-    from ifonly.search.prove import prove as prove_leaves
+    from ifonly.certifying.prove import Nearer, Unclosed
+    from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
         return prove_leaves(statement, network, radius_of(statement, lower), claim.record, exact=exact)
@@ -298,6 +286,20 @@ def _exactly(
     return None
 
 
+def _refusal(statement: Statement, proven: Proven) -> str:
+    """What the checker has against a proof, or nothing."""
+    tree, lower, witness, upper = proven
+    try:
+        Walk(statement, radius_of(statement, lower)).check_tree(tree)
+    except Refusal as refusal:
+        return str(refusal)
+    if witness is None or upper is None:
+        return ""
+    if lower is None or lower > upper:
+        return "the witness is nearer than the claimed lower bound"
+    return witness_refusal(statement, witness, upper)
+
+
 def _distance(statement: Statement, point: tuple[float, ...]) -> float:
     """The distance of a row, rounded up."""
     cost = statement.cost(point)
@@ -320,146 +322,3 @@ def _witness(
         if not witness_refusal(statement, row, upper):
             return row, upper
     return None, None
-
-
-# ---------------------------------------------------------------------- the question as plain data
-
-
-def question_data(question: Question) -> dict[str, Any]:
-    """The question as a certificate states it, but for the person."""
-    schema, distance = question.schema, question.distance
-    if question.rules:
-        raise UnsupportedQuestion(
-            f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them."
-        )
-    if not distance.is_symmetric:
-        raise UnsupportedQuestion("A certificate cannot state costs by direction or transition yet; `explain` can.")
-    function = question.model.function.statement()
-    if function is None:
-        raise UnsupportedQuestion(f"A certificate cannot state {question.model.function.name} yet; `explain` can.")
-    return {
-        "schema": schema_to_json(Schema(schema.features, schema.columns)),
-        **function,
-        "distance": {
-            "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",
-            "jump": float(distance.jump).hex(),
-            "rate": float(distance.rate).hex(),
-            "weights": _hexes(distance.weight_vector(schema)),
-            "scales": _hexes(distance.scale_vector(schema)),
-        },
-        "constraints": [_constraint(schema, constraint) for constraint in question.by_feature],
-        "target": _target_data(question),
-    }
-
-
-def question_of(asked: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
-    """The inverse of `question_data`, for a certificate that was checked; and the person."""
-    schema = schema_from_json(asked["schema"])
-    network = Network.of([
-        (np.array([[float.fromhex(v) for v in row] for row in layer["weight"]]), _numbers(layer["bias"]))
-        for layer in asked["network"]
-    ])  # fmt: skip
-    distance, target = asked["distance"], asked["target"]
-    norm = distance["norm"]
-    if norm == "l0+l1":
-        norm = {"l0": float.fromhex(distance["jump"]), "l1": float.fromhex(distance["rate"])}
-    classes: tuple[Any, ...] = ()
-    margin = float.fromhex(target["margin"])
-    wanted: Target
-    if "class" in target:
-        count = max(len(asked["network"][-1]["bias"]), 2)
-        classes = tuple(target["label"] if k == target["class"] else f"class {k}" for k in range(count))
-        wanted = ClassTarget(target["label"], margin)
-    else:
-        ends = {name: None if target[name] is None else float.fromhex(target[name]) for name in ("at_least", "at_most")}
-        wanted = ScoreTarget(output=target["output"], margin=margin, **ends)
-    weights, scales = (dict(zip(schema.names, _numbers(distance[key]).tolist(), strict=True))
-                       for key in ("weights", "scales"))  # fmt: skip
-    plain = Distance(norm).scale_vector(schema).tolist()
-    scales = {name: v for (name, v), own in zip(scales.items(), plain, strict=True) if v != own}
-    question = Question(
-        model=network_model(network, schema, classes=classes),
-        target=wanted,
-        distance=Distance(norm, {name: w for name, w in weights.items() if w != 1.0}, scales),
-        constraints=[_constraint_of(schema, constraint) for constraint in asked["constraints"]],
-    )
-    if canonical({**question_data(question), "factual": asked["factual"]}) != canonical(asked):
-        raise UnsupportedQuestion(
-            "The question of this certificate cannot be asked again: it is stated in another way."
-        )
-    return question, _numbers(asked["factual"])
-
-
-def _numbers(values: list[str]) -> NDArray[np.float64]:
-    return np.array([float.fromhex(v) for v in values])
-
-
-def _hexes(values: NDArray[np.float64]) -> list[str]:
-    return [(v + 0.0).hex() for v in values.tolist()]  # + 0.0 turns -0.0 into 0.0
-
-
-def _target_data(question: Question) -> dict[str, Any]:
-    target, model = question.target, question.model
-    if isinstance(target, ProbabilityTarget) and model.network.outputs == 1:
-        target = target.as_score(model)
-    margin = (target.margin + 0.0).hex()
-    if isinstance(target, ClassTarget):
-        wanted = class_index(model, target.label)
-        return {"class": wanted, "label": str(model.classes[wanted]), "margin": margin}
-    if not isinstance(target, ScoreTarget):
-        raise UnsupportedQuestion(f"A certificate cannot state the target '{target.describe()}' yet.")
-    ends = {name: getattr(target, name) for name in ("at_least", "at_most")}
-    return {
-        "output": int(target.output),
-        "margin": margin,
-        **{name: None if end is None else (end + 0.0).hex() for name, end in ends.items()},
-    }
-
-
-def _constraint(schema: Schema, constraint: Constraint) -> dict[str, Any]:
-    match constraint:
-        case Fixed():
-            return {"kind": "fixed", "feature": constraint.feature}
-        case OnlyUp():
-            return {"kind": "only_up", "feature": constraint.feature}
-        case OnlyDown():
-            return {"kind": "only_down", "feature": constraint.feature}
-        case Range():
-            ends = {"lower": constraint.lower, "upper": constraint.upper}
-            listed = {name: None if math.isinf(end) else (end + 0.0).hex() for name, end in ends.items()}
-            return {"kind": "range", "feature": constraint.feature, **listed}
-        case Allowed():
-            feature = schema[constraint.feature]
-            options = sorted({int(feature.read(value)) for value in constraint.values})
-            return {"kind": "allowed", "feature": constraint.feature, "options": options}
-    raise UnsupportedQuestion(f"A certificate cannot state the constraint '{constraint.describe()}' yet.")
-
-
-def _constraint_of(schema: Schema, data: dict[str, Any]) -> Constraint:
-    feature = data["feature"]
-    match data["kind"]:
-        case "fixed":
-            return Fixed(feature)
-        case "only_up":
-            return OnlyUp(feature)
-        case "only_down":
-            return OnlyDown(feature)
-        case "range":
-            ends = (-math.inf if data["lower"] is None else float.fromhex(data["lower"]),
-                    math.inf if data["upper"] is None else float.fromhex(data["upper"]))  # fmt: skip
-            return Range(feature, *ends)
-    return Allowed(feature, [schema[feature].value(float(option)) for option in data["options"]])
-
-
-def _grids(question: Question, point: NDArray[np.float64]) -> tuple[int, int]:
-    """How fine numbers and costs must be counted: numbers exactly, costs to about 2^-64 of the smallest rate."""
-    schema, distance = question.schema, question.distance
-    ends = [v for f in schema.features if isinstance(f, Numeric) for v in (f.lower, f.upper)]
-    ends += [v for c in question.constraints if isinstance(c, Range) for v in (c.lower, c.upper) if math.isfinite(v)]
-    finest = max(Fraction(v).denominator.bit_length() - 1 for v in [*ends, *point.tolist(), 1.0])
-    rate = distance.weight_vector(schema) / distance.scale_vector(schema) * max(distance.rate, 2.0**-20)
-    least = float(np.log2(rate.min() / len(schema))) * (2.0 if distance.name == "l2" else 1.0)
-    cost = max(COST_BITS, RELATIVE_BITS + math.ceil(-least))
-    if max(finest, cost) > MAX_BITS:
-        raise UnsupportedQuestion("The numbers of this question are too small or too far apart for a certificate.")
-    return max(GRID_BITS, finest), cost

@@ -10,11 +10,11 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from ifonly.proof.check.box import ACTIVE, INACTIVE, Box
-from ifonly.proof.check.buying import best_price, greedy, hull
-from ifonly.proof.check.layers import SLOPE_BITS
-from ifonly.proof.check.reading import AT_ONCE
-from ifonly.proof.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement, to_step
+from ifonly.certificate.check.box import ACTIVE, INACTIVE, Box
+from ifonly.certificate.check.buying import best_price, greedy, hull
+from ifonly.certificate.check.layers import SLOPE_BITS
+from ifonly.certificate.check.reading import AT_ONCE
+from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement, to_step
 from ifonly.schema import Numeric
 
 ONE = 1 << SLOPE_BITS

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ifonly.proof.check.reading import Meter
-from ifonly.proof.check.statement import Domain, Statement
+from ifonly.certificate.check.reading import Meter
+from ifonly.certificate.check.statement import Domain, Statement
 
 ACTIVE, INACTIVE = 1, 2
 

@@ -7,15 +7,14 @@ present m as a cut, and a linear program over a handful of variables gives the n
 
 from __future__ import annotations
 
-from itertools import pairwise
-from typing import Any
+import math
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.proof.check.buying import best_price, spent_at
-from ifonly.proof.check.region import Region
-from ifonly.proof.check.statement import ADDITIVE, MAXIMUM
+from ifonly.certificate.check.region import Region
+from ifonly.certifying.leaves import NORMS
+from ifonly.certifying.twin import layout, tree
 
 CUTS = 60
 SMALL = 1e-9
@@ -31,19 +30,20 @@ class Planes:
         self.region = region
         statement = region.statement
         grid, costs = 1 << statement.grid, 1 << statement.cost_unit
-        per = 1 << statement.cost_unit - statement.grid
-        self.budget = None if region.budget is None else region.budget / costs
-        self.items: list[tuple[Any, ...]] = []
-        reach = np.ones(len(region.columns))
-        for item in region.items:
+        self.norm = NORMS[statement.norm]
+        self.budget = math.inf if region.budget is None else region.budget / costs
+        self.floats, self.whole = layout.new_buffers(len(region.columns) + 1)
+        self.reach = np.ones(len(region.columns))
+        for k, item in enumerate(region.items):
+            self.whole[[layout.FIRST, layout.IS_CHOICE], k] = item.first, bool(item.options)
             if item.options:
-                self.items.append((item.first, [c / costs for c in item.costs]))
+                self.floats[layout.COST, item.first : item.first + len(item.options)] = [c / costs for c in item.costs]
             else:
                 up, down = item.up / grid, item.down / grid
-                rate = item.rate / (per if statement.norm != "squared" else per >> statement.grid)
-                self.items.append((item.first, up, down, rate, item.jump / costs, item.moved / grid))
-                reach[item.first] = max(up, down)
-        self.reach = reach
+                rate = item.rate / (1 << statement.cost_grid)
+                self.floats[layout.UP : layout.MOVED + 1, k] = up, down, rate, item.jump / costs, item.moved / grid
+                self.reach[item.first] = max(up, down)
+        self.whole[layout.FIRST, len(region.items)] = len(region.columns)
         unit = 1 << statement.exponents[0]
         columns = [[w / unit for w in column] for column in region.columns]
         self.weight = np.array(columns).T if columns else np.zeros((statement.sizes[0], 0))
@@ -58,91 +58,10 @@ class Planes:
         self.rows.append(row / size)
         self.scales.append(size)
 
-    # ------------------------------------------------------------------ the best answer of y
-
     def answer(self, a: Floats) -> Floats:
         """The y in box and ball that makes a.y largest."""
-        norm = self.region.statement.norm
-        if self.budget is None or norm == MAXIMUM:
-            return self._all(a)
-        return self._greedy(a) if norm == ADDITIVE else self._squared(a)
-
-    def _all(self, a: Floats) -> Floats:
-        y = np.zeros(len(a))
-        for item in self.items:
-            first = item[0]
-            if len(item) == 2:
-                best = first + int(a[first : first + len(item[1])].argmax())
-                y[best] = 1.0 if a[best] > 0 else 0.0
-            else:
-                y[first] = item[1] if a[first] > 0 else -item[2] if a[first] < 0 else 0.0
-        return y
-
-    def _greedy(self, a: Floats) -> Floats:
-        y, steps = np.zeros(len(a)), []
-        for item in self.items:
-            first = item[0]
-            if len(item) > 2:
-                _, up, down, rate, jump, _ = item
-                reach = up if a[first] > 0 else -down
-                if a[first] * reach > 0:
-                    steps.append((jump + rate * abs(reach), a[first] * reach, first, -1, reach))
-                continue
-            chain = [(0.0, 0.0, -1)]
-            order = sorted(range(len(item[1])), key=lambda k, item=item: item[1][k])  # type: ignore[misc]
-            for k in order:
-                cost, gain = item[1][k], float(a[first + k])
-                if gain <= chain[-1][1]:
-                    continue
-                while len(chain) > 1 and (chain[-1][1] - chain[-2][1]) * (cost - chain[-2][0]) <= (
-                    gain - chain[-2][1]
-                ) * (chain[-1][0] - chain[-2][0]):
-                    chain.pop()
-                chain.append((cost, gain, first + k))
-            steps += [(q[0] - p[0], q[1] - p[1], q[2], p[2], 1.0) for p, q in pairwise(chain)]
-        budget = self.budget or 0.0
-        for cost, _, to, away, reach in sorted(steps, key=lambda s: -s[1] / s[0] if s[0] > 0 else -np.inf):
-            share = 1.0 if cost <= budget else budget / cost
-            y[to] += share * reach
-            if away >= 0:
-                y[away] -= share
-            budget -= share * cost
-            if share < 1.0:
-                break
-        return y
-
-    def _squared(self, a: Floats) -> Floats:
-        numbers, choices = [], []
-        for item in self.items:
-            first = item[0]
-            if len(item) == 2:
-                choices.append([(c, float(a[first + k])) for k, c in enumerate(item[1]) if a[first + k] > 0])
-            elif a[first] != 0.0 and item[3] > 0.0:
-                reach = item[1] if a[first] > 0 else item[2]
-                numbers.append((abs(float(a[first])), item[3], item[5], reach))
-        budget = self.budget or 0.0
-        price = best_price(numbers, choices, budget)
-        if price <= 0.0:
-            return self._all(a)
-        cheap, dear = (self._bought(a, price * (1.0 + side)) for side in (-1e-10, 1e-10))
-        most, least = (spent_at(price * (1.0 + side), numbers, choices) for side in (-1e-10, 1e-10))
-        share = min(max((budget - least) / (most - least), 0.0), 1.0) if most > least else 0.0
-        return share * cheap + (1.0 - share) * dear
-
-    def _bought(self, a: Floats, price: float) -> Floats:
-        """What is bought at a price."""
-        y = np.zeros(len(a))
-        for item in self.items:
-            first = item[0]
-            if len(item) == 2:
-                values = [float(a[first + k]) - price * c for k, c in enumerate(item[1])]
-                best = int(np.argmax(values))
-                y[first + best] = 1.0 if values[best] > 0 else 0.0
-            elif a[first] != 0.0:
-                reach = item[1] if a[first] > 0 else item[2]
-                move = reach if price * item[3] <= 0 else abs(a[first]) / (2 * price * item[3]) - item[5]
-                y[first] = np.sign(a[first]) * min(max(move, 0.0), reach)
-        return y
+        found: Floats = tree.answer(self.norm, self.floats, self.whole, len(self.region.items), self.budget, a)
+        return found
 
     # ------------------------------------------------------------------ the network at a point of the region
 

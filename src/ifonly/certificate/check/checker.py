@@ -17,14 +17,14 @@ from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
+from ifonly.certificate.check.box import ACTIVE, INACTIVE, Box
+from ifonly.certificate.check.reading import Meter, Refusal, Stopped, entries, listed, number, scaled, whole
+from ifonly.certificate.check.region import Bounds, Region
+from ifonly.certificate.check.statement import MAX_BITS, SQUARED, Statement, read_point, read_statement
+from ifonly.certificate.check.words import describe
+from ifonly.certificate.format import Certificate, canonical, file_text, read_text
 from ifonly.errors import FileError
 from ifonly.printing import escaped, is_printable
-from ifonly.proof.certificate import Certificate, canonical, file_text, read_text
-from ifonly.proof.check.box import ACTIVE, INACTIVE, Box
-from ifonly.proof.check.reading import Meter, Refusal, Stopped, entries, listed, number, scaled, whole
-from ifonly.proof.check.region import Bounds, Region
-from ifonly.proof.check.statement import MAX_BITS, SQUARED, Statement, read_point, read_statement
-from ifonly.proof.check.words import describe
 from ifonly.schema import Choice
 
 MAX_NODES = 500_000

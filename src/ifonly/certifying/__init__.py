@@ -1,0 +1,1 @@
+"""From the records of the search to certificates that the checker accepts."""

@@ -1,0 +1,103 @@
+"""Where things stand in the arrays of the twin, and how its kernels are compiled."""
+
+from __future__ import annotations
+
+import zlib
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
+INNER = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+ONCE = {**INNER, "inline": "always"}
+"""For kernels with a single caller: compiled as a part of it, not once more at every level above."""
+OUTER = {**FAST, "cache": True}
+"""For kernels that Python calls. They must close over `SOURCES`: numba looks only at the file of what it caches."""
+SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
+
+ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
+SPLIT, EMPTY, CLOSED, OPEN = 0, 1, 2, 3
+"""What became of a node: split, nothing left in it, closed by rows, or not decided here."""
+RELATIVE = 1e-12
+"""More than rounding does to costs and lengths."""
+TIE = 1e-9
+"""Nearer to a tie than this, which of two slopes the checker takes is not decided here."""
+DOUBT = 8.0
+"""Slacks: how far bounds may be from the checker's, when it comes to ties. Far from zero a slack is no small thing."""
+FOR_ROWS = 100.0
+"""Slacks of hidden neurons that a row has."""
+FARTHEST = 1e6
+"""How much more than usual a difference may count for."""
+MOST_ROWS, MOST_HINTS = 48, 24
+REFINED = 4
+"""Rounds of rows with the slopes of the present solution."""
+DIRECTIONS, HALVINGS = 24, 26
+"""Of the search for multipliers."""
+
+# rows of Asked.index, Asked.price, Work.F, Work.R, Work.I
+CHOICE, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
+RATE, JUMP, STEP = 0, 1, 2
+UP, DOWN, ITEM_RATE, ITEM_JUMP, MOVED = 0, 1, 2, 3, 4
+COST, PLANE, Y, Y_LOW, PIECE_COST, PIECE_GAIN, PIECE_REACH = 5, 6, 7, 8, 9, 10, 11
+ZC, V, W, ACT, RULE, BASE, SIZE, PATTERN = 12, 13, 14, 15, 16, 17, 18, 19
+FORCED, ROOM = 20, 21
+FLOAT_ROWS = 22
+CONSTANT, SLACK, SCALE, SHARE, MULTIPLIER, TRIAL = 0, 1, 2, 3, 4, 5
+FIRST, IS_CHOICE, PIECE_TO, PIECE_FROM, PIECE_DONE = 0, 1, 2, 3, 4
+INT_ROWS = 5
+HEAD = 8
+"""Numbers at the start of a record; see `ifonly.search.record`."""
+
+
+class Asked(NamedTuple):
+    """A question and a person, in natural units; the last layer holds the conditions."""
+
+    norm: int
+    layers: int
+    index: Ints
+    price: Floats
+    """(3, feature): cost of a unit of change (l2: of a squared one), cost of any change, step of integers."""
+    weights: Floats
+    biases: Floats
+    first: Floats
+    """(neuron of layer 0, column)."""
+    z: Floats
+    cost: Floats
+    """(column): costs of options."""
+    option: Ints
+    slack: Floats
+    """(neuron, conditions last): what is added to every bound."""
+    radius: float
+
+
+class Work(NamedTuple):
+    """Buffers, and the boxes on the way from the root to the present node."""
+
+    F: Floats
+    I: Ints
+    Wc: Floats
+    bounds: Floats
+    """(2, hidden neuron): bounds in the region, lower and upper."""
+    low: Floats
+    high: Floats
+    mask: Bytes
+    side: Bytes
+    A: Floats
+    """(row, compact column): planes."""
+    R: Floats
+    """(6, row): constant, slack, scale, largest scaled coefficient, multiplier, and the multiplier under trial."""
+    about: Ints
+    """(3, row): layer, neuron, sign."""
+    bits: Bytes
+    """(row, hidden neuron): slopes."""
+
+
+def new_buffers(width: int) -> tuple[Floats, Ints]:
+    """Work.F and Work.I for so many columns."""
+    return np.zeros((FLOAT_ROWS, width)), np.zeros((INT_ROWS, width + 1), dtype=np.int64)
