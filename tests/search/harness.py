@@ -254,7 +254,7 @@ def random_node(
     factual = schema.sample(1, rng)
     pack = pack_question(lowered, DEFAULT)
     allowed = lowered.domains(factual)
-    people = pack_people(lowered, allowed, errors_everywhere(lowered))
+    people = pack_people(lowered, allowed, errors_everywhere(lowered), units(lowered))
     person = PackedPerson(*(many[0] for many in people))
     lo, hi, mask = person.box[0].copy(), person.box[1].copy(), person.mask.copy()
     if not whole:

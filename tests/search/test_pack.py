@@ -15,7 +15,16 @@ from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.schema import Binary, Integer, Real, Schema
 from ifonly.search.kernels import layout, network
 from ifonly.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
-from ifonly.search.pack import errors_everywhere, errors_within, grown, new_tree, node_bytes, pack_people, pack_question
+from ifonly.search.pack import (
+    errors_everywhere,
+    errors_within,
+    grown,
+    new_tree,
+    node_bytes,
+    pack_people,
+    pack_question,
+    units,
+)
 from ifonly.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT
 
@@ -110,9 +119,9 @@ def test_everyone_is_packed_alike_alone_and_in_company() -> None:
     model, points, _ = load("credit")
     lowered = lower(Question(model=model, target=ClassTarget(1), distance=Distance("l2")))
     errors = errors_everywhere(lowered)
-    together = pack_people(lowered, lowered.domains(points), errors)
+    together = pack_people(lowered, lowered.domains(points), errors, units(lowered))
     for i in range(len(points)):
-        alone = pack_people(lowered, lowered.domains(points[i : i + 1]), errors)
+        alone = pack_people(lowered, lowered.domains(points[i : i + 1]), errors, units(lowered))
         for many, one in zip(together, alone, strict=True):
             assert (many[i] == one[0]).all()
             assert one.flags.c_contiguous
@@ -127,7 +136,7 @@ def test_integers_are_packed_in_steps() -> None:
     assert pack.index[layout.KIND, :3].tolist() == [layout.INTEGER, layout.REAL, CHOICE]
     assert pack.first.tolist() == [[10.0, 3.0, 0.0, 7.0]]
     point = schema.read({"n": 11, "x": 0.5, "b": False})
-    people = pack_people(lowered, lowered.domains(point[None, :]), errors_everywhere(lowered))
+    people = pack_people(lowered, lowered.domains(point[None, :]), errors_everywhere(lowered), units(lowered))
     assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0]]
     assert people.z[0] == pytest.approx([2.0 * 11 + 1.5 + 0.5])
     assert people.cost[0].tolist() == [0.0, 0.0, 0.0, pytest.approx(1 / 3)]

@@ -131,6 +131,34 @@ class Lowered:
         return low, high
 
     @cached_property
+    def first(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.int64], Floats]:
+        """The first layer by features: the numbers and what one of each adds; the choices, where their columns begin,
+        and what each column adds."""
+        columns = np.ascontiguousarray(self.layers[0][0].T)
+        numbers, choices = np.flatnonzero(self.numeric), np.flatnonzero(~self.numeric)
+        starts = self.start[:-1]
+        return numbers, np.ascontiguousarray(columns[starts[numbers]]), choices, starts[choices], columns
+
+    @cached_property
+    def _costs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64], Floats]:
+        """Of each column of a choice: where it stands, its feature, where its costs begin in the table, the table."""
+        places, features, starts, table, at = [], [], [], [np.zeros(0)], 0
+        for g in np.flatnonzero(~self.numeric).tolist():
+            cost = self.option_cost[g]  # (before, after)
+            for option in range(cost.shape[1]):
+                places.append(int(self.start[g]) + option)
+                features.append(g)
+                starts.append(at)
+                table.append(cost[:, option])
+                at += len(cost)
+        return (
+            np.array(places, dtype=np.intp),
+            np.array(features, dtype=np.intp),
+            np.array(starts),
+            np.concatenate(table),
+        )
+
+    @cached_property
     def _constraints(self) -> list[tuple[int, list[Constraint]]]:
         """The features that have constraints, and these."""
         by_feature: dict[int, list[Constraint]] = {}
@@ -143,8 +171,9 @@ class Lowered:
         low, high = self._ends
         lower, upper = np.where(self.numeric, low, points), np.where(self.numeric, high, points)
         allowed, cost = np.ones((len(points), self.width), dtype=bool), np.zeros((len(points), self.width))
-        for g in np.flatnonzero(~self.numeric).tolist():
-            cost[:, self.start[g] : self.start[g + 1]] = self.option_cost[g][points[:, g].astype(np.intp)]
+        places, features, starts, table = self._costs
+        if len(places):
+            cost[:, places] = table[starts + points[:, features].astype(np.intp)]
         for g, constraints in self._constraints:
             feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
             domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())

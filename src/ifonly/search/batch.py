@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import LEAST, MOST, SQUARED, Pack, PackedPeople
+from ifonly.search.kernels.layout import LEAST, MOST, SQUARED, Pack, PackedPeople, Scratch, Tree
 from ifonly.search.pack import Errors, pack_people, pack_question, units
 from ifonly.search.record import Record
 from ifonly.tolerances import Tolerances
@@ -61,6 +61,8 @@ class PackedQuestion:
     pack: Pack
     unit: Floats
     records: bool
+    spare: list[tuple[Scratch, Tree]] = field(default_factory=list, compare=False)
+    """Buffers that no thread is using."""
 
     @classmethod
     def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
@@ -74,7 +76,7 @@ class PackedQuestion:
         count = len(allowed)
         return SearchBatch(
             allowed=allowed,
-            people=pack_people(self.lowered, allowed, errors),
+            people=pack_people(self.lowered, allowed, errors, self.unit),
             lower=np.zeros(count),
             best=np.full((count, self.lowered.features + 1), math.inf),
             nodes=np.zeros(count, dtype=np.int64),
@@ -106,7 +108,7 @@ class PackedQuestion:
 
     def put(self, batch: SearchBatch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""
-        distance = float(self.lowered.question.distance.between(self.lowered.question.schema, factual, point))
+        distance = float(self.lowered.question.measure.between(factual, point))
         batch.best[i, :-1] = np.where(self.lowered.numeric, (point - factual) / self.unit, point)
         batch.best[i, -1] = self.cost(distance)
 

@@ -89,13 +89,13 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     )
 
 
-def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> PackedPeople:
-    """The arrays of many people; `errors` are theirs, or the same for all of them."""
-    points, unit, numeric = people.factual, units(lowered), lowered.numeric
+def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats) -> PackedPeople:
+    """The arrays of many people; `errors` are theirs, or the same for all of them; `unit` is that of the question."""
+    points, numeric = people.factual, lowered.numeric
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
     box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    slack, need, start = (np.array(np.broadcast_to(part, (len(points), *part.shape[1:])), order="C") for part in errors)
+    slack, need, start = (_for_all(part, len(points)) for part in errors)
     need[:, layout.HOLDS, need.shape[2] - len(lowered.required) :] = lowered.holding(points)
     return PackedPeople(
         z=_first_layer(lowered, points),
@@ -110,13 +110,19 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors) -> PackedPeop
     )
 
 
+def _for_all(part: Floats, count: int) -> Floats:
+    """One row per person."""
+    if len(part) == count:
+        return part.copy()
+    return np.array(np.broadcast_to(part, (count, *part.shape[1:])), order="C")
+
+
 def _first_layer(lowered: Lowered, points: Floats) -> Floats:
-    """The first layer at each point, feature by feature: unlike in a matrix product, no one else's row matters."""
-    weight, bias = lowered.layers[0]
-    z = np.zeros((len(points), len(bias))) + bias
-    for g in range(lowered.features):
-        columns = weight[:, lowered.start[g] : lowered.start[g + 1]].T
-        z += points[:, g : g + 1] * columns if lowered.numeric[g] else columns[points[:, g].astype(np.intp)]
+    """The first layer at each point. Unlike in a matrix product, no one else's row matters to the last bit."""
+    numbers, slopes, choices, starts, columns = lowered.first
+    z = np.einsum("ng,gi->ni", points[:, numbers], slopes) + lowered.layers[0][1]
+    if len(choices):
+        z += columns[starts + points[:, choices].astype(np.intp)].sum(axis=1)
     return z
 
 

@@ -12,7 +12,7 @@ from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
 from ifonly.search.kernels import search as kernel
-from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED
+from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
 from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes
 from ifonly.search.record import read_log
 
@@ -23,6 +23,8 @@ FIRST_SLICE_WEIGHTS = 2_000_000
 SLICE_SECONDS = 0.1
 FIRST_POOL = 512
 FIRST_LOG = 1 << 16
+MOST_SPARE = 8
+"""Buffers that are kept for the next call."""
 LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that some row is looked for before the first."""
 
@@ -50,20 +52,34 @@ class Worker:
     ) -> None:
         self.asked, self.batch, self.radius, self.limits, self.herald = asked, batch, radius, limits, herald
         self.stop = threading.Event()
-        self.scratch = new_scratch(asked.pack, records=asked.records)
         # while the pool doubles, the old one and the new one are both there; records get half of the memory
         most = (limits.memory_bytes or 2**62) * 2 // (6 if asked.records else 3)
         self.most_nodes = max(16, most // node_bytes(asked.pack))
         self.most_log = max(FIRST_LOG, most // 8) if asked.records else 0
         self.large = asked.pack.weights.size >= LARGE_NETWORK
         self.first_slice = max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // asked.pack.weights.size))
-        self.tree = new_tree(asked.pack, min(FIRST_POOL, self.most_nodes), log=FIRST_LOG if asked.records else 0)
+        self.first_pool = min(FIRST_POOL, self.most_nodes)
+        self.scratch, self.tree = self._buffers()
+
+    def _buffers(self) -> tuple[Scratch, Tree]:
+        """Those that an earlier call has left, or new ones. Each thread has its own."""
+        asked = self.asked
+        try:
+            scratch, tree = asked.spare.pop()
+        except IndexError:
+            scratch, tree = new_scratch(asked.pack, records=asked.records), None
+        if tree is None or tree.num.shape[1] != self.first_pool:
+            tree = new_tree(asked.pack, self.first_pool, log=FIRST_LOG if asked.records else 0)
+        return scratch, tree
 
     def work(self, ranges: Ranges) -> None:
         for first, last in ranges:
             i = first
             while i < last and not self.stop.is_set():
                 i = self._stretch(i, last)
+        small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
+        if small and len(self.asked.spare) < MOST_SPARE:
+            self.asked.spare.append((self.scratch, self.tree))
 
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
         batch = self.batch
