@@ -140,8 +140,8 @@ class Certifier:
     """Writes certificates of one question, for any number of people: what they share is prepared once.
 
     `verified`: the checker walks each tree before it is given out; where a leaf of floating point does not hold, the
-    proof is made once more in exact arithmetic. No such leaf is known (docs/certificate.md says why there should be
-    none), and it takes several times as long.
+    proof is made once more in exact arithmetic. Such leaves are very rare (docs/certificate.md), and it takes several
+    times as long.
     """
 
     def __init__(self, question: Question, tolerances: Tolerances, *, verified: bool = False) -> None:
