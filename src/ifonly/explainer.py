@@ -19,7 +19,7 @@ import numpy as np
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
-from ifonly.asking.diverse import find_several
+from ifonly.asking.diverse import Asking, find_several
 from ifonly.asking.finder import PREPARING
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, uncounted
 from ifonly.asking.reasons import find_reasons
@@ -193,15 +193,13 @@ class Explainer:
         point = self.schema.read(row)
         askers, wanted = self._one(point, asked)
         conditions, ordinary = parted(asked.constraints)
-        found = find_several(
+        asking = Asking(
             self._asker.branching(wanted, point, asked, self.threads),
             Situation(self.schema, point, asked.distance),
-            diversity,
             conditions,
-            settled=settled_reals(self.schema, point, ordinary),
-            first=self._asker.standing(wanted, askers, asked)[0],
-            limits=asked.limits,
+            settled_reals(self.schema, point, ordinary),
         )
+        found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
         ended = None if found.ended is None else self._told(askers, wanted, found.ended, asked)
         if isinstance(ended, NoneExists) and not found.found:  # the query itself has no answer: say why
             ended = self._with_reasons(ended, point, wanted, asked)
@@ -277,15 +275,16 @@ class Explainer:
 
     def _read_once(self, query: Any, target: Any, distance: Any, constraints: Any, limits: Any) -> Asked:
         """The query of a call as it is put to a method; of a call like the last ones, the one that was read then."""
-        key = (query, target, distance, tuple(constraints) if isinstance(constraints, list) else constraints, limits)
+        listed = tuple(constraints) if isinstance(constraints, list) else constraints
+        key: Any = (query, target, distance, listed, limits)
         try:
             known = self._kept.get(key)
         except TypeError:  # something unhashable in it
-            known, key = None, ()
+            known, key = None, None
         if known is None:
             asked = self._asked(query_of(query, target, distance, constraints), limits)
             known = self._asker.branched(asked)
-            if key:
+            if key is not None:
                 if len(self._kept) >= MOST_KEPT:
                     self._kept.clear()
                 self._kept[key] = known

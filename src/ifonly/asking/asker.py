@@ -101,7 +101,7 @@ class Asker:
         if asked.listen is not None and not apart:
             asked.listen(Progress(finished=done, people=people))
         for wanted, members, unique, inverse in apart:
-            heard = replace(asked, listen=shifted(asked.listen, done, people))
+            heard = asked if asked.listen is None else replace(asked, listen=shifted(asked.listen, done, people))
             found_here = self.nearest(wanted, unique, heard, threads)
             done += len(unique)
             told |= {i: (wanted, found_here[k]) for i, k in zip(members, inverse, strict=True)}

@@ -48,16 +48,10 @@ class Teller:
             common = {
                 "row": rows[i],
                 "factual": dict(zip(names, old[i], strict=True)),
-                "target": wanted.name,
-                "subject": wanted.words.subject,
-                "state": wanted.words.state,
                 "distance_name": distance_name,
                 "decision_before": decision_before[i],
                 "score_before": score_before[i],
-                "method": one.claim.method,
-                "seconds": one.claim.seconds,
-                "nodes": one.claim.nodes,
-                "record": one.claim.record,
+                **_said(wanted, one),
             }
             if one.witness is None:
                 kind = NoneExists if one.none_exists else Unknown
@@ -107,6 +101,20 @@ class Teller:
 
     def _decisions(self, decided: NDArray[np.intp]) -> list[Any]:
         return [self.labels[k] for k in decided.tolist()] if self.labels else [None] * len(decided)
+
+
+def _said(wanted: Wanted, one: Found) -> dict[str, Any]:
+    """What an answer says of the wish and of the way it was answered."""
+    claim = one.claim
+    return {
+        "target": wanted.name,
+        "subject": wanted.words.subject,
+        "state": wanted.words.state,
+        "method": claim.method,
+        "seconds": claim.seconds,
+        "nodes": claim.nodes,
+        "record": claim.record,
+    }
 
 
 def failed(row: int, error: RowError) -> Failed:
