@@ -87,7 +87,7 @@ no change      1 already decided as asked
 distance (l1)  min 0.25, median 0.25, p90 0.25, max 0.25
 changes a row  min 2, median 2, p90 2, max 2
 changed most   Income (2), Job (2)
-time a row     min 1.2 ms, median 1.2 ms, p90 1.2 ms, max 1.2 ms"""
+time per row   min 1.2 ms, median 1.2 ms, p90 1.2 ms, max 1.2 ms"""
     )
 
 
