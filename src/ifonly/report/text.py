@@ -65,7 +65,7 @@ def summary_page(answers: Answers) -> Page:
         pairs.append(("no change", f"{figures['unchanged']:,} already decided as asked"))
     if figures["distance"]:
         pairs.append((f"distance ({figures['distance_name']})", _spread(figures["distance"], number)))
-        pairs.append(("changes a row", _spread(figures["changed_features"], number)))
+        pairs.append(("changes per row", _spread(figures["changed_features"], number)))
     if figures["changed_most"]:
         often = ", ".join(f"{name} ({count:,})" for name, count in figures["changed_most"].items())
         pairs.append(("changed most", often))
