@@ -22,6 +22,9 @@ PAGES = (
     "docs/answers.md",
     "docs/certificate.md",
     "docs/methods.md",
+    "docs/models.md",
+    "docs/engine.md",
+    "docs/datasets.md",
 )
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
