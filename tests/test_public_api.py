@@ -75,6 +75,7 @@ PUBLIC = [
     "Unknown",
     "Within",
     "audit",
+    "certified_query",
     "certify",
     "check",
     "datasets",

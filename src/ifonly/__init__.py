@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from ifonly.certificate.check import Checked, check
     from ifonly.certificate.format import Certificate
     from ifonly.certifying.certify import certify, prove
+    from ifonly.certifying.stating import certified_query
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
     from ifonly.mip import MipInterval, MipObjective
@@ -132,6 +133,7 @@ _HOME = {
     "Unknown": "ifonly.proof",
     "Within": "ifonly.proof",
     "audit": "ifonly.population.audit",
+    "certified_query": "ifonly.certifying.stating",
     "certify": "ifonly.certifying.certify",
     "check": "ifonly.certificate.check",
     "explain": "ifonly.explainer",
@@ -208,6 +210,7 @@ __all__ = [
     "Unknown",
     "Within",
     "audit",
+    "certified_query",
     "certify",
     "check",
     "datasets",

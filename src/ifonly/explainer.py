@@ -19,7 +19,7 @@ import numpy as np
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
-from ifonly.asking.diverse import find_several
+from ifonly.asking.diverse import Asking, find_several
 from ifonly.asking.finder import PREPARING
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, uncounted
 from ifonly.asking.reasons import find_reasons
@@ -42,6 +42,8 @@ from ifonly.schema.features import plain
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
 
+MOST_KEPT = 64
+"""Calls whose query is not read again."""
 PEOPLE_PER_CHUNK = 128
 """Distinct people that one thread takes through at a time."""
 
@@ -79,6 +81,10 @@ class Explainer:
         self._everybody = merged(self.schema, (), self.constraints)
         self._asker = Asker(self.model, tolerances)
         self._teller = Teller(self.model, tolerances)
+        self._kept: dict[Any, Asked] = {}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {**self.__dict__, "_kept": {}}
 
     def __repr__(self) -> str:
         besides = f", {len(self._everybody)} constraints" if self._everybody else ""
@@ -101,7 +107,7 @@ class Explainer:
         for one row, not for many); the limits hold for each question that this takes, and ten times as many seconds
         for all of them.
         """
-        other = copy.copy(self)
+        other = copy.copy(self)  # without what is kept, which knows the method and the limits
         if method is not None:
             if not hasattr(method, "prepare"):
                 raise QuestionError(f"A method is an object such as Search(); got {shown(method)}.")
@@ -139,7 +145,7 @@ class Explainer:
         added). What the answer may spend and how it is found is said with `limits` here, or with `using`.
         """
         point = self.schema.read(row)
-        asked = self._asked(query_of(query, target, distance, constraints), limits)
+        asked = self._read_once(query, target, distance, constraints, limits)
         askers = self._asker.askers(point[None, :], [0])
         told = self._asker.find(askers, asked, self.threads)
         answer = next(self._teller.answers(askers, [0], told, _named(asked)))
@@ -157,7 +163,7 @@ class Explainer:
     ) -> Answers:
         """One answer per row, in order; a row that does not fit the schema gives a `Failed` one. Limits are per row."""
         begun = time.perf_counter()
-        asked = self._asked(query_of(query, target, distance, constraints), limits)
+        asked = self._read_once(query, target, distance, constraints, limits)
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
@@ -187,15 +193,13 @@ class Explainer:
         point = self.schema.read(row)
         askers, wanted = self._one(point, asked)
         conditions, ordinary = parted(asked.constraints)
-        found = find_several(
+        asking = Asking(
             self._asker.branching(wanted, point, asked, self.threads),
             Situation(self.schema, point, asked.distance),
-            diversity,
             conditions,
-            settled=settled_reals(self.schema, point, ordinary),
-            first=self._asker.standing(wanted, askers, asked)[0],
-            limits=asked.limits,
+            settled_reals(self.schema, point, ordinary),
         )
+        found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
         ended = None if found.ended is None else self._told(askers, wanted, found.ended, asked)
         if isinstance(ended, NoneExists) and not found.found:  # the query itself has no answer: say why
             ended = self._with_reasons(ended, point, wanted, asked)
@@ -268,6 +272,23 @@ class Explainer:
         return merged(self.schema, own, self.constraints) if own else self._everybody
 
     # ------------------------------------------------------------------ from a query to answers
+
+    def _read_once(self, query: Any, target: Any, distance: Any, constraints: Any, limits: Any) -> Asked:
+        """The query of a call as it is put to a method; of a call like the last ones, the one that was read then."""
+        listed = tuple(constraints) if isinstance(constraints, list) else constraints
+        key: Any = (query, target, distance, listed, limits)
+        try:
+            known = self._kept.get(key)
+        except TypeError:  # something unhashable in it
+            known, key = None, None
+        if known is None:
+            asked = self._asked(query_of(query, target, distance, constraints), limits)
+            known = self._asker.branched(asked)
+            if key is not None:
+                if len(self._kept) >= MOST_KEPT:
+                    self._kept.clear()
+                self._kept[key] = known
+        return known
 
     def _asked(self, query: Query, limits: Limits | None, *, listen: bool = True) -> Asked:
         """The query with the constraints that hold for everybody, and the way of answering."""

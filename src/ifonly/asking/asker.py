@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
-from ifonly.asking.finder import PREPARING, Finder
+from ifonly.asking.finder import MOST_KEPT, PREPARING, Finder
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
 from ifonly.errors import ModelError, QuestionError
 from ifonly.model import Model
@@ -27,6 +27,7 @@ class Asker:
     def __init__(self, model: Model, tolerances: Tolerances) -> None:
         self.model, self.tolerances = model, tolerances
         self.finder = Finder(model, tolerances)
+        self._wanted: dict[Any, Wanted] = {}
 
     def askers(self, points: Floats, rows: Sequence[int]) -> Askers:
         """The people, with what the model itself says of them; `rows` are the numbers that a complaint names."""
@@ -40,6 +41,14 @@ class Asker:
 
     def wanted(self, target: Target | OpenTarget | None, now: int) -> Wanted:
         """What someone of this class wants: what was asked for, or, for two classes, the other class."""
+        known = self._wanted.get((target, now))
+        if known is None:
+            if len(self._wanted) >= MOST_KEPT:
+                self._wanted.clear()
+            known = self._wanted[target, now] = self._want(target, now)
+        return known
+
+    def _want(self, target: Target | OpenTarget | None, now: int) -> Wanted:
         model = self.model
         if target is None:
             self._check_two_classes()
@@ -64,8 +73,8 @@ class Asker:
 
     def groups(self, asked: Asked, decided: NDArray[np.intp]) -> list[tuple[Wanted, list[int]]]:
         """People by what they want: those of one class want the same."""
-        if asked.target is not None and not isinstance(asked.target, OpenTarget):
-            return [(self.wanted(asked.target, 0), list(range(len(decided))))]
+        if len(decided) == 1 or (asked.target is not None and not isinstance(asked.target, OpenTarget)):
+            return [(self.wanted(asked.target, int(decided[0])), list(range(len(decided))))]
         return [
             (self.wanted(asked.target, now), np.flatnonzero(decided == now).tolist())
             for now in sorted(set(decided.tolist()))
@@ -74,12 +83,15 @@ class Asker:
     # ------------------------------------------------------------------ many people
 
     def find(self, askers: Askers, asked: Asked, threads: int) -> list[tuple[Wanted, Found]]:
-        """What each wants, and what is found: the row as it is of those who have it, the nearest row of the others."""
-        asked = self.branched(asked)
+        """What each wants, and what is found: the row as it is of those who have it, the nearest row of the others.
+
+        `asked` must be `branched` already.
+        """
         told: dict[int, tuple[Wanted, Found]] = {}
         groups = self.groups(asked, askers.decided)
         for wanted, members in groups:
-            for i, found in zip(members, self.standing(wanted, askers.part(members), asked), strict=True):
+            mine = askers if len(members) == len(askers) else askers.part(members)
+            for i, found in zip(members, self.standing(wanted, mine, asked), strict=True):
                 if found is not None:
                     told[i] = (wanted, found)
         waiting = [(wanted, [i for i in members if i not in told]) for wanted, members in groups]
@@ -89,7 +101,7 @@ class Asker:
         if asked.listen is not None and not apart:
             asked.listen(Progress(finished=done, people=people))
         for wanted, members, unique, inverse in apart:
-            heard = replace(asked, listen=shifted(asked.listen, done, people))
+            heard = asked if asked.listen is None else replace(asked, listen=shifted(asked.listen, done, people))
             found_here = self.nearest(wanted, unique, heard, threads)
             done += len(unique)
             told |= {i: (wanted, found_here[k]) for i, k in zip(members, inverse, strict=True)}

@@ -38,19 +38,21 @@ class Several(NamedTuple):
         return [found.claim.point for found in self.found if found.claim.point is not None]
 
 
-def find_several(
-    branching: Branching,
-    situation: Situation,
-    diversity: Diversity,
-    conditions: list[Condition],
-    *,
-    settled: tuple[str, ...],
-    first: Found | None,
-    limits: Limits,
-) -> Several:
-    """Up to k rows, nearest first. `first` is the row as it is of someone who has what is asked already; `settled` are
-    the real numbers that the constraints leave one value. The limits are for each row.
+class Asking(NamedTuple):
+    """One person's search for several rows: the nodes so far, whom it is about, the conditions of the query itself."""
+
+    branching: Branching
+    situation: Situation
+    conditions: list[Condition]
+    settled: tuple[str, ...]
+    """The real numbers that the constraints leave one value."""
+
+
+def find_several(asking: Asking, diversity: Diversity, first: Found | None, limits: Limits) -> Several:
+    """Up to k rows, nearest first. `first` is the row as it is of someone who has what is asked already. The limits are
+    for each row.
     """
+    branching, situation, conditions, settled = asking
     found: list[Found] = [] if first is None else [first]
     points = [one.claim.point for one in found]
     conditions = [*conditions, *(different(situation, p, diversity, settled) for p in points if p is not None)]

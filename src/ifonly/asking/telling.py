@@ -39,8 +39,8 @@ class Teller:
                           for p, f in zip(askers.points, found, strict=True)])  # fmt: skip
         blank = np.full(askers.scores.shape[1], math.nan)
         scores = np.array([blank if f.witness is None else f.witness.scores for f in found])
-        old, new = self.values(askers.points), self.values(after)
         moved = _where(askers.points != after)
+        old, new = self._values(askers.points, after)
         score_before, score_after = _scores(askers.scores), _scores(scores)
         decision_before, decision_after = self._decisions(askers.decided), self._decided(scores)
         names = self.schema.names
@@ -48,53 +48,73 @@ class Teller:
             common = {
                 "row": rows[i],
                 "factual": dict(zip(names, old[i], strict=True)),
-                "target": wanted.name,
-                "subject": wanted.words.subject,
-                "state": wanted.words.state,
                 "distance_name": distance_name,
                 "decision_before": decision_before[i],
                 "score_before": score_before[i],
-                "method": one.claim.method,
-                "seconds": one.claim.seconds,
-                "nodes": one.claim.nodes,
-                "record": one.claim.record,
+                **_said(wanted, one),
             }
             if one.witness is None:
                 kind = NoneExists if one.none_exists else Unknown
                 yield kind(lower=one.lower, stop=one.stop, **common)
                 continue
-            upper = one.witness.distance
-            lower = _agreed_lower(one.claim, upper)
-            proven = one.left is None and self.tolerances.close(lower, upper)
-            yield (Nearest if proven else Within)(
-                lower=lower,
-                upper=upper,
-                counterfactual=dict(zip(names, new[i], strict=True)),
-                changes=tuple([Change(names[g], old[i][g], new[i][g], self.counted[g]) for g in moved[i]]),
-                decision_after=decision_after[i],
-                score_after=score_after[i],
-                stop=None if proven else one.stop,
-                breaks=one.breaks,
-                **common,
-            )
+            after_this = {
+                "counterfactual": dict(zip(names, new[i], strict=True)),
+                "changes": tuple([Change(names[g], old[i][g], new[i][g], self.counted[g]) for g in moved[i]]),
+                "decision_after": decision_after[i],
+                "score_after": score_after[i],
+            }
+            yield self._with_row(one, {**common, **after_this})
+
+    def _with_row(self, one: Found, told: dict[str, Any]) -> Answer:
+        """The answer with a row: proven nearest, or within bounds."""
+        assert one.witness is not None
+        upper = one.witness.distance
+        lower = _agreed_lower(one.claim, upper)
+        if one.left is None and self.tolerances.close(lower, upper):
+            return Nearest(lower=lower, upper=upper, breaks=one.breaks, **told)
+        return Within(lower=lower, upper=upper, breaks=one.breaks, stop=one.stop, **told)
 
     def changes(self, before: Floats, after: Floats) -> tuple[Change, ...]:
         """What differs between two points."""
-        old, new = self.values(np.array([before, after]))
+        (old,), (new,) = self._values(before[None, :], after[None, :])
         moved = np.flatnonzero(before != after).tolist()
         return tuple(Change(self.schema.names[g], old[g], new[g], self.counted[g]) for g in moved)
 
-    def values(self, points: Floats) -> list[tuple[Any, ...]]:
-        """Points in the user's own values, row by row."""
-        if len(points) < FEW:
-            return [tuple(self.schema.row(point).values()) for point in points]
-        return list(zip(*user_columns(self.schema, points).values(), strict=True))
+    def _values(self, before: Floats, after: Floats) -> tuple[list[list[Any]], list[list[Any]]]:
+        """Points in the user's own values, row by row; of those after a change, only what changed is looked up."""
+        if len(before) >= FEW:
+            old, new = (zip(*user_columns(self.schema, points).values(), strict=True) for points in (before, after))
+            return list(map(list, old)), list(map(list, new))
+        features = self.schema.features
+        olds, news = [], []
+        for one, other in zip(before.tolist(), after.tolist(), strict=True):
+            old_row = [feature.value(v) for feature, v in zip(features, one, strict=True)]
+            olds.append(old_row)
+            news.append([
+                v if a == b else feature.value(b)
+                for feature, a, b, v in zip(features, one, other, old_row, strict=True)
+            ])  # fmt: skip
+        return olds, news
 
     def _decided(self, scores: NDArray[np.float64]) -> list[Any]:
         return self._decisions(self.model.decide(scores)) if self.labels else [None] * len(scores)
 
     def _decisions(self, decided: NDArray[np.intp]) -> list[Any]:
         return [self.labels[k] for k in decided.tolist()] if self.labels else [None] * len(decided)
+
+
+def _said(wanted: Wanted, one: Found) -> dict[str, Any]:
+    """What an answer says of the wish and of the way it was answered."""
+    claim = one.claim
+    return {
+        "target": wanted.name,
+        "subject": wanted.words.subject,
+        "state": wanted.words.state,
+        "method": claim.method,
+        "seconds": claim.seconds,
+        "nodes": claim.nodes,
+        "record": claim.record,
+    }
 
 
 def failed(row: int, error: RowError) -> Failed:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.certificate.check.statement import MAX_BITS
-from ifonly.certificate.format import canonical
+from ifonly.certificate.format import Certificate, canonical
 from ifonly.errors import UnsupportedQuestion
 from ifonly.model import Network, network_model
 from ifonly.problem import (
@@ -25,6 +25,7 @@ from ifonly.problem import (
     OnlyDown,
     OnlyUp,
     ProbabilityTarget,
+    Query,
     Question,
     Range,
     ScoreTarget,
@@ -103,6 +104,16 @@ def question_of(asked: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
             "The question of this certificate cannot be asked again: it is stated in another way."
         )
     return question, _numbers(asked["factual"])
+
+
+def certified_query(certificate: Certificate) -> tuple[Query, dict[str, Any]]:
+    """The query that a certificate answers, and the row that it is about: both can be asked again.
+
+    Nothing is checked but that the question can be read; `ifonly.check` checks the rest.
+    """
+    question, point = question_of(certificate.data["question"])
+    query = Query(target=question.target, distance=question.distance, constraints=question.constraints)
+    return query, question.schema.row(point)
 
 
 def _numbers(values: list[str]) -> NDArray[np.float64]:

@@ -76,6 +76,13 @@ class Distance:
         object.__setattr__(self, "transitions", _transitions(self.transitions))
 
     def __hash__(self) -> int:
+        return self._hash
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in self.__dict__.items() if name != "_hash"}  # texts hash anew per process
+
+    @cached_property
+    def _hash(self) -> int:
         shares = tuple(sorted(self.norm.items())) if isinstance(self.norm, Mapping) else self.norm
         tables = (tuple(sorted(table.items())) for table in (self.weights, self.scales, self.up, self.down))
         moves = tuple((name, tuple(table.items())) for name, table in sorted(self.transitions.items()))

@@ -23,12 +23,12 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
-from ifonly.problem.distance import Norm
+from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.question import Question
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.schema import Integer, Numeric, Real
+from ifonly.schema import Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import stepped, steps_to, written
 
 Floats = NDArray[np.float64]
@@ -227,12 +227,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     """Lower a question to numbers. `simplify`: with fewer neurons than the model, where some are of no use."""
     schema, distance = question.schema, question.distance
     n = len(schema)
-    widths = [1 if isinstance(f, Numeric) else len(f.options) for f in schema.features]
-    start = np.concatenate(([0], np.cumsum(widths))).astype(np.int64)
-    unroll = np.zeros((len(schema.columns), int(start[-1])))
-    for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
-        codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
-        unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
+    start, unroll = _unrolling(schema)
     c, d = question.conditions
     stack = [(layer.weight, layer.bias) for layer in question.model.network.layers]
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
@@ -242,20 +237,8 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
 
-    weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
-    squared = distance.kind is Norm.L2
-    share = 1.0 / np.sqrt(n) if squared else 1.0 / n
-    jump = distance.jump * weight * share
-    slope = distance.rate * weight * share / scale
+    jump, slope, tables = _costs_of(distance, schema)
     up, down = distance.direction_vectors(schema)
-    tables: list[Floats] = []
-    for g, feature in enumerate(schema.features):
-        if isinstance(feature, Numeric):
-            tables.append(np.zeros((1, 1)))
-            continue
-        moved = distance.option_changes(feature)
-        cost = jump[g] * (1.0 - np.eye(len(moved))) + slope[g] * scale[g] * moved
-        tables.append(cost**2 if squared else cost)
     return Lowered(
         question=question,
         numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
@@ -267,7 +250,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
         jump=jump,
         rate=slope * up,
         rate_down=slope * down,
-        option_cost=tuple(tables),
+        option_cost=tables,
         required=required,
         required_whole=np.array([part.whole for _, part in listed], dtype=bool),
         required_touches=np.array(
@@ -275,15 +258,43 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
         ).reshape(-1, n),
         required_rule=np.array([r for r, _ in listed], dtype=np.int64),
         most_changes=min([n, *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
-        partners=np.array(
-            [
-                (schema.index(rule.feature), schema.index(rule.partner))
-                for rule in question.rules
-                if isinstance(rule, OnlyWith)
-            ],
-            dtype=np.int64,
-        ).reshape(-1, 2),
+        partners=_partners(question),
     )
+
+
+def _partners(question: Question) -> NDArray[np.int64]:
+    """(feature, partner): pairs of which the first changes only with the second."""
+    place = question.schema.index
+    pairs = [(place(rule.feature), place(rule.partner)) for rule in question.rules if isinstance(rule, OnlyWith)]
+    return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def _unrolling(schema: Schema) -> tuple[NDArray[np.int64], Floats]:
+    """Where the unrolled columns of each feature begin, and the matrix from unrolled to encoded columns."""
+    widths = [1 if isinstance(f, Numeric) else len(f.options) for f in schema.features]
+    start = np.concatenate(([0], np.cumsum(widths))).astype(np.int64)
+    unroll = np.zeros((len(schema.columns), int(start[-1])))
+    for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
+        codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
+        unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
+    return start, unroll
+
+
+def _costs_of(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+    """Of each feature: what any change costs, what a unit of it costs, and (options) what each transition costs."""
+    weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
+    squared, n = distance.kind is Norm.L2, len(schema)
+    share = 1.0 / np.sqrt(n) if squared else 1.0 / n
+    jump, slope = distance.jump * weight * share, distance.rate * weight * share / scale
+    tables: list[Floats] = []
+    for g, feature in enumerate(schema.features):
+        if isinstance(feature, Numeric):
+            tables.append(np.zeros((1, 1)))
+            continue
+        moved = distance.option_changes(feature)
+        cost = jump[g] * (1.0 - np.eye(len(moved))) + slope[g] * scale[g] * moved
+        tables.append(cost**2 if squared else cost)
+    return jump, slope, tuple(tables)
 
 
 def _steps(question: Question) -> Floats:

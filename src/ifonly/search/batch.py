@@ -98,13 +98,14 @@ class PackedQuestion:
         allowed = batch.allowed
         found = np.isfinite(batch.best[:, -1])
         change = np.where(found[:, None], batch.best[:, :-1], 0.0)
-        moved = np.where(change != 0.0, allowed.factual + change * self.unit, allowed.factual)
+        changed = change != 0.0
+        moved = np.where(changed, allowed.factual + change * self.unit, allowed.factual)
         low, high = batch.people.box[:, LEAST], batch.people.box[:, MOST]
         ends = END * np.maximum(np.abs(low), np.abs(high))  # an end of the domain is that end, to the last bit
-        moved = np.where((change != 0.0) & (change >= high - ends), allowed.upper, moved)
-        moved = np.where((change != 0.0) & (change <= low + ends), allowed.lower, moved)
-        points = np.where(self.lowered.numeric, np.clip(moved, allowed.lower, allowed.upper), change)
-        return self.lowered.on_steps(allowed.factual, points), found
+        moved = np.where(changed & (change >= high - ends), allowed.upper, moved)
+        moved = np.where(changed & (change <= low + ends), allowed.lower, moved)
+        inside = np.minimum(np.maximum(moved, allowed.lower), allowed.upper)
+        return self.lowered.on_steps(allowed.factual, np.where(self.lowered.numeric, inside, change)), found
 
     def put(self, batch: SearchBatch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""

@@ -117,11 +117,13 @@ class SearchSolver:
 
     def _unsettled(self, batch: SearchBatch) -> list[int]:
         """Those whose bounds are farther apart than asked for, though no limit was hit."""
-        upper = self.asked.distance(batch.best[:, -1])
-        with np.errstate(invalid="ignore"):
-            gap = upper - self.asked.distance(batch.lower)
-        settled = np.isfinite(upper) & (gap <= [self.tolerances.allowed(far) for far in upper.tolist()])
-        return [i for i in np.flatnonzero(~settled & np.isfinite(batch.lower)).tolist() if i not in batch.stops]
+        bounds = zip(self.asked.distance(batch.lower).tolist(), self.asked.distance(batch.best[:, -1]).tolist(),
+                     strict=True)  # fmt: skip
+        return [
+            i for i, (lower, upper) in enumerate(bounds)
+            if math.isfinite(lower) and i not in batch.stops
+            and not (math.isfinite(upper) and self.tolerances.close(lower, upper))
+        ]  # fmt: skip
 
     def _sharpen(self, batch: SearchBatch, limits: Limits, threads: int) -> None:
         """Search once more, over the ball of the answer, where rounding over the whole schema left a gap.

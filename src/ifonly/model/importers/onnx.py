@@ -26,7 +26,7 @@ from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
-from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, Call, Final, attributes
+from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
 from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
@@ -34,7 +34,7 @@ from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
-Value: TypeAlias = Flow | Final | NDArray[Any]
+Value: TypeAlias = Flow | OnnxFinal | NDArray[Any]
 MAX_BYTES = 2**31
 
 
@@ -84,21 +84,21 @@ def _reading() -> Iterator[None]:
 
 def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool) -> Model:
     _check(proto)
-    reader = _Reader(proto.graph, schema)
+    reader = _OnnxReader(proto.graph, schema)
     value = reader.read()
     flow, logits = value, ""
-    if isinstance(value, Final):
+    if isinstance(value, OnnxFinal):
         flow, logits = value.flow, value.tensor
         check_final(value.operation, value.activation, flow.width, regression=regression)
     assert isinstance(flow, Flow)
     network = flow.finish()
     content, names = proto.SerializeToString(), class_names(classes, network.outputs, regression=regression)
-    own = Original(content, schema, reader.input) if logits and len(names) == 2 else None
+    own = OnnxOriginal(content, schema, reader.input) if logits and len(names) == 2 else None
     return check_agreement(
         Model(
             function=network,
             schema=schema,
-            original=Original(content, schema, reader.input, logits),
+            original=OnnxOriginal(content, schema, reader.input, logits),
             classes=names,
             source="onnx",
             precision=reader.precision,
@@ -108,7 +108,7 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
 
 
 @dataclass(frozen=True)
-class Original:
+class OnnxOriginal:
     """The ONNX model itself. `logits` names the tensor before its last activation, if it has one."""
 
     content: bytes
@@ -216,7 +216,7 @@ def _input(graph: Any) -> Any:
 
 
 @dataclass
-class _Reader:
+class _OnnxReader:
     """Walks the graph, node by node."""
 
     graph: Any
@@ -252,7 +252,7 @@ class _Reader:
                 operation="several outputs",
             )
         value = self.values.get(self.graph.output[0].name)
-        if not isinstance(value, Flow | Final):
+        if not isinstance(value, Flow | OnnxFinal):
             raise ModelError(
                 f"The output '{self.graph.output[0].name}' of the ONNX model does not depend on its input."
             )
@@ -275,12 +275,12 @@ class _Reader:
 
     def _node(self, node: Any, name: str) -> None:
         operation = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-        call = Call(name, operation, attributes(node), node.input[0] if node.input else "")
+        call = OnnxCall(name, operation, attributes(node), node.input[0] if node.input else "")
         for given in node.input:
             if given and given not in self.values:
                 raise call.refuse(f"reads '{given}', which is not supported")
         inputs = [self.values[given] if given else None for given in node.input]
-        flows = [value for value in inputs if isinstance(value, Flow | Final)]
+        flows = [value for value in inputs if isinstance(value, Flow | OnnxFinal)]
         handlers = HANDLERS if flows else CONSTANT
         if operation not in handlers:
             raise UnsupportedModel(
@@ -288,7 +288,7 @@ class _Reader:
                 f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
                 operation=operation,
             )
-        if any(isinstance(value, Final) for value in flows) and operation not in HARMLESS:
+        if any(isinstance(value, OnnxFinal) for value in flows) and operation not in HARMLESS:
             raise call.refuse("follows a sigmoid or softmax, which may only come last")
         if operation == "Cast" and flows:
             self._note(call.given["to"], name)

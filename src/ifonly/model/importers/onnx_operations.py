@@ -19,7 +19,7 @@ Array = NDArray[Any]
 
 
 @dataclass(frozen=True)
-class Final:
+class OnnxFinal:
     """The value of an activation that may only stand at the end; `tensor` is what it was given."""
 
     flow: Flow
@@ -33,7 +33,7 @@ class Final:
 
 
 @dataclass(frozen=True)
-class Call:
+class OnnxCall:
     """Which node this is: its name, operation, attributes, and the name of its first input."""
 
     name: str
@@ -54,7 +54,7 @@ def attributes(node: Any) -> dict[str, Any]:
 # ---------------------------------------------------------------------- with values of the row
 
 
-def _gemm(call: Call, a: Any, b: Any, c: Any = None) -> Flow:
+def _gemm(call: OnnxCall, a: Any, b: Any, c: Any = None) -> Flow:
     if not isinstance(a, Flow) or isinstance(b, Flow) or isinstance(c, Flow) or call.given.get("transA", 0):
         raise call.refuse("multiplies from the left, or two values of the row")
     weight = call.given.get("alpha", 1.0) * np.float64(b if call.given.get("transB", 0) else b.T)
@@ -62,17 +62,17 @@ def _gemm(call: Call, a: Any, b: Any, c: Any = None) -> Flow:
     return a.linear(weight, bias, name=call.name)
 
 
-def _matmul(call: Call, a: Any, b: Any) -> Flow:
+def _matmul(call: OnnxCall, a: Any, b: Any) -> Flow:
     if not isinstance(a, Flow) or isinstance(b, Flow):
         raise call.refuse("multiplies from the left, or two values of the row")
     return a.linear(np.reshape(b, (len(b), -1)).T, name=call.name)
 
 
-def _relu(call: Call, x: Flow) -> Flow:
+def _relu(call: OnnxCall, x: Flow) -> Flow:
     return x.relu()
 
 
-def _add(call: Call, *terms: Any) -> Flow:
+def _add(call: OnnxCall, *terms: Any) -> Flow:
     flows = [term for term in terms if isinstance(term, Flow)]
     total = flows[0]
     for flow in flows[1:]:
@@ -83,30 +83,30 @@ def _add(call: Call, *terms: Any) -> Flow:
     return total
 
 
-def _subtract(call: Call, a: Any, b: Any) -> Flow:
+def _subtract(call: OnnxCall, a: Any, b: Any) -> Flow:
     if isinstance(b, Flow):
         return _add(call, a, b.scale(-1.0, name=call.name))
     return _add(call, a, -b)
 
 
-def _multiply(call: Call, a: Any, b: Any) -> Flow:
+def _multiply(call: OnnxCall, a: Any, b: Any) -> Flow:
     if isinstance(a, Flow) and isinstance(b, Flow):
         raise call.refuse("multiplies two values of the row")
     return a.scale(b, name=call.name) if isinstance(a, Flow) else b.scale(a, name=call.name)
 
 
-def _divide(call: Call, a: Any, b: Any) -> Flow:
+def _divide(call: OnnxCall, a: Any, b: Any) -> Flow:
     if isinstance(b, Flow):
         raise call.refuse("divides by a value of the row")
     with np.errstate(divide="ignore"):
         return a.scale(1.0 / np.float64(b), name=call.name)
 
 
-def _negative(call: Call, x: Flow) -> Flow:
+def _negative(call: OnnxCall, x: Flow) -> Flow:
     return x.scale(-1.0, name=call.name)
 
 
-def _batch_normalization(call: Call, x: Flow, factor: Array, shift: Array, mean: Array, variance: Array) -> Flow:
+def _batch_normalization(call: OnnxCall, x: Flow, factor: Array, shift: Array, mean: Array, variance: Array) -> Flow:
     if call.given.get("training_mode", 0):
         raise call.refuse("normalises by the other rows of a batch (training mode)")
     if len(mean) != x.width:
@@ -116,29 +116,29 @@ def _batch_normalization(call: Call, x: Flow, factor: Array, shift: Array, mean:
     return x.scale(scale, shift - mean * scale, name=call.name, size_shift=size)
 
 
-def _concat(call: Call, *parts: Any) -> Flow:
+def _concat(call: OnnxCall, *parts: Any) -> Flow:
     if call.given["axis"] not in (1, -1) or not all(isinstance(part, Flow) for part in parts):
         raise call.refuse("joins rows, or joins them with constants")
     return parts[0].joined(parts[1:], name=call.name) if len(parts) > 1 else parts[0]
 
 
-def _same(call: Call, x: Any, *others: Any) -> Any:
+def _same(call: OnnxCall, x: Any, *others: Any) -> Any:
     return x
 
 
-def _dropout(call: Call, x: Any, ratio: Any = None, training: Any = None) -> Any:
+def _dropout(call: OnnxCall, x: Any, ratio: Any = None, training: Any = None) -> Any:
     if training is not None and bool(np.ravel(training)[0]):
         raise call.refuse("drops values (training mode)")
     return x
 
 
-def _flatten(call: Call, x: Any) -> Any:
+def _flatten(call: OnnxCall, x: Any) -> Any:
     if call.given.get("axis", 1) not in (1, -1) and x.width != 1:
         raise call.refuse("mixes rows with one another")
     return x
 
 
-def _reshape(call: Call, x: Any, shape: Any = None) -> Any:
+def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
     """To (rows, width) or, for one value per row, to anything that keeps the rows."""
     sizes = np.ravel(call.given.get("shape", []) if shape is None else shape).tolist()
     one = x.width == 1 and len(sizes) <= 2
@@ -147,21 +147,21 @@ def _reshape(call: Call, x: Any, shape: Any = None) -> Any:
     return x
 
 
-def _squeeze(call: Call, x: Any, axes: Any = None) -> Any:
+def _squeeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:
     listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
     if x.width != 1 or any(axis not in (1, -1) for axis in listed):
         raise call.refuse("removes a dimension that may hold rows")
     return x
 
 
-def _sigmoid(call: Call, x: Flow) -> Final:
-    return Final(x, call.source, "sigmoid", call.operation)
+def _sigmoid(call: OnnxCall, x: Flow) -> OnnxFinal:
+    return OnnxFinal(x, call.source, "sigmoid", call.operation)
 
 
-def _softmax(call: Call, x: Flow) -> Final:
+def _softmax(call: OnnxCall, x: Flow) -> OnnxFinal:
     if call.given.get("axis", -1) not in (1, -1):
         raise call.refuse("compares rows with one another")
-    return Final(x, call.source, "softmax", call.operation)
+    return OnnxFinal(x, call.source, "softmax", call.operation)
 
 
 HARMLESS = ("Identity", "Dropout", "Flatten", "Reshape", "Squeeze", "Cast")
@@ -193,7 +193,7 @@ HANDLERS: dict[str, Callable[..., Any]] = {
 # ---------------------------------------------------------------------- with constants alone
 
 
-def _constant(call: Call) -> Array:
+def _constant(call: OnnxCall) -> Array:
     if "value" in call.given:
         return numpy_helper.to_array(call.given["value"])
     for name, dtype in (
@@ -207,24 +207,24 @@ def _constant(call: Call) -> Array:
     raise call.refuse("holds something other than numbers")
 
 
-def _transpose(call: Call, x: Array) -> Array:
+def _transpose(call: OnnxCall, x: Array) -> Array:
     return np.transpose(x, call.given.get("perm"))
 
 
-def _cast(call: Call, x: Array) -> Array:
+def _cast(call: OnnxCall, x: Array) -> Array:
     return x.astype(onnx.helper.tensor_dtype_to_np_dtype(call.given["to"]))
 
 
-def _constant_reshape(call: Call, x: Array, shape: Array) -> Array:
+def _constant_reshape(call: OnnxCall, x: Array, shape: Array) -> Array:
     return np.reshape(x, np.ravel(shape).tolist())
 
 
-def _constant_squeeze(call: Call, x: Array, axes: Any = None) -> Array:
+def _constant_squeeze(call: OnnxCall, x: Array, axes: Any = None) -> Array:
     listed = call.given.get("axes") if axes is None else np.ravel(axes).tolist()
     return np.squeeze(x, None if listed is None else tuple(listed))
 
 
-def _unsqueeze(call: Call, x: Array, axes: Any = None) -> Array:
+def _unsqueeze(call: OnnxCall, x: Array, axes: Any = None) -> Array:
     return np.expand_dims(x, tuple(call.given.get("axes", ()) if axes is None else np.ravel(axes).tolist()))
 
 

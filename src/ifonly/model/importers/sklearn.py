@@ -68,7 +68,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     imported = Model(
         function=read.flow.finish(),
         schema=schema,
-        original=Original(source, _raised(model) if read.answer == "logits" else model, read.answer, name),
+        original=SklearnOriginal(source, _raised(model) if read.answer == "logits" else model, read.answer, name),
         classes=tuple(classes) or own,
         source=f"sklearn {name}",
         precision=_precision(read.flow, estimator, arithmetic),
@@ -277,7 +277,7 @@ ESTIMATORS: dict[str, Callable[[Any, Flow], Reading]] = {
 
 
 @dataclass(frozen=True)
-class Original:
+class SklearnOriginal:
     """The user's own fitted object, asked in the table that it was fitted on."""
 
     source: Source

@@ -21,7 +21,16 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.probabilities import Reported, check_final, settled
-from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, Call, Final, Value, flat
+from ifonly.model.importers.torch_operations import (
+    FUNCTIONS,
+    HARMLESS,
+    METHODS,
+    MODULES,
+    TorchCall,
+    TorchFinal,
+    Value,
+    flat,
+)
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
 from ifonly.schema import Schema
@@ -41,19 +50,19 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     module = _copied(module)
     precision = _precision(module)
     graph = _traced(module)
-    value, node = _Reader(module, schema).read(graph)
-    flow = value.flow if isinstance(value, Final) else value
-    if isinstance(value, Final):
+    value, node = _TorchReader(module, schema).read(graph)
+    flow = value.flow if isinstance(value, TorchFinal) else value
+    if isinstance(value, TorchFinal):
         check_final(value.operation, value.activation, flow.width, regression=regression)
-    before = _before(module, graph, node) if isinstance(value, Final) else None
+    before = _before(module, graph, node) if isinstance(value, TorchFinal) else None
     network = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
-    own = Original(module, schema, precision) if before is not None and len(names) == 2 else None
+    own = TorchOriginal(module, schema, precision) if before is not None and len(names) == 2 else None
     return check_agreement(
         Model(
             function=network,
             schema=schema,
-            original=Original(module, schema, precision, before),
+            original=TorchOriginal(module, schema, precision, before),
             classes=names,
             source=f"torch {type(module).__name__}",
             precision=precision,
@@ -63,7 +72,7 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
 
 
 @dataclass(frozen=True)
-class Original:
+class TorchOriginal:
     """The user's own module, in evaluation mode. `before` gives the logits when the module gives probabilities."""
 
     module: nn.Module
@@ -135,14 +144,14 @@ def _before(module: nn.Module, graph: fx.Graph, node: fx.Node) -> fx.GraphModule
 
 
 @dataclass
-class _Reader:
+class _TorchReader:
     """Walks the graph, operation by operation."""
 
     module: nn.Module
     schema: Schema
     values: dict[fx.Node, Value] = field(default_factory=dict)
 
-    def read(self, graph: fx.Graph) -> tuple[Flow | Final, fx.Node]:
+    def read(self, graph: fx.Graph) -> tuple[Flow | TorchFinal, fx.Node]:
         """The output, and the node whose value it is before a last activation."""
         for node in graph.nodes:
             if node.op == "placeholder":
@@ -166,10 +175,10 @@ class _Reader:
         else:
             self.values[node] = Flow.of(len(self.schema.columns))
 
-    def _output(self, node: fx.Node) -> tuple[Flow | Final, fx.Node]:
+    def _output(self, node: fx.Node) -> tuple[Flow | TorchFinal, fx.Node]:
         returned = node.args[0]
         value = self.values.get(returned) if isinstance(returned, fx.Node) else None
-        if isinstance(value, Final):
+        if isinstance(value, TorchFinal):
             return value, value.node
         if not isinstance(value, Flow) or not isinstance(returned, fx.Node):
             raise UnsupportedModel("The module must return one tensor of scores.", operation="output")
@@ -178,7 +187,9 @@ class _Reader:
     def _call(self, node: fx.Node) -> Value:
         args = fx.node.map_arg(node.args, lambda n: self.values[n])
         kwargs = fx.node.map_arg(node.kwargs, lambda n: self.values[n])
-        if node.op != "call_module" and not any(isinstance(a, Flow | Final) for a in flat((*args, *kwargs.values()))):
+        if node.op != "call_module" and not any(
+            isinstance(a, Flow | TorchFinal) for a in flat((*args, *kwargs.values()))
+        ):
             return self._constant(node, args, kwargs)
         name, handler, operation = str(node.name), None, ""
         if node.op == "call_module":
@@ -196,13 +207,13 @@ class _Reader:
                 f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
                 operation=operation,
             )
-        if any(isinstance(arg, Final) for arg in flat(args)) and handler not in HARMLESS:
+        if any(isinstance(arg, TorchFinal) for arg in flat(args)) and handler not in HARMLESS:
             raise UnsupportedModel(
                 f"The operation {operation} ('{name}') follows a sigmoid or softmax, which may only come last.",
                 operation=operation,
             )
         try:
-            return handler(Call(node, name, operation), *args, **kwargs)
+            return handler(TorchCall(node, name, operation), *args, **kwargs)
         except (TypeError, AttributeError, IndexError) as error:
             raise UnsupportedModel(
                 f"The operation {operation} ('{name}') is used in a way that is not supported ({error}).",

@@ -21,7 +21,7 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
 
 Floats = NDArray[np.float64]
-Value: TypeAlias = Any  # a Flow, a Final, ROWS, a tensor, or a plain Python constant
+Value: TypeAlias = Any  # a Flow, a TorchFinal, ROWS, a tensor, or a plain Python constant
 
 
 class Rows:
@@ -32,7 +32,7 @@ ROWS = Rows()
 
 
 @dataclass(frozen=True)
-class Final:
+class TorchFinal:
     """The value of an activation that may only stand at the end."""
 
     flow: Flow
@@ -42,7 +42,7 @@ class Final:
 
 
 @dataclass(frozen=True)
-class Call:
+class TorchCall:
     """Which operation this is, for messages."""
 
     node: fx.Node
@@ -63,42 +63,42 @@ def _number(value: Any) -> Floats:
     return np.array(float(value))
 
 
-def _same(call: Call, value: Value, *args: Any, **kwargs: Any) -> Value:
+def _same(call: TorchCall, value: Value, *args: Any, **kwargs: Any) -> Value:
     return value
 
 
-def _same_module(call: Call, module: nn.Module, value: Value) -> Value:
+def _same_module(call: TorchCall, module: nn.Module, value: Value) -> Value:
     return value
 
 
-def _dropout(call: Call, value: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
+def _dropout(call: TorchCall, value: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
     if training:
         raise call.refuse("drops values also in evaluation mode (training=True)")
     return value
 
 
-def _flatten_module(call: Call, module: nn.Flatten, value: Value) -> Value:
+def _flatten_module(call: TorchCall, module: nn.Flatten, value: Value) -> Value:
     return _flatten(call, value, module.start_dim, module.end_dim)
 
 
-def _flatten(call: Call, value: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
+def _flatten(call: TorchCall, value: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
     if start_dim not in (1, -1) and _width(value) != 1:
         raise call.refuse("mixes rows with one another")
     return value
 
 
-def _size(call: Call, value: Value, dim: int | None = None) -> Any:
+def _size(call: TorchCall, value: Value, dim: int | None = None) -> Any:
     sizes = (ROWS, _width(value))
     return sizes if dim is None else sizes[dim]
 
 
-def _attribute(call: Call, value: Value, name: str) -> Any:
+def _attribute(call: TorchCall, value: Value, name: str) -> Any:
     if name != "shape":
         raise call.refuse(f"reads the attribute '{name}'")
     return _size(call, value)
 
 
-def _reshape(call: Call, value: Value, *shape: Any) -> Value:
+def _reshape(call: TorchCall, value: Value, *shape: Any) -> Value:
     """To (rows, width) or, for one value per row, to anything that keeps the rows."""
     sizes = flat(shape)
     one = _width(value) == 1 and len(sizes) <= 2
@@ -107,43 +107,43 @@ def _reshape(call: Call, value: Value, *shape: Any) -> Value:
     return value
 
 
-def _squeeze(call: Call, value: Value, dim: int | None = None) -> Value:
+def _squeeze(call: TorchCall, value: Value, dim: int | None = None) -> Value:
     if _width(value) != 1 and dim not in (1, -1):
         raise call.refuse("removes a dimension that may hold rows")
     return value
 
 
 def _width(value: Value) -> int:
-    return value.flow.width if isinstance(value, Final) else value.width
+    return value.flow.width if isinstance(value, TorchFinal) else value.width
 
 
-def _linear_module(call: Call, module: nn.Linear, flow: Flow) -> Flow:
+def _linear_module(call: TorchCall, module: nn.Linear, flow: Flow) -> Flow:
     return _linear(call, flow, module.weight, module.bias)
 
 
-def _linear(call: Call, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
+def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
     return input.linear(_number(weight), None if bias is None else _number(bias), name=call.name)
 
 
-def _matmul(call: Call, flow: Flow, weight: Any) -> Flow:
+def _matmul(call: TorchCall, flow: Flow, weight: Any) -> Flow:
     if not isinstance(flow, Flow) or isinstance(weight, Flow):
         raise call.refuse("multiplies two values of the row, or from the left")
     return flow.linear(_number(weight).T, name=call.name)
 
 
-def _addmm(call: Call, bias: Any, flow: Flow, weight: Any, *, beta: float = 1, alpha: float = 1) -> Flow:
+def _addmm(call: TorchCall, bias: Any, flow: Flow, weight: Any, *, beta: float = 1, alpha: float = 1) -> Flow:
     return flow.linear(alpha * _number(weight).T, beta * np.ravel(_number(bias)), name=call.name)
 
 
-def _relu_module(call: Call, module: nn.Module, flow: Flow) -> Flow:
+def _relu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
     return flow.relu()
 
 
-def _relu(call: Call, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+def _relu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
     return input.relu()
 
 
-def _batch_norm(call: Call, module: nn.BatchNorm1d, flow: Flow) -> Flow:
+def _batch_norm(call: TorchCall, module: nn.BatchNorm1d, flow: Flow) -> Flow:
     if module.running_mean is None or module.running_var is None:
         raise call.refuse("normalises by the other rows of a batch (it has no running statistics)")
     mean, deviation = _number(module.running_mean), np.sqrt(_number(module.running_var) + module.eps)
@@ -155,7 +155,7 @@ def _batch_norm(call: Call, module: nn.BatchNorm1d, flow: Flow) -> Flow:
     return flow.scale(factor, shift - mean * factor, name=call.name, size_shift=size)
 
 
-def _add(call: Call, a: Any, b: Any, *, alpha: float = 1) -> Flow:
+def _add(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
     if isinstance(a, Flow) and isinstance(b, Flow):
         return a.plus(b.scale(alpha, name=call.name) if alpha != 1 else b, name=call.name)
     if isinstance(a, Flow):
@@ -163,33 +163,33 @@ def _add(call: Call, a: Any, b: Any, *, alpha: float = 1) -> Flow:
     return b.scale(alpha, _number(a), name=call.name)
 
 
-def _subtract(call: Call, a: Any, b: Any, *, alpha: float = 1) -> Flow:
+def _subtract(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
     return _add(call, a, b, alpha=-alpha)
 
 
-def _negative(call: Call, flow: Flow) -> Flow:
+def _negative(call: TorchCall, flow: Flow) -> Flow:
     return flow.scale(-1.0, name=call.name)
 
 
-def _multiply(call: Call, a: Any, b: Any) -> Flow:
+def _multiply(call: TorchCall, a: Any, b: Any) -> Flow:
     if isinstance(a, Flow) and isinstance(b, Flow):
         raise call.refuse("multiplies two values of the row")
     return a.scale(_number(b), name=call.name) if isinstance(a, Flow) else b.scale(_number(a), name=call.name)
 
 
-def _divide(call: Call, a: Any, b: Any) -> Flow:
+def _divide(call: TorchCall, a: Any, b: Any) -> Flow:
     if isinstance(b, Flow):
         raise call.refuse("divides by a value of the row")
     return a.scale(1.0 / _number(b), name=call.name)
 
 
-def _concatenate(call: Call, tensors: Sequence[Flow], dim: int = 0) -> Flow:
+def _concatenate(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Flow:
     if dim not in (1, -1) or not all(isinstance(tensor, Flow) for tensor in tensors):
         raise call.refuse("joins rows, or joins them with constants")
     return tensors[0].joined(tensors[1:], name=call.name) if len(tensors) > 1 else tensors[0]
 
 
-def _select(call: Call, flow: Flow, index: Any) -> Flow:
+def _select(call: TorchCall, flow: Flow, index: Any) -> Flow:
     """x[:, i], x[:, a:b], x[:, [i, j]]."""
     if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis):
         raise call.refuse("selects rows")
@@ -197,25 +197,25 @@ def _select(call: Call, flow: Flow, index: Any) -> Flow:
     return flow.pick(chosen.tolist(), name=call.name)
 
 
-def _sigmoid(call: Call, value: Flow) -> Final:
-    return Final(value, _argument(call), "sigmoid", call.operation)
+def _sigmoid(call: TorchCall, value: Flow) -> TorchFinal:
+    return TorchFinal(value, _argument(call), "sigmoid", call.operation)
 
 
-def _sigmoid_module(call: Call, module: nn.Module, value: Flow) -> Final:
-    return Final(value, _argument(call), "sigmoid", call.operation)
+def _sigmoid_module(call: TorchCall, module: nn.Module, value: Flow) -> TorchFinal:
+    return TorchFinal(value, _argument(call), "sigmoid", call.operation)
 
 
-def _softmax(call: Call, value: Flow, dim: int | None = None, **kwargs: Any) -> Final:
+def _softmax(call: TorchCall, value: Flow, dim: int | None = None, **kwargs: Any) -> TorchFinal:
     if dim not in (1, -1, None):
         raise call.refuse("compares rows with one another")
-    return Final(value, _argument(call), "softmax", call.operation)
+    return TorchFinal(value, _argument(call), "softmax", call.operation)
 
 
-def _softmax_module(call: Call, module: nn.Softmax, value: Flow) -> Final:
+def _softmax_module(call: TorchCall, module: nn.Softmax, value: Flow) -> TorchFinal:
     return _softmax(call, value, module.dim)
 
 
-def _argument(call: Call) -> fx.Node:
+def _argument(call: TorchCall) -> fx.Node:
     return call.node.all_input_nodes[0]
 
 

@@ -111,7 +111,7 @@ def evaluate(pack, person, s, node, tree, tries):
     return bound, split, value
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def _bound_layers(pack, person, s, node, cut, tree, limit):
     """Bound the neurons layer by layer, trying the conditions with what is known before each. Returns a bound, which
     counts only if it closes the box, and how many neurons are unstable.
@@ -132,7 +132,7 @@ def _bound_layers(pack, person, s, node, cut, tree, limit):
     return bound, unstable
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def _bound_conditions(pack, person, s, node, cut, tree, unstable):
     """The conditions' planes with the slopes of the bounds, then that of the binding one with the slopes of the pattern
     at its solution, which is tried as a point in between and left in X.

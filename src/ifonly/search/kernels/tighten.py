@@ -106,7 +106,7 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
     return bound, split, value
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
     """Add the planes of split ReLUs, rules and conditions; after the first round only those that the solution in Y
     breaks. Returns the number of rows.
@@ -165,7 +165,7 @@ def _floor_of(pack, person, layer, i):
     return 0.0, 0.0
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def _split_of(pack, person, s, node, cut, exact, found):
     """The split of a box that several planes leave open."""
     F, I, items = s.F, s.I, cut.items

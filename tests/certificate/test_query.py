@@ -1,0 +1,31 @@
+"""A certificate's question is a query again: asked once more, it has the same answer."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from ifonly import Explainer, Fixed, ProbabilityTarget, Query, ScoreTarget, certified_query, certify, datasets
+
+
+@pytest.mark.parametrize(
+    "query",
+    [
+        Query(distance="l1", constraints=[Fixed("isMale"), "TotalMonthsOverdue only goes down"]),
+        Query(distance={"l0": 0.2, "l1": 0.8}),
+        Query(target=ScoreTarget(at_least=0.5), distance="linf"),
+        Query(target=ProbabilityTarget("approve", at_least=0.6), distance="l2"),
+    ],
+)
+def test_the_question_of_a_certificate_is_asked_again(query: Query) -> None:
+    model = datasets.network("credit").as_log_odds()
+    explainer = Explainer(model, classes=["deny", "approve"])
+    row = datasets.load("credit").row(0)
+    certificate = certify(explainer, row, query)
+    again, person = certified_query(certificate)
+    assert person == explainer.schema.row(explainer.schema.read(row))
+    assert Query.from_dict(json.loads(again.to_json())) == again
+    first, second = explainer.explain(row, query), explainer.explain(person, again)
+    assert (first.status, first.lower) == (second.status, pytest.approx(second.lower, rel=1e-6))
+    assert first.upper == pytest.approx(second.upper, rel=1e-6)
