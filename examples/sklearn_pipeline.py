@@ -24,9 +24,8 @@ pipeline.fit(frame.iloc[train[:4000]], labels[train[:4000]])
 print(f"Accuracy: {pipeline.score(frame.iloc[test], labels[test]):.1%}")
 
 model = import_model(pipeline, data.schema, classes=("at most 50K", "more than 50K"))
-print(
-    f"Imported: {model.kind}, {model.network.hidden} neurons, at most {model.deviation:.1e} from the pipeline's scores"
-)
+print(f"Imported: {model.source}, {model.network.hidden} neurons")
+print(f"Its scores are at most {model.deviation:.1e} from the pipeline's.")
 
 explainer = Explainer(model)
 person = next(data.row(i) for i in test if pipeline.predict(frame.iloc[[i]])[0] == 0)

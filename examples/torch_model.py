@@ -35,6 +35,6 @@ person = data.row(test[1])  # whom the network denies
 for dtype in (torch.float32, torch.float64):
     model = import_model(module.to(dtype), data.schema, classes=("deny", "approve"))
     decided = model.decide(model.scores(data.points()[test]))
-    print(f"{model.kind} in {model.precision}: {(decided == data.labels[test]).mean():.1%} of test rows are right")
+    print(f"{model.source} in {model.precision}: {(decided == data.labels[test]).mean():.1%} of test rows are right")
     print(f"The network that stands for it is within {model.deviation:.1e} of its scores.")
     print(Explainer(model).explain(person, target="approve", constraints=[Fixed("isMale"), Fixed("isMarried")]))

@@ -22,6 +22,9 @@ PAGES = (
     "docs/answers.md",
     "docs/certificate.md",
     "docs/methods.md",
+    "docs/models.md",
+    "docs/engine.md",
+    "docs/datasets.md",
 )
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
@@ -44,9 +47,18 @@ def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) ->
     assert ran
 
 
+def places(page: Path) -> set[str]:
+    """The headings of a page, as links name them."""
+    text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+    headings = re.findall(r"^#+ (.*)$", text, re.M)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
 def test_links_lead_somewhere() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
     for page in pages:
-        for link in re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8")):
+        for link, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
             if not link.startswith("http"):
-                assert (page.parent / link).exists(), f"{page.name} -> {link}"
+                there = page.parent / link if link else page
+                assert there.exists(), f"{page.name} -> {link}"
+                assert not place or place in places(there), f"{page.name} -> {link}#{place}"

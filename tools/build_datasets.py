@@ -217,7 +217,7 @@ def describe(recipe: Recipe, name: str, values: Sequence[Any]) -> dict[str, Any]
 
 
 def schema_text(recipe: Recipe, records: Sequence[Record]) -> str:
-    """The schema file, one feature a line."""
+    """The schema file, one feature per line."""
     names = list(records[0])[:-1]
     features = [json.dumps(describe(recipe, name, [r[name] for r in records])) for name in names]
     body = ",\n    ".join(features)

@@ -1,4 +1,4 @@
-"""No constraint is ever ignored: 500 people a kind, and every answer judged by a definition written here.
+"""No constraint is ever ignored: 500 people per kind, and every answer judged by a definition written here.
 
 A kind counts only if it bites: asked freely, some of the same people get an answer that breaks it.
 """

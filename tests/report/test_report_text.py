@@ -76,18 +76,18 @@ row  decision    status       distance  lower    time  changes
   4              error               -      -       -  Feature 'Age' has no value in row 4.
   5  yes -> yes  nearest             0      0  1.2 ms  none needed
 
-rows           6 in 2.5 s
-nearest        2 (33%) proven nearest
-none exists    1 (17%) proven that no allowed change does it
-within         1 (17%) a change, not proven nearest
-unknown        1 (17%) nothing found, nothing ruled out
-error          1 (17%) not readable
-stopped by     time limit of 1 s (2)
-no change      1 already decided as asked
-distance (l1)  min 0.25, median 0.25, p90 0.25, max 0.25
-changes a row  min 2, median 2, p90 2, max 2
-changed most   Income (2), Job (2)
-time a row     min 1.2 ms, median 1.2 ms, p90 1.2 ms, max 1.2 ms"""
+rows             6 in 2.5 s
+nearest          2 (33%) proven nearest
+none exists      1 (17%) proven that no allowed change does it
+within           1 (17%) a change, not proven nearest
+unknown          1 (17%) nothing found, nothing ruled out
+error            1 (17%) not readable
+stopped by       time limit of 1 s (2)
+no change        1 already decided as asked
+distance (l1)    min 0.25, median 0.25, p90 0.25, max 0.25
+changes per row  min 2, median 2, p90 2, max 2
+changed most     Income (2), Job (2)
+time per row     min 1.2 ms, median 1.2 ms, p90 1.2 ms, max 1.2 ms"""
     )
 
 

@@ -1,8 +1,8 @@
 """What a peer is given: a network as plain weights, what the features are, and rows to learn from.
 
-A point holds one number a feature: the number itself, or which option. The network reads the numbers and, for features
-with options, one column per option (one-hot), in the order of the features:  h = relu(W h + b),  the last layer without
-relu; the decision is 1 where the score is positive.
+A point holds one number per feature: the number itself, or which option. The network reads the numbers and, for
+features with options, one column per option (one-hot), in the order of the features:  h = relu(W h + b),  the last
+layer without relu; the decision is 1 where the score is positive.
 """
 
 import json

@@ -1,7 +1,7 @@
 """dice-ml: `gradient` on a torch network as its authors do it, `random` and `genetic` on a black box.
 
 Its defaults, but for one: where the range of a feature is large, the last step of `gradient` (putting features back as
-far as they go) bisects, as its documentation advises, instead of taking up to 10,000 steps a feature.
+far as they go) bisects, as its documentation advises, instead of taking up to 10,000 steps per feature.
 """
 
 from importlib.metadata import version

@@ -1,7 +1,7 @@
 """Certificates: what they cost to make, to check and to keep, and whether all of them are valid.
 
 Two suites: the reference cases (those of the tests, or all rows of a folder of cases), and random small problems in
-which everything is random, half of them finite, both claims. One CSV record a certificate, in processor seconds:
+which everything is random, half of them finite, both claims. One CSV record per certificate, in processor seconds:
 `plain` of the search without records; `made` of the search with records, the proof and the file; `checked` of the
 checker.
 """

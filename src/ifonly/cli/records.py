@@ -18,5 +18,5 @@ RECORD: dict[str, Kind] = {name: _KINDS.get(name, "number") for name in (*COLUMN
 
 
 def records(answers: Sequence[Answer]) -> list[dict[str, Any]]:
-    """One record an answer, with the columns of RECORD."""
+    """One record per answer, with the columns of RECORD."""
     return [{name: data[name] for name in RECORD} for data in (answer.to_dict() for answer in answers)]

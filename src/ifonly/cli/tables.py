@@ -20,7 +20,7 @@ from ifonly.schema.given import path_of
 KINDS = (".csv", ".jsonl", ".parquet")
 
 Kind: TypeAlias = Literal["integer", "number", "text", "score", "nested"]
-"""What a column of records holds; a score is one number, or one a class."""
+"""What a column of records holds; a score is one number, or one per class."""
 
 
 @dataclass(frozen=True, slots=True)

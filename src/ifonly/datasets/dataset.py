@@ -22,7 +22,7 @@ TRAIN_SHARE = 0.7
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Dataset:
-    """Columns are read-only arrays of the user's own values, one a feature, in the order of the schema."""
+    """Columns are read-only arrays of the user's own values, one per feature, in the order of the schema."""
 
     name: str
     title: str
@@ -63,7 +63,7 @@ class Dataset:
     def split(self, *, seed: int = SEED) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
         """Row numbers for training and for testing: as many of each class, shuffled, 70 to 30.
 
-        These are the rows of the published experiments, in their order. Each of the four draws (one a class, the
+        These are the rows of the published experiments, in their order. Each of the four draws (one per class, the
         shuffle, the split) starts its own generator from the seed, as it does there.
         """
         count = int(np.bincount(self.labels, minlength=2).min()) // BLOCK * BLOCK

@@ -8,7 +8,7 @@ The other two put the linear over-approximation of eq. 6 in place of an unstable
 
     h >= z,   h >= 0,   h <= u (z - l) / (u - l)
 
-*Linear* (the paper's way): with the distance budget among the rows, two linear programs a neuron. No optimum is
+*Linear* (the paper's way): with the distance budget among the rows, two linear programs per neuron. No optimum is
 believed: any multipliers y >= 0 of the rows give, over the box of the columns,
 
     min c.v  >=  - y.limit + sum over columns of min((c + y rows) lower, (c + y rows) upper)
@@ -197,7 +197,7 @@ def _within_budget(form: Form, matrix: Floats, constant: Floats) -> Floats:
 
 
 def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
-    """Two linear programs a neuron whose interval leaves its state open (and for each condition).
+    """Two linear programs per neuron whose interval leaves its state open (and for each condition).
 
     `person` should be cut to what the budget allows. A neuron whose interval already fixes its state is left alone.
     """

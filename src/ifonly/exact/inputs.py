@@ -1,7 +1,7 @@
 """The input side of the MIP: one person's free choices as columns, their costs and their box.
 
     numbers    change = unit * (p - q),  0 <= p, q   (one signed column for l2); integers count steps
-    choices    one binary an option other than the base option; at most one of them is 1
+    choices    one binary per option other than the base option; at most one of them is 1
 
 A real feature's unit is its largest possible change, so that its columns lie in [0, 1]: the scaling that suits a
 solver. What cannot change is no column at all.

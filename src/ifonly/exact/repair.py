@@ -1,11 +1,11 @@
 """From a solver's solution to a row that the user's model accepts.
 
-A solver's optimum lies on the margin to within its tolerance (1e-9 a constraint, more after several layers), so its row
-may miss the decision by that much. On its own linear piece the network is  h(x) = h(x0) + slope.(x - x0):  the cheapest
-real feature that has already changed (any, if changing costs no jump) is moved on until every condition reaches the
-margin plus the deployed model's rounding error. That costs about 1e-9 / slope in distance. When no real feature can do
-it, the caller asks the solver again for a little more than the margin. A rule that the row breaks (judged by the rule
-itself) is one more such condition: its neuron must reach 0 and a little.
+A solver's optimum lies on the margin to within its tolerance (1e-9 per constraint, more after several layers), so its
+row may miss the decision by that much. On its own linear piece the network is  h(x) = h(x0) + slope.(x - x0):  the
+cheapest real feature that has already changed (any, if changing costs no jump) is moved on until every condition
+reaches the margin plus the deployed model's rounding error. That costs about 1e-9 / slope in distance. When no real
+feature can do it, the caller asks the solver again for a little more than the margin. A rule that the row breaks
+(judged by the rule itself) is one more such condition: its neuron must reach 0 and a little.
 """
 
 from __future__ import annotations

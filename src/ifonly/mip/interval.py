@@ -42,7 +42,7 @@ SLACK = TIGHTEST
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class MipInterval:
-    """MIP-EXP: exponential, then binary search on the distance, a mixed-integer program a step.
+    """MIP-EXP: exponential, then binary search on the distance, one mixed-integer program per step.
 
     `first`: the paper's epsilon, the first interval. `gap`: how small the last must be (None: as the tolerances say).
     """

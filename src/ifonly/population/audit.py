@@ -118,7 +118,7 @@ class Audit:
 
 
 def audit(answers: Sequence[Answer], *, by: By = None) -> Audit:
-    """Recourse by subgroup: `by` is a feature, one label a row, or a function of the row that gives its label.
+    """Recourse by subgroup: `by` is a feature, one label per row, or a function of the row that gives its label.
 
     Labels that are shown alike are one group: beside numbers, "1" and True are the number 1. Numbers with many values
     are grouped by quarters. All answers should be to the same question: give `target` when asking, or everybody is

@@ -3,7 +3,7 @@
 A distance of the l0 and l1 family is a sum over features, and each feature's share is piecewise linear:
 
     numbers      |x - p| = 2 relu(x - p) - (x - p)
-    options      one number an option
+    options      one number per option
     jumps        [x != p] = (|x - p| - relu(x - p - s) - relu(p - s - x)) / s   for an integer in steps of s
 
 so `dist >= t` and `dist <= t` are one hinge part each. Other distances are refused with a sentence: l2 is not piecewise

@@ -2,7 +2,7 @@
 
 *Unrolled* columns: a numeric feature keeps one column, a feature with k options gets k one-hot columns whatever its
 encoding was. The encoding is linear in them, so it is folded into the first layer, and any linear function of the
-encoded row becomes a sum of per-feature gains: coefficient times change for numbers, one number an option for choices.
+encoded row becomes a sum of per-feature gains: coefficient times change for numbers, one number per option for choices.
 
 Costs are additive over features: the distance is their sum (l0, l1, mixtures), the root of their sum (l2), or their
 maximum (linf). A numeric feature costs  jump * [changed] + rate * |change|  (l2: (rate * |change|)^2), with a rate for
@@ -109,7 +109,7 @@ class Lowered:
         return result if np.ndim(points) == 2 else result[0]
 
     def on_steps(self, factual: Floats, points: Floats) -> Floats:
-        """Points (one a person) with every real number that moves in steps at the decimal that its step is."""
+        """Points (one per person) with every real number that moves in steps at the decimal that its step is."""
         for constraint in self.question.by_feature:
             g = self.question.schema.index(constraint.feature)
             if isinstance(constraint, Steps) and isinstance(self.question.schema.features[g], Real):

@@ -34,7 +34,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class UnrolledColumns:
-    """The unrolled columns of a schema: one a number, one an option. `start[g]:start[g+1]` are those of feature g."""
+    """The unrolled columns of a schema: one per number, one per option. `start[g]:start[g+1]`: those of feature g."""
 
     schema: Schema
 

@@ -88,7 +88,7 @@ class Question:
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """E: how far the deployed model's C s - d can be from real arithmetic, one number a condition."""
+        """E: how far the deployed model's C s - d can be from real arithmetic, one number per condition."""
         c, _ = self.conditions
         return np.asarray(self.caution * (np.abs(c) @ self.model.error))
 

@@ -18,7 +18,7 @@ LEFT, RIGHT, TOP, BOTTOM = 64, 190, 48, 56
 
 
 def audit_page(audit: Audit) -> Page:
-    """A line a group, everybody last, and what differs most between groups."""
+    """One line per group, everybody last, and what differs most between groups."""
     groups = (*audit.groups, audit.everybody)
     header = (audit.by or "group", "people", "need it", "have it", "have none", "open", "median", "mean", "p10", "p90")
     sheet = Sheet(
@@ -36,7 +36,7 @@ def audit_page(audit: Audit) -> Page:
 
 
 def flip_sets_page(sets: tuple[FlipSet, ...], *, most: int = 20) -> Page:
-    """A line a set of features."""
+    """One line per set of features."""
     if not sets:
         return (Paragraph("No answer changes anything."),)
     rows = [(", ".join(s.features), f"{s.count:,}", number(s.costs[0]), number(s.costs[s.count // 2]))
@@ -97,7 +97,7 @@ def _notes(audit: Audit) -> list[str]:
 
 
 def audit_svg(audit: Audit) -> str:
-    """Of those who need recourse, the share who have it at no more than a cost: a line a group, as SVG."""
+    """Of those who need recourse, the share who have it at no more than a cost: one line per group, as SVG."""
     groups = [group for group in audit.groups or (audit.everybody,) if group.needing][: len(COLOURS)]
     largest = max((group.costs[-1] for group in groups if group.costs), default=1.0) or 1.0
     ticks = _ticks(largest)

@@ -1,4 +1,4 @@
-"""A diverse set as a page: the person, one line an answer, what ended the set, how spread out it is."""
+"""A diverse set as a page: the person, one line per answer, what ended the set, how spread out it is."""
 
 from __future__ import annotations
 

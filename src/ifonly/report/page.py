@@ -38,7 +38,7 @@ class Commands:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """Names and what they are, one pair a line."""
+    """Names and what they are, one pair per line."""
 
     pairs: Sequence[tuple[str, str]]
 

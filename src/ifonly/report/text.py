@@ -39,7 +39,7 @@ def answer_page(answer: Answer) -> Page:
 
 
 def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
-    """One line an answer; the first `most` of them."""
+    """One line per answer; the first `most` of them."""
     shown = answers if most is None else answers[:most]
     sheet = Sheet(
         header=("row", "decision", "status", "distance", "lower", "time", "changes"),
@@ -65,12 +65,12 @@ def summary_page(answers: Answers) -> Page:
         pairs.append(("no change", f"{figures['unchanged']:,} already decided as asked"))
     if figures["distance"]:
         pairs.append((f"distance ({figures['distance_name']})", _spread(figures["distance"], number)))
-        pairs.append(("changes a row", _spread(figures["changed_features"], number)))
+        pairs.append(("changes per row", _spread(figures["changed_features"], number)))
     if figures["changed_most"]:
         often = ", ".join(f"{name} ({count:,})" for name, count in figures["changed_most"].items())
         pairs.append(("changed most", often))
     if figures["seconds"]:
-        pairs.append(("time a row", _spread(figures["seconds"], duration)))
+        pairs.append(("time per row", _spread(figures["seconds"], duration)))
     return (Facts(pairs),)
 
 

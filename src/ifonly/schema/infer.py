@@ -25,7 +25,7 @@ class Guess:
 
 
 def infer(table: Any) -> tuple[Schema, tuple[Guess, ...]]:
-    """A schema for the table, with one guess a feature.
+    """A schema for the table, with one guess per feature.
 
     Ordinals cannot be guessed (except from an ordered pandas column): edit the result.
     """

@@ -1,6 +1,6 @@
 """A schema: the features of a row, in order, and the columns that a model reads.
 
-Three views of the same thing: the user's *row* (names to values), the *point* (one float64 a feature, see
+Three views of the same thing: the user's *row* (names to values), the *point* (one float64 per feature, see
 `features`), and the *encoded* columns in whatever order the model was trained with.
 """
 
@@ -168,7 +168,7 @@ class Schema:
         values = list(flat)
         if len(values) != len(self):
             raise RowError(
-                f"A row must have {len(self)} values, one a feature ({_listed(self.names)}); "
+                f"A row must have {len(self)} values, one per feature ({_listed(self.names)}); "
                 f"{'this one' if number is None else f'row {number}'} has {len(values)}.",
                 row=number,
             )

@@ -51,8 +51,8 @@ def _column_name(name: Any) -> str:
 def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | None = None) -> NDArray[np.float64]:
     """The points of all rows of a table, in order.
 
-    Without `errors` the first bad row raises. With an (empty) list `errors`, one entry a row is appended: None, or the
-    error of that row, whose point is then NaN.
+    Without `errors` the first bad row raises. With an (empty) list `errors`, one entry per row is appended: None, or
+    the error of that row, whose point is then NaN.
     """
     if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(schema):
         table = dict(zip(schema.names, table.T, strict=True))

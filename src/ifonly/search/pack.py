@@ -127,7 +127,7 @@ def _first_layer(lowered: Lowered, points: Floats) -> Floats:
 
 
 class Errors(NamedTuple):
-    """What rounding can do, and first bounds of the hidden neurons; a row a box."""
+    """What rounding can do, and first bounds of the hidden neurons; one row per box."""
 
     slack: Floats
     """(box, neuron): of a computed bound of each neuron, outputs last."""

@@ -88,7 +88,7 @@ class Statement:
     biases: tuple[tuple[int, ...], ...]
     """In units of 2^-(e[k] + P)."""
     columns: tuple[tuple[tuple[int, ...], ...], ...]
-    """Feature g, column (1 for numbers, one an option for choices), neuron of layer 0."""
+    """Feature g, column (1 for numbers, one per option for choices), neuron of layer 0."""
     at_factual: tuple[int, ...]
     """Layer 0 at the factual, in units of 2^-(e[0] + P)."""
     sizes: tuple[int, ...]
@@ -259,7 +259,7 @@ def _check_size(schema: Any) -> None:
 
 
 def read_point(schema: Schema, value: Any, what: str) -> tuple[float, ...]:
-    """A row of the schema: one number a feature, options by index."""
+    """A row of the schema: one number per feature, options by index."""
     point = tuple(number(v, what) for v in listed(value, what, len(schema)))
     for feature, v in zip(schema.features, point, strict=True):
         if not _belongs(feature, v):

@@ -3,7 +3,7 @@
 A column is a function of the schema's row, of one of two kinds:
 
     Line     an affine function of the schema's encoded columns:  w . x + c
-    Options  any function of one feature with options, as the list of its values, one an option
+    Options  any function of one feature with options, as the list of its values, one per option
 
 Scaling keeps the kind. An encoder turns Options into Options. At the end every column must be a line: a function of
 options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the option's

@@ -139,7 +139,7 @@ def _flatten(call: OnnxCall, x: Any) -> Any:
 
 
 def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
-    """To (rows, width) or, for one value a row, to anything that keeps the rows."""
+    """To (rows, width) or, for one value per row, to anything that keeps the rows."""
     sizes = np.ravel(call.given.get("shape", []) if shape is None else shape).tolist()
     one = x.width == 1 and len(sizes) <= 2
     if not one and not (len(sizes) == 2 and sizes[0] in (0, -1) and sizes[1] in (-1, 0, x.width)):

@@ -15,7 +15,7 @@ from ifonly.model.model import Scores
 def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:
     """Logits, with ties where the model's probabilities tie: rounding to a probability can lose a tiny lead.
 
-    One column: the logit of the second class, 0 where its probability is exactly one half. Several: one logit a class
+    One column: the logit of the second class, 0 where its probability is exactly one half. Several: one logit per class
     (probabilities may also be their logarithms), all classes of the largest probability with the largest logit.
     """
     if logits.shape[1] == 1:

@@ -102,7 +102,7 @@ class EncodedSource:
 
 @dataclass(frozen=True)
 class RawSource:
-    """The user's own values, one column a feature; None for a column that the schema does not have."""
+    """The user's own values, one column per feature; None for a column that the schema does not have."""
 
     arithmetic: Columns
     features: tuple[int | None, ...]

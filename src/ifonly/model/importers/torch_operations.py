@@ -99,7 +99,7 @@ def _attribute(call: TorchCall, value: Value, name: str) -> Any:
 
 
 def _reshape(call: TorchCall, value: Value, *shape: Any) -> Value:
-    """To (rows, width) or, for one value a row, to anything that keeps the rows."""
+    """To (rows, width) or, for one value per row, to anything that keeps the rows."""
     sizes = flat(shape)
     one = _width(value) == 1 and len(sizes) <= 2
     if not one and not (len(sizes) == 2 and sizes[0] in (ROWS, -1) and sizes[1] in (-1, _width(value))):

@@ -25,7 +25,7 @@ Floats = NDArray[np.float64]
 class Near:
     """The answer is within `at_most` of at least one row of the data.
 
-    `Near.of(schema, table, at_most)` reads the rows. A union of balls, one a row: it is searched ball by ball, in the
+    `Near.of(schema, table, at_most)` reads the rows. A union of balls, one per row: it is searched ball by ball, in the
     order of what each can still be worth, until no other can hold a nearer answer.
     """
 

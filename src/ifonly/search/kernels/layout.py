@@ -49,10 +49,10 @@ RULE_LAYER, RULE_PLACE = 5, 6
 PARTNERED, PARTNER = 7, 8
 """A feature, and the one without which it does not change."""
 TOUCHES = 9
-"""From here on one row a rule: does it look at the feature?"""
-# ---- Pack.price (float64 rows, one entry a feature)
+"""From here on one row per rule: does it look at the feature?"""
+# ---- Pack.price (float64 rows, one entry per feature)
 RATE, JUMP, RATE_DOWN = 0, 1, 2
-# ---- PackedPerson.need (float64 rows, one entry a condition)
+# ---- PackedPerson.need (float64 rows, one entry per condition)
 LOW, HIGH, AIM = 0, 1, 2
 HOLDS = 2
 """For rules, whose entries follow those of the conditions, in the place of AIM: 1 if the factual meets the rule. Then
@@ -121,7 +121,7 @@ class PackedPerson(NamedTuple):
     cost: Floats
     option: Ints
     slack: Floats
-    """What is added to every computed bound, one number a neuron (outputs last)."""
+    """What is added to every computed bound, one number per neuron (outputs last)."""
     need: Floats
     start: Floats
     """(2, hidden neuron): bounds of the pre-activations to start from."""

@@ -133,7 +133,7 @@ def _price(j, k, F, I, LF, LI):
 
 @njit(**INNER)
 def _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T):
-    """Add rows that the present solution breaks: one option a choice, and for linf cost <= distance. Returns the new
+    """Add rows that the present solution breaks: one option per choice, and for linf cost <= distance. Returns the new
     count.
     """
     _read_solution(rows, columns, LF, LI)
