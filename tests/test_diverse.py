@@ -11,8 +11,10 @@ import pytest
 from cases import load
 from ifonly import (
     Allowed,
+    Answers,
     Binary,
     Distance,
+    DiverseAnswers,
     Enumerate,
     Explainer,
     Fixed,
@@ -322,3 +324,14 @@ def test_a_method_that_repeats_itself_is_caught() -> None:
     explainer = switches({"a": 1.0, "b": 1.0}, 0.5)
     with pytest.raises(Exception, match="returned a wrong row|is a copy"):
         explainer.using(Stubborn()).explain_diverse({"a": False, "b": False}, Diversity(2, differ="values"))
+
+
+def test_a_set_is_read_back_equal(compas) -> None:
+    explainer, points = compas
+    for several in (3, Diversity(2, differ="features"), Diversity(30, apart=0.3)):
+        told = explainer.explain_diverse(explainer.schema.row(points[1]), several)
+        again = DiverseAnswers.from_dict(json.loads(json.dumps(told.to_dict())))
+        assert again == told
+        assert str(again) == str(told)
+    many = explainer.explain_many([explainer.schema.row(point) for point in points[:5]])
+    assert Answers.from_dicts(json.loads(json.dumps(many.to_dicts()))) == many

@@ -294,6 +294,13 @@ class Answers(Sequence[Answer]):
     def __iter__(self) -> Iterator[Answer]:
         return iter(self._answers)
 
+    def __eq__(self, other: object) -> bool:
+        """Are the answers equal, each to each? The time that they took does not matter."""
+        return isinstance(other, Answers) and self._answers == other._answers
+
+    def __hash__(self) -> int:
+        return hash(len(self._answers))
+
     def counts(self) -> dict[str, int]:
         """How many answers of each kind."""
         kinds = (Nearest, NoneExists, Within, Unknown, Failed)
@@ -333,12 +340,15 @@ def show(value: Value) -> str:
     return escaped(str(value))
 
 
-def sentence(answer: Any) -> str:
-    """One sentence per answer, and one more where there is a reason to give; printable, whatever labels say."""
-    return escaped(_sentence(answer))
+def sentence(answer: Any, *, given: str = "") -> str:
+    """One sentence per answer, and one more where there is a reason to give; printable, whatever labels say.
+
+    `given` says under what else nothing smaller does it, such as ", given the answers above".
+    """
+    return escaped(_sentence(answer, given))
 
 
-def _sentence(answer: Any) -> str:
+def _sentence(answer: Any, given: str) -> str:
     if isinstance(answer, Failed):
         return f"This row could not be asked about: {answer.note}"
     subject, state = answer.subject, answer.state or answer.target
@@ -358,7 +368,9 @@ def _sentence(answer: Any) -> str:
     changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
     start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
     if isinstance(answer, Nearest):
-        return f"{start}; no smaller change does it (proven, {answer.distance_name} distance {answer.upper:.6g})."
+        return (
+            f"{start}; no smaller change does it{given} (proven, {answer.distance_name} distance {answer.upper:.6g})."
+        )
     known = f", but none within {answer.lower:.6g} exists (proven)" if answer.lower > 0 else ""
     return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
 

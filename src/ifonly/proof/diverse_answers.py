@@ -9,7 +9,7 @@ from typing import Any, overload
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.proof.answer import Answer, Nearest, NoneExists
+from ifonly.proof.answer import Answer, Nearest, NoneExists, sentence
 from ifonly.proof.plain_answers import listed, number, text
 
 
@@ -107,8 +107,7 @@ class DiverseAnswers(Sequence[Answer]):
     @property
     def sentences(self) -> list[str]:
         """One per answer."""
-        said, plainly = list(map(str, self)), "no smaller change does it"
-        return said[:1] + [one.replace(plainly, f"{plainly}, given the answers above") for one in said[1:]]
+        return [sentence(one, given=", given the answers above" if k else "") for k, one in enumerate(self)]
 
     @property
     def ending(self) -> str:
@@ -121,6 +120,17 @@ class DiverseAnswers(Sequence[Answer]):
             return str(self.ended)
         wanted = f"{self.ended.subject} {self.ended.state or self.ended.target}"
         return f"No other allowed row makes {wanted} {self.condition} (proven)."
+
+    def __eq__(self, other: object) -> bool:
+        """Are answers, end and condition equal? The time that they took does not matter."""
+        return isinstance(other, DiverseAnswers) and self._told == other._told
+
+    def __hash__(self) -> int:
+        return hash(len(self._answers))
+
+    @property
+    def _told(self) -> tuple[Any, ...]:
+        return self._answers, self.ended, self.apart, self.condition
 
     def __repr__(self) -> str:
         return f"<DiverseAnswers: {len(self)}{'' if self.proven else ', not all proven'}>"
