@@ -14,6 +14,7 @@ import pytest
 from ifonly import Network, Schema, load_model, load_network, save_network
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model import files
+from ifonly.schema.io import replacing
 
 NETWORK = Network.of([(np.arange(6.0).reshape(2, 3) / 7, [0.1, -0.2]), ([[1.0, -1.0 / 3]], [1e-300])])
 
@@ -54,12 +55,9 @@ def test_a_failed_write_leaves_the_old_file_and_nothing_else(path: Path) -> None
     save_network(NETWORK, path)
     before = path.read_bytes()
 
-    def fail(file: io.BufferedWriter) -> None:
-        file.write(b"half")
+    with pytest.raises(FileError, match="Cannot write .*: No space left on device"), replacing(path) as part:
+        part.write_bytes(b"half")
         raise OSError(28, "No space left on device")
-
-    with pytest.raises(FileError, match="Cannot write .*: No space left on device"):
-        files.write_whole(path, fail)
     assert path.read_bytes() == before
     assert [p.name for p in path.parent.iterdir()] == [path.name]
 

@@ -124,8 +124,8 @@ def _check_plot(name: str) -> Path:
 def _draw(path: Path, audit: Audit) -> None:
     from html import escape
 
-    from ifonly.model.files import write_whole
     from ifonly.report import audit_page, audit_svg, plain
+    from ifonly.schema.io import write_whole
 
     picture = audit_svg(audit)
     if path.suffix.lower() == ".html":
@@ -133,5 +133,5 @@ def _draw(path: Path, audit: Audit) -> None:
             f'<!doctype html>\n<html lang="en"><meta charset="utf-8"><title>Recourse</title>\n<body>\n{picture}'
             f"<pre>{escape(plain(audit_page(audit)))}</pre>\n</body></html>\n"
         )
-    write_whole(path, lambda file: file.write(picture.encode("utf-8")))
+    write_whole(path, picture.encode("utf-8"))
     note(f"Written to {path}.")

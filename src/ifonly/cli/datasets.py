@@ -56,11 +56,12 @@ def export(name: str, folder: str, as_json: bool) -> int:
     """Write the test rows (csv), the schema (json) and the network (npz) of data set NAME into FOLDER."""
     from ifonly import datasets as shipped
     from ifonly.cli.shipped import network, test_table
-    from ifonly.cli.tables import replacing, write_records
+    from ifonly.cli.tables import write_records
     from ifonly.errors import FileError
     from ifonly.model import save_network
     from ifonly.report import Commands, Paragraph
     from ifonly.schema import save_schema
+    from ifonly.schema.io import replacing
 
     dataset, model = shipped.load(name), network(name)
     place = Path(folder)

@@ -57,9 +57,9 @@ def show_file(file: str, as_json: bool, **options: Any) -> int:
 @json_option
 def convert(source: str, target: str, as_json: bool, **options: Any) -> int:
     """Convert the model IN to ifonly's own file OUT (.npz or .json)."""
-    from ifonly.cli.tables import replacing
     from ifonly.errors import FileError
     from ifonly.model import save_network
+    from ifonly.schema.io import replacing
 
     if Path(target).suffix not in OWN:
         raise FileError(f"A network file ends in .npz or .json; '{Path(target).name}' does not.")

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import csv
-import json
 from collections.abc import Mapping
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from ifonly import mip, search, smt
-from ifonly.errors import FileError, QuestionError
+from ifonly.errors import QuestionError
 from ifonly.problem import (
     Allowed,
     ClassTarget,
@@ -33,7 +32,7 @@ from ifonly.problem.rules import AnyConstraint, read_constraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Method
 from ifonly.schema import Schema
-from ifonly.schema.given import path_of
+from ifonly.schema.io import read_json
 
 MOST_BYTES = 16 * 2**20
 """Of a file with a query."""
@@ -96,19 +95,11 @@ def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
 
 
 def _query_file(name: str) -> Query:
-    path = path_of(name)
-    try:
-        if path.stat().st_size > MOST_BYTES:
-            raise FileError(f"'{path}' is larger than {MOST_BYTES >> 20} MiB; that is no query.")
-        data = json.loads(path.read_text(encoding="utf-8"))
-    except OSError as error:
-        raise FileError(f"Cannot read the query '{path}': {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"'{path}' is not a JSON file: {error}.") from None
+    data = read_json(name, "query", MOST_BYTES)
     try:
         return Query.from_dict(data)
     except QuestionError as error:
-        raise QuestionError(f"In '{path}': {error}") from None
+        raise QuestionError(f"In '{name}': {error}") from None
 
 
 def read_target(options: Mapping[str, Any], base: Target | OpenTarget | None) -> Target | OpenTarget | None:

@@ -30,10 +30,11 @@ def schema(ctx: click.Context) -> None:
 @json_option
 def infer(file: str, drop: tuple[str, ...], output: str | None, as_json: bool) -> int:
     """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
-    from ifonly.cli.tables import read_table, replacing
+    from ifonly.cli.tables import read_table
     from ifonly.report import Paragraph, Sheet
     from ifonly.schema import infer as propose
     from ifonly.schema import save_schema, schema_to_json
+    from ifonly.schema.io import replacing
 
     table = read_table(file)
     proposed, guesses = propose(_columns(table, drop, file))

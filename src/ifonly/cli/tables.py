@@ -7,8 +7,7 @@ import importlib.util
 import json
 import os
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal, TypeAlias
@@ -16,6 +15,7 @@ from typing import Any, Literal, TypeAlias
 from ifonly.errors import FileError, MissingExtra
 from ifonly.printing import escaped, json_text
 from ifonly.schema.given import path_of
+from ifonly.schema.io import replacing
 
 KINDS = (".csv", ".jsonl", ".parquet")
 
@@ -77,21 +77,6 @@ def write_records(path: Path, records: Sequence[dict[str, Any]], columns: Mappin
     }  # fmt: skip
     with replacing(path) as temporary:
         writers[path.suffix](temporary, records, columns)
-
-
-@contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
-    """A path next to the given one; what is written there takes its place at the end, or vanishes on an error."""
-    target = path_of(path).resolve()
-    temporary = target.with_name(f".{target.stem}.{os.getpid()}{target.suffix}")
-    try:
-        yield temporary
-        temporary.replace(target)
-    except OSError as error:
-        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
-    finally:
-        with suppress(OSError):  # a name that is too long, or a folder that is gone
-            temporary.unlink(missing_ok=True)
 
 
 # ---------------------------------------------------------------------- reading

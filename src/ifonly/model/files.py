@@ -7,16 +7,12 @@ weights they may carry the names of the classes. Files are written whole or not 
 
 from __future__ import annotations
 
-import contextlib
 import json
 import math
-import os
-import secrets
 import zipfile
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 
@@ -25,6 +21,7 @@ from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
 from ifonly.printing import shown
 from ifonly.schema.features import plain
 from ifonly.schema.given import is_label, path_of
+from ifonly.schema.io import replacing, write_whole
 
 FORMAT = "ifonly-network"
 VERSION = 1
@@ -63,33 +60,15 @@ def save_network(
     if path.suffix == ".json":
         layers = [{"weight": a.weight.tolist(), "bias": a.bias.tolist()} for a in network.layers]
         text = json.dumps({**head, "layers": layers}) + "\n"
-        write_whole(path, lambda file: file.write(text.encode("utf-8")))
+        write_whole(path, text.encode("utf-8"))
     elif path.suffix == ".npz":
         arrays: dict[str, Any] = {"head": np.array(json.dumps(head))}
         for i, layer in enumerate(network.layers):
             arrays[f"weight{i}"], arrays[f"bias{i}"] = layer.weight, layer.bias
-        write_whole(path, lambda file: np.savez(file, **arrays))
+        with replacing(path) as part, part.open("wb") as file:
+            np.savez(file, **arrays)
     else:
         raise FileError(f"A network file ends in .npz or .json; '{path.name}' does not.")
-
-
-def write_whole(path: Path, write: Callable[[IO[bytes]], object]) -> None:
-    """Write a file beside its place and move it there when it is complete: readers never see a part of it."""
-    path = path_of(path).resolve()  # a link keeps pointing where it points
-    if not path.name:
-        raise FileError(f"Cannot write '{path}': it is a folder.")
-    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
-    try:
-        with part.open("xb") as file:
-            write(file)
-            file.flush()
-            os.fsync(file.fileno())
-        part.replace(path)
-    except OSError as error:
-        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
-    finally:
-        with contextlib.suppress(OSError):  # a name that is too long
-            part.unlink(missing_ok=True)
 
 
 def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -75,17 +78,22 @@ def _feature(position: int, item: Any) -> Feature:
     return feature
 
 
-def load_schema(path: str | Path) -> Schema:
-    """Read a schema file."""
+def read_json(path: str | Path, what: str, most: int = MAX_BYTES) -> Any:
+    """The data of a JSON file that should hold a `what` of at most so many bytes."""
     path = path_of(path)
     try:
-        if path.stat().st_size > MAX_BYTES:
-            raise FileError(f"'{path}' is larger than {MAX_BYTES // 2**20} MiB; that is no schema.")
-        data = json.loads(path.read_text(encoding="utf-8"))
+        if path.stat().st_size > most:
+            raise FileError(f"'{path}' is larger than {most // 2**20} MiB; that is no {what}.")
+        return json.loads(path.read_text(encoding="utf-8"))
     except OSError as error:
-        raise FileError(f"Cannot read the schema '{path}': {error.strerror or error}.") from None
+        raise FileError(f"Cannot read the {what} '{path}': {error.strerror or error}.") from None
     except (ValueError, RecursionError) as error:
         raise FileError(f"'{path}' is not a JSON file: {error}.") from None
+
+
+def load_schema(path: str | Path) -> Schema:
+    """Read a schema file."""
+    data = read_json(path, "schema")
     try:
         return schema_from_json(data)
     except SchemaError as error:
@@ -98,17 +106,28 @@ def save_schema(schema: Schema, path: str | Path) -> None:
     write_whole(path, text.encode("utf-8"))
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
-    """Write a file so that nobody ever sees half of it: to a neighbour first, then renamed into place."""
-    path = path_of(path)
-    if not path.name:
+@contextmanager
+def replacing(path: str | Path) -> Iterator[Path]:
+    """A path beside the given one. What is written there takes its place when it is complete, or vanishes on an error:
+    nobody ever sees half of a file. A link keeps pointing where it points.
+    """
+    target = path_of(path).resolve()
+    if not target.name:
         raise FileError(f"Cannot write '{path}': it is a folder.")
-    neighbour = path.with_name(f".{path.name}.{uuid.uuid4().hex}")
+    part = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
     try:
-        try:
-            neighbour.write_bytes(content)
-            neighbour.replace(path)
-        finally:
-            neighbour.unlink(missing_ok=True)
+        yield part
+        with part.open("rb") as file:
+            os.fsync(file.fileno())
+        part.replace(target)
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
+    finally:
+        with suppress(OSError):  # a name that is too long, or a folder that is gone
+            part.unlink(missing_ok=True)
+
+
+def write_whole(path: str | Path, content: bytes) -> None:
+    """Write a file, all of it or nothing."""
+    with replacing(path) as part:
+        part.write_bytes(content)
