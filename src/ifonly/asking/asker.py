@@ -41,7 +41,10 @@ class Asker:
 
     def wanted(self, target: Target | OpenTarget | None, now: int) -> Wanted:
         """What someone of this class wants: what was asked for, or, for two classes, the other class."""
-        known = self._wanted.get((target, now))
+        try:
+            known = self._wanted.get((target, now))
+        except TypeError:  # something unhashable in it, which is refused in words where the target is checked
+            return self._want(target, now)
         if known is None:
             if len(self._wanted) >= MOST_KEPT:
                 self._wanted.clear()
