@@ -372,7 +372,8 @@ def bound_hidden(q, w, d, items, budget, known):
     - which slope the checker takes below a ReLU, at a tie: left open;
     - whether a ReLU is stable. Of a row's own slopes the one is taken that a stable ReLU would have (FORCED). A split
       ReLU that may be 0 everywhere is left open: it counts as active although it was split to be inactive. Bounds that
-      the checker may not have computed, since the ReLU is stable without them, are left open too;
+      the checker may not have computed, since the ReLU is stable without them, are left open too, in every layer: a
+      box below is not empty for the checker because of a bound of the whole that only floating point has;
     - chords. Planes can leave the interval that a chord was drawn for, and there a difference in the interval counts
       for more, by how far they leave it in widths of the interval. The slack of what follows grows by that; of rows,
       whose own slopes may lead farther out, it is FOR_ROWS times as large (ROOM).
@@ -395,7 +396,7 @@ def bound_hidden(q, w, d, items, budget, known):
                 least, most = _interval(q, w, layer, i)
                 least, most = least - slack, most + slack
                 low, high = max(low, least), min(high, most)
-                if layer < q.layers - 2 and (-doubt <= least < 0.0 or 0.0 < most <= doubt):
+                if -doubt <= least < 0.0 or 0.0 < most <= doubt:
                     return OPEN
             unstable = low < 0.0 < high
             lowest, highest = low, high
