@@ -31,12 +31,17 @@ Leaf = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A region that floating point could not close: the splits that lead to it, with the side taken, and where its
-    record is in the log.
-    """
+    """A region that floating point could not close, and where its record is in the log."""
 
-    path: tuple[tuple[Split, int], ...]
     record: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A region that floating point closed, and whether by so little that exact arithmetic should look at it."""
+
+    leaf: Leaf
+    doubtful: bool
 
 
 class NetworkFloats:
@@ -139,16 +144,16 @@ class Leaves:
 
     # ------------------------------------------------------------------ closing
 
-    def of_record(self, record: Record | None) -> list[Split | Leaf | Open]:
+    def of_record(self, record: Record | None) -> list[Split | Closed | Open]:
         """The tree of a search's last phase in preorder, pruned, with what could not be closed."""
         start = self.low, self.high, self.mask, np.zeros(self.hidden, dtype=np.uint8), self.known
         found = list(self._walk(record.log, record.phases, *start)) if record is not None else []
         return found or list(self._walk(_nothing(self.hidden), 1, *start))
 
-    def of_box(self, box: Box) -> Leaf | None:
+    def of_box(self, box: Box) -> Closed | None:
         """The leaf that closes a box, or None."""
         (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(box), self.known.copy())
-        return found if isinstance(found, dict) else None
+        return found if isinstance(found, Closed) else None
 
     def floats_of(self, box: Box) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""
@@ -164,22 +169,19 @@ class Leaves:
 
     def _walk(
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
-    ) -> Iterator[Split | Leaf | Open]:  # fmt: skip
+    ) -> Iterator[Split | Closed | Open]:  # fmt: skip
         found = tree.walk(self.asked, log, phase, low, high, mask, side, known)
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
-        sides: list[tuple[tuple[Split, int], ...]] = [()]
         begun = 0
-        for (became, which, end, record), value in zip(nodes.tolist(), values.tolist(), strict=True):
-            path = sides.pop()
+        for (became, which, end, record, doubtful), value in zip(nodes.tolist(), values.tolist(), strict=True):
             if became == layout.SPLIT:
-                split = self._split(which, value)
-                sides += [(*path, (split, 1)), (*path, (split, 0))]
-                yield split
+                yield self._split(which, value)
             elif became == layout.OPEN:
-                yield Open(path, record)
+                yield Open(record)
             else:
-                yield {"rows": [[*rows[begun][:-1], ONE]] if end == begun + 1 else rows[begun:end]}
+                own = [[*rows[begun][:-1], ONE]] if end == begun + 1 else rows[begun:end]
+                yield Closed({"rows": own}, bool(doubtful))
             begun = end
 
     def _split(self, which: int, value: float) -> Split:

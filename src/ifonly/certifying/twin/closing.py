@@ -10,6 +10,7 @@ from numba import njit
 from ifonly.certifying.twin.layout import (
     ACT,
     BIAS_AT,
+    CLEAR,
     CONSTANT,
     DIRECTIONS,
     DOWN,
@@ -19,6 +20,7 @@ from ifonly.certifying.twin.layout import (
     HEAD,
     INNER,
     IS_CHOICE,
+    LEAST,
     MOST_HINTS,
     MOST_ROWS,
     MULTIPLIER,
@@ -211,6 +213,20 @@ def _add_hints(q, w, d, rows, width, log, at, m):
 @njit(**ONCE)
 def close(q, w, d, items, budget, log, at):
     """Rows and multipliers (in R) that close the region: returns the number of rows; 0 when it was not closed."""
+    rows = _close(q, w, d, items, budget, log, at)
+    if rows > 0:
+        m, slack, small = w.R[MULTIPLIER], 0.0, False
+        for r in range(rows):
+            if m[r] > 0.0:
+                slack += m[r] * w.R[SLACK, r]
+                small |= not LEAST < m[r] * w.R[SCALE, r] < 1.0 / LEAST
+        if small or not _value(q, w, rows, items, budget, m) < -CLEAR * slack:
+            w.doubtful[0] = 1
+    return rows
+
+
+@njit(**ONCE)
+def _close(q, w, d, items, budget, log, at):
     F, I, m = w.F, w.I, w.R[MULTIPLIER]
     width = I[FIRST, items]
     for k in range(items):

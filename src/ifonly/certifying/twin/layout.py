@@ -32,6 +32,12 @@ DOUBT = 8.0
 """Slacks: how far bounds may be from the checker's, when it comes to ties. Far from zero a slack is no small thing."""
 FOR_ROWS = 100.0
 """Slacks of hidden neurons that a row has."""
+NEAR = 1000.0
+"""How many times nearer than what is left open a decision may be before its box is called doubtful."""
+CLEAR = 9.0
+"""Slacks that a closed box must have to spare, or it is doubtful; the slack of a row is generous already."""
+LEAST = 1e-290
+"""Multipliers that are smaller, or larger than its inverse, are doubtful."""
 FARTHEST = 1e6
 """How much more than usual a difference may count for."""
 MOST_ROWS, MOST_HINTS = 48, 24
@@ -96,6 +102,8 @@ class Work(NamedTuple):
     """(3, row): layer, neuron, sign."""
     bits: Bytes
     """(row, hidden neuron): slopes."""
+    doubtful: Bytes
+    """(1): something about the present node was decided by a narrow margin; exact arithmetic should look at it."""
 
 
 def new_buffers(width: int) -> tuple[Floats, Ints]:
