@@ -27,7 +27,7 @@ MULTIPLIER_BITS = 40
 ROUNDS = 6
 MORE_SPLITS, TIMES = 500, 4
 """How many splits there may be beyond the search's own: so many, and so many times its nodes."""
-SMALL_TREE = 0
+SMALL_TREE = 3
 """Trees of so many nodes are verified whole."""
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
@@ -80,14 +80,14 @@ def prove(
     if np.isinf(leaves.known).any() and prover.known is not None:
         leaves.learn(prover.known)
         found = leaves.of_record(record)
-    if not _is_whole(found):
+    if verify is not Verify.NONE and not _is_whole(found):
         found = [Open(0)]
-    if len(found) <= SMALL_TREE and verify is Verify.DOUBTFUL:
+    if verify is Verify.DOUBTFUL and len(found) <= SMALL_TREE:
         prover.verify = Verify.ALL
     tree: list[Any] = []
     boxes = [Box.whole(statement)]
     for node in found:
-        box = boxes.pop()
+        box = boxes.pop() if boxes else Box.whole(statement)
         if isinstance(node, Open):
             hints = () if record is None or not len(record.log) else _hints(statement, record.at(node.record))
             tree += prover.by_hand(box, hints)
