@@ -28,18 +28,9 @@ TO_DO_SIZES = frozenset(
         "asking/telling.py: answers",
         "explainer.py: explain_diverse",
         "problem/lowering.py: lower",
-        "proof/check/buying.py: best_price",
-        "proof/check/statement.py: read_statement",
-        "search/twin.py: _clip",
-        "search/twin.py: _close",
-        "search/twin.py: _most",
-        "search/twin.py: _most_squared",
-        "search/twin.py: _multipliers",
-        "search/twin.py: _plane",
-        "search/twin.py: walk",
     }
 )
-TO_DO_PARAMETERS = frozenset({"asking/diverse.py: find_several", "search/twin.py: walk"})
+TO_DO_PARAMETERS = frozenset({"asking/diverse.py: find_several"})
 
 
 def functions(name: str) -> Iterator[tuple[ast.FunctionDef | ast.AsyncFunctionDef, bool]]:
@@ -123,7 +114,7 @@ def test_numbers_in_the_kernels_arrays_have_names() -> None:
     found = [
         f"{path.name}:{node.lineno}: {ast.unparse(node)}"
         for path in paths
-        if path.name not in ("twin.py", "twins.py")  # twins have arrays of their own
+        if path.name != "twins.py"  # twins have arrays of their own
         for node in unnamed(ast.parse(path.read_text(encoding="utf-8")))
     ]
     assert not found

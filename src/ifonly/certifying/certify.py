@@ -140,9 +140,9 @@ def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim,
 class Certifier:
     """Writes certificates of one question, for any number of people: what they share is prepared once.
 
-    Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and closed
-    there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which takes up
-    to three times as long; False verifies nothing.
+    Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
+    closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
+    takes up to three times as long, more for large trees; False verifies nothing.
     """
 
     def __init__(self, question: Question, tolerances: Tolerances, *, verified: bool | None = None) -> None:
