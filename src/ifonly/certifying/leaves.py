@@ -21,6 +21,10 @@ from ifonly.search.record import Record
 NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
 SLACK = 1e-13
 """Of the largest sum of absolute terms, a layer: what rounding in floating point, and the checker's own, can do."""
+NARROW = 1e-7
+"""The same for what is doubtful: decided by so little that exact arithmetic should look at it."""
+GRAINS = 1000.0
+"""Roundings of the checker to its grid that are doubtful."""
 ONE = (1.0).hex()
 
 Floats = NDArray[np.float64]
@@ -93,6 +97,8 @@ class Leaves:
             [float(domain.step >> grid) for domain in domains],
         ])  # fmt: skip
         z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
+        work, grains = self._work(network, price, z, radius)
+        slack, narrow = SLACK * statement.layers * work + grains, NARROW * statement.layers * work + GRAINS * grains
         self.asked = layout.Asked(
             norm=NORMS[statement.norm],
             layers=statement.layers,
@@ -105,14 +111,15 @@ class Leaves:
             cost=cost,
             option=np.array([int(v) if isinstance(f, Choice) else 0
                              for f, v in zip(statement.schema.features, statement.factual, strict=True)]),
-            slack=self._slack(network, price, cost, z, radius),
+            slack=slack,
+            narrow=narrow,
             radius=math.inf if radius is None else _float(radius, unit),
         )  # fmt: skip
 
-    def _slack(
-        self, network: NetworkFloats, price: Floats, cost: Floats, z: Floats, radius: int | None
-    ) -> Floats:  # fmt: skip
-        """What rounding can do to a bound of each neuron: a share of the sum of its absolute terms over the ball."""
+    def _work(
+        self, network: NetworkFloats, price: Floats, z: Floats, radius: int | None
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Of each neuron over the ball: the sum of its absolute terms, and what the checker's grid can do to it."""
         statement = self.statement
         far = np.maximum(np.abs(self.low), np.abs(self.high))
         if radius is not None:
@@ -126,12 +133,12 @@ class Leaves:
             work = work + (2.0 * mine.max(axis=1) if network.index[layout.CHOICE, g] else far[g] * mine[:, 0])
         grain = 2.0 ** (2 - statement.grid)  # the checker rounds splits, reaches and bounds to its grid
         rounded = grain * (1.0 + np.abs(network.first).sum(axis=1))
-        share = SLACK * statement.layers
-        slacks = [share * work + rounded]
+        works, grains = [work], [rounded]
         for weight, bias in network.layers[1:]:
             work, rounded = np.abs(weight) @ work + np.abs(bias), np.abs(weight) @ rounded + grain
-            slacks.append(share * work + rounded)
-        return np.concatenate(slacks)
+            works.append(work)
+            grains.append(rounded)
+        return np.concatenate(works), np.concatenate(grains)
 
     def learn(self, known: Bounds) -> None:
         """Bounds of the hidden neurons over the whole ball, from the checker itself."""

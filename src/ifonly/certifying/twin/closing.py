@@ -10,7 +10,6 @@ from numba import njit
 from ifonly.certifying.twin.layout import (
     ACT,
     BIAS_AT,
-    CLEAR,
     CONSTANT,
     DIRECTIONS,
     DOWN,
@@ -24,6 +23,7 @@ from ifonly.certifying.twin.layout import (
     MOST_HINTS,
     MOST_ROWS,
     MULTIPLIER,
+    NARROW,
     ONCE,
     PATTERN,
     PLANE,
@@ -35,6 +35,8 @@ from ifonly.certifying.twin.layout import (
     SIZE,
     SIZES,
     SLACK,
+    SPARE,
+    SPARED,
     TRIAL,
     UP,
     WEIGHT_AT,
@@ -91,6 +93,7 @@ def _add_row(q, w, rows, layer, i, sign, slope, width):
         w.A[rows, t] = w.F[PLANE, t] * size
     w.R[CONSTANT, rows], w.R[SLACK, rows] = constant * size, w.F[ROOM, at + i] * size
     w.R[SCALE, rows], w.R[SHARE, rows] = size, share * size
+    w.R[SPARE, rows] = SPARED * w.F[NARROW, at + i] * size
     w.about[0, rows], w.about[1, rows], w.about[2, rows] = layer, i, np.int64(sign)
     return rows
 
@@ -215,12 +218,12 @@ def close(q, w, d, items, budget, log, at):
     """Rows and multipliers (in R) that close the region: returns the number of rows; 0 when it was not closed."""
     rows = _close(q, w, d, items, budget, log, at)
     if rows > 0:
-        m, slack, small = w.R[MULTIPLIER], 0.0, False
+        m, spare, small = w.R[MULTIPLIER], 0.0, False
         for r in range(rows):
             if m[r] > 0.0:
-                slack += m[r] * w.R[SLACK, r]
+                spare += m[r] * w.R[SPARE, r]
                 small |= not LEAST < m[r] * w.R[SCALE, r] < 1.0 / LEAST
-        if small or not _value(q, w, rows, items, budget, m) < -CLEAR * slack:
+        if small or not _value(q, w, rows, items, budget, m) < -spare:
             w.doubtful[0] = 1
     return rows
 

@@ -31,6 +31,7 @@ from ifonly.certifying.twin.layout import (
     JUMP,
     MAXIMUM,
     MOVED,
+    NARROW,
     NEAR,
     ONCE,
     OPEN,
@@ -414,8 +415,7 @@ def bound_hidden(q, w, d, items, budget, known):
     for layer in range(q.layers - 1):
         farthest = 0.0
         for i in range(q.index[SIZES, layer + 1]):
-            slack = q.slack[q.index[BIAS_AT, layer] + i] * stretch
-            became, outside = _bound_neuron(q, w, d, items, budget, known, layer, i, slack)
+            became, outside = _bound_neuron(q, w, d, items, budget, known, layer, i, stretch)
             if became != CLOSED:
                 return became
             farthest = max(farthest, outside)
@@ -423,17 +423,18 @@ def bound_hidden(q, w, d, items, budget, known):
         if stretch > FARTHEST:
             return OPEN
     for h in range(q.index[BIAS_AT, q.layers - 1], len(q.slack)):
-        w.F[ROOM, h] = FOR_ROWS * q.slack[h] * stretch
+        w.F[ROOM, h], w.F[NARROW, h] = FOR_ROWS * q.slack[h] * stretch, q.narrow[h] * stretch
     if w.doubtful[0] and w.side.shape[1] > 0 and known[0, 0] == -math.inf:
         return OPEN  # bounds of the whole count in every box: rather the checker's own
     return CLOSED
 
 
 @njit(**ONCE)
-def _bound_neuron(q, w, d, items, budget, known, layer, i, slack):
+def _bound_neuron(q, w, d, items, budget, known, layer, i, stretch):
     """Bounds of one ReLU. Returns what `bound_hidden` does, and how far planes leave its interval."""
     h = q.index[BIAS_AT, layer] + i
-    doubt, near = DOUBT * slack, NEAR * DOUBT * slack
+    slack, narrow = q.slack[h] * stretch, q.narrow[h] * stretch
+    doubt = DOUBT * slack
     low, high = known[0, h], known[1, h]
     side = w.side[d, h]
     if side == 1:
@@ -446,7 +447,7 @@ def _bound_neuron(q, w, d, items, budget, known, layer, i, slack):
         low, high = max(low, least), min(high, most)
         if -doubt <= least < 0.0 or 0.0 < most <= doubt:
             return OPEN, 0.0
-        if abs(least) <= near or abs(most) <= near:
+        if abs(least) <= narrow or abs(most) <= narrow:
             w.doubtful[0] = 1
     unstable = low < 0.0 < high
     lowest, highest = low, high
@@ -454,28 +455,29 @@ def _bound_neuron(q, w, d, items, budget, known, layer, i, slack):
         if side == which or unstable:
             constant = plane(q, w, layer, i, 3.0 - 2.0 * which, w.F[RULE], w.I[FIRST, items])
             most = slack + most_of(q.norm, w.F, w.I, items, budget, constant, False)
-            if abs(most) <= near:
+            if abs(most) <= narrow:
                 w.doubtful[0] = 1
             if which == 1:
                 high, highest = min(high, most), most
             else:
                 low, lowest = max(low, -most), -most
     if low > high:
-        if low - high <= near:
+        if low - high <= narrow:
             w.doubtful[0] = 1
         return EMPTY, 0.0
     w.bounds[0, h], w.bounds[1, h] = low, high
     w.F[RULE, h] = 1.0 if low >= 0.0 or (high > 0.0 and high > -low) else 0.0
-    w.F[FORCED, h], w.F[ROOM, h] = -1.0, FOR_ROWS * slack
+    w.F[FORCED, h], w.F[ROOM, h], w.F[NARROW, h] = -1.0, FOR_ROWS * slack, narrow
     if low < 0.0 and low >= -doubt and side == 2:
         return OPEN, 0.0
     if not low < 0.0 < high:
         return CLOSED, 0.0
-    tie = TIE * (high - low) + doubt
+    if min(-low, high) <= narrow:
+        w.doubtful[0] = 1
     if layer < q.layers - 2:
-        if abs(high + low) <= tie:
+        if abs(high + low) <= TIE * (high - low) + doubt:
             return OPEN, 0.0
-        if abs(high + low) <= NEAR * tie:
+        if abs(high + low) <= NEAR * TIE * (high - low) + narrow:
             w.doubtful[0] = 1
     return _outside(w, h, max(highest - high, low - lowest, 0.0), slack, known[0, h] == -math.inf)
 
