@@ -14,12 +14,13 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.certificate.check.box import ACTIVE, Box
-from ifonly.certificate.check.checker import Walk, most_of_rows
+from ifonly.certificate.check.checker import MAX_NODES, Walk, most_of_rows
 from ifonly.certificate.check.reading import Refusal, scaled
 from ifonly.certificate.check.region import Bounds, Region
 from ifonly.certificate.check.statement import Statement
 from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.certifying.multipliers import Planes, best_multipliers
+from ifonly.errors import UnsupportedQuestion
 from ifonly.schema import Choice
 from ifonly.search.record import NodeRecord, Record
 
@@ -84,6 +85,8 @@ def prove(
         found = [Open(0)]
     if verify is Verify.DOUBTFUL and len(found) <= SMALL_TREE:
         prover.verify = Verify.ALL
+    if len(found) > MAX_NODES:
+        raise UnsupportedQuestion(f"The proof has {len(found):,} nodes; a certificate has at most {MAX_NODES:,}.")
     tree: list[Any] = []
     boxes = [Box.whole(statement)]
     for node in found:

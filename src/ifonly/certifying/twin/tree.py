@@ -103,9 +103,9 @@ def new_work(q, columns, hidden, features, deep):
         np.zeros((FLOAT_ROWS, widest)), np.zeros((INT_ROWS, widest + 1), dtype=np.int64),
         np.zeros((len(q.z), columns)), np.zeros((2, hidden)), np.zeros((deep, features)),
         np.zeros((deep, features)), np.zeros((deep, columns), dtype=np.uint8),
-        np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)), np.zeros((MULTIPLIER_ROWS, MOST_ROWS + 1)),
-        np.zeros((3, MOST_ROWS + 1), dtype=np.int64), np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8),
-        np.zeros(1, dtype=np.uint8),
+        np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)),
+        np.zeros((MULTIPLIER_ROWS, MOST_ROWS + 1)), np.zeros((3, MOST_ROWS + 1), dtype=np.int64),
+        np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8), np.zeros(1, dtype=np.uint8),
     )  # fmt: skip
 
 
