@@ -75,7 +75,7 @@ def test_a_leaf_is_dropped(monkeypatch, which):
 
     def forgetful(self, record):
         found = honest(self, record)
-        place = [k for k, node in enumerate(found) if isinstance(node, dict)][which]
+        place = [k for k, node in enumerate(found) if isinstance(node, leaves.Closed)][which]
         return found[:place] + found[place + 1 :]
 
     monkeypatch.setattr(leaves.Leaves, "of_record", forgetful)
@@ -89,7 +89,7 @@ def test_half_of_a_split_is_forgotten(monkeypatch):
     def forgetful(self, record):
         found = honest(self, record)
         for k in range(len(found) - 1):
-            if isinstance(found[k], list) and isinstance(found[k + 1], dict):
+            if isinstance(found[k], list) and isinstance(found[k + 1], leaves.Closed):
                 return found[:k] + found[k + 2 :]
         return found
 

@@ -18,12 +18,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.certificate.check.checker import Checked, Walk, check, radius_of, witness_refusal
+from ifonly.certificate.check.checker import MAX_DEPTH, MAX_NODES, Checked, Walk, check, radius_of, witness_refusal
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
-from ifonly.certificate.format import FORMAT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
 from ifonly.certifying.stating import grids, hexes, question_data, question_of
-from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import (
     Distance,
@@ -41,6 +41,7 @@ from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
     from ifonly.certifying.leaves import NetworkFloats
+    from ifonly.certifying.prove import Verify
 
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
@@ -139,15 +140,23 @@ def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim,
 class Certifier:
     """Writes certificates of one question, for any number of people: what they share is prepared once.
 
-    `verified`: the checker walks each tree before it is given out; where a leaf of floating point does not hold, the
-    proof is made once more in exact arithmetic. Such leaves are very rare (docs/certificate.md), and it takes several
-    times as long.
+    Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
+    closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
+    takes up to three times as long, more for large trees; False verifies nothing.
     """
 
-    def __init__(self, question: Question, tolerances: Tolerances, *, verified: bool = False) -> None:
+    def __init__(self, question: Question, tolerances: Tolerances, *, verified: bool | None = None) -> None:
         self.question, self.tolerances, self.verified = question, tolerances, verified
         self._data = question_data(question)
         self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats]] = {}
+
+    @property
+    def _ways(self) -> tuple[Verify, ...]:
+        from ifonly.certifying.prove import Verify
+
+        if self.verified is None:
+            return (Verify.DOUBTFUL,)
+        return (Verify.DOUBTFUL, Verify.ALL) if self.verified else (Verify.NONE,)
 
     @cached_property
     def _solver(self) -> Solver:
@@ -182,11 +191,11 @@ class Certifier:
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
         failure = "a box could not be closed"
-        for exact in (False, True):
-            found = _exactly(statement, network, claim, (witness, upper), self.tolerances, exact)
+        for verify in self._ways:
+            found = _exactly(statement, network, claim, (witness, upper), self.tolerances, verify)
             if found is None:
                 break
-            refusal = _refusal(statement, found) if self.verified else ""
+            refusal = _refusal(statement, found) if self.verified else _too_large(found[0])
             if not refusal:
                 return self._written(asked, statement, claim, found[1:], {"tree": found[0]})
             failure = refusal
@@ -242,6 +251,11 @@ class Certifier:
             raise UnsupportedQuestion(
                 f"The proof takes {len(certificate.content) >> 20} MiB; a certificate has at most {MAX_BYTES >> 20}."
             )
+        if len(certificate.content) > FREE_TEXT:
+            try:
+                Certificate.from_bytes(certificate.content)
+            except FileError as error:
+                raise UnsupportedQuestion(f"The proof cannot be written so that it can be read: {error}") from None
         return certificate
 
 
@@ -253,7 +267,7 @@ Proven = tuple[list[Any], float | None, Witness, float | None]
 
 def _exactly(
     statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
-    tolerances: Tolerances, exact: bool,
+    tolerances: Tolerances, verify: Verify,
 ) -> Proven | None:  # fmt: skip
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
@@ -264,7 +278,7 @@ def _exactly(
     from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
-        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, exact=exact)
+        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, verify)
 
     witness, upper = found
     for _ in range(NEARER):
@@ -284,6 +298,21 @@ def _exactly(
         except (Nearer, Unclosed):
             continue
     return None
+
+
+def _too_large(tree: list[Any]) -> str:
+    """Why a tree has more nodes, or more above each other, than are checked; or nothing."""
+    if len(tree) > MAX_NODES:
+        return f"the proof has {len(tree)} nodes; at most {MAX_NODES} are checked"
+    if len(tree) > MAX_DEPTH:
+        waiting, deepest = [0], 0
+        for node in tree:
+            depth = waiting.pop()
+            deepest = max(deepest, depth)
+            waiting += [depth + 1] * 2 if isinstance(node, list) else []
+        if deepest > MAX_DEPTH:
+            return f"the proof is {deepest} nodes deep; at most {MAX_DEPTH} are checked"
+    return ""
 
 
 def _refusal(statement: Statement, proven: Proven) -> str:

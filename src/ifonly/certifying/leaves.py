@@ -21,6 +21,10 @@ from ifonly.search.record import Record
 NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
 SLACK = 1e-13
 """Of the largest sum of absolute terms, a layer: what rounding in floating point, and the checker's own, can do."""
+NARROW = 1e-7
+"""The same for what is doubtful: decided by so little that exact arithmetic should look at it."""
+GRAINS = 1000.0
+"""Roundings of the checker to its grid that are doubtful."""
 ONE = (1.0).hex()
 
 Floats = NDArray[np.float64]
@@ -31,12 +35,17 @@ Leaf = dict[str, Any]
 
 @dataclass(frozen=True, slots=True)
 class Open:
-    """A region that floating point could not close: the splits that lead to it, with the side taken, and where its
-    record is in the log.
-    """
+    """A region that floating point could not close, and where its record is in the log."""
 
-    path: tuple[tuple[Split, int], ...]
     record: int
+
+
+@dataclass(frozen=True, slots=True)
+class Closed:
+    """A region that floating point closed, and whether by so little that exact arithmetic should look at it."""
+
+    leaf: Leaf
+    doubtful: bool
 
 
 class NetworkFloats:
@@ -88,7 +97,9 @@ class Leaves:
             [float(domain.step >> grid) for domain in domains],
         ])  # fmt: skip
         z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
-        self.asked = layout.Asked(
+        work, grains = self._work(network, price, z, radius)
+        slack, narrow = SLACK * statement.layers * work + grains, NARROW * statement.layers * work + GRAINS * grains
+        self.asked = layout.ProofQuestion(
             norm=NORMS[statement.norm],
             layers=statement.layers,
             index=network.index,
@@ -100,14 +111,15 @@ class Leaves:
             cost=cost,
             option=np.array([int(v) if isinstance(f, Choice) else 0
                              for f, v in zip(statement.schema.features, statement.factual, strict=True)]),
-            slack=self._slack(network, price, cost, z, radius),
+            slack=slack,
+            narrow=narrow,
             radius=math.inf if radius is None else _float(radius, unit),
         )  # fmt: skip
 
-    def _slack(
-        self, network: NetworkFloats, price: Floats, cost: Floats, z: Floats, radius: int | None
-    ) -> Floats:  # fmt: skip
-        """What rounding can do to a bound of each neuron: a share of the sum of its absolute terms over the ball."""
+    def _work(
+        self, network: NetworkFloats, price: Floats, z: Floats, radius: int | None
+    ) -> tuple[Floats, Floats]:  # fmt: skip
+        """Of each neuron over the ball: the sum of its absolute terms, and what the checker's grid can do to it."""
         statement = self.statement
         far = np.maximum(np.abs(self.low), np.abs(self.high))
         if radius is not None:
@@ -121,12 +133,12 @@ class Leaves:
             work = work + (2.0 * mine.max(axis=1) if network.index[layout.CHOICE, g] else far[g] * mine[:, 0])
         grain = 2.0 ** (2 - statement.grid)  # the checker rounds splits, reaches and bounds to its grid
         rounded = grain * (1.0 + np.abs(network.first).sum(axis=1))
-        share = SLACK * statement.layers
-        slacks = [share * work + rounded]
+        works, grains = [work], [rounded]
         for weight, bias in network.layers[1:]:
             work, rounded = np.abs(weight) @ work + np.abs(bias), np.abs(weight) @ rounded + grain
-            slacks.append(share * work + rounded)
-        return np.concatenate(slacks)
+            works.append(work)
+            grains.append(rounded)
+        return np.concatenate(works), np.concatenate(grains)
 
     def learn(self, known: Bounds) -> None:
         """Bounds of the hidden neurons over the whole ball, from the checker itself."""
@@ -139,16 +151,16 @@ class Leaves:
 
     # ------------------------------------------------------------------ closing
 
-    def of_record(self, record: Record | None) -> list[Split | Leaf | Open]:
+    def of_record(self, record: Record | None) -> list[Split | Closed | Open]:
         """The tree of a search's last phase in preorder, pruned, with what could not be closed."""
         start = self.low, self.high, self.mask, np.zeros(self.hidden, dtype=np.uint8), self.known
         found = list(self._walk(record.log, record.phases, *start)) if record is not None else []
         return found or list(self._walk(_nothing(self.hidden), 1, *start))
 
-    def of_box(self, box: Box) -> Leaf | None:
+    def of_box(self, box: Box) -> Closed | None:
         """The leaf that closes a box, or None."""
         (found,) = self._walk(_nothing(self.hidden), 1, *self.floats_of(box), self.known.copy())
-        return found if isinstance(found, dict) else None
+        return found if isinstance(found, Closed) else None
 
     def floats_of(self, box: Box) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""
@@ -164,22 +176,19 @@ class Leaves:
 
     def _walk(
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
-    ) -> Iterator[Split | Leaf | Open]:  # fmt: skip
+    ) -> Iterator[Split | Closed | Open]:  # fmt: skip
         found = tree.walk(self.asked, log, phase, low, high, mask, side, known)
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
-        sides: list[tuple[tuple[Split, int], ...]] = [()]
         begun = 0
-        for (became, which, end, record), value in zip(nodes.tolist(), values.tolist(), strict=True):
-            path = sides.pop()
+        for (became, which, end, record, doubtful), value in zip(nodes.tolist(), values.tolist(), strict=True):
             if became == layout.SPLIT:
-                split = self._split(which, value)
-                sides += [(*path, (split, 1)), (*path, (split, 0))]
-                yield split
+                yield self._split(which, value)
             elif became == layout.OPEN:
-                yield Open(path, record)
+                yield Open(record)
             else:
-                yield {"rows": [[*rows[begun][:-1], ONE]] if end == begun + 1 else rows[begun:end]}
+                own = [[*rows[begun][:-1], ONE]] if end == begun + 1 else rows[begun:end]
+                yield Closed({"rows": own}, bool(doubtful))
             begun = end
 
     def _split(self, which: int, value: float) -> Split:

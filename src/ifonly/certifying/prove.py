@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
+from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -13,12 +14,13 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.certificate.check.box import ACTIVE, Box
-from ifonly.certificate.check.checker import Walk, most_of_rows
-from ifonly.certificate.check.reading import scaled
+from ifonly.certificate.check.checker import MAX_NODES, Walk, most_of_rows
+from ifonly.certificate.check.reading import Refusal, scaled
 from ifonly.certificate.check.region import Bounds, Region
 from ifonly.certificate.check.statement import Statement
-from ifonly.certifying.leaves import Leaves, NetworkFloats, Open, on_grid, place
+from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.certifying.multipliers import Planes, best_multipliers
+from ifonly.errors import UnsupportedQuestion
 from ifonly.schema import Choice
 from ifonly.search.record import NodeRecord, Record
 
@@ -26,6 +28,8 @@ MULTIPLIER_BITS = 40
 ROUNDS = 6
 MORE_SPLITS, TIMES = 500, 4
 """How many splits there may be beyond the search's own: so many, and so many times its nodes."""
+SMALL_TREE = 3
+"""Trees of so many nodes are verified whole."""
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
 
@@ -53,36 +57,48 @@ class _Work:
     """Floating point has not looked at it."""
 
 
+class Verify(Enum):
+    """Which leaves of floating point the checker looks at, before they are written."""
+
+    NONE = "none"
+    DOUBTFUL = "doubtful"
+    """Those that were closed by a narrow margin, and every one of a small tree."""
+    ALL = "all"
+
+
 def prove(
-    statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None, *, exact: bool = False
-) -> list[Any]:
+    statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None,
+    verify: Verify = Verify.DOUBTFUL,
+) -> list[Any]:  # fmt: skip
     """The tree in preorder: what floating point closes for sure, and the rest in exact arithmetic.
 
-    `exact`: floating point is not believed. Where a leaf of its does not hold in the checker's own arithmetic, the box
-    is closed there anew.
+    Where a leaf that the checker looks at does not hold, the box is closed anew in exact arithmetic.
     """
     leaves = Leaves(statement, network, radius)
     found = leaves.of_record(record)
-    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), exact)
+    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), verify)
     # the checker's slopes follow from its bounds of the whole: where floating point has none, it begins from those
     if np.isinf(leaves.known).any() and prover.known is not None:
         leaves.learn(prover.known)
         found = leaves.of_record(record)
-    if exact and not _is_whole(found):
-        found = [Open((), 0)]
+    if verify is not Verify.NONE and not _is_whole(found):
+        found = [Open(0)]
+    if verify is Verify.DOUBTFUL and len(found) <= SMALL_TREE:
+        prover.verify = Verify.ALL
+    if len(found) > MAX_NODES:
+        raise UnsupportedQuestion(f"The proof has {len(found):,} nodes; a certificate has at most {MAX_NODES:,}.")
     tree: list[Any] = []
-    boxes = [Box.whole(statement)] if exact else []
+    boxes = [Box.whole(statement)]
     for node in found:
+        box = boxes.pop() if boxes else Box.whole(statement)
         if isinstance(node, Open):
             hints = () if record is None or not len(record.log) else _hints(statement, record.at(node.record))
-            tree += prover.by_hand(boxes.pop() if exact else _box(statement, node), hints)
-        elif isinstance(node, dict) and exact:
-            box = boxes.pop()
-            tree += [node] if prover.holds(box, node) else prover.by_hand(box, ())
+            tree += prover.by_hand(box, hints)
+        elif isinstance(node, Closed):
+            tree += [node.leaf] if prover.believes(box, node) else prover.by_hand(box, ())
         else:
             tree.append(node)
-            if isinstance(node, list) and exact:
-                boxes += reversed(sides(statement, boxes.pop(), node))
+            boxes += reversed(sides(statement, box, node))
     return tree
 
 
@@ -94,13 +110,6 @@ def _is_whole(nodes: Sequence[Any]) -> bool:
             return False
         waiting += 1 if isinstance(node, list) else -1
     return waiting == 0
-
-
-def _box(statement: Statement, node: Open) -> Box:
-    box = Box.whole(statement)
-    for split, side in node.path:
-        box = sides(statement, box, split)[side]
-    return box
 
 
 def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
@@ -115,23 +124,27 @@ def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
 class _Prover:
     """Closes in exact arithmetic what floating point leaves open, splitting further where that is needed."""
 
-    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, exact: bool) -> None:
-        self.statement, self.leaves, self.radius, self.exact = statement, leaves, radius, exact
+    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, verify: Verify) -> None:
+        self.statement, self.leaves, self.radius, self.verify = statement, leaves, radius, verify
         self.splits, self.most = 0, most
 
     @cached_property
-    def known(self) -> Bounds | None:
-        return Walk(self.statement, self.radius).known
+    def _walk(self) -> Walk:
+        return Walk(self.statement, self.radius)
 
-    def holds(self, box: Box, leaf: dict[str, Any]) -> bool:
-        """Does the checker close this box with this leaf?"""
-        if self.known is None:
+    @property
+    def known(self) -> Bounds | None:
+        return self._walk.known
+
+    def believes(self, box: Box, closed: Closed) -> bool:
+        """Is this leaf of floating point written as it is? If it is to be verified: does the checker close the box?"""
+        if self.verify is Verify.NONE or not (closed.doubtful or self.verify is Verify.ALL):
             return True
-        region = Region(self.statement, box, self.radius, self.known)
-        if region.empty:
-            return True
-        rows = [(*row[:3], int(row[3], 16), Fraction(float.fromhex(row[4]))) for row in leaf["rows"]]
-        return bool(rows) and most_of_rows(region, rows) < 0
+        try:
+            self._walk.check_leaf(box, closed.leaf)
+        except Refusal:
+            return False
+        return True
 
     def by_hand(self, box: Box, hints: tuple[Row, ...]) -> list[Any]:
         """The tree below one open box, in preorder."""
@@ -147,9 +160,9 @@ class _Prover:
 
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
-        leaf = self.leaves.of_box(work.box) if work.fresh else None
-        if leaf is not None and (not self.exact or self.holds(work.box, leaf)):
-            return leaf, []
+        closed = self.leaves.of_box(work.box) if work.fresh else None
+        if closed is not None and self.believes(work.box, closed):
+            return closed.leaf, []
         region = Region(self.statement, work.box, self.radius, self.known)
         if region.empty:
             return {"rows": []}, []

@@ -118,14 +118,12 @@ def best_price(numbers: Numbers, choices: Choices, budget: float, tick: Callable
                     return jump
                 else:
                     high = min(high, jump)
-        price = (
-            guess
-            if low < guess < high
-            else math.sqrt(low * high)
-            if low > 0.0 and high > 4.0 * low
-            else 0.5 * (low + high)
-        )
+        price = guess if low < guess < high else _between(low, high)
     return high
+
+
+def _between(low: float, high: float) -> float:
+    return math.sqrt(low * high) if low > 0.0 and high > 4.0 * low else 0.5 * (low + high)
 
 
 def _jumps(low: float, high: float, choices: Choices) -> Iterator[float]:

@@ -227,7 +227,7 @@ class Walk:
             self.statement.meter.tick()
             box, depth = waiting.pop()
             if isinstance(node, dict):
-                self._check_leaf(box, node)
+                self.check_leaf(box, node)
                 self.leaves += 1
                 continue
             if depth >= MAX_DEPTH:
@@ -255,7 +255,7 @@ class Walk:
         change = scaled(number(node[2], f"{where}: the change"), statement.grid, f"{where}: the change")
         return box.split_number(statement, g, change)
 
-    def _check_leaf(self, box: Box, leaf: dict[str, Any]) -> None:
+    def check_leaf(self, box: Box, leaf: dict[str, Any]) -> None:
         """{"rows": [[layer, neuron, sign, slopes, multiplier], ...]}: their combination must be negative everywhere."""
         where = f"node {self.nodes} of the tree"
         rows = listed(entries(leaf, where, "rows")["rows"], f"{where}: the rows")

@@ -199,15 +199,7 @@ def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None
     """The question of a certificate, checked and in integers."""
     meter = meter or Meter()
     entries(question, "the question", "schema", "network", "factual", "distance", "constraints", "target")
-    _check_size(question["schema"])
-    try:
-        schema = schema_from_json(question["schema"])
-    except (IfonlyError, TypeError, ValueError, OverflowError) as error:
-        raise Refusal(f"the schema cannot be read: {error}") from None
-    if canonical(schema_to_json(schema)) != canonical(question["schema"]):
-        raise Refusal("the schema is not written as ifonly writes it: other entries, other numbers, or another order")
-    if schema.rules:
-        raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
+    schema = _read_schema(question["schema"])
     width = sum(len(f.options) if isinstance(f, Choice) else 1 for f in schema.features)
     if max(len(schema.columns), width) > MAX_COLUMNS:
         raise Refusal(f"the schema has more than {MAX_COLUMNS} columns, or numbers and options")
@@ -216,18 +208,7 @@ def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None
     meter.tick()
     stack = read_network(question["network"], len(schema.columns), meter)
     wanted, margin, rows = read_target(question["target"], len(stack[-1][1]))
-    distance = entries(question["distance"], "the distance", "norm", "jump", "rate", "weights", "scales")
-    norm_name = distance["norm"]
-    if not isinstance(norm_name, str) or norm_name not in NORMS:
-        raise Refusal(f"there is no norm {str(norm_name)[:60]!r}")
-    jump, rate = (Fraction(number(distance[key], f"the distance's {key}")) for key in ("jump", "rate"))
-    pure = (Fraction(norm_name == "l0"), Fraction(norm_name != "l0"))
-    if not (jump > 0 and rate > 0 if norm_name == "l0+l1" else (jump, rate) == pure):
-        raise Refusal(f"the shares of l0 and the rest do not fit the norm {norm_name}")
-    weights, scales = (
-        tuple(_positive(value, key) for value in listed(distance[key], key, len(schema)))
-        for key in ("weights", "scales")
-    )
+    norm_name, jump, rate, weights, scales = _read_distance(question["distance"], len(schema))
     constraints = tuple(listed(question["constraints"], "the constraints"))
     norm = NORMS[norm_name]
     unit = cost_grid + (2 * grid if norm == SQUARED else grid)
@@ -245,6 +226,37 @@ def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None
         fingerprint(stack, meter), hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
     return asked.about(factual)
+
+
+def _read_schema(value: Any) -> Schema:
+    _check_size(value)
+    try:
+        schema = schema_from_json(value)
+    except (IfonlyError, TypeError, ValueError, OverflowError) as error:
+        raise Refusal(f"the schema cannot be read: {error}") from None
+    if canonical(schema_to_json(schema)) != canonical(value):
+        raise Refusal("the schema is not written as ifonly writes it: other entries, other numbers, or another order")
+    if schema.rules:
+        raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
+    return schema
+
+
+def _read_distance(
+    value: Any, features: int
+) -> tuple[str, Fraction, Fraction, tuple[Fraction, ...], tuple[Fraction, ...]]:
+    """The norm's name, jump, rate, weights and scales."""
+    distance = entries(value, "the distance", "norm", "jump", "rate", "weights", "scales")
+    name = distance["norm"]
+    if not isinstance(name, str) or name not in NORMS:
+        raise Refusal(f"there is no norm {str(name)[:60]!r}")
+    jump, rate = (Fraction(number(distance[key], f"the distance's {key}")) for key in ("jump", "rate"))
+    pure = (Fraction(name == "l0"), Fraction(name != "l0"))
+    if not (jump > 0 and rate > 0 if name == "l0+l1" else (jump, rate) == pure):
+        raise Refusal(f"the shares of l0 and the rest do not fit the norm {name}")
+    weights, scales = (
+        tuple(_positive(value, key) for value in listed(distance[key], key, features)) for key in ("weights", "scales")
+    )
+    return name, jump, rate, weights, scales
 
 
 def _check_size(schema: Any) -> None:

@@ -19,9 +19,11 @@ from ifonly.certifying.twin.layout import (
     HEAD,
     INNER,
     IS_CHOICE,
+    LEAST,
     MOST_HINTS,
     MOST_ROWS,
     MULTIPLIER,
+    NARROW,
     ONCE,
     PATTERN,
     PLANE,
@@ -33,6 +35,8 @@ from ifonly.certifying.twin.layout import (
     SIZE,
     SIZES,
     SLACK,
+    SPARE,
+    SPARED,
     TRIAL,
     UP,
     WEIGHT_AT,
@@ -89,6 +93,7 @@ def _add_row(q, w, rows, layer, i, sign, slope, width):
         w.A[rows, t] = w.F[PLANE, t] * size
     w.R[CONSTANT, rows], w.R[SLACK, rows] = constant * size, w.F[ROOM, at + i] * size
     w.R[SCALE, rows], w.R[SHARE, rows] = size, share * size
+    w.R[SPARE, rows] = SPARED * w.F[NARROW, at + i] * size
     w.about[0, rows], w.about[1, rows], w.about[2, rows] = layer, i, np.int64(sign)
     return rows
 
@@ -211,6 +216,20 @@ def _add_hints(q, w, d, rows, width, log, at, m):
 @njit(**ONCE)
 def close(q, w, d, items, budget, log, at):
     """Rows and multipliers (in R) that close the region: returns the number of rows; 0 when it was not closed."""
+    rows = _close(q, w, d, items, budget, log, at)
+    if rows > 0:
+        m, spare, small = w.R[MULTIPLIER], 0.0, False
+        for r in range(rows):
+            if m[r] > 0.0:
+                spare += m[r] * w.R[SPARE, r]
+                small |= not LEAST < m[r] * w.R[SCALE, r] < 1.0 / LEAST
+        if small or not _value(q, w, rows, items, budget, m) < -spare:
+            w.doubtful[0] = 1
+    return rows
+
+
+@njit(**ONCE)
+def _close(q, w, d, items, budget, log, at):
     F, I, m = w.F, w.I, w.R[MULTIPLIER]
     width = I[FIRST, items]
     for k in range(items):

@@ -32,6 +32,12 @@ DOUBT = 8.0
 """Slacks: how far bounds may be from the checker's, when it comes to ties. Far from zero a slack is no small thing."""
 FOR_ROWS = 100.0
 """Slacks of hidden neurons that a row has."""
+NEAR = 1000.0
+"""How many times nearer than what is left open a tie may be before its box is called doubtful."""
+SPARED = 1e-3
+"""Of what is narrow for a decision, what a row should have to spare: nothing follows from it."""
+LEAST = 1e-290
+"""Multipliers that are smaller, or larger than its inverse, are doubtful."""
 FARTHEST = 1e6
 """How much more than usual a difference may count for."""
 MOST_ROWS, MOST_HINTS = 48, 24
@@ -40,22 +46,23 @@ REFINED = 4
 DIRECTIONS, HALVINGS = 24, 26
 """Of the search for multipliers."""
 
-# rows of Asked.index, Asked.price, Work.F, Work.R, Work.I
+# rows of ProofQuestion.index, ProofQuestion.price, Work.F, Work.R, Work.I
 CHOICE, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
 RATE, JUMP, STEP = 0, 1, 2
 UP, DOWN, ITEM_RATE, ITEM_JUMP, MOVED = 0, 1, 2, 3, 4
 COST, PLANE, Y, Y_LOW, PIECE_COST, PIECE_GAIN, PIECE_REACH = 5, 6, 7, 8, 9, 10, 11
 ZC, V, W, ACT, RULE, BASE, SIZE, PATTERN = 12, 13, 14, 15, 16, 17, 18, 19
-FORCED, ROOM = 20, 21
-FLOAT_ROWS = 22
-CONSTANT, SLACK, SCALE, SHARE, MULTIPLIER, TRIAL = 0, 1, 2, 3, 4, 5
+FORCED, ROOM, NARROW = 20, 21, 22
+FLOAT_ROWS = 23
+CONSTANT, SLACK, SCALE, SHARE, MULTIPLIER, TRIAL, SPARE = 0, 1, 2, 3, 4, 5, 6
+MULTIPLIER_ROWS = 7
 FIRST, IS_CHOICE, PIECE_TO, PIECE_FROM, PIECE_DONE = 0, 1, 2, 3, 4
 INT_ROWS = 5
 HEAD = 8
 """Numbers at the start of a record; see `ifonly.search.record`."""
 
 
-class Asked(NamedTuple):
+class ProofQuestion(NamedTuple):
     """A question and a person, in natural units; the last layer holds the conditions."""
 
     norm: int
@@ -73,6 +80,8 @@ class Asked(NamedTuple):
     option: Ints
     slack: Floats
     """(neuron, conditions last): what is added to every bound."""
+    narrow: Floats
+    """(neuron, conditions last): what is decided by less than this is doubtful. It does not hang on the slack."""
     radius: float
 
 
@@ -91,11 +100,14 @@ class Work(NamedTuple):
     A: Floats
     """(row, compact column): planes."""
     R: Floats
-    """(6, row): constant, slack, scale, largest scaled coefficient, multiplier, and the multiplier under trial."""
+    """(7, row): constant, slack, scale, largest scaled coefficient, multiplier, the multiplier under trial, and what
+    the row should have to spare."""
     about: Ints
     """(3, row): layer, neuron, sign."""
     bits: Bytes
     """(row, hidden neuron): slopes."""
+    doubtful: Bytes
+    """(1): something about the present node was decided by a narrow margin; exact arithmetic should look at it."""
 
 
 def new_buffers(width: int) -> tuple[Floats, Ints]:

@@ -31,6 +31,8 @@ from ifonly.certifying.twin.layout import (
     JUMP,
     MAXIMUM,
     MOVED,
+    NARROW,
+    NEAR,
     ONCE,
     OPEN,
     PIECE_COST,
@@ -62,73 +64,102 @@ from ifonly.certifying.twin.layout import (
 @njit(**ONCE)
 def clip(q, w, d):
     """The cheapest corner of box d and what the ball leaves around it. Returns (items, budget); no items: -1."""
-    F, I, norm = w.F, w.I, q.norm
-    features = q.price.shape[1]
-    base, spent = F[BASE], 0.0
-    for g in range(features):
-        c = q.index[START, g]
-        cost = 0.0
+    w.doubtful[0] = 0
+    spent = _corner(q, w, d)
+    if spent < 0.0:
+        return -1, 0.0
+    budget = q.radius - spent
+    if abs(budget) <= NEAR * RELATIVE * q.radius < math.inf:
+        w.doubtful[0] = 1
+    if budget < -RELATIVE * q.radius:
+        return -1, 0.0
+    budget = max(budget, 0.0) + RELATIVE * (q.radius if q.radius < math.inf else 0.0)
+    for i in range(q.index[SIZES, 1]):
+        w.F[ZC, i] = q.z[i]
+    items, width = 0, 0
+    for g in range(q.price.shape[1]):
+        if q.index[CHOICE, g] == 0:
+            added = _add_number(q, w, d, g, budget, items, width)
+        else:
+            added = _add_choice(q, w, d, g, budget, items, width)
+        if added > 0:
+            items, width = items + 1, width + added
+    w.I[FIRST, items] = width
+    return items, budget
+
+
+@njit(**ONCE)
+def _corner(q, w, d):
+    """The cheapest value of each feature, into BASE; returns what they cost, -1 when a feature has none."""
+    spent = 0.0
+    for g in range(q.price.shape[1]):
+        c, cost = q.index[START, g], 0.0
         if q.index[CHOICE, g] == 0:
             lo, hi = w.low[d, g], w.high[d, g]
             if lo > hi:
-                if lo - hi > RELATIVE * (abs(lo) + abs(hi)):
-                    return -1, 0.0
+                size = RELATIVE * (abs(lo) + abs(hi))
+                if lo - hi <= NEAR * size:
+                    w.doubtful[0] = 1
+                if lo - hi > size:
+                    return -1.0
                 hi = lo
-            base[g] = max(lo, min(hi, 0.0))
-            cost = _number_cost(q, g, abs(base[g]))
+            w.F[BASE, g] = max(lo, min(hi, 0.0))
+            cost = _number_cost(q, g, abs(w.F[BASE, g]))
         else:
             best = -1
             for o in range(q.index[START, g + 1] - c):
                 if w.mask[d, c + o] and (best < 0 or q.cost[c + o] < q.cost[c + best]):
                     best = o
             if best < 0:
-                return -1, 0.0
-            base[g] = best
+                return -1.0
+            w.F[BASE, g] = best
             cost = q.cost[c + best]
-        spent = max(spent, cost) if norm == MAXIMUM else spent + cost
-    budget = q.radius - spent
-    if budget < -RELATIVE * q.radius:
-        return -1, 0.0
-    budget = max(budget, 0.0) + RELATIVE * (q.radius if q.radius < math.inf else 0.0)
+        spent = max(spent, cost) if q.norm == MAXIMUM else spent + cost
+    return spent
+
+
+@njit(**ONCE)
+def _add_number(q, w, d, g, budget, items, width):
+    """The item of a number that can move within the ball, and its column; returns the number of columns."""
+    F, c, base = w.F, q.index[START, g], w.F[BASE, g]
     n = q.index[SIZES, 1]
+    if base != 0.0:
+        for i in range(n):
+            F[ZC, i] += base * q.first[i, c]
+    up, down = _reaches(q, w, d, g, budget)
+    if up <= 0.0 and down <= 0.0:
+        return 0
+    F[UP, items], F[DOWN, items], F[MOVED, items] = up, down, abs(base)
+    F[ITEM_RATE, items] = q.price[RATE, g]
+    F[ITEM_JUMP, items] = q.price[JUMP, g] if base == 0.0 else 0.0
+    w.I[IS_CHOICE, items], w.I[FIRST, items] = 0, width
     for i in range(n):
-        F[ZC, i] = q.z[i]
-    items, width = 0, 0
-    for g in range(features):
-        c = q.index[START, g]
-        if q.index[CHOICE, g] == 0:
-            if base[g] != 0.0:
+        w.Wc[i, width] = q.first[i, c]
+    return 1
+
+
+@njit(**ONCE)
+def _add_choice(q, w, d, g, budget, items, width):
+    """The item of a choice with options within the ball, and their columns; returns the number of columns."""
+    c, n, begin = q.index[START, g], q.index[SIZES, 1], width
+    at, old = c + np.int64(w.F[BASE, g]), c + q.option[g]
+    if at != old:
+        for i in range(n):
+            w.F[ZC, i] += q.first[i, at] - q.first[i, old]
+    most = q.radius if q.norm == MAXIMUM else budget
+    for k in range(c, q.index[START, g + 1]):
+        beyond = q.cost[k] - (0.0 if q.norm == MAXIMUM else q.cost[at])
+        if w.mask[d, k] and k != at:
+            if abs(beyond - most) <= NEAR * RELATIVE * most < math.inf:
+                w.doubtful[0] = 1
+            if beyond <= most * (1.0 + RELATIVE):
+                w.F[COST, width] = beyond
                 for i in range(n):
-                    F[ZC, i] += base[g] * q.first[i, c]
-            up, down = _reaches(q, w, d, g, budget)
-            if up > 0.0 or down > 0.0:
-                F[UP, items], F[DOWN, items], F[MOVED, items] = up, down, abs(base[g])
-                F[ITEM_RATE, items] = q.price[RATE, g]
-                F[ITEM_JUMP, items] = q.price[JUMP, g] if base[g] == 0.0 else 0.0
-                I[IS_CHOICE, items], I[FIRST, items] = 0, width
-                for i in range(n):
-                    w.Wc[i, width] = q.first[i, c]
-                items, width = items + 1, width + 1
-        else:
-            at = c + np.int64(base[g])
-            old = c + q.option[g]
-            if at != old:
-                for i in range(n):
-                    F[ZC, i] += q.first[i, at] - q.first[i, old]
-            most = q.radius if norm == MAXIMUM else budget
-            begin = width
-            for k in range(c, q.index[START, g + 1]):
-                beyond = q.cost[k] - (0.0 if norm == MAXIMUM else q.cost[at])
-                if w.mask[d, k] and k != at and beyond <= most * (1.0 + RELATIVE):
-                    F[COST, width] = beyond
-                    for i in range(n):
-                        w.Wc[i, width] = q.first[i, k] - q.first[i, at]
-                    width += 1
-            if width > begin:
-                I[IS_CHOICE, items], I[FIRST, items] = 1, begin
-                items += 1
-    I[FIRST, items] = width
-    return items, budget
+                    w.Wc[i, width] = q.first[i, k] - q.first[i, at]
+                width += 1
+    if width > begin:
+        w.I[IS_CHOICE, items], w.I[FIRST, items] = 1, begin
+    return width - begin
 
 
 @njit(**INNER)
@@ -153,6 +184,8 @@ def _reaches(q, w, d, g, budget):
         reach += RELATIVE * (reach + moved)
     up, down = min(w.high[d, g] - base, reach), min(base - w.low[d, g], reach)
     if step > 0.0:
+        if reach < math.inf and abs(reach / step - np.round(reach / step)) <= 10.0 * TIE:
+            w.doubtful[0] = 1
         up, down = np.floor(up / step + TIE) * step, np.floor(down / step + TIE) * step
     return max(up, 0.0), max(down, 0.0)
 
@@ -372,69 +405,96 @@ def bound_hidden(q, w, d, items, budget, known):
     - which slope the checker takes below a ReLU, at a tie: left open;
     - whether a ReLU is stable. Of a row's own slopes the one is taken that a stable ReLU would have (FORCED). A split
       ReLU that may be 0 everywhere is left open: it counts as active although it was split to be inactive. Bounds that
-      the checker may not have computed, since the ReLU is stable without them, are left open too;
+      the checker may not have computed, since the ReLU is stable without them, are left open too, in every layer: a
+      box below is not empty for the checker because of a bound of the whole that only floating point has;
     - chords. Planes can leave the interval that a chord was drawn for, and there a difference in the interval counts
       for more, by how far they leave it in widths of the interval. The slack of what follows grows by that; of rows,
       whose own slopes may lead farther out, it is FOR_ROWS times as large (ROOM).
     """
-    width, zl, zu, rule, forced, room = w.I[FIRST, items], w.bounds[0], w.bounds[1], w.F[RULE], w.F[FORCED], w.F[ROOM]
     stretch = 1.0
     for layer in range(q.layers - 1):
-        at, farthest = q.index[BIAS_AT, layer], 0.0
+        farthest = 0.0
         for i in range(q.index[SIZES, layer + 1]):
-            h = at + i
-            slack = q.slack[h] * stretch
-            doubt = DOUBT * slack
-            low, high = known[0, h], known[1, h]
-            fresh, side = low == -math.inf, w.side[d, h]
-            if side == 1:
-                low = max(low, 0.0)
-            elif side == 2:
-                high = min(high, 0.0)
-            if layer > 0 and low < 0.0 < high:
-                least, most = _interval(q, w, layer, i)
-                least, most = least - slack, most + slack
-                low, high = max(low, least), min(high, most)
-                if layer < q.layers - 2 and (-doubt <= least < 0.0 or 0.0 < most <= doubt):
-                    return OPEN
-            unstable = low < 0.0 < high
-            lowest, highest = low, high
-            for which in range(1, 3):
-                if side == which or unstable:
-                    sign = 3.0 - 2.0 * which
-                    constant = plane(q, w, layer, i, sign, rule, width)
-                    most = slack + most_of(q.norm, w.F, w.I, items, budget, constant, False)
-                    if which == 1:
-                        high, highest = min(high, most), most
-                    else:
-                        low, lowest = max(low, -most), -most
-            if low > high:
-                return EMPTY
-            forced[h], room[h] = -1.0, FOR_ROWS * slack
-            if low < 0.0 and low >= -doubt and side == 2:
-                return OPEN
-            if low < 0.0 < high:
-                if layer < q.layers - 2 and abs(high + low) <= TIE * (high - low) + doubt:
-                    return OPEN
-                outside = max(highest - high, low - lowest, 0.0)
-                if low < -doubt and high > doubt:
-                    outside = DOUBT * outside / (high - low)
-                elif fresh:
-                    return OPEN
-                elif low >= -doubt and high <= doubt:
-                    outside = (outside + high - low) / slack
-                else:
-                    forced[h] = 1.0 if low >= -doubt else 0.0
-                    outside = DOUBT * outside / (high - low)
-                farthest = max(farthest, outside)
-            zl[h], zu[h] = low, high
-            rule[h] = 1.0 if low >= 0.0 or (high > 0.0 and high > -low) else 0.0
+            became, outside = _bound_neuron(q, w, d, items, budget, known, layer, i, stretch)
+            if became != CLOSED:
+                return became
+            farthest = max(farthest, outside)
         stretch *= 1.0 + farthest
         if stretch > FARTHEST:
             return OPEN
     for h in range(q.index[BIAS_AT, q.layers - 1], len(q.slack)):
-        room[h] = FOR_ROWS * q.slack[h] * stretch
+        w.F[ROOM, h], w.F[NARROW, h] = FOR_ROWS * q.slack[h] * stretch, q.narrow[h] * stretch
+    if w.doubtful[0] and w.side.shape[1] > 0 and known[0, 0] == -math.inf:
+        return OPEN  # bounds of the whole count in every box: rather the checker's own
     return CLOSED
+
+
+@njit(**ONCE)
+def _bound_neuron(q, w, d, items, budget, known, layer, i, stretch):
+    """Bounds of one ReLU. Returns what `bound_hidden` does, and how far planes leave its interval."""
+    h = q.index[BIAS_AT, layer] + i
+    slack, narrow = q.slack[h] * stretch, q.narrow[h] * stretch
+    doubt = DOUBT * slack
+    low, high = known[0, h], known[1, h]
+    side = w.side[d, h]
+    if side == 1:
+        low = max(low, 0.0)
+    elif side == 2:
+        high = min(high, 0.0)
+    if layer > 0 and low < 0.0 < high:
+        least, most = _interval(q, w, layer, i)
+        least, most = least - slack, most + slack
+        low, high = max(low, least), min(high, most)
+        if -doubt <= least < 0.0 or 0.0 < most <= doubt:
+            return OPEN, 0.0
+        if abs(least) <= narrow or abs(most) <= narrow:
+            w.doubtful[0] = 1
+    unstable = low < 0.0 < high
+    lowest, highest = low, high
+    for which in range(1, 3):
+        if side == which or unstable:
+            constant = plane(q, w, layer, i, 3.0 - 2.0 * which, w.F[RULE], w.I[FIRST, items])
+            most = slack + most_of(q.norm, w.F, w.I, items, budget, constant, False)
+            if abs(most) <= narrow:
+                w.doubtful[0] = 1
+            if which == 1:
+                high, highest = min(high, most), most
+            else:
+                low, lowest = max(low, -most), -most
+    if low > high:
+        if low - high <= narrow:
+            w.doubtful[0] = 1
+        return EMPTY, 0.0
+    w.bounds[0, h], w.bounds[1, h] = low, high
+    w.F[RULE, h] = 1.0 if low >= 0.0 or (high > 0.0 and high > -low) else 0.0
+    w.F[FORCED, h], w.F[ROOM, h], w.F[NARROW, h] = -1.0, FOR_ROWS * slack, narrow
+    if low < 0.0 and low >= -doubt and side == 2:
+        return OPEN, 0.0
+    if not low < 0.0 < high:
+        return CLOSED, 0.0
+    if min(-low, high) <= narrow:
+        w.doubtful[0] = 1
+    if layer < q.layers - 2:
+        if abs(high + low) <= TIE * (high - low) + doubt:
+            return OPEN, 0.0
+        if abs(high + low) <= NEAR * TIE * (high - low) + narrow:
+            w.doubtful[0] = 1
+    return _outside(w, h, max(highest - high, low - lowest, 0.0), slack, known[0, h] == -math.inf)
+
+
+@njit(**ONCE)
+def _outside(w, h, outside, slack, fresh):
+    """What becomes of an unstable ReLU, and how far planes leave its interval, in what a difference counts for."""
+    low, high, doubt = w.bounds[0, h], w.bounds[1, h], DOUBT * slack
+    if low < -doubt and high > doubt:
+        return CLOSED, DOUBT * outside / (high - low)
+    if fresh:
+        return OPEN, 0.0
+    w.doubtful[0] = 1
+    if low >= -doubt and high <= doubt:
+        return CLOSED, (outside + high - low) / slack
+    w.F[FORCED, h] = 1.0 if low >= -doubt else 0.0
+    return CLOSED, DOUBT * outside / (high - low)
 
 
 @njit(**ONCE)

@@ -19,6 +19,7 @@ from ifonly.certifying.twin.layout import (
     INT_ROWS,
     MOST_ROWS,
     MULTIPLIER,
+    MULTIPLIER_ROWS,
     ONCE,
     OPEN,
     OUTER,
@@ -102,9 +103,24 @@ def new_work(q, columns, hidden, features, deep):
         np.zeros((FLOAT_ROWS, widest)), np.zeros((INT_ROWS, widest + 1), dtype=np.int64),
         np.zeros((len(q.z), columns)), np.zeros((2, hidden)), np.zeros((deep, features)),
         np.zeros((deep, features)), np.zeros((deep, columns), dtype=np.uint8),
-        np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)), np.zeros((6, MOST_ROWS + 1)),
-        np.zeros((3, MOST_ROWS + 1), dtype=np.int64), np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8),
+        np.zeros((deep, hidden), dtype=np.uint8), np.zeros((MOST_ROWS + 1, columns)),
+        np.zeros((MULTIPLIER_ROWS, MOST_ROWS + 1)), np.zeros((3, MOST_ROWS + 1), dtype=np.int64),
+        np.zeros((MOST_ROWS + 1, hidden), dtype=np.uint8), np.zeros(1, dtype=np.uint8),
     )  # fmt: skip
+
+
+@njit(**ONCE)
+def write_rows(w, rows, ends, about, multiplier, bits):
+    """The rows that closed a node, to the end of the list; returns its new end."""
+    for r in range(rows):
+        if w.R[MULTIPLIER, r] > 0.0:
+            multiplier[ends] = w.R[MULTIPLIER, r] * w.R[SCALE, r]
+            for k in range(3):
+                about[ends, k] = w.about[k, r]
+            for h in range(bits.shape[1]):
+                bits[ends, h] = w.bits[r, h]
+            ends += 1
+    return ends
 
 
 def _build_walk(sources):
@@ -114,8 +130,8 @@ def _build_walk(sources):
 
         A recorded split is dropped where its node can be closed as it is. `known`: bounds of the ReLUs that hold in
         the box, which become those of the first box. Returns the tree in preorder: (what became of a node, feature or
-        -2 - h that it was split at, end of its rows, its record), the values of the splits, and the rows: (layer,
-        neuron, sign), multipliers, slopes.
+        -2 - h that it was split at, end of its rows, its record, is it doubtful), the values of the splits, and the
+        rows: (layer, neuron, sign), multipliers, slopes.
         """
         hidden, columns, features = len(side) + 0 * sources, len(mask), len(low)
         tree = index_nodes(log, hidden, phase)
@@ -124,7 +140,7 @@ def _build_walk(sources):
         w = new_work(q, columns, hidden, features, deep)
         w.low[0], w.high[0], w.mask[0], w.side[0] = low, high, mask, side
         room = 2 * total + MOST_ROWS
-        nodes, values = np.zeros((total, 4), dtype=np.int64), np.zeros(total)
+        nodes, values = np.zeros((total, 5), dtype=np.int64), np.zeros(total)
         about, multiplier = np.zeros((room, 3), dtype=np.int64), np.zeros(room)
         bits = np.zeros((room, hidden), dtype=np.uint8)
         stack = np.zeros(total + 1, dtype=np.int64)
@@ -149,21 +165,14 @@ def _build_walk(sources):
                 elif became == OPEN and d == 0 and fresh:
                     child = -1  # without bounds of the whole, nothing below is worth a look
             if became == CLOSED:
-                for r in range(rows):
-                    if w.R[MULTIPLIER, r] > 0.0:
-                        multiplier[ends] = w.R[MULTIPLIER, r] * w.R[SCALE, r]
-                        for k in range(3):
-                            about[ends, k] = w.about[k, r]
-                        for h in range(hidden):
-                            bits[ends, h] = w.bits[r, h]
-                        ends += 1
+                ends = write_rows(w, rows, ends, about, multiplier, bits)
             elif became == OPEN and child >= 0:
                 became = SPLIT
                 nodes[count, 1], values[count] = np.int64(log[at + 3]), log[at + 4]
                 for k in range(2):
                     stack[waiting] = child + 1 - k
                     waiting += 1
-            nodes[count, 0], nodes[count, 2], nodes[count, 3] = became, ends, at
+            nodes[count, 0], nodes[count, 2], nodes[count, 3], nodes[count, 4] = became, ends, at, w.doubtful[0]
             count += 1
         return nodes[:count], values[:count], about[:ends], multiplier[:ends], bits[:ends]
 
