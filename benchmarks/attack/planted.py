@@ -86,9 +86,9 @@ def raw_error(patch: Patch) -> None:
 
 def endless(patch: Patch) -> None:
     """A question is never answered."""
-    from ifonly import Explainer
+    from ifonly.asking.asker import Asker
 
-    patch(Explainer, "_answer", lambda self, *args: time.sleep(1e6))
+    patch(Asker, "find", lambda self, *args: time.sleep(1e6))
 
 
 PLANTS: dict[str, Callable[[Patch], None]] = {
