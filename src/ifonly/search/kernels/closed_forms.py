@@ -46,6 +46,12 @@ from ifonly.search.kernels.layout import (
     UP,
 )
 
+MOST_STEPS = 2.0**20
+MOST_TIMES = 1024.0
+STEP_ROOM = 1e-3
+"""Of `whole_need`: with fewer steps and multiples than these, what rounding does to a whole multiple is far below this
+part of a step."""
+
 
 @njit(**INNER)
 def item_gains(a, sign, norm, items, F, I):
@@ -290,9 +296,38 @@ def least_cost_linf(a, need, low, high, items, F, I):
 
 
 @njit(**INNER)
+def whole_need(a, need, items, F, I):
+    """What a.y must reach where it must reach `need`: more than that, if it can only be whole multiples of something.
+
+    So it is when all that it depends on are integers, in steps, and every coefficient is a whole multiple of the least.
+    Without this, equal coefficients leave half a step open that no split of an integer closes.
+    """
+    least = math.inf
+    for k in range(items):
+        first = I[FIRST, k]
+        if I[ITEM_KIND, k] == INTEGER:
+            if a[first] != 0.0:
+                if max(F[UP, k], F[DOWN, k]) > MOST_STEPS:
+                    return need
+                least = min(least, abs(a[first]))
+        else:
+            for t in range(first, I[FIRST, k + 1]):
+                if a[t] != 0.0:
+                    return need
+    if least == math.inf or not 0.0 < need < MOST_STEPS * least:
+        return need
+    for k in range(items):
+        times = a[I[FIRST, k]] / least
+        if I[ITEM_KIND, k] == INTEGER and (times != np.rint(times) or abs(times) > MOST_TIMES):
+            return need
+    return max(need, math.ceil(need / least - STEP_ROOM) * least * (1.0 - 1e-12))
+
+
+@njit(**INNER)
 def solve_plane(norm, a, constant, base_cost, ceiling, items, F, I):
     """The least total cost of a point of the box with  constant + a.y >= 0."""
+    need = whole_need(a, -constant, items, F, I)
     if norm == MAXIMUM:
-        return least_cost_linf(a, -constant, base_cost, ceiling, items, F, I)
+        return least_cost_linf(a, need, base_cost, ceiling, items, F, I)
     item_gains(a, 1.0, norm, items, F, I)
-    return base_cost + least_cost(norm, items, -constant, F)
+    return base_cost + least_cost(norm, items, need, F)
