@@ -59,7 +59,8 @@ def met(target: Target, scores: Sequence[Any], decided: int, slack: Any = 0) -> 
         return now == c and all(lead(scores, c, o) >= margin for o in range(classes) if o != c)
     if "probability" in target:
         c, p = target["probability"], target["at_least"]
-        return bool(lead(scores, c, 1 - c) - math.log(p / (1 - p)) >= margin + 1e-12)
+        room = 1e-12 if slack else -1e-12  # of the logarithm: a row that must have it surely does, one that is given may
+        return bool(lead(scores, c, 1 - c) - math.log(p / (1 - p)) >= margin + room)
     if "one_of" in target:
         wanted = target["one_of"]
         rest = [o for o in range(classes) if o not in wanted]
