@@ -8,6 +8,7 @@ from benchmarks.publishing import publish, report
 from benchmarks.suites import (
     agreement,
     certificates,
+    deployed,
     diversity,
     method_table,
     paper,
@@ -17,7 +18,7 @@ from benchmarks.suites import (
     search,
 )
 
-PARTS = (search, scale, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules)
+PARTS = (search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
-from ifonly.model.rounding import column_box
+from ifonly.model.rounding import column_box, exact_columns
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
@@ -85,7 +85,21 @@ class Model:
     def error_in(self, precision: Precision) -> NDArray[np.float64]:
         """The same for a model that computes in this precision."""
         lower, upper = column_box(self.schema)
-        return self.function.error(lower[None, :], upper[None, :], precision)[0]
+        exact = exact_columns(self.schema, precision)
+        return self.function.error(lower[None, :], upper[None, :], precision, exact)[0]
+
+    def error_over(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same on the rows of each box of encoded columns: arrays of shape (boxes, columns) to (boxes, outputs)."""
+        return self.function.error(lower, upper, self.precision, self._exact)
+
+    def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same at single points, shape (points, outputs)."""
+        encoded = self.schema.encode(points)
+        return self.error_over(encoded, encoded)
+
+    @cached_property
+    def _exact(self) -> NDArray[np.bool_]:
+        return exact_columns(self.schema, self.precision)
 
     def exact_scores(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of many points by the function, shape (n, outputs), in float64."""

@@ -147,9 +147,9 @@ class Network:
         return by_sign_or_largest(scores)
 
     def error(
-        self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        return layered_error(self.layers, lower, upper, precision)
+        return layered_error(self.layers, (lower, upper), precision, exact)
 
     def as_network(self) -> Network:
         return self

@@ -21,6 +21,13 @@ from ifonly.problem.target import Target
 from ifonly.schema import Schema
 
 
+def rounded_up(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Numbers with two digits that are no smaller."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = 10.0 ** (np.floor(np.log10(numbers)) - 1.0)
+        return np.where(numbers > 0.0, np.ceil(numbers / power * (1.0 + 1e-12)) * power * (1.0 + 1e-15), 0.0)
+
+
 @dataclass(frozen=True, kw_only=True)
 class Question:
     """Which row nearest to the factual does the model decide as asked, among those that the constraints allow?
@@ -92,11 +99,21 @@ class Question:
         c, _ = self.conditions
         return np.asarray(self.caution * (np.abs(c) @ self.model.error))
 
+    def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same at single points, one number per point: of the condition where it is largest, with two digits."""
+        c, _ = self.conditions
+        return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1))
+
+    @cached_property
+    def own_error(self) -> NDArray[np.float64]:
+        """e: how far the network's own forward pass in float64 can be from real arithmetic, per condition."""
+        c, _ = self.conditions
+        return np.asarray(np.abs(c) @ self.model.error_in("float64"))
+
     @cached_property
     def computed_error(self) -> NDArray[np.float64]:
         """E + e: how far the deployed model's C s - d can be from the network's own forward pass in float64."""
-        c, _ = self.conditions
-        return np.asarray(self.error + np.abs(c) @ self.model.error_in("float64"))
+        return np.asarray(self.error + self.own_error)
 
     def more_careful(self, factor: float) -> Question:
         return replace(self, caution=self.caution * factor)

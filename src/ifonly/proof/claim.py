@@ -71,7 +71,10 @@ Listener = Callable[[Progress], None]
 class Claim:
     """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
-    `lower` = infinity claims that none exists. The distance of `point` is not claimed: it is recomputed.
+    Favourable is a row whose exact score is at least `blur` above the margin, which is as much as the deployed model can
+    lose of it at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that may be
+    accepted by the luck of rounding; nothing nearer than `lucky` is, where that is known. `lower` = infinity claims that
+    no row is accepted at all, lucky or not. The distance of `point` is not claimed: it is recomputed.
     """
 
     point: NDArray[np.float64] | None
@@ -81,6 +84,8 @@ class Claim:
     nodes: int = 0
     seconds: float = 0.0
     record: Any = None
+    blur: float = 0.0
+    lucky: float | None = None
 
     def __post_init__(self) -> None:
         if math.isnan(self.lower) or self.lower < 0.0:

@@ -96,6 +96,8 @@ def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
         nodes=claim.nodes,
         seconds=claim.seconds,
         record=claim.record,
+        blur=claim.blur,
+        lucky=claim.lucky,
     )
 
 

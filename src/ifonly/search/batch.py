@@ -39,6 +39,10 @@ class SearchBatch:
     spent_nodes: NDArray[np.int64]
     spent_seconds: Floats
     """What an earlier pass took of each person's limits."""
+    blur: Floats
+    """How much above the margin a score must be for a row of each person to count."""
+    lucky: Floats
+    """Nothing nearer (in the question's distance) is accepted, however the model rounds; NaN where that is not known."""
     stops: dict[int, Stop] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
 
@@ -51,6 +55,13 @@ class SearchBatch:
         self.seconds[i] += part.seconds[k]
         if k in part.stops:
             self.stops[i] = part.stops[k]
+
+
+    def take(self, i: int, part: SearchBatch, k: int) -> None:
+        """What a further pass found for person i, who is person k there."""
+        self.lower[i], self.best[i] = part.lower[k], part.best[k]
+        if k in part.records:
+            self.records[i] = part.records[k]
 
 
 @dataclass(frozen=True)
@@ -83,6 +94,8 @@ class PackedQuestion:
             seconds=np.zeros(count),
             spent_nodes=np.zeros(count, dtype=np.int64),
             spent_seconds=np.zeros(count),
+            blur=np.zeros(count),
+            lucky=np.full(count, math.nan),
         )
 
     def distance(self, cost: Floats) -> Floats:
@@ -116,7 +129,9 @@ class PackedQuestion:
     def claims(self, batch: SearchBatch) -> list[Claim]:
         points, found = self.points(batch)
         lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12), 0.0)
-        rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(), strict=True)
+        lucky = [None if math.isnan(v) else v for v in batch.lucky.tolist()]
+        rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(),
+                   batch.blur.tolist(), lucky, strict=True)  # fmt: skip
         return [
             Claim(
                 point=point if good else None,
@@ -126,6 +141,8 @@ class PackedQuestion:
                 nodes=nodes,
                 seconds=seconds,
                 record=batch.records.get(i),
+                blur=blur,
+                lucky=luck if luck is None else min(luck, low),
             )
-            for i, (point, good, low, nodes, seconds) in enumerate(rows)
+            for i, (point, good, low, nodes, seconds, blur, luck) in enumerate(rows)
         ]

@@ -9,6 +9,9 @@ of the deployed model over the same box (what underflow takes, in the model and 
     HIGH = margin + E    a point at or above this surely is: only such points are returned
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
 
+Where E is too large for the two to meet, only sure points count (`surely`): LOW is then margin + E as well, and HIGH is
+above it by what the kernels' own rounding can do.
+
 So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
 relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
 """
@@ -162,11 +165,21 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     question = lowered.question
     c, _ = question.conditions
     error = question.caution * (
-        question.model.function.error(*_encoded(lowered, low, high, options), question.model.precision) @ np.abs(c).T
+        question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T
     )
     need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
     flat = np.concatenate(slack, axis=1)
     return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start)
+
+
+def surely(lowered: Lowered, errors: Errors, blur: Floats) -> Errors:
+    """The same for people who want to be sure, each of a score that is `blur` above the margin."""
+    count = lowered.need.size
+    own = 2.0 * errors.slack[:, -count:]
+    need = np.array(np.broadcast_to(errors.need, (len(blur), *errors.need.shape[1:])))
+    least = lowered.need + blur[:, None]
+    need[:, :, :count] = np.stack(np.broadcast_arrays(least, least + own, least + 2.0 * own), axis=1)
+    return errors._replace(need=need)
 
 
 def _floors(lowered: Lowered, slack: Floats) -> Floats:

@@ -19,11 +19,13 @@ class Search:
 
     `table_rows`: finite spaces up to this size are tabulated once and scanned for each person (under rules, which judge
     row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
-    answer's `record`); spaces are then never tabulated.
+    answer's `record`); spaces are then never tabulated. `luck`: always find out how near a row could be that the model
+    accepts only by the luck of its rounding (the answer's `lucky`), which may take as long again.
     """
 
     table_rows: int = 20_000
     records: bool = False
+    luck: bool = False
     name: str = "search"
 
     def refuses(self, question: Question) -> str:
@@ -41,4 +43,4 @@ class Search:
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
-        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)
+        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records, luck=self.luck)

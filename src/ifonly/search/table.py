@@ -20,11 +20,13 @@ Floats = NDArray[np.float64]
 class FavourableTable:
     """Points that the deployed model could call favourable, and which of them surely are.
 
-    The scores are computed here, off by e: could be is score >= margin - E - e.
+    The scores are computed here, off by e: could be is score >= margin - E - e with E for the whole schema, and surely
+    is score >= margin + `blur` + e, where `blur` is the largest E of those that are in doubt.
     """
 
     points: Floats
     surely: NDArray[np.bool_]
+    blur: float
     judged: bool
     """Every row must be judged by the constraints themselves: rules, or steps from the person's own value."""
 
@@ -48,13 +50,17 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
     if counts is None or math.prod(counts) > most:
         return None
     c, d = question.conditions
-    kept, surely = [], []
+    kept, leads, blur = [], [], 0.0
     for points in rows_in_chunks(question.schema, counts):
-        scores = question.model.exact_scores(points) @ c.T - d
-        could = (scores >= question.target.margin - question.computed_error).all(axis=1)
+        lead = question.model.exact_scores(points) @ c.T - d - question.target.margin
+        could = (lead >= -question.computed_error).all(axis=1)
         kept.append(points[could])
-        surely.append((scores[could] >= question.target.margin + question.error).all(axis=1))
-    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely), judged)
+        leads.append(lead[could])
+        doubtful = points[could & (lead <= question.computed_error).any(axis=1)]
+        if len(doubtful):
+            blur = max(blur, float(question.error_at(doubtful).max()))
+    surely = (np.concatenate(leads) >= np.minimum(blur, question.error) + question.own_error).all(axis=1)
+    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), surely, blur, judged)
 
 
 def row_counts(schema: Schema) -> list[int] | None:

@@ -6,6 +6,8 @@ import math
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
 
 from ifonly.proof import Limits, Stop, StoppedBy
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
@@ -171,3 +173,37 @@ class Worker:
 
     def _grow(self) -> None:
         self.tree = grown(self.tree, self.asked.pack, *self._room())
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a search may spend, on how many threads, and who hears of it."""
+
+    limits: Limits
+    threads: int
+    herald: Herald
+
+    def quietly(self) -> Spending:
+        return replace(self, herald=Herald(0, None))
+
+    def within(self, limits: Limits) -> Spending:
+        return replace(self, limits=limits)
+
+    def on(self, asked: PackedQuestion, batch: SearchBatch, radius: Floats) -> None:
+        """Search for everyone in the batch, each within their radius (a cost)."""
+        threads, count = self.threads, len(batch)
+        size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(count / (4 * threads))))
+        ranges = Ranges(count, size)
+        if threads == 1 or count <= size:
+            Worker(asked, batch, radius, self.limits, self.herald).work(ranges)
+            return
+        workers = [Worker(asked, batch, radius, self.limits, self.herald) for _ in range(threads)]
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            futures = [pool.submit(worker.work, ranges) for worker in workers]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                for worker in workers:
+                    worker.stop.set()
+            for future in futures:
+                future.result()
