@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
-from ifonly.model.rounding import column_box, exact_columns
+from ifonly.model.rounding import column_box, constant_columns, exact_columns
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
@@ -96,6 +96,19 @@ class Model:
         """The same at single points, shape (points, outputs)."""
         encoded = self.schema.encode(points)
         return self.error_over(encoded, encoded)
+
+    def sharp_scores(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The function's scores of many points, and how far they can be from real arithmetic: as close as float64 goes."""
+        encoded = self.schema.encode(points)
+        exact = np.ones(encoded.shape[1], dtype=np.bool_)
+        return self._sharp.scores(encoded), self._sharp.error(encoded, encoded, "float64", exact)
+
+    @cached_property
+    def _sharp(self) -> Kind:
+        network = self.function.as_network()
+        if not isinstance(network, Network):
+            return self.function
+        return network.without_constants(constant_columns(self.schema))
 
     @cached_property
     def _exact(self) -> NDArray[np.bool_]:

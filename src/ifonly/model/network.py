@@ -13,6 +13,7 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -169,6 +170,22 @@ class Network:
         if len(majorants) != len(self.layers):
             raise ModelError(f"The network has {len(self.layers)} layers, but {len(majorants)} majorants.")
         return Network([Affine(a.weight, a.bias, m) for a, m in zip(self.layers, majorants, strict=True)])
+
+    def without_constants(self, value: NDArray[np.float64]) -> Network:
+        """The same function of rows that have these values (where not 0): they are made part of the first bias, exactly.
+
+        A model that divides by a standard deviation of nearly 0 has very large weights there, which cancel against the
+        bias. Added up, they leave nothing for rounding to act on.
+        """
+        first, constant = self.layers[0], np.flatnonzero(value)
+        if not len(constant):
+            return Network([Affine(layer.weight, layer.bias) for layer in self.layers])
+        values = [Fraction(v) for v in value[constant].tolist()]
+        parts = zip(first.bias.tolist(), first.weight[:, constant].tolist(), strict=True)
+        bias = [float(sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(b))) for b, row in parts]
+        weight = first.weight.copy()
+        weight[:, constant] = 0.0
+        return Network([Affine(weight, bias), *(Affine(layer.weight, layer.bias) for layer in self.layers[1:])])
 
     @cached_property
     def fingerprint(self) -> str:

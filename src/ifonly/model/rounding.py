@@ -113,6 +113,15 @@ def column_box(schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]
     return lower, upper
 
 
+def constant_columns(schema: Schema) -> NDArray[np.float64]:
+    """Of each encoded column that is the same in every row (an ordinal's first, for instance) its value; 0 otherwise."""
+    value = np.zeros(len(schema.columns))
+    for feature, columns in zip(schema.features, schema.feature_columns, strict=True):
+        if isinstance(feature, Choice):
+            value[columns] = np.where((feature.codes == feature.codes[0]).all(axis=0), feature.codes[0], 0.0)
+    return value
+
+
 def exact_columns(schema: Schema, precision: Precision) -> NDArray[np.bool_]:
     """The encoded columns of which every value that a row of the schema can have is a number of the precision."""
     if precision == "float64":

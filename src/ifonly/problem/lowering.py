@@ -16,13 +16,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
+from ifonly.model.rounding import constant_columns
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -230,10 +230,10 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     n = len(schema)
     start, unroll = _unrolling(schema)
     c, d = question.conditions
-    stack = [(layer.weight, layer.bias) for layer in question.model.network.layers]
+    network = question.model.network.without_constants(constant_columns(schema))
+    stack = [(layer.weight, layer.bias) for layer in network.layers]
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
-    first, shift = _without_constants(schema, *stack[0])
-    stack[0] = (first @ unroll, shift)
+    stack[0] = (stack[0][0] @ unroll, stack[0][1])
     stack = simplified(stack) if simplify else stack
     unrolled = UnrolledColumns(schema)
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
@@ -280,30 +280,6 @@ def _unrolling(schema: Schema) -> tuple[NDArray[np.int64], Floats]:
         codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
         unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
     return start, unroll
-
-
-def _without_constants(schema: Schema, weight: Floats, bias: Floats) -> tuple[Floats, Floats]:
-    """The first layer, with the columns that are the same in every row (an ordinal's first) made part of the bias.
-
-    A model that divides by a standard deviation of nearly 0 has very large weights there, and they cancel against the
-    bias. Added up exactly, they leave nothing for rounding to act on.
-    """
-    value = np.zeros(len(schema.columns))
-    for feature, columns in zip(schema.features, schema.feature_columns, strict=True):
-        if not isinstance(feature, Numeric):
-            value[columns] = np.where((feature.codes == feature.codes[0]).all(axis=0), feature.codes[0], 0.0)
-    constant = np.flatnonzero(value)
-    if not len(constant):
-        return weight, bias
-    parts = zip(bias.tolist(), weight[:, constant].tolist(), strict=True)
-    exactly = [float(Fraction(b) + sum(map(_product, row, value[constant].tolist()))) for b, row in parts]
-    weight = weight.copy()
-    weight[:, constant] = 0.0
-    return weight, np.array(exactly)
-
-
-def _product(one: float, other: float) -> Fraction:
-    return Fraction(one) * Fraction(other)
 
 
 def _costs_of(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:

@@ -104,6 +104,15 @@ class Question:
         c, _ = self.conditions
         return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1))
 
+    def lead(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what float64
+        may have taken from that here."""
+        c, d = self.conditions
+        scores, error = self.model.sharp_scores(points)
+        own = error @ np.abs(c).T
+        lead = scores @ c.T - d - self.target.margin - own
+        return np.asarray(lead.min(axis=1)), np.asarray(own.max(axis=1))
+
     @cached_property
     def own_error(self) -> NDArray[np.float64]:
         """e: how far the network's own forward pass in float64 can be from real arithmetic, per condition."""

@@ -41,6 +41,8 @@ class SearchBatch:
     """What an earlier pass took of each person's limits."""
     blur: Floats
     """How much above the margin a score must be for a row of each person to count."""
+    own: Floats
+    """What the search itself may lose of a score at the row that it finds."""
     lucky: Floats
     """Nothing nearer (in the question's distance) is accepted, however the model rounds; NaN where that is not known."""
     stops: dict[int, Stop] = field(default_factory=dict)
@@ -95,6 +97,7 @@ class PackedQuestion:
             spent_nodes=np.zeros(count, dtype=np.int64),
             spent_seconds=np.zeros(count),
             blur=np.zeros(count),
+            own=np.zeros(count),
             lucky=np.full(count, math.nan),
         )
 

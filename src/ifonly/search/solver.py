@@ -21,7 +21,7 @@ from ifonly.search.herald import Herald
 from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.candidates import SPECK
 from ifonly.search.kernels.layout import HIGH, LOW
-from ifonly.search.pack import errors_everywhere, surely
+from ifonly.search.pack import errors_everywhere
 from ifonly.search.sure import SureSearch
 from ifonly.search.table import FavourableTable
 from ifonly.search.warm import load_kernels
@@ -114,7 +114,8 @@ class SearchSolver:
         again = self.sure.affordable(batch, self.sure.unsettled(batch), spending.limits)
         if not again:
             return
-        part = self.sure.part(batch, again, surely(self.lowered, self.errors, batch.blur[again]))
+        batch.own[again] = np.maximum(batch.own[again], self.errors.slack[0, -self.lowered.need.size :].max())
+        part = self.sure.part(batch, again, self.errors)
         people = part.allowed
         low, high = part.people.start[:, :, self.lowered.required_neurons].transpose(1, 0, 2)
         floor = part.people.need[:, :, -len(self.lowered.required) :]
@@ -134,10 +135,9 @@ class SearchSolver:
     def _judged(self, factual: Floats, point: Floats, blur: float) -> float:
         """What a point costs; infinity when it breaks a rule, or when the model might not decide as asked."""
         question = self.lowered.question
-        c, d = question.conditions
-        scores = question.model.exact_scores(point[None, :]) @ c.T - d
-        sure = (scores >= question.target.margin + blur + question.own_error).all()
-        if not sure or question.error_at(point[None, :])[0] > blur or question.allows(factual, point) is not None:
+        row = point[None, :]
+        sure = question.lead(row)[0][0] >= blur >= question.error_at(row)[0]
+        if not sure or question.allows(factual, point) is not None:
             return math.inf
         distance = float(question.measure.between(factual, point))
         return self.asked.cost(distance)

@@ -30,6 +30,8 @@ FAR_BELOW = 1e-8
 GUESS = 2.0
 """How much more is allowed for than can be lost at the row that the guess is made at."""
 GUESSES = 6
+ROOM = 1e-9
+"""Of the way that a score must go: rows found in floating point may miss their aim by that, and bounds do not care."""
 NEARBY = 16.0
 """What can be lost over the ball, at most, in units of what can be lost at the row: then luck is looked at unasked."""
 LUCK_NODES = 50
@@ -65,24 +67,28 @@ class SureSearch:
         question = self.lowered.question
         reach = batch.best[:, -1] * (1.0 + 1e-6)  # a row that is sure of more may be known there
         batch.best[members], batch.lower[members] = math.inf, 0.0
-        batch.blur[members] = np.minimum(GUESS * question.error_at(batch.allowed.factual[members]), self.most)
+        factual = batch.allowed.factual[members]
+        batch.blur[members] = np.minimum(GUESS * question.error_at(factual), self.most)
+        lead, own = question.lead(factual)
+        batch.own[members] = np.maximum(GUESS * own, ROOM * np.abs(lead))
         for _ in range(GUESSES):
             members = self.affordable(batch, members, spending.limits)
             if not members:
                 return
-            part = self.part(batch, members, surely(self.lowered, self.errors, batch.blur[members]))
+            part = self.part(batch, members, self.errors)
             spending.on(self.asked, part, reach[members])
             spending = spending.quietly()
             self._close(part, spending)
             points, found = self.asked.points(part)
-            actual = np.where(found, question.error_at(points), 0.0)
-            wrong = actual > part.blur
+            actual, short = question.error_at(points), part.blur - question.lead(points)[0]
             for k, i in enumerate(members):
                 batch.add_spent(i, part, k)
                 batch.take(i, part, k)
+            wrong = found & ((actual > part.blur) | (short > 0.0))
             again = [k for k in np.flatnonzero(wrong).tolist() if k not in part.stops]
             members = [members[k] for k in again]
-            batch.blur[members] = np.minimum(GUESS * actual[again], self.most)
+            batch.blur[members] = np.minimum(np.maximum(part.blur, GUESS * actual)[again], self.most)
+            batch.own[members] = (part.own + GUESS * np.maximum(short, 0.0))[again]
 
     def _close(self, batch: SearchBatch, spending: Spending) -> None:
         """Search once more, over the ball of the row found, where the search's own rounding left a gap.
@@ -95,7 +101,7 @@ class SureSearch:
             return
         people, reach = batch.allowed.part(members), self.asked.distance(batch.best[members, -1]) * (1.0 + 1e-6)
         errors = errors_within(self.lowered, people, reach)
-        part = self.part(batch, members, surely(self.lowered, errors, batch.blur[members]))
+        part = self.part(batch, members, errors)
         spending.on(self.asked, part, self._costs(reach))
         for k, i in enumerate(members):
             batch.add_spent(i, part, k)
@@ -111,7 +117,7 @@ class SureSearch:
         members = self.affordable(batch, members, spending.limits)
         if not members:
             return
-        part = self.part(batch, members, surely(self.lowered, self.errors, np.full(len(members), -self.most)))
+        part = self.part(batch, members, self.errors, -np.full(len(members), self.most))
         spending.on(self.asked, part, np.full(len(members), math.inf))
         for k, i in enumerate(members):
             batch.add_spent(i, part, k)
@@ -132,7 +138,7 @@ class SureSearch:
         if not len(near):
             return
         members, reach, lost = [members[k] for k in near], reach[near], lost[near]
-        part = self.part(batch, members, surely(self.lowered, Errors(*(each[near] for each in errors)), -lost))
+        part = self.part(batch, members, Errors(*(each[near] for each in errors)), -lost)
         if not self.luck:
             spending = spending.within(_a_little(part, batch.nodes[members], spending.limits))
         spending.on(self.asked, part, self._costs(reach))
@@ -143,12 +149,17 @@ class SureSearch:
 
     # ------------------------------------------------------------------ people once more
 
-    def part(self, batch: SearchBatch, members: list[int], errors: Errors) -> SearchBatch:
-        """Some people once more, who have spent what they have."""
-        part = self.asked.batch(batch.allowed.part(members), errors)
+    def part(
+        self, batch: SearchBatch, members: list[int], errors: Errors, blur: Floats | None = None
+    ) -> SearchBatch:
+        """Some people once more, who have spent what they have, and want rows that are sure (or that reach `blur`)."""
+        above = batch.blur[members] if blur is None else blur
+        part = self.asked.batch(
+            batch.allowed.part(members), surely(self.lowered, errors, above, batch.own[members])
+        )
         part.spent_nodes[:] = batch.nodes[members] + batch.spent_nodes[members]
         part.spent_seconds[:] = batch.seconds[members] + batch.spent_seconds[members]
-        part.blur[:] = batch.blur[members]
+        part.blur[:], part.own[:] = batch.blur[members], batch.own[members]
         return part
 
     def affordable(self, batch: SearchBatch, members: list[int], limits: Limits) -> list[int]:

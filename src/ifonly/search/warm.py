@@ -22,7 +22,7 @@ def load_kernels() -> None:
     pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, matrix, 0, 0)
     flat, cube, marks = np.zeros((0, 1)), np.zeros((0, 2, 1)), np.zeros((0, 1), dtype=np.uint8)
     nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
-    people = PackedPeople(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes)
+    people = PackedPeople(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes, nobody)
     kernel.search_people(
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )

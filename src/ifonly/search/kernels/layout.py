@@ -69,7 +69,11 @@ NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
 """
 ITEM_DOWN = 24
 """Per item: the rate of going down (ITEM_RATE is that of going up)."""
-FLOAT_ROWS = 25
+LOSS = 25
+"""Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end of
+the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
+PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
+FLOAT_ROWS = 26
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
@@ -127,6 +131,8 @@ class PackedPerson(NamedTuple):
     """(2, hidden neuron): bounds of the pre-activations to start from."""
     most: int
     """How many features may change."""
+    lost: float
+    """What underflow can take of any plane."""
 
 
 class PackedPeople(NamedTuple):
@@ -141,6 +147,7 @@ class PackedPeople(NamedTuple):
     need: Floats
     start: Floats
     most: Ints
+    lost: Floats
 
 
 class Scratch(NamedTuple):

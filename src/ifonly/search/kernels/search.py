@@ -316,6 +316,7 @@ def _build_search_people(sources):
                 people.need[i],
                 people.start[i],
                 people.most[i],
+                people.lost[i],
             )
             fresh = not (resume and i == first)
             if fresh:

@@ -30,7 +30,7 @@ from ifonly.search.kernels.layout import (
     X,
     Y,
 )
-from ifonly.search.kernels.network import forward_compact, neuron_plane
+from ifonly.search.kernels.network import forward_compact, neuron_plane, plane_loss
 from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
 from ifonly.search.kernels.splits import (
@@ -125,7 +125,7 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
             if rows >= s.A.shape[0]:
                 continue
             constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
-            slack = person.slack[at + i]
+            slack = plane_loss(person.slack[at + i], F)
             constant += slack
             shift, surely = 0.0, 0.0  # a point may be on either side of a split ReLU
             if layer == last:
