@@ -18,7 +18,20 @@ from benchmarks.suites import (
     search,
 )
 
-PARTS = (search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules)
+PARTS = (
+    search,
+    scale,
+    deployed,
+    paper,
+    peers,
+    report,
+    publish,
+    certificates,
+    method_table,
+    agreement,
+    diversity,
+    rules,
+)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

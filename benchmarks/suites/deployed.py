@@ -178,7 +178,9 @@ def _refused(deployed: Deployed, answers: list[Answer], wanted: int) -> int:
 def command(rows: int, only: tuple[str, ...], seconds: float, cache: Path) -> None:
     """Float32 and deep networks: statuses, and whether the originals accept what is returned."""
     console = Console(width=170)
-    table = Table("data", "model", "people", "nearest", "within", "unknown", "none", "refused", "E", "median ms", "CPU s")
+    table = Table(
+        "data", "model", "people", "nearest", "within", "unknown", "none", "refused", "E", "median ms", "CPU s"
+    )
     for kind, dataset, arch in CASES:
         if only and kind not in only:
             continue

@@ -160,7 +160,7 @@ class Finder:
         fewer = first.claim.lower * len(self.model.schema) <= most - 1 + COUNT_TOLERANCE
         left = Stop(StoppedBy.FEWER, most, cause=first.claim.stop) if fewer else None
         nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
-        return Found(replace(claim, nodes=nodes, seconds=seconds, record=None), witness, left)
+        return Found(replace(claim, nodes=nodes, seconds=seconds, lucky=None, record=None), witness, left)
 
     def _nearest(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
@@ -190,6 +190,8 @@ class Finder:
             best.claim,
             lower=weakest.claim.lower,
             stop=weakest.claim.stop,
+            blur=max(found.claim.blur for found in each),
+            lucky=_least([found.claim.lucky for found in each]),
             nodes=sum(found.claim.nodes for found in each),
             seconds=sum(found.claim.seconds for found in each),
             record=None,
@@ -224,17 +226,20 @@ class Finder:
         return result
 
     def _with_stop(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
-        """The claim; where nothing stopped the method and yet the bounds do not meet, stopped by rounding.
+        """The claim; where nothing stopped the method and yet the bounds do not meet, what its arithmetic left open.
 
-        Rows whose score is within E of the margin are neither returned nor ruled out.
+        Without a row: no row is sure, and some may be accepted by luck. With one: a solver's tolerances, the edge of a
+        rule about real numbers, or scores that float64 cannot tell from the margin.
         """
         if claim.stop is not None or claim.lower == math.inf:
             return claim
-        if witness is not None and self.tolerances.close(claim.lower, witness.distance):
+        if witness is None:
+            return replace(claim, stop=Stop(StoppedBy.ROUNDING, float(question.error.max()), question.model.precision))
+        if self.tolerances.close(claim.lower, witness.distance):
             return claim
-        error, precision = float(question.error.max()), question.model.precision
-        by = StoppedBy.EDGE if question.rules else StoppedBy.ROUNDING
-        return replace(claim, stop=Stop(by if claim.method in EXACT else StoppedBy.TOLERANCES, error, precision))
+        if claim.method not in EXACT:
+            return replace(claim, stop=Stop(StoppedBy.TOLERANCES))
+        return replace(claim, stop=Stop(StoppedBy.EDGE if question.rules else StoppedBy.CLOSE))
 
 
 def refusal(method: Method, question: Question) -> str:
@@ -246,13 +251,19 @@ def refusal(method: Method, question: Question) -> str:
 def _refused(claim: Claim, careful: Question) -> Claim:
     """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
     margin = covering_margin(careful.more_careful(CAUTION))
-    return replace(claim, point=None, lower=0.0, stop=Stop(StoppedBy.REFUSED, margin))
+    return replace(claim, point=None, lower=0.0, lucky=None, stop=Stop(StoppedBy.REFUSED, margin))
 
 
 def _not_yet(found: Found) -> Found:
     """Before the second of two stages: without a row, all that is known is whether there can be one."""
     lower = math.inf if found.claim.lower == math.inf else 0.0
-    return Found(replace(found.claim, point=None, lower=lower, record=None), None)
+    return Found(replace(found.claim, point=None, lower=lower, lucky=None, record=None), None)
+
+
+def _least(bounds: list[float | None]) -> float | None:
+    """The least of several bounds; None where one is not known."""
+    known = [bound for bound in bounds if bound is not None]
+    return min(known) if len(known) == len(bounds) else None
 
 
 def _shared(limits: Limits, parts: int) -> Limits:

@@ -70,6 +70,8 @@ class Teller:
         assert one.witness is not None
         upper = one.witness.distance
         lower = _agreed_lower(one.claim, upper)
+        lucky = None if one.claim.lucky is None else min(one.claim.lucky, lower)
+        told = {**told, "blur": one.claim.blur, "lucky": lucky, "precision": self.model.precision}
         if one.left is None and self.tolerances.close(lower, upper):
             return Nearest(lower=lower, upper=upper, breaks=one.breaks, **told)
         return Within(lower=lower, upper=upper, breaks=one.breaks, stop=one.stop, **told)

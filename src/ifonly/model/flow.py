@@ -82,9 +82,7 @@ class Step:
         if self.weight.ndim == 2:
             return self
         size = None if self.size_weight is None else np.diag(self.size_weight)
-        return replace(
-            self, weight=np.diag(self.weight), size_weight=size, lost=self.all_lost(), stages=self.made_of()
-        )
+        return replace(self, weight=np.diag(self.weight), size_weight=size, lost=self.all_lost(), stages=self.made_of())
 
     def majorant(self) -> Majorant | None:
         """None where the step is the layer itself."""

@@ -182,7 +182,9 @@ class Network:
             return Network([Affine(layer.weight, layer.bias) for layer in self.layers])
         values = [Fraction(v) for v in value[constant].tolist()]
         parts = zip(first.bias.tolist(), first.weight[:, constant].tolist(), strict=True)
-        bias = [float(sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(b))) for b, row in parts]
+        bias = [
+            float(sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(b))) for b, row in parts
+        ]
         weight = first.weight.copy()
         weight[:, constant] = 0.0
         return Network([Affine(weight, bias), *(Affine(layer.weight, layer.bias) for layer in self.layers[1:])])

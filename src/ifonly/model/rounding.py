@@ -257,7 +257,9 @@ def _read(
     else:
         known = np.abs(lower.astype(np.float32).astype(np.float64) - lower)
         any_value = np.where(exact, 0.0, UNIT[precision] * size)
-    flushed = np.where((size > 0.0) & (lower < LEAST[precision]) & (upper > -LEAST[precision]) & ~exact, LEAST[precision], 0.0)
+    flushed = np.where(
+        (size > 0.0) & (lower < LEAST[precision]) & (upper > -LEAST[precision]) & ~exact, LEAST[precision], 0.0
+    )
     return np.where(lower == upper, known, any_value) + flushed
 
 

@@ -20,6 +20,12 @@ from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.target import Target
 from ifonly.schema import Schema
 
+GUESS = 2.0
+"""How much more rounding is allowed for at a row than there is at the one that the guess is made at."""
+GUESSES = 6
+ROOM = 1e-9
+"""Of the way that a score must go: rows found in floating point may miss their aim by that, and bounds do not care."""
+
 
 def rounded_up(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
     """Numbers with two digits that are no smaller."""

@@ -58,7 +58,6 @@ class SearchBatch:
         if k in part.stops:
             self.stops[i] = part.stops[k]
 
-
     def take(self, i: int, part: SearchBatch, k: int) -> None:
         """What a further pass found for person i, who is person k there."""
         self.lower[i], self.best[i] = part.lower[k], part.best[k]

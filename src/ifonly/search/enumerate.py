@@ -1,9 +1,9 @@
 """The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
 
 It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve
-as the oracle of everything else. With E for the rounding of the deployed model and e for that of the scores
-computed here, a row counts as favourable when the deployed model could call it so (score >= margin - E - e), and
-may be returned when score >= margin + E. The two differ only on rows that sit on the margin to the last bits.
+as the oracle of everything else. With E for what the deployed model can lose of a score at the row itself and e for what
+the score computed here may be off by, a row is sure when score >= margin + E + e, and could be accepted by luck when
+score >= margin - E - e. The two differ only on rows that sit on the margin to the last bits.
 """
 
 from __future__ import annotations
@@ -132,8 +132,6 @@ class Enumeration:
 
     def _solve(self, factual: NDArray[np.float64], limits: Limits) -> Claim:
         question, begun = self.question, time.perf_counter()
-        c, d = question.conditions
-        margin = question.target.margin
         best, best_distance, nearest, looked = None, math.inf, math.inf, 0
         stopped: Stop | None = None
         for rows in self._chunks(factual):
@@ -149,18 +147,33 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            scores = question.model.exact_scores(rows[close]) @ c.T - d
-            could = (scores >= margin - question.computed_error).all(axis=1)
+            could, surely = _accepted(question, rows[close])
             nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
-            surely = close[(scores >= margin + question.error).all(axis=1)]
-            if len(surely):
-                first = surely[distance[surely].argmin()]
+            if surely.any():
+                first = close[surely][distance[close[surely]].argmin()]
                 best, best_distance = rows[first], float(distance[first])
         return Claim(
             point=best,
-            lower=0.0 if stopped else min(nearest, best_distance),
+            lower=0.0 if stopped else nearest if best is None else best_distance,
+            blur=0.0 if best is None else float(question.error_at(best[None, :])[0]),
+            lucky=None if stopped else min(nearest, best_distance),
             method="enumerate",
             stop=stopped,
             nodes=looked,
             seconds=time.perf_counter() - begun,
         )
+
+
+def _accepted(question: Question, rows: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
+    """Which rows the deployed model could accept, and which it surely does. Only those near the margin need a close
+    look."""
+    c, d = question.conditions
+    lead = question.model.exact_scores(rows) @ c.T - d - question.target.margin
+    could = (lead >= -question.computed_error).all(axis=1)
+    surely = (lead >= question.computed_error).all(axis=1)
+    doubtful = np.flatnonzero(could & ~surely)
+    if len(doubtful):
+        least, own = question.lead(rows[doubtful])
+        error = question.error_at(rows[doubtful])
+        could[doubtful], surely[doubtful] = least + 2.0 * own >= -error, least >= error
+    return could, surely

@@ -167,9 +167,7 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     slack, start, lost = _slacks(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
-    error = question.caution * (
-        question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T
-    )
+    error = question.caution * (question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T)
     own = slack[-1]
     high = lowered.need + error + own
     need = np.stack([lowered.need - error, high, high + error + 2.0 * own], axis=1)

@@ -18,6 +18,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.problem.question import GUESS, GUESSES, ROOM
 from ifonly.proof import Limits, Stop, StoppedBy
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.kernels.layout import LOW
@@ -27,11 +28,6 @@ from ifonly.tolerances import Tolerances
 
 FAR_BELOW = 1e-8
 """Score: a hundredth of the default margin."""
-GUESS = 2.0
-"""How much more is allowed for than can be lost at the row that the guess is made at."""
-GUESSES = 6
-ROOM = 1e-9
-"""Of the way that a score must go: rows found in floating point may miss their aim by that, and bounds do not care."""
 NEARBY = 16.0
 """What can be lost over the ball, at most, in units of what can be lost at the row: then luck is looked at unasked."""
 LUCK_NODES = 50
@@ -149,14 +145,10 @@ class SureSearch:
 
     # ------------------------------------------------------------------ people once more
 
-    def part(
-        self, batch: SearchBatch, members: list[int], errors: Errors, blur: Floats | None = None
-    ) -> SearchBatch:
+    def part(self, batch: SearchBatch, members: list[int], errors: Errors, blur: Floats | None = None) -> SearchBatch:
         """Some people once more, who have spent what they have, and want rows that are sure (or that reach `blur`)."""
         above = batch.blur[members] if blur is None else blur
-        part = self.asked.batch(
-            batch.allowed.part(members), surely(self.lowered, errors, above, batch.own[members])
-        )
+        part = self.asked.batch(batch.allowed.part(members), surely(self.lowered, errors, above, batch.own[members]))
         part.spent_nodes[:] = batch.nodes[members] + batch.spent_nodes[members]
         part.spent_seconds[:] = batch.seconds[members] + batch.spent_seconds[members]
         part.blur[:], part.own[:] = batch.blur[members], batch.own[members]
