@@ -6,6 +6,7 @@ where it is installed), alone and in batches of several sizes: a sum may round d
 
 from __future__ import annotations
 
+import itertools
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -61,7 +62,7 @@ def _module(data: Data, hidden: tuple[int, ...], path: Path) -> Any:
             self.register_buffer("std", inputs.std(0))
             widths = (inputs.shape[1], *hidden)
             layers: list[nn.Module] = []
-            for width, following in zip(widths, widths[1:], strict=False):
+            for width, following in itertools.pairwise(widths):
                 layers += [nn.Linear(width, following), nn.ReLU()]
             self.layers = nn.Sequential(*layers, nn.Linear(widths[-1], 1))
 

@@ -16,7 +16,7 @@ from ifonly.exact.backends.protocol import Ending, Settings
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import favourable
 from ifonly.problem import Lowered
-from ifonly.problem.question import GUESS, GUESSES, ROOM
+from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
 
 
@@ -83,12 +83,12 @@ def _surely(
 ) -> Claim:
     """The answer with a row that the deployed model accepts however it rounds: see `proof.claim`.
 
-    How much above the margin its score must be is known at the row itself; until then it is guessed at the factual. Where
-    there is no such row, that none exists is claimed only if luck could not make one either.
+    How much above the margin its score must be is known at the row itself; until then it is guessed at the factual.
+    Where there is no such row, that none exists is claimed only if luck could not make one either.
     """
     question = lowered.question
-    most, (lead, own) = float(question.error.max()), question.lead(person.factual[None, :])
-    blur = min(GUESS * float(question.error_at(person.factual[None, :])[0]), most)
+    most, (lead, own) = float(rounded_up(question.error.max())), question.lead(person.factual[None, :])
+    blur = float(question.first_blur(person.factual[None, :])[0])
     room = max(GUESS * float(own[0]), ROOM * abs(float(lead[0])))
     nodes = 0
     for _ in range(GUESSES):
@@ -102,7 +102,7 @@ def _surely(
         actual, short = float(question.error_at(row)[0]), blur - float(question.lead(row)[0][0])
         if (actual <= blur and short <= 0.0) or claim.stop is not None:
             break
-        blur, room = min(max(blur, GUESS * actual), most), room + GUESS * max(short, 0.0)
+        blur, room = max(blur, min(GUESS * actual, most)), room + GUESS * max(short, 0.0)
     if claim.point is None and claim.lower == math.inf and claim.stop is None and most > 0.0:
         lucky = answer(replace(person, blur=-most), clock)
         return replace(claim, lower=lucky.lower, stop=lucky.stop, nodes=nodes + lucky.nodes)

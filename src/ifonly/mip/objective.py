@@ -2,8 +2,8 @@
 
     bound   the solver's own lower bound for  C s - d >= margin + E  (E: what the deployed model can lose by rounding),
             less SLACK
-    row     its solution, snapped to the schema and repaired to the same;  when no real feature can repair it (everything
-            discrete, the row exactly on the margin), another program asks for a little more
+    row     its solution, snapped to the schema and repaired to the same;  when no real feature can repair it
+            (everything discrete, the row exactly on the margin), another program asks for a little more
 
 How much more: a binary that is 1e-9 away from 0 still lets a big-M of 100 pass 1e-7, and layers multiply that. So the
 next program asks for ten times what the row missed, and at least for MORE. Two things are the solver's word: that its

@@ -98,7 +98,8 @@ class Model:
         return self.error_over(encoded, encoded)
 
     def sharp_scores(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The function's scores of many points, and how far they can be from real arithmetic: as close as float64 goes."""
+        """The function's scores of many points, and how far they can be from real arithmetic: as close as float64
+        goes."""
         encoded = self.schema.encode(points)
         exact = np.ones(encoded.shape[1], dtype=np.bool_)
         return self._sharp.scores(encoded), self._sharp.error(encoded, encoded, "float64", exact)

@@ -172,7 +172,8 @@ class Network:
         return Network([Affine(a.weight, a.bias, m) for a, m in zip(self.layers, majorants, strict=True)])
 
     def without_constants(self, value: NDArray[np.float64]) -> Network:
-        """The same function of rows that have these values (where not 0): they are made part of the first bias, exactly.
+        """The same function of rows that have these values (where not 0): they are made part of the first bias,
+        exactly.
 
         A model that divides by a standard deviation of nearly 0 has very large weights there, which cancel against the
         bias. Added up, they leave nothing for rounding to act on.
@@ -187,7 +188,9 @@ class Network:
         ]
         weight = first.weight.copy()
         weight[:, constant] = 0.0
-        return Network([Affine(weight, bias), *(Affine(layer.weight, layer.bias) for layer in self.layers[1:])])
+        return Network(
+            [Affine(weight, np.array(bias)), *(Affine(layer.weight, layer.bias) for layer in self.layers[1:])]
+        )
 
     @cached_property
     def fingerprint(self) -> str:

@@ -7,15 +7,15 @@ scaling, a shift), with magnitudes m bounded by interval arithmetic over a box o
     d_i = gamma_{n+2} (|W_i| (m_{i-1} + e_{i-1}) + |b_i|) + 2 t l_i (1 + sum_j (m_{i-1} + e_{i-1})_j)
     d_i = u (m_i + e_{i-1})                             where the stage only adds a constant
 
-and e_i = |W_i| e_{i-1} + d_i is how far its value can be from the exact one. ReLU does not enlarge an error. e_0 is what
-the row itself loses when it is rounded to the model's precision: nothing where every value of a column is a number of
-that precision, as 0 and 1 are.
+and e_i = |W_i| e_{i-1} + d_i is how far its value can be from the exact one. ReLU does not enlarge an error. e_0 is
+what the row itself loses when it is rounded to the model's precision: nothing where every value of a column is a number
+of that precision, as 0 and 1 are.
 
-The bound at the end adds up what each stage loses, times what the rest of the model makes of it: |J_i| d_i, where J_i is
-the derivative of the scores by the stage's values, as an interval over the box. A ReLU that is on (or off) for exact
+The bound at the end adds up what each stage loses, times what the rest of the model makes of it: |J_i| d_i, where J_i
+is the derivative of the scores by the stage's values, as an interval over the box. A ReLU that is on (or off) for exact
 and for computed values alike passes the error on as it is (or not at all), any other one passes on a share of it
-between 0 and 1. Signs are kept in J, so this is far below |W_L| ... |W_{i+1}| d_i in deep networks, above all at a single
-row, where nearly every ReLU is on or off.
+between 0 and 1. Signs are kept in J, so this is far below |W_L| ... |W_{i+1}| d_i in deep networks, above all at a
+single row, where nearly every ReLU is on or off.
 
 t is the least normal number. A machine may lose as much whenever a result is below it, and, if it flushes what it
 reads, of every weight and every value that is: so l_i = 2 n + 3 + sum_j |W_ij| counts the operations of a neuron
@@ -114,7 +114,8 @@ def column_box(schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]
 
 
 def constant_columns(schema: Schema) -> NDArray[np.float64]:
-    """Of each encoded column that is the same in every row (an ordinal's first, for instance) its value; 0 otherwise."""
+    """Of each encoded column that is the same in every row (an ordinal's first, for instance) its value; 0
+    otherwise."""
     value = np.zeros(len(schema.columns))
     for feature, columns in zip(schema.features, schema.feature_columns, strict=True):
         if isinstance(feature, Choice):
@@ -257,9 +258,8 @@ def _read(
     else:
         known = np.abs(lower.astype(np.float32).astype(np.float64) - lower)
         any_value = np.where(exact, 0.0, UNIT[precision] * size)
-    flushed = np.where(
-        (size > 0.0) & (lower < LEAST[precision]) & (upper > -LEAST[precision]) & ~exact, LEAST[precision], 0.0
-    )
+    least = LEAST[precision]
+    flushed = np.where((size > 0.0) & (lower < least) & (upper > -least), least, 0.0)
     return np.where(lower == upper, known, any_value) + flushed
 
 

@@ -20,6 +20,9 @@ from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.target import Target
 from ifonly.schema import Schema
 
+FAR_BELOW = 1e-8
+"""Score: a hundredth of the default margin."""
+CLEARLY = 16.0
 GUESS = 2.0
 """How much more rounding is allowed for at a row than there is at the one that the guess is made at."""
 GUESSES = 6
@@ -105,14 +108,28 @@ class Question:
         c, _ = self.conditions
         return np.asarray(self.caution * (np.abs(c) @ self.model.error))
 
+    @cached_property
+    def blur(self) -> float | None:
+        """How much above the margin a score must be for a row to count, where one small number will do for all rows, as
+        in float64; None where it depends on the row. Well above E, so that rows on the very margin are clearly below it.
+        """
+        blur = float(rounded_up(CLEARLY * self.error.max()))
+        return blur if blur <= FAR_BELOW else None
+
+    def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for each of these people, guessed at their own rows where it depends on the row."""
+        if self.blur is not None:
+            return np.full(len(points), self.blur)
+        return np.minimum(GUESS * self.error_at(points), rounded_up(self.error.max()))
+
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, one number per point: of the condition where it is largest, with two digits."""
         c, _ = self.conditions
         return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1))
 
     def lead(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what float64
-        may have taken from that here."""
+        """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what
+        float64 may have taken from that here."""
         c, d = self.conditions
         scores, error = self.model.sharp_scores(points)
         own = error @ np.abs(c).T

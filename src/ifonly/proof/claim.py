@@ -71,10 +71,10 @@ Listener = Callable[[Progress], None]
 class Claim:
     """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
-    Favourable is a row whose exact score is at least `blur` above the margin, which is as much as the deployed model can
-    lose of it at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that may be
-    accepted by the luck of rounding; nothing nearer than `lucky` is, where that is known. `lower` = infinity claims that
-    no row is accepted at all, lucky or not. The distance of `point` is not claimed: it is recomputed.
+    Favourable is a row whose exact score is at least `blur` above the margin, which is as much as the deployed model
+    can lose of it at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that
+    may be accepted by the luck of rounding; nothing nearer than `lucky` is, where that is known. `lower` = infinity
+    claims that no row is accepted at all, lucky or not. The distance of `point` is not claimed: it is recomputed.
     """
 
     point: NDArray[np.float64] | None

@@ -84,7 +84,8 @@ class Stop:
             case StoppedBy.ROUNDING:
                 return self._rounding()
             case StoppedBy.CLOSE:
-                return "the scores of nearer rows are too close to the margin for float64 to tell; narrow the schema's bounds"
+                where = "the scores of nearer rows are too close to the margin for float64 to tell"
+                return f"{where}; narrow the schema's bounds"
             case StoppedBy.EDGE:
                 return "nearer rows lie on the edge of a rule, and float64 cannot tell on which side of it"
             case StoppedBy.TOLERANCES:

@@ -44,7 +44,8 @@ class SearchBatch:
     own: Floats
     """What the search itself may lose of a score at the row that it finds."""
     lucky: Floats
-    """Nothing nearer (in the question's distance) is accepted, however the model rounds; NaN where that is not known."""
+    """Nothing nearer (in the question's distance) is accepted, however the model rounds; NaN where that is not
+    known."""
     stops: dict[int, Stop] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
 

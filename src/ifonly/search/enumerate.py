@@ -1,9 +1,9 @@
 """The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
 
 It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve
-as the oracle of everything else. With E for what the deployed model can lose of a score at the row itself and e for what
-the score computed here may be off by, a row is sure when score >= margin + E + e, and could be accepted by luck when
-score >= margin - E - e. The two differ only on rows that sit on the margin to the last bits.
+as the oracle of everything else. With E for what the deployed model can lose of a score at the row itself and e for
+what the score computed here may be off by, a row is sure when score >= margin + E + e, and could be accepted by luck
+when score >= margin - E - e. The two differ only on rows that sit on the margin to the last bits.
 """
 
 from __future__ import annotations
@@ -155,7 +155,7 @@ class Enumeration:
         return Claim(
             point=best,
             lower=0.0 if stopped else nearest if best is None else best_distance,
-            blur=0.0 if best is None else float(question.error_at(best[None, :])[0]),
+            blur=0.0 if best is None else question.blur or float(question.error_at(best[None, :])[0]),
             lucky=None if stopped else min(nearest, best_distance),
             method="enumerate",
             stop=stopped,
@@ -169,11 +169,12 @@ def _accepted(question: Question, rows: NDArray[np.float64]) -> tuple[NDArray[np
     look."""
     c, d = question.conditions
     lead = question.model.exact_scores(rows) @ c.T - d - question.target.margin
-    could = (lead >= -question.computed_error).all(axis=1)
-    surely = (lead >= question.computed_error).all(axis=1)
+    could = np.asarray((lead >= -question.computed_error).all(axis=1))
+    surely = np.asarray((lead >= question.computed_error + (question.blur or 0.0)).all(axis=1))
     doubtful = np.flatnonzero(could & ~surely)
     if len(doubtful):
         least, own = question.lead(rows[doubtful])
         error = question.error_at(rows[doubtful])
-        could[doubtful], surely[doubtful] = least + 2.0 * own >= -error, least >= error
+        could[doubtful] = least + 2.0 * own >= -error
+        surely[doubtful] = least >= (question.blur or error)
     return could, surely

@@ -169,7 +169,7 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     c, _ = question.conditions
     error = question.caution * (question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T)
     own = slack[-1]
-    high = lowered.need + error + own
+    high = lowered.need + (error if question.blur is None else question.blur) + own
     need = np.stack([lowered.need - error, high, high + error + 2.0 * own], axis=1)
     flat = np.concatenate(slack, axis=1)
     return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start, lost=lost)
@@ -214,9 +214,9 @@ def _slacks(
     what underflow can take.
 
     A bound is a plane, found by substitution back through the layers. The coefficients c of a layer's neurons are sums
-    of products, and off by their rounding times |c| |W|; each is the factor of a ReLU's own value, which is between 0 and
-    `active`. So a layer adds K u (|W| active + |b|), with K for all operations on the way, times the coefficients that
-    its neurons have above, which the products of |W| bound. A ReLU that is off in the whole box has no part in any
+    of products, and off by their rounding times |c| |W|; each is the factor of a ReLU's own value, which is between 0
+    and `active`. So a layer adds K u (|W| active + |b|), with K for all operations on the way, times the coefficients
+    that its neurons have above, which the products of |W| bound. A ReLU that is off in the whole box has no part in any
     sum. The kernels do the same in each node, with the coefficients as they are (`network.begin_losses`).
     """
     weight, bias = lowered.layers[0]

@@ -5,8 +5,8 @@ model accepts it in whatever order it adds up, alone or in a batch. Two ways to 
 
     either way   where E is far below the margin over the whole schema (float64): bounds are proven against margin - E,
                  rows reach margin + E, and the two meet. Nothing nearer is accepted, lucky or not.
-    surely       otherwise: bounds and rows are about margin + E, where E is what can be lost at the row itself, which is
-                 far less than anywhere in the schema. It is guessed at the person, and checked at the row found.
+    surely       otherwise: bounds and rows are about margin + E, where E is what can be lost at the row itself, which
+                 is far less than anywhere in the schema. It is guessed at the person, and checked at the row found.
                  What luck could do is then another search, against margin - E over the ball of the answer.
 """
 
@@ -18,7 +18,7 @@ from dataclasses import replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.problem.question import GUESS, GUESSES, ROOM
+from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.proof import Limits, Stop, StoppedBy
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.kernels.layout import LOW
@@ -26,8 +26,6 @@ from ifonly.search.pack import Errors, errors_within, surely
 from ifonly.search.worker import Spending
 from ifonly.tolerances import Tolerances
 
-FAR_BELOW = 1e-8
-"""Score: a hundredth of the default margin."""
 NEARBY = 16.0
 """What can be lost over the ball, at most, in units of what can be lost at the row: then luck is looked at unasked."""
 LUCK_NODES = 50
@@ -40,13 +38,14 @@ class SureSearch:
     def __init__(self, asked: PackedQuestion, errors: Errors, tolerances: Tolerances, *, luck: bool) -> None:
         self.asked, self.lowered, self.errors, self.tolerances, self.luck = (
             asked, asked.lowered, errors, tolerances, luck)  # fmt: skip
-        self.most = float(self.lowered.question.error.max())
+        self.most = float(rounded_up(self.lowered.question.error.max()))
 
     def search(self, batch: SearchBatch, spending: Spending) -> None:
         """The nearest row of everyone; what luck could do, where that is quickly said or was asked for."""
         everyone = list(range(len(batch)))
-        batch.blur[:] = self.most
-        if self.most <= FAR_BELOW:
+        blur = self.lowered.question.blur
+        if blur is not None:
+            batch.blur[:] = blur
             spending.on(self.asked, batch, np.full(len(batch), math.inf))
             batch.lucky[:] = self.asked.distance(batch.lower)
             everyone, spending = self.unsettled(batch), spending.quietly()
@@ -64,7 +63,7 @@ class SureSearch:
         reach = batch.best[:, -1] * (1.0 + 1e-6)  # a row that is sure of more may be known there
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
-        batch.blur[members] = np.minimum(GUESS * question.error_at(factual), self.most)
+        batch.blur[members] = question.first_blur(factual)
         lead, own = question.lead(factual)
         batch.own[members] = np.maximum(GUESS * own, ROOM * np.abs(lead))
         for _ in range(GUESSES):
@@ -83,7 +82,7 @@ class SureSearch:
             wrong = found & ((actual > part.blur) | (short > 0.0))
             again = [k for k in np.flatnonzero(wrong).tolist() if k not in part.stops]
             members = [members[k] for k in again]
-            batch.blur[members] = np.minimum(np.maximum(part.blur, GUESS * actual)[again], self.most)
+            batch.blur[members] = np.maximum(part.blur, np.minimum(GUESS * actual, self.most))[again]
             batch.own[members] = (part.own + GUESS * np.maximum(short, 0.0))[again]
 
     def _close(self, batch: SearchBatch, spending: Spending) -> None:

@@ -21,7 +21,7 @@ class FavourableTable:
     """Points that the deployed model could call favourable, and which of them surely are.
 
     The scores are computed here, off by e: could be is score >= margin - E - e with E for the whole schema, and surely
-    is score >= margin + `blur` + e, where `blur` is the largest E of those that are in doubt.
+    is score >= margin + `blur` + e, where `blur` is the question's own, or else the largest E of those that are in doubt.
     """
 
     points: Floats
@@ -50,17 +50,17 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
     if counts is None or math.prod(counts) > most:
         return None
     c, d = question.conditions
-    kept, leads, blur = [], [], 0.0
+    kept, leads, blur = [], [], question.blur or 0.0
     for points in rows_in_chunks(question.schema, counts):
         lead = question.model.exact_scores(points) @ c.T - d - question.target.margin
         could = (lead >= -question.computed_error).all(axis=1)
         kept.append(points[could])
         leads.append(lead[could])
         doubtful = points[could & (lead <= question.computed_error).any(axis=1)]
-        if len(doubtful):
+        if question.blur is None and len(doubtful):
             blur = max(blur, float(question.error_at(doubtful).max()))
-    surely = (np.concatenate(leads) >= np.minimum(blur, question.error) + question.own_error).all(axis=1)
-    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), surely, blur, judged)
+    surely = np.concatenate(leads) >= blur + question.own_error
+    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.asarray(surely.all(axis=1)), blur, judged)
 
 
 def row_counts(schema: Schema) -> list[int] | None:

@@ -70,8 +70,8 @@ NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
 ITEM_DOWN = 24
 """Per item: the rate of going down (ITEM_RATE is that of going up)."""
 LOSS = 25
-"""Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end of
-the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
+"""Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end
+of the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
 PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
 FLOAT_ROWS = 26
 
