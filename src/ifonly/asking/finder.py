@@ -234,7 +234,7 @@ class Finder:
         if claim.stop is not None or claim.lower == math.inf:
             return claim
         if witness is None:
-            return replace(claim, stop=Stop(StoppedBy.ROUNDING, float(question.error.max()), question.model.precision))
+            return replace(claim, stop=Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision))
         if self.tolerances.close(claim.lower, witness.distance):
             return claim
         if claim.method not in EXACT:

@@ -87,13 +87,16 @@ def _surely(
     Where there is no such row, that none exists is claimed only if luck could not make one either.
     """
     question = lowered.question
-    most, (lead, own) = float(rounded_up(question.error.max())), question.lead(person.factual[None, :])
+    most, (lead, own) = float(rounded_up(question.largest_error)), question.lead(person.factual[None, :])
     blur = float(question.first_blur(person.factual[None, :])[0])
     room = max(GUESS * float(own[0]), ROOM * abs(float(lead[0])))
     nodes = 0
+
+    def ask(asked: Person) -> Claim:
+        return _without_a_solver(lowered, asked, method) or answer(asked, clock)
+
     for _ in range(GUESSES):
-        asked = replace(person, blur=blur, own=room)
-        claim = _without_a_solver(lowered, asked, method) or answer(asked, clock)
+        claim = ask(replace(person, blur=blur, own=room))
         claim, nodes = replace(claim, blur=blur, nodes=claim.nodes + nodes), claim.nodes + nodes
         if claim.point is None:
             break
@@ -104,7 +107,7 @@ def _surely(
             break
         blur, room = max(blur, min(GUESS * actual, most)), room + GUESS * max(short, 0.0)
     if claim.point is None and claim.lower == math.inf and claim.stop is None and most > 0.0:
-        lucky = answer(replace(person, blur=-most), clock)
+        lucky = ask(replace(person, blur=-most))
         return replace(claim, lower=lucky.lower, stop=lucky.stop, nodes=nodes + lucky.nodes)
     return claim
 

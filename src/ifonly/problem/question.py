@@ -111,21 +111,22 @@ class Question:
     @cached_property
     def blur(self) -> float | None:
         """How much above the margin a score must be for a row to count, where one small number will do for all rows, as
-        in float64; None where it depends on the row. Well above E, so that rows on the very margin are clearly below it.
+        in float64; None where it depends on the row. Well above E, so that rows on the very margin are clearly below
+        it.
         """
-        blur = float(rounded_up(CLEARLY * self.error.max()))
+        blur = float(rounded_up(CLEARLY * self.largest_error))
         return blur if blur <= FAR_BELOW else None
 
     def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same for each of these people, guessed at their own rows where it depends on the row."""
         if self.blur is not None:
             return np.full(len(points), self.blur)
-        return np.minimum(GUESS * self.error_at(points), rounded_up(self.error.max()))
+        return np.minimum(GUESS * self.error_at(points), rounded_up(self.largest_error))
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, one number per point: of the condition where it is largest, with two digits."""
         c, _ = self.conditions
-        return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1))
+        return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1, initial=0.0))
 
     def lead(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what
@@ -134,7 +135,12 @@ class Question:
         scores, error = self.model.sharp_scores(points)
         own = error @ np.abs(c).T
         lead = scores @ c.T - d - self.target.margin - own
-        return np.asarray(lead.min(axis=1)), np.asarray(own.max(axis=1))
+        return np.asarray(lead.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))
+
+    @cached_property
+    def largest_error(self) -> np.float64:
+        """The largest of E; a target that asks for nothing has none."""
+        return np.float64(self.error.max(initial=0.0))
 
     @cached_property
     def own_error(self) -> NDArray[np.float64]:

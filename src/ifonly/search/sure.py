@@ -38,7 +38,7 @@ class SureSearch:
     def __init__(self, asked: PackedQuestion, errors: Errors, tolerances: Tolerances, *, luck: bool) -> None:
         self.asked, self.lowered, self.errors, self.tolerances, self.luck = (
             asked, asked.lowered, errors, tolerances, luck)  # fmt: skip
-        self.most = float(rounded_up(self.lowered.question.error.max()))
+        self.most = float(rounded_up(self.lowered.question.largest_error))
 
     def search(self, batch: SearchBatch, spending: Spending) -> None:
         """The nearest row of everyone; what luck could do, where that is quickly said or was asked for."""

@@ -21,7 +21,8 @@ class FavourableTable:
     """Points that the deployed model could call favourable, and which of them surely are.
 
     The scores are computed here, off by e: could be is score >= margin - E - e with E for the whole schema, and surely
-    is score >= margin + `blur` + e, where `blur` is the question's own, or else the largest E of those that are in doubt.
+    is score >= margin + `blur` + e, where `blur` is the question's own, or else the largest E of those that are in
+    doubt.
     """
 
     points: Floats
