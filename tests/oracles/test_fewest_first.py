@@ -27,7 +27,7 @@ def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
         for f in question.schema.features
     ]
     rows = np.array(list(itertools.product(*values)), dtype=float)
-    rows = rows[question.target.met(question.model, question.model.scores(rows))]
+    rows = rows[question.lead(rows)[0] >= question.blur]  # sure rows: a tie on the margin is none
     rows = np.array([row for row in rows if question.allows(factual, row) is None])
     if not len(rows):
         return None
