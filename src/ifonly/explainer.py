@@ -21,7 +21,8 @@ from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
 from ifonly.asking.finder import PREPARING
-from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, uncounted
+from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
+from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
@@ -33,6 +34,7 @@ from ifonly.printing import shown
 from ifonly.problem import Distance, Question
 from ifonly.problem.conditions import Situation
 from ifonly.problem.different import Diversity, distances_between, settled_reals
+from ifonly.problem.lacking import fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
@@ -80,6 +82,7 @@ class Explainer:
         self.reasons: bool | None = None
         self._everybody = merged(self.schema, (), self.constraints)
         self._asker = Asker(self.model, tolerances)
+        self._others = Others(self.model, tolerances)
         self._teller = Teller(self.model, tolerances)
         self._kept: dict[Any, Asked] = {}
 
@@ -145,6 +148,8 @@ class Explainer:
         added). What the answer may spend and how it is found is said with `limits` here, or with `using`.
         """
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            return self._explain_lacking(lacked, point, query_of(query, target, distance, constraints), limits)
         asked = self._read_once(query, target, distance, constraints, limits)
         askers = self._asker.askers(point[None, :], [0])
         told = self._asker.find(askers, asked, self.threads)
@@ -167,8 +172,11 @@ class Explainer:
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        rest = iter(self._answer_all(points[good], good, asked))
-        answers = [next(rest) if error is None else failed(i, error) for i, error in enumerate(errors)]
+        if self.schema.may_lack:
+            told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), asked)
+        else:
+            told = dict(zip(good, self._answer_all(points[good], good, asked), strict=True))
+        answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
     def explain_diverse(
@@ -187,10 +195,13 @@ class Explainer:
         answer. Where there are fewer, `ended` of the set says why.
         """
         begun = time.perf_counter()
+        point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, query_of(query, target, distance, constraints))
+            return other.explain_diverse(self.schema.row(point), several, among)
         diversity = several if isinstance(several, Diversity) else Diversity(several)
         asked = self._asker.branched(self._asked(query_of(query, target, distance, constraints), None, listen=False))
         diversity.check(self.schema, asked.distance)
-        point = self.schema.read(row)
         askers, wanted = self._one(point, asked)
         conditions, ordinary = parted(asked.constraints)
         asking = Asking(
@@ -228,6 +239,9 @@ class Explainer:
         if any(parted(asked.constraints)[0]):
             raise QuestionError("A correlated cost cannot be minimised under a condition such as Near.")
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            name = lacked[0]
+            raise RowError(f"A correlated cost has no meaning where '{name}' is missing; fill it in.", feature=name)
         askers, wanted = self._one(point, asked)
         found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
             self._asker.ask(wanted, point, asked, self.threads),
@@ -255,6 +269,9 @@ class Explainer:
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, query_of(query, None, None, ()))
+            return other.question(self.schema.row(point), among)
         asked = self._asked(query_of(query, None, None, ()), None)
         wanted = self._asker.wanted(asked.target, int(self._asker.askers(point[None, :], [0]).decided[0]))
         return self._asker.finder.question(wanted.alternatives[0], asked), point
@@ -270,6 +287,76 @@ class Explainer:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = read_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
+
+    # ------------------------------------------------------------------ people who lack numbers
+
+    def _among(self, lacked: tuple[str, ...], query: Query, row: int | None = None) -> tuple[Explainer, Query]:
+        """The explainer of the people who lack these numbers, and the query as it is for them."""
+        asker, teller = self._others.of(lacked, row)
+        other = copy.copy(self)
+        other.model, other.schema = asker.model, asker.model.schema
+        other._asker, other._teller, other._kept = asker, teller, {}
+        other.constraints = other._everybody = ()  # they are in the query
+        return other, query_among(self.schema, query, self.constraints_for(query.constraints), lacked)
+
+    def _staying(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+        """The same, where nothing can be filled in."""
+        if changes := fillable(self.constraints_for(query.constraints), lacked):
+            raise UnsupportedQuestion(
+                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; here "
+                f"it stays missing: leave that out."
+            )
+        return self._among(lacked, query)
+
+    def _explain_lacking(self, lacked: tuple[str, ...], point: Floats, query: Query, limits: Any) -> Answer:
+        """The answer of one person who lacks numbers."""
+        other, among = self._among(lacked, query)
+        if not fillable(self.constraints_for(query.constraints), lacked):
+            return other.explain(self.schema.row(point), among, limits=limits)
+        asked = replace(self._asked(query, limits), constraints=self.constraints_for(query.constraints))
+        return self._filled(other, other._read_once(among, None, None, (), limits), point, 0, lacked, asked)
+
+    def _filled(
+        self, other: Explainer, staying: Asked, point: Floats, row: int, lacked: tuple[str, ...], asked: Asked
+    ) -> Answer:
+        """The answer of one person who lacks numbers that may be filled in."""
+        filling = Filling(
+            others=self._others, schema=self.schema, point=point, lacked=lacked,
+            changes=fillable(asked.constraints, lacked), asked=asked,
+        )  # fmt: skip
+        askers, wanted = other._one(np.nan_to_num(point, nan=0.0), staying)
+        has = other._asker.standing(wanted, askers, staying)[0]
+        if has is not None:
+            return next(other._teller.answers(askers, [row], [(wanted, has)], _named(asked)))
+        found = filling.nearest(wanted, self.threads)
+        return next(self._teller.answers(replace(askers, points=point[None, :]), [row], [(wanted, found)], _named(asked)))
+
+    def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
+        """One answer per row, for all who lack the same numbers at once."""
+        told: dict[int, Answer] = {}
+        done, people = 0, len(distinct(points[rows])[0]) if rows else 0
+        for lacked, members in patterns(self.schema, points, rows).items():
+            heard = replace(asked, listen=shifted(asked.listen, done, people))
+            told |= zip(members, self._answer_pattern(lacked, points[members], members, query, heard), strict=True)
+            done += len(distinct(points[members])[0]) if members else 0
+        return told
+
+    def _answer_pattern(
+        self, lacked: tuple[str, ...], points: Floats, rows: list[int], query: Query, asked: Asked
+    ) -> list[Answer]:
+        """One answer per person of those who lack the same numbers."""
+        if not lacked or not rows:
+            return self._answer_all(points, rows, asked)
+        try:
+            other, among = self._among(lacked, query, rows[0])
+            staying = replace(other._read_once(among, None, None, (), asked.limits), listen=asked.listen)
+            every = self.constraints_for(query.constraints)
+            if not fillable(every, lacked):
+                return other._answer_all(np.nan_to_num(points, nan=0.0), rows, staying)
+            whole = replace(asked, constraints=every)
+            return [self._filled(other, staying, p, r, lacked, whole) for p, r in zip(points, rows, strict=True)]
+        except RowError as error:
+            return [failed(row, error) for row in rows]
 
     # ------------------------------------------------------------------ from a query to answers
 
@@ -295,7 +382,7 @@ class Explainer:
         return Asked(
             target=query.target,
             distance=query.measure,
-            constraints=self.constraints_for(query.constraints),
+            constraints=without_leave(self.constraints_for(query.constraints), self.schema),
             fewest_first=query.fewest_first,
             method=self.method,
             limits=self.limits if limits is None else _checked_limits(limits),
