@@ -194,13 +194,17 @@ class Explainer:
         `several` is how many, or a `Diversity`, which also says in what way and by how much they differ. Limits are per
         answer. Where there are fewer, `ended` of the set says why.
         """
-        begun = time.perf_counter()
         point = self.schema.read(row)
-        if lacked := self.schema.lacked(point):
-            other, among = self._staying(lacked, query_of(query, target, distance, constraints))
-            return other.explain_diverse(self.schema.row(point), several, among)
         diversity = several if isinstance(several, Diversity) else Diversity(several)
-        asked = self._asker.branched(self._asked(query_of(query, target, distance, constraints), None, listen=False))
+        whole = query_of(query, target, distance, constraints)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, whole)
+            return other.explain_diverse(self.schema.row(point), diversity, among)
+        return self._diverse(point, diversity, self._asker.branched(self._asked(whole, None, listen=False)))
+
+    def _diverse(self, point: Floats, diversity: Diversity, asked: Asked) -> DiverseAnswers:
+        """Several answers of one person."""
+        begun = time.perf_counter()
         diversity.check(self.schema, asked.distance)
         askers, wanted = self._one(point, asked)
         conditions, ordinary = parted(asked.constraints)
@@ -303,8 +307,8 @@ class Explainer:
         """The same, where nothing can be filled in."""
         if changes := fillable(self.constraints_for(query.constraints), lacked):
             raise UnsupportedQuestion(
-                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; here "
-                f"it stays missing: leave that out."
+                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; "
+                f"here it stays missing: leave that out."
             )
         return self._among(lacked, query)
 
@@ -329,7 +333,9 @@ class Explainer:
         if has is not None:
             return next(other._teller.answers(askers, [row], [(wanted, has)], _named(asked)))
         found = filling.nearest(wanted, self.threads)
-        return next(self._teller.answers(replace(askers, points=point[None, :]), [row], [(wanted, found)], _named(asked)))
+        return next(
+            self._teller.answers(replace(askers, points=point[None, :]), [row], [(wanted, found)], _named(asked))
+        )
 
     def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
         """One answer per row, for all who lack the same numbers at once."""

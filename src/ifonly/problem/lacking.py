@@ -1,8 +1,8 @@
 """What a question means for people who lack a number.
 
 A missing number is neither large nor small, so a constraint on it says nothing while it stays missing, and a rule is
-broken only where it is false whatever is missing (`rules.meaning`). Where it may be filled in (`FillIn`), the value must
-meet what is said of values (ranges and rules); what compares it with the number before has none to compare it with.
+broken only where it is false whatever is missing (`rules.meaning`). Where it may be filled in (`FillIn`), the value
+must meet what is said of values (ranges and rules); what compares it with the number before has nothing to say.
 
 Filled in, a number counts as a change of the stated size, whatever its value. The nearest row that fills in these
 numbers and no others is therefore found without their cost (`free`), and its distance `counted` afterwards.

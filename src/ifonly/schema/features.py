@@ -107,8 +107,8 @@ class Numeric:
             return math.nan
         if is_missing(value):
             message = (
-                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking, or, if the model takes missing "
-                f"numbers (a pipeline that imputes them), declare the feature with missing=True."
+                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking, or, if the model takes "
+                f"missing numbers (a pipeline that imputes them), declare the feature with missing=True."
             )
             raise RowError(message, feature=self.name, row=row, value=value)
         try:

@@ -59,7 +59,7 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     except TypeError:
         raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.") from None
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
-    note = f"; it may be missing, as in {missing} rows" if missing else ""
+    note = f"; missing in {missing} rows, which a model must be able to take" if missing else ""
     may = bool(missing)
     if len(distinct) == 2 and not missing:
         ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)

@@ -128,7 +128,8 @@ class RawSource:
         described = self.arithmetic.schema.features[feature]
         if isinstance(described, Choice):
             return self.arithmetic.raw_values(feature)[numbers.astype(np.intp)]
-        return np.rint(numbers).astype(np.int64) if isinstance(described, Integer) else numbers
+        whole = isinstance(described, Integer) and not described.missing  # a column that lacks some holds floats
+        return np.rint(numbers).astype(np.int64) if whole else numbers
 
 
 Source: TypeAlias = EncodedSource | RawSource
