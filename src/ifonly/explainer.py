@@ -34,7 +34,7 @@ from ifonly.printing import shown
 from ifonly.problem import Distance, Question
 from ifonly.problem.conditions import Situation
 from ifonly.problem.different import Diversity, distances_between, settled_reals
-from ifonly.problem.lacking import fillable, without_leave
+from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
@@ -199,6 +199,8 @@ class Explainer:
         whole = query_of(query, target, distance, constraints)
         if lacked := self.schema.lacked(point):
             other, among = self._staying(lacked, whole)
+            if isinstance(diversity.apart_distance, Distance):
+                diversity = replace(diversity, apart_distance=distance_among(diversity.apart_distance, lacked))
             return other.explain_diverse(self.schema.row(point), diversity, among)
         return self._diverse(point, diversity, self._asker.branched(self._asked(whole, None, listen=False)))
 
@@ -294,9 +296,9 @@ class Explainer:
 
     # ------------------------------------------------------------------ people who lack numbers
 
-    def _among(self, lacked: tuple[str, ...], query: Query, row: int | None = None) -> tuple[Explainer, Query]:
+    def _among(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
         """The explainer of the people who lack these numbers, and the query as it is for them."""
-        asker, teller = self._others.of(lacked, row)
+        asker, teller = self._others.of(lacked)
         other = copy.copy(self)
         other.model, other.schema = asker.model, asker.model.schema
         other._asker, other._teller, other._kept = asker, teller, {}
@@ -354,7 +356,7 @@ class Explainer:
         if not lacked or not rows:
             return self._answer_all(points, rows, asked)
         try:
-            other, among = self._among(lacked, query, rows[0])
+            other, among = self._among(lacked, query)
             staying = replace(other._read_once(among, None, None, (), asked.limits), listen=asked.listen)
             every = self.constraints_for(query.constraints)
             if not fillable(every, lacked):

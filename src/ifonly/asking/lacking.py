@@ -45,7 +45,7 @@ class Others:
     def __getstate__(self) -> dict[str, object]:
         return {**self.__dict__, "_kept": {}}
 
-    def of(self, lacked: Collection[str], row: int | None = None) -> tuple[Asker, Teller]:
+    def of(self, lacked: Collection[str]) -> tuple[Asker, Teller]:
         """Of those who lack these numbers; a RowError where the model does not take that."""
         key = frozenset(lacked)
         known = self._kept.get(key)
@@ -55,9 +55,8 @@ class Others:
                     model = self.model.lacking(key) if key else self.model
             except ModelError as error:
                 name = next(iter(lacked))
-                where = "" if row is None else f" in row {row}"
-                message = f"Feature '{name}' has no value{where}, and the model cannot do without it: {error}"
-                raise RowError(message, feature=name, row=row) from None
+                message = f"Feature '{name}' has no value, and the model cannot do without it: {error}"
+                raise RowError(message, feature=name) from None
             if len(self._kept) >= MOST_KEPT:
                 self._kept.clear()
             known = self._kept[key] = (Asker(model, self.tolerances), Teller(model, self.tolerances))
