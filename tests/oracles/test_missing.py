@@ -121,11 +121,12 @@ def sayings(rng: np.random.Generator, filled: bool) -> Iterator[Said]:
             lambda b, a: not ((known(a, "p") and a["p"] >= 3) and (known(a, "r") and a["r"] >= 2)),
         ),
         Said("flag is fixed", lambda b, a: a["flag"] == b["flag"]),
+        Said("job is fixed", lambda b, a: a["job"] == b["job"]),
     ]
     if not filled:
         every.append(Said("at most 2 changes", lambda b, a: sum(a[name] != b[name] for name in a) <= 2))
         every.append(Said("job changes only with q", lambda b, a: a["job"] == b["job"] or a["q"] != b["q"]))
-    yield from rng.choice(np.array(every, dtype=object), rng.integers(0, 3), replace=False)
+    yield from rng.choice(np.array(every, dtype=object), rng.integers(0, 5), replace=False)
 
 
 def away(before: Row, after: Row, norm: str, weights: dict[str, float], filling: dict[str, float]) -> float:
@@ -201,7 +202,7 @@ def asked(rng: np.random.Generator, row: Row) -> Asked:
         before={name: None if value is None or value != value else value for name, value in row.items()},
         norm=str(rng.choice(["l0", "l1", "l2", "linf"])),
         weights={name: float(rng.choice([0.5, 1.0, 3.0])) for name in VALUES if rng.integers(2)},
-        filling={name: float(rng.choice([0.2, 0.5, 1.0])) for name in NUMBERS if filled and rng.integers(3)},
+        filling={name: float(rng.choice([0.02, 0.2, 1.0])) for name in NUMBERS if filled and rng.integers(3)},
         said=list(sayings(rng, filled)),
     )
 

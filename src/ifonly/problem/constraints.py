@@ -31,6 +31,8 @@ from ifonly.schema.given import is_label, items
 
 Mask: TypeAlias = NDArray[np.bool_]
 
+LEAST_FILLING, MOST_FILLING = 1e-9, 1e9
+"""What filling in a number may count as."""
 FINEST_STEP = 4
 """Last digits of a real number: the finest step that float64 can tell apart."""
 
@@ -327,8 +329,12 @@ class FillIn:
 
     def __post_init__(self) -> None:
         change = plain(self.change)
-        if isinstance(change, bool) or not isinstance(change, int | float) or not 0 < change < math.inf:
-            raise QuestionError(f"Filling in '{self.feature}' must count as a number > 0; it is {shown(self.change)}.")
+        number = isinstance(change, int | float) and not isinstance(change, bool)
+        if not number or not LEAST_FILLING <= change <= MOST_FILLING:
+            raise QuestionError(
+                f"Filling in '{self.feature}' must count as a change between {LEAST_FILLING:g} and {MOST_FILLING:g}; "
+                f"it is {shown(self.change)}."
+            )
         object.__setattr__(self, "change", float(change))
 
     def check(self, schema: Schema) -> None:
