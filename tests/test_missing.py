@@ -137,6 +137,30 @@ def test_every_row_is_answered_and_accepted_with_the_nan_in_place(front: Any, st
     assert rows.isna().to_numpy().sum() >= 20
 
 
+@pytest.mark.parametrize("indicator", [False, True], ids=["plain", "indicator"])
+@pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent", "constant"])
+def test_an_imputer_before_the_columns_are_parted(strategy: str, indicator: bool) -> None:
+    """Where there is no answer, none of many random rows is one."""
+    parted = ColumnTransformer([("n", StandardScaler(), [0, 1])], remainder="passthrough")
+    model = make_pipeline(SimpleImputer(strategy=strategy, add_indicator=indicator), parted, LogisticRegression())
+    rows, schema = FRAME[NUMBERS].head(60), Schema(SCHEMA.features[:3])
+    model.fit(FRAME[NUMBERS], classes(FRAME))
+    answers = Explainer(model, schema=schema).explain_many(rows)
+    rng = np.random.default_rng(0)
+    for answer, (_, row), now in zip(answers, rows.iterrows(), model.predict(rows), strict=True):
+        if isinstance(answer, NoneExists):
+            others = pd.DataFrame(
+                {name: rng.uniform(f.lower, f.upper, 500) for name, f in zip(NUMBERS, schema, strict=True)}
+            )  # type: ignore[union-attr]
+            others.loc[:, row.isna().to_numpy()] = np.nan
+            assert (model.predict(others) == now).all()
+        else:
+            assert isinstance(answer, Nearest)
+            after = pd.DataFrame([answer.counterfactual], dtype=float)
+            assert model.predict(after)[0] == answer.decision_after != now
+            assert (after.isna().to_numpy()[0] == row.isna().to_numpy()).all()
+
+
 def test_imputers_whose_marker_is_a_number() -> None:
     frame = FRAME.fillna(-999.0)
     model = make_pipeline(
