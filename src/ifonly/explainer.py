@@ -335,9 +335,9 @@ class Explainer:
         if has is not None:
             return next(other._teller.answers(askers, [row], [(wanted, has)], _named(asked)))
         found = filling.nearest(wanted, self.threads)
-        return next(
-            self._teller.answers(replace(askers, points=point[None, :]), [row], [(wanted, found)], _named(asked))
-        )
+        told = self._told(replace(askers, points=point[None, :]), wanted, found, asked)
+        changes = tuple(one for one in told.changes if (one.before, one.after) != (None, None))  # NaN is not NaN
+        return replace(told, row=row, changes=changes)
 
     def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
         """One answer per row, for all who lack the same numbers at once."""

@@ -39,7 +39,7 @@ class Teller:
                           for p, f in zip(askers.points, found, strict=True)])  # fmt: skip
         blank = np.full(askers.scores.shape[1], math.nan)
         scores = np.array([blank if f.witness is None else f.witness.scores for f in found])
-        moved = _where(_differ(askers.points, after))
+        moved = _where(askers.points != after)
         old, new = self._values(askers.points, after)
         score_before, score_after = _scores(askers.scores), _scores(scores)
         decision_before, decision_after = self._decisions(askers.decided), self._decided(scores)
@@ -77,7 +77,7 @@ class Teller:
     def changes(self, before: Floats, after: Floats) -> tuple[Change, ...]:
         """What differs between two points."""
         (old,), (new,) = self._values(before[None, :], after[None, :])
-        moved = np.flatnonzero(_differ(before, after)).tolist()
+        moved = np.flatnonzero(before != after).tolist()
         return tuple(Change(self.schema.names[g], old[g], new[g], self.counted[g]) for g in moved)
 
     def _values(self, before: Floats, after: Floats) -> tuple[list[list[Any]], list[list[Any]]]:
@@ -138,11 +138,6 @@ def _scores(scores: NDArray[np.float64]) -> list[Any]:
     if scores.shape[1] == 1:
         return [math.nan if math.isnan(one) else one for (one,) in listed]
     return [math.nan if math.isnan(many[0]) else tuple(many) for many in listed]
-
-
-def _differ(before: Floats, after: Floats) -> NDArray[np.bool_]:
-    """Where points differ; a number that stays missing (NaN) does not."""
-    return np.asarray((before != after) & ((before == before) | (after == after)))
 
 
 def _where(moved: NDArray[np.bool_]) -> list[list[int]]:
