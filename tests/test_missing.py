@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import pickle
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from ifonly import (
     certified_query,
     certify,
     check,
+    datasets,
     scales_from_data,
 )
 from ifonly.cli.app import app
@@ -47,7 +49,7 @@ from ifonly.errors import QuestionError, RowError, SchemaError, UnsupportedQuest
 from ifonly.plausibility import Mahalanobis, Near, pairs, support
 from ifonly.problem import read_constraint
 from ifonly.report import text
-from ifonly.schema import infer, schema_from_json, schema_to_json
+from ifonly.schema import Numeric, infer, schema_from_json, schema_to_json
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
 
@@ -159,6 +161,27 @@ def test_an_imputer_before_the_columns_are_parted(strategy: str, indicator: bool
             after = pd.DataFrame([answer.counterfactual], dtype=float)
             assert model.predict(after)[0] == answer.decision_after != now
             assert (after.isna().to_numpy()[0] == row.isna().to_numpy()).all()
+
+
+@pytest.mark.parametrize("name", ["adult", "credit"])
+def test_shipped_data_with_a_tenth_of_its_numbers_missing(name: str) -> None:
+    data = datasets.load(name)
+    rng = np.random.default_rng(0)
+    numbers = [feature.name for feature in data.schema if isinstance(feature, Numeric)]
+    others = [feature.name for feature in data.schema if not isinstance(feature, Numeric)]
+    frame, labels = pd.DataFrame(data.columns).tail(1500), np.asarray(data.labels)[-1500:]
+    frame[numbers] = frame[numbers].astype(float).mask(rng.uniform(size=(1500, len(numbers))) < 0.1)
+    impute = make_pipeline(SimpleImputer(add_indicator=True), StandardScaler())
+    front = ColumnTransformer([("n", impute, numbers), ("o", OneHotEncoder(handle_unknown="ignore"), others)])
+    model = make_pipeline(front, MLPClassifier((10,), max_iter=40, solver="lbfgs", random_state=0)).fit(frame, labels)
+    features = [replace(f, missing=True) if isinstance(f, Numeric) else f for f in data.schema]
+    rows = frame.head(40)
+    answers = Explainer(model, schema=Schema(features)).explain_many(rows)
+    assert all(isinstance(answer, Nearest) for answer in answers), answers
+    after = pd.DataFrame([answer.counterfactual for answer in answers]).astype(dict.fromkeys(numbers, float))
+    assert (model.predict(after) != model.predict(rows)).all()
+    assert (after.isna().to_numpy() == rows.isna().to_numpy()).all()
+    assert rows.isna().to_numpy().sum() >= 10
 
 
 def test_imputers_whose_marker_is_a_number() -> None:
@@ -372,6 +395,19 @@ def test_filling_in_costs_what_is_stated(explainer: Explainer, pipeline: Any) ->
     )
     many = explainer.explain_many([NO_DEBT, NO_DEBT], constraints=[*only, "Debt may be filled in"])
     assert [one.upper for one in many] == pytest.approx([0.25, 0.25])
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
+def test_filling_in_by_another_method(explainer: Explainer, norm: str) -> None:
+    leave = [FillIn("Income", 0.1), FillIn("Debt", 0.05), FillIn("Years", 0.02)]
+    filled = 0
+    for _, row in LACKING.head(6).iterrows():
+        answers = [
+            e.explain(row, distance=norm, constraints=leave) for e in (explainer, explainer.using(MipObjective()))
+        ]
+        assert answers[0].upper == pytest.approx(answers[1].upper, rel=1e-5)
+        filled += any(change.before is None for change in answers[0].changes)
+    assert filled or norm == "l0"
 
 
 def test_a_filled_in_number_meets_what_is_said_of_it(explainer: Explainer) -> None:
