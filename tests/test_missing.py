@@ -327,6 +327,15 @@ def test_progress_counts_people_once(pipeline: Any) -> None:
     heard: list[Progress] = []
     Explainer(pipeline, schema=SCHEMA).using(listen=heard.append).explain_many(FRAME.head(50))
     assert {event.people for event in heard} == {50} and heard[-1].finished == 50
+    heard.clear()
+    twice = [*LACKING.head(4).to_dict("records"), *LACKING.head(4).to_dict("records")]
+    answers = (
+        Explainer(pipeline, schema=SCHEMA)
+        .using(listen=heard.append)
+        .explain_many(twice, constraints=[FillIn("Income", 0.01), FillIn("Debt", 0.01), FillIn("Years", 0.01)])
+    )
+    assert {event.people for event in heard} == {4} and heard[-1].finished == 4
+    assert [answer.row for answer in answers] == list(range(8)) and answers[5].upper == answers[1].upper
 
 
 # ---------------------------------------------------------------------- constraints
@@ -357,6 +366,16 @@ def test_schemas_with_rules_of_their_own(pipeline: Any) -> None:
     schema = Schema(SCHEMA.features, SCHEMA.columns, ["Debt only goes down", HALF_WAY])
     answer = Explainer(pipeline, schema=schema).explain(NO_DEBT)
     assert isinstance(answer, Nearest) and len(answer.changes) > 1
+
+
+def test_what_is_no_constraint(explainer: Explainer) -> None:
+    class Wish:
+        def describe(self) -> str:
+            return "please"
+
+    for row in (NO_DEBT, FRAME.dropna().iloc[0]):
+        with pytest.raises(QuestionError, match="is not a constraint; use Fixed"):
+            explainer.explain(row, constraints=[Wish()])  # type: ignore[list-item]
 
 
 def test_what_compares_whole_rows_has_no_meaning(explainer: Explainer) -> None:

@@ -38,7 +38,7 @@ from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
-from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Reasons
+from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
 from ifonly.schema import Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.search import Search
@@ -320,11 +320,9 @@ class Explainer:
         if not fillable(self.constraints_for(query.constraints), lacked):
             return other.explain(self.schema.row(point), among, limits=limits)
         asked = replace(self._asked(query, limits), constraints=self.constraints_for(query.constraints))
-        return self._filled(other, other._read_once(among, None, None, (), limits), point, 0, lacked, asked)
+        return self._filled(other, other._read_once(among, None, None, (), limits), point, lacked, asked)
 
-    def _filled(
-        self, other: Explainer, staying: Asked, point: Floats, row: int, lacked: tuple[str, ...], asked: Asked
-    ) -> Answer:
+    def _filled(self, other: Explainer, staying: Asked, point: Floats, lacked: tuple[str, ...], asked: Asked) -> Answer:
         """The answer of one person who lacks numbers that may be filled in."""
         filling = Filling(
             others=self._others, schema=self.schema, point=point, lacked=lacked,
@@ -333,11 +331,11 @@ class Explainer:
         askers, wanted = other._one(np.nan_to_num(point, nan=0.0), staying)
         has = other._asker.standing(wanted, askers, staying)[0]
         if has is not None:
-            return next(other._teller.answers(askers, [row], [(wanted, has)], _named(asked)))
+            return other._told(askers, wanted, has, staying)
         found = filling.nearest(wanted, self.threads)
         told = self._told(replace(askers, points=point[None, :]), wanted, found, asked)
         changes = tuple(one for one in told.changes if (one.before, one.after) != (None, None))  # NaN is not NaN
-        return replace(told, row=row, changes=changes)
+        return replace(told, changes=changes)
 
     def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
         """One answer per row, for all who lack the same numbers at once."""
@@ -361,8 +359,13 @@ class Explainer:
             every = self.constraints_for(query.constraints)
             if not fillable(every, lacked):
                 return other._answer_all(np.nan_to_num(points, nan=0.0), rows, staying)
-            whole = replace(asked, constraints=every)
-            return [self._filled(other, staying, p, r, lacked, whole) for p, r in zip(points, rows, strict=True)]
+            unique, inverse = distinct(points)
+            answers = []
+            for point in unique:
+                answers.append(self._filled(other, staying, point, lacked, replace(asked, constraints=every)))
+                if asked.listen is not None:
+                    asked.listen(Progress(finished=len(answers), people=len(unique)))
+            return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
         except RowError as error:
             return [failed(row, error) for row in rows]
 

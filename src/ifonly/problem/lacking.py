@@ -15,11 +15,13 @@ from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ifonly.errors import RowError
-from ifonly.problem.conditions import Either
+from ifonly.errors import QuestionError, RowError
+from ifonly.printing import shown
+from ifonly.problem.conditions import Either, is_condition
 from ifonly.problem.constraints import FillIn, Fixed, Range
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.learned.support import NumberGivenOption, OptionsTogether
+from ifonly.problem.rule import is_row_rule
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.schema import Schema
@@ -56,6 +58,8 @@ def constraints_among(
     """What is left of constraints for people who lack some numbers, and in whose answer others are filled in."""
     kept = []
     for one in constraints:
+        if not (hasattr(one, "restrict") or is_row_rule(one) or is_condition(one)):
+            raise QuestionError(f"{shown(one)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range or a rule.")
         one.check(schema)
         if _says_something(one, lacked, filled):
             kept.append(one)
