@@ -21,7 +21,8 @@ from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
 from ifonly.asking.finder import PREPARING
-from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, uncounted
+from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
+from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
@@ -33,10 +34,11 @@ from ifonly.printing import shown
 from ifonly.problem import Distance, Question
 from ifonly.problem.conditions import Situation
 from ifonly.problem.different import Diversity, distances_between, settled_reals
+from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
-from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Reasons
+from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
 from ifonly.schema import Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.search import Search
@@ -80,6 +82,7 @@ class Explainer:
         self.reasons: bool | None = None
         self._everybody = merged(self.schema, (), self.constraints)
         self._asker = Asker(self.model, tolerances)
+        self._others = Others(self.model, tolerances)
         self._teller = Teller(self.model, tolerances)
         self._kept: dict[Any, Asked] = {}
 
@@ -145,6 +148,8 @@ class Explainer:
         added). What the answer may spend and how it is found is said with `limits` here, or with `using`.
         """
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            return self._explain_lacking(lacked, point, query_of(query, target, distance, constraints), limits)
         asked = self._read_once(query, target, distance, constraints, limits)
         askers = self._asker.askers(point[None, :], [0])
         told = self._asker.find(askers, asked, self.threads)
@@ -167,8 +172,11 @@ class Explainer:
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        rest = iter(self._answer_all(points[good], good, asked))
-        answers = [next(rest) if error is None else failed(i, error) for i, error in enumerate(errors)]
+        if self.schema.may_lack:
+            told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), asked)
+        else:
+            told = dict(zip(good, self._answer_all(points[good], good, asked), strict=True))
+        answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
     def explain_diverse(
@@ -186,11 +194,20 @@ class Explainer:
         `several` is how many, or a `Diversity`, which also says in what way and by how much they differ. Limits are per
         answer. Where there are fewer, `ended` of the set says why.
         """
-        begun = time.perf_counter()
-        diversity = several if isinstance(several, Diversity) else Diversity(several)
-        asked = self._asker.branched(self._asked(query_of(query, target, distance, constraints), None, listen=False))
-        diversity.check(self.schema, asked.distance)
         point = self.schema.read(row)
+        diversity = several if isinstance(several, Diversity) else Diversity(several)
+        whole = query_of(query, target, distance, constraints)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, whole)
+            if isinstance(diversity.apart_distance, Distance):
+                diversity = replace(diversity, apart_distance=distance_among(diversity.apart_distance, lacked))
+            return other.explain_diverse(self.schema.row(point), diversity, among)
+        return self._diverse(point, diversity, self._asker.branched(self._asked(whole, None, listen=False)))
+
+    def _diverse(self, point: Floats, diversity: Diversity, asked: Asked) -> DiverseAnswers:
+        """Several answers of one person."""
+        begun = time.perf_counter()
+        diversity.check(self.schema, asked.distance)
         askers, wanted = self._one(point, asked)
         conditions, ordinary = parted(asked.constraints)
         asking = Asking(
@@ -228,6 +245,9 @@ class Explainer:
         if any(parted(asked.constraints)[0]):
             raise QuestionError("A correlated cost cannot be minimised under a condition such as Near.")
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            name = lacked[0]
+            raise RowError(f"A correlated cost has no meaning where '{name}' is missing; fill it in.", feature=name)
         askers, wanted = self._one(point, asked)
         found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
             self._asker.ask(wanted, point, asked, self.threads),
@@ -255,6 +275,9 @@ class Explainer:
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, query_of(query, None, None, ()))
+            return other.question(self.schema.row(point), among)
         asked = self._asked(query_of(query, None, None, ()), None)
         wanted = self._asker.wanted(asked.target, int(self._asker.askers(point[None, :], [0]).decided[0]))
         return self._asker.finder.question(wanted.alternatives[0], asked), point
@@ -270,6 +293,81 @@ class Explainer:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = read_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
+
+    # ------------------------------------------------------------------ people who lack numbers
+
+    def _among(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+        """The explainer of the people who lack these numbers, and the query as it is for them."""
+        asker, teller = self._others.of(lacked)
+        other = copy.copy(self)
+        other.model, other.schema = asker.model, asker.model.schema
+        other._asker, other._teller, other._kept = asker, teller, {}
+        other.constraints = other._everybody = ()  # they are in the query
+        return other, query_among(self.schema, query, self.constraints_for(query.constraints), lacked)
+
+    def _staying(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+        """The same, where nothing can be filled in."""
+        if changes := fillable(self.constraints_for(query.constraints), lacked):
+            raise UnsupportedQuestion(
+                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; "
+                f"here it stays missing: leave that out."
+            )
+        return self._among(lacked, query)
+
+    def _explain_lacking(self, lacked: tuple[str, ...], point: Floats, query: Query, limits: Any) -> Answer:
+        """The answer of one person who lacks numbers."""
+        other, among = self._among(lacked, query)
+        if not fillable(self.constraints_for(query.constraints), lacked):
+            return other.explain(self.schema.row(point), among, limits=limits)
+        asked = replace(self._asked(query, limits), constraints=self.constraints_for(query.constraints))
+        return self._filled(other, other._read_once(among, None, None, (), limits), point, lacked, asked)
+
+    def _filled(self, other: Explainer, staying: Asked, point: Floats, lacked: tuple[str, ...], asked: Asked) -> Answer:
+        """The answer of one person who lacks numbers that may be filled in."""
+        filling = Filling(
+            others=self._others, schema=self.schema, point=point, lacked=lacked,
+            changes=fillable(asked.constraints, lacked), asked=asked,
+        )  # fmt: skip
+        askers, wanted = other._one(np.nan_to_num(point, nan=0.0), staying)
+        has = other._asker.standing(wanted, askers, staying)[0]
+        if has is not None:
+            return other._told(askers, wanted, has, staying)
+        found = filling.nearest(wanted, self.threads)
+        told = self._told(replace(askers, points=point[None, :]), wanted, found, asked)
+        changes = tuple(one for one in told.changes if (one.before, one.after) != (None, None))  # NaN is not NaN
+        return replace(told, changes=changes)
+
+    def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
+        """One answer per row, for all who lack the same numbers at once."""
+        told: dict[int, Answer] = {}
+        done, people = 0, len(distinct(points[rows])[0]) if rows else 0
+        for lacked, members in patterns(self.schema, points, rows).items():
+            heard = replace(asked, listen=shifted(asked.listen, done, people))
+            told |= zip(members, self._answer_pattern(lacked, points[members], members, query, heard), strict=True)
+            done += len(distinct(points[members])[0]) if members else 0
+        return told
+
+    def _answer_pattern(
+        self, lacked: tuple[str, ...], points: Floats, rows: list[int], query: Query, asked: Asked
+    ) -> list[Answer]:
+        """One answer per person of those who lack the same numbers."""
+        if not lacked or not rows:
+            return self._answer_all(points, rows, asked)
+        try:
+            other, among = self._among(lacked, query)
+            staying = replace(other._read_once(among, None, None, (), asked.limits), listen=asked.listen)
+            every = self.constraints_for(query.constraints)
+            if not fillable(every, lacked):
+                return other._answer_all(np.nan_to_num(points, nan=0.0), rows, staying)
+            unique, inverse = distinct(points)
+            answers = []
+            for point in unique:
+                answers.append(self._filled(other, staying, point, lacked, replace(asked, constraints=every)))
+                if asked.listen is not None:
+                    asked.listen(Progress(finished=len(answers), people=len(unique)))
+            return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
+        except RowError as error:
+            return [failed(row, error) for row in rows]
 
     # ------------------------------------------------------------------ from a query to answers
 
@@ -295,7 +393,7 @@ class Explainer:
         return Asked(
             target=query.target,
             distance=query.measure,
-            constraints=self.constraints_for(query.constraints),
+            constraints=without_leave(self.constraints_for(query.constraints), self.schema),
             fewest_first=query.fewest_first,
             method=self.method,
             limits=self.limits if limits is None else _checked_limits(limits),

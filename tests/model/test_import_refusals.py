@@ -15,7 +15,6 @@ import pytest
 from sklearn.cluster import KMeans
 from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import RandomForestClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LinearRegression, LogisticRegression, PoissonRegressor
 from sklearn.model_selection import GridSearchCV
 from sklearn.neural_network import MLPClassifier, MLPRegressor
@@ -183,10 +182,6 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
     ),
     "missing": (
         left_missing, MIXED, ModelError, "feature 'o' reaches 'LogisticRegression' without a value for its option None",
-    ),
-    "indicator": (
-        lambda: raw(ColumnTransformer([("i", SimpleImputer(add_indicator=True), ["x"])])), MIXED, UnsupportedModel,
-        r"SimpleImputer 'columntransformer.i' adds indicator columns",
     ),
     "contrary": (scrambled, PLAIN, ModelError, "predicts 0 where its own scores .* say 1|predicts 1 where .* say 0"),
     "moody": (moody, PLAIN, ModelError, r"The imported model and the original disagree by 0\.01"),

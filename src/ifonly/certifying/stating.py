@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -53,8 +54,9 @@ def question_data(question: Question) -> dict[str, Any]:
     function = question.model.function.statement()
     if function is None:
         raise UnsupportedQuestion(f"A certificate cannot state {question.model.function.name} yet; `explain` can.")
+    there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in schema.features]
     return {
-        "schema": schema_to_json(Schema(schema.features, schema.columns)),
+        "schema": schema_to_json(Schema(there, schema.columns)),  # what is there does not become missing
         **function,
         "distance": {
             "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",

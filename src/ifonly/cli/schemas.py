@@ -12,8 +12,6 @@ if TYPE_CHECKING:
     from ifonly.cli.tables import Table
     from ifonly.schema import Feature
 
-_NO_VALUE = ("na", "n/a", "nan", "null", "none")
-
 
 @click.group(invoke_without_command=True)
 @click.pass_context
@@ -103,7 +101,9 @@ def _typed(values: list[Any]) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().lower() in _NO_VALUE
+    from ifonly.schema.features import NO_VALUE
+
+    return isinstance(value, str) and value.strip().lower() in NO_VALUE
 
 
 def _values(feature: Feature) -> str:
@@ -112,7 +112,8 @@ def _values(feature: Feature) -> str:
 
     if isinstance(feature, Numeric):
         step = getattr(feature, "step", 1)
-        return f"{words(feature.lower)} to {words(feature.upper)}" + (f" in steps of {step}" if step != 1 else "")
+        by = f" in steps of {step}" if step != 1 else ""
+        return f"{words(feature.lower)} to {words(feature.upper)}{by}" + (", or missing" if feature.missing else "")
     return ", ".join(words(option) for option in feature.options)
 
 

@@ -8,7 +8,7 @@ the model speaks in probabilities); for K > 2 classes one score each, the larges
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeAlias
@@ -35,7 +35,8 @@ class Model:
     A model without class names is a regression. `deviation` is the largest difference between the original and the
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
-    the score. `source` says where the model came from.
+    the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
+    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`.
     """
 
     function: Kind
@@ -46,6 +47,7 @@ class Model:
     precision: Precision = "float64"
     deviation: float = 0.0
     probabilities: Scores | None = None
+    for_schema: Callable[[Schema], Model] | None = None
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
@@ -133,6 +135,16 @@ class Model:
         if len(self.classes) != 2:
             raise ModelError("Only the score between two classes can be a log-odds.")
         return replace(self, probabilities=Logistic(self.original))
+
+    def lacking(self, names: Collection[str]) -> Model:
+        """The same model for the people who lack these numbers."""
+        if self.for_schema is None:
+            raise ModelError(
+                f"This model ({self.source}) takes no missing numbers; fill them in before asking, or put an imputer "
+                f"before the model (a scikit-learn Pipeline with a SimpleImputer)."
+            )
+        made = replace(self.for_schema(self.schema.lacking(names)), classes=self.classes)
+        return made.as_log_odds() if isinstance(self.probabilities, Logistic) and not made.probabilities else made
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The class of each row of scores."""

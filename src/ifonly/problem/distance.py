@@ -272,6 +272,9 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
         if not isinstance(feature, Numeric):
             continue
         column = points[:, i]
+        column = column[~np.isnan(column)]
+        if not len(column):
+            column = np.zeros(1)
         match kind:
             case "mad":
                 spread = float(np.median(np.abs(column - np.median(column))))

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -25,6 +25,8 @@ Value: TypeAlias = str | bool | int | float | None
 Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
 MAX_NAME = 200
 """Characters of a feature's name."""
+NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
+"""Texts that stand for a missing number in a table."""
 
 
 def is_missing(value: Any) -> bool:
@@ -55,15 +57,21 @@ def same_value(a: Any, b: Any) -> bool:
 
 @dataclass(frozen=True)
 class Numeric:
-    """What real and integer features share: an interval of numbers, encoded as one column."""
+    """What real and integer features share: an interval of numbers, encoded as one column.
+
+    `missing`: rows may lack the number, if the model takes that. The coordinate of a point is then NaN.
+    """
 
     name: str
     lower: float
     upper: float
+    missing: bool = field(default=False, kw_only=True)
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        if not isinstance(self.missing, bool):
+            raise SchemaError(f"Feature '{self.name}': 'missing' must be True or False; it is {shown(self.missing)}.")
         for end in ("lower", "upper"):
             value = plain(getattr(self, end))
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -95,10 +103,12 @@ class Numeric:
             if snapped is not None:
                 return snapped
         value = plain(value)
+        if self.missing and (is_missing(value) or (isinstance(value, str) and value.strip().lower() in NO_VALUE)):
+            return math.nan
         if is_missing(value):
             message = (
-                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking "
-                f"(only features with options can declare 'missing' as one of them)."
+                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking, or, if the model takes "
+                f"missing numbers (a pipeline that imputes them), declare the feature with missing=True."
             )
             raise RowError(message, feature=self.name, row=row, value=value)
         try:
@@ -118,6 +128,12 @@ class Numeric:
         """Which numbers belong to the feature, exactly as they are?"""
         return (numbers >= self.lower) & (numbers <= self.upper)
 
+    def _or_missing(self) -> str:
+        return " or missing" if self.missing else ""
+
+    def _to_dict(self, **own: Any) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, **own, **({"missing": True} if self.missing else {})}
+
     def _wrong(self, value: Any, row: int | None) -> RowError:
         message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {shown(value)}."
         return RowError(message, feature=self.name, row=row, value=value)
@@ -130,13 +146,13 @@ class Real(Numeric):
     kind: ClassVar[str] = "real"
 
     def describe(self) -> str:
-        return f"a number in [{show_number(self.lower)}, {show_number(self.upper)}]"
+        return f"a number in [{show_number(self.lower)}, {show_number(self.upper)}]{self._or_missing()}"
 
-    def value(self, number: float) -> float:
-        return float(number)
+    def value(self, number: float) -> float | None:
+        return None if number != number else float(number)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "lower": self.lower, "upper": self.upper}
+        return self._to_dict(lower=self.lower, upper=self.upper)
 
 
 @dataclass(frozen=True)
@@ -169,7 +185,7 @@ class Integer(Numeric):
 
     def describe(self) -> str:
         by = "" if self.step == 1 else f" in steps of {self.step}"
-        return f"an integer in [{show_number(self.lower)}, {show_number(self.upper)}]{by}"
+        return f"an integer in [{show_number(self.lower)}, {show_number(self.upper)}]{by}{self._or_missing()}"
 
     def snap(self, number: float) -> float | None:
         if not math.isfinite(number):
@@ -183,12 +199,11 @@ class Integer(Numeric):
         steps = np.round((numbers - self.lower) / self.step)
         return super().fits(numbers) & (self.lower + steps * self.step == numbers)
 
-    def value(self, number: float) -> int:
-        return round(number)
+    def value(self, number: float) -> int | None:
+        return None if number != number else round(number)
 
     def to_dict(self) -> dict[str, Any]:
-        low, high = int(self.lower), int(self.upper)
-        return {"kind": self.kind, "name": self.name, "lower": low, "upper": high, "step": self.step}
+        return self._to_dict(lower=int(self.lower), upper=int(self.upper), step=self.step)
 
 
 class Choice:
@@ -336,6 +351,17 @@ class Categorical(Choice):
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "name": self.name, "categories": list(self.options), "encoding": self.encoding}
+
+
+@dataclass(frozen=True)
+class Missing(Categorical):
+    """A number as it is for the people who lack it: its one option is that it is missing. Made by `Schema.lacking`."""
+
+    number: Real | Integer | None = None
+
+    @classmethod
+    def of(cls, number: Real | Integer) -> Missing:
+        return cls(number.name, (None,), "code", number)
 
 
 Feature: TypeAlias = Real | Integer | Binary | Ordinal | Categorical

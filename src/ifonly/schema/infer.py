@@ -59,7 +59,8 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     except TypeError:
         raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.") from None
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
-    note = f"; {missing} rows have no value and will be refused" if missing else ""
+    note = f"; missing in {missing} rows, which a model must be able to take" if missing else ""
+    may = bool(missing)
     if len(distinct) == 2 and not missing:
         ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
         return (
@@ -72,8 +73,9 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
             raise SchemaError(f"Column '{name}' has infinite values; remove them.")
         low, high = float(min(distinct)), float(max(distinct))
         if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
-            return Integer(name, low, high), "integer", f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
-        return Real(name, low, high), "real", f"numbers; bounds {_ends(low, high)} are the data's{note}"
+            why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
+            return Integer(name, low, high, missing=may), "integer", why
+        return Real(name, low, high, missing=may), "real", f"numbers; bounds {_ends(low, high)} are the data's{note}"
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."

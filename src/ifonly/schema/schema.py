@@ -7,7 +7,7 @@ Three views of the same thing: the user's *row* (names to values), the *point* (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown
-from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real, Value
+from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
 from ifonly.schema.given import items
 
 MAX_COLUMNS = 100_000
@@ -138,6 +138,35 @@ class Schema:
         """For each feature, where its encoded columns stand in the model's order."""
         place = {name: i for i, name in enumerate(self.columns)}
         return tuple(np.array([place[c] for c in feature.column_names], dtype=np.intp) for feature in self.features)
+
+    # ------------------------------------------------------------------ people who lack a number
+
+    @cached_property
+    def may_lack(self) -> bool:
+        """May a row of this schema lack a number?"""
+        return any(isinstance(feature, Numeric) and feature.missing for feature in self.features)
+
+    def lacked(self, point: NDArray[np.float64]) -> tuple[str, ...]:
+        """The numbers that are missing in a row."""
+        return tuple(self.names[g] for g in np.flatnonzero(np.isnan(point)).tolist()) if self.may_lack else ()
+
+    def lacking(self, names: Collection[str]) -> Schema:
+        """The schema of the people who lack these numbers, which stay missing: the same columns, and no rules of its
+        own, since rules are merged and read for all people alike.
+        """
+        features = (Missing.of(f) if f.name in names and isinstance(f, Real | Integer) else f for f in self.features)
+        return Schema(tuple(features), self.columns)
+
+    @cached_property
+    def whole(self) -> Schema:
+        """The schema that this is the `lacking` of, without its rules."""
+        features = [f.number if isinstance(f, Missing) and f.number is not None else f for f in self.features]
+        return Schema(tuple(features), self.columns)
+
+    @cached_property
+    def unknown(self) -> frozenset[int]:
+        """The positions of the numbers that the people of this schema lack."""
+        return frozenset(g for g, feature in enumerate(self.features) if isinstance(feature, Missing))
 
     # ------------------------------------------------------------------ rows and points
 

@@ -13,6 +13,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -72,6 +73,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         classes=tuple(classes) or own,
         source=f"sklearn {name}",
         precision=_precision(read.flow, estimator, arithmetic),
+        for_schema=partial(import_sklearn, model, classes=tuple(classes), regression=regression),
     )
     _check_decisions(imported, model, source, own)
     return check_agreement(replace(imported, probabilities=_probabilities(imported, model, estimator, source)))
@@ -96,7 +98,11 @@ class EncodedSource:
         return [self.arithmetic.encoded(i) for i in self.order]
 
     def table(self, points: Floats) -> Any:
-        encoded = self.arithmetic.schema.encode(np.atleast_2d(points))[:, self.order]
+        schema = self.arithmetic.schema
+        encoded = schema.encode(np.atleast_2d(points))
+        for g in schema.unknown:
+            encoded[:, schema.feature_columns[g]] = self.arithmetic.raw_values(g)[0]
+        encoded = encoded[:, self.order]
         return encoded if self.names is None else table(list(encoded.T), self.names)
 
 
@@ -122,7 +128,8 @@ class RawSource:
         described = self.arithmetic.schema.features[feature]
         if isinstance(described, Choice):
             return self.arithmetic.raw_values(feature)[numbers.astype(np.intp)]
-        return np.rint(numbers).astype(np.int64) if isinstance(described, Integer) else numbers
+        whole = isinstance(described, Integer) and not described.missing  # a column that lacks some holds floats
+        return np.rint(numbers).astype(np.int64) if whole else numbers
 
 
 Source: TypeAlias = EncodedSource | RawSource
