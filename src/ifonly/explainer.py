@@ -20,10 +20,10 @@ import numpy as np
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
-from ifonly.asking.finder import PREPARING
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, uncounted
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
+from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list

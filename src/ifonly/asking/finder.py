@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
-from ifonly.caching import ForkGate
+from ifonly.caching import PREPARING
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model
@@ -37,8 +38,8 @@ MOST_KEPT = 64
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
-PREPARING = ForkGate()
-"""Around the first time of everything: a fork waits for it."""
+NO_TIME = 1e-9
+"""Seconds: a limit is never 0."""
 
 EXACT = ("search", "enumerate")
 """Methods without tolerances of their own: what they leave open is due to rounding."""
@@ -200,12 +201,17 @@ class Finder:
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
     ) -> list[Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method = asked.method
+        method, begun = asked.method, time.perf_counter()
         result = [Found(_NOTHING, None)] * len(points)
         waiting = list(range(len(points)))
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
+            solver = self._solver(careful, method)
+            alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
+            spent = time.perf_counter() - begun if alone else max(result[i].claim.seconds for i in waiting)
+            left = _less(asked.limits, spent)
+            claims = solver.solve(points[waiting], left, threads=threads, listen=heard)
+            claims = [_in_words_of(asked.limits, claim) for claim in claims] if left is not asked.limits else claims
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
             claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
@@ -259,6 +265,20 @@ def _shared(limits: Limits, parts: int) -> Limits:
     """The limits of a row, divided among the searches that its answer takes."""
     seconds = None if limits.seconds is None else limits.seconds / parts
     return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
+
+
+def _less(limits: Limits, spent: float) -> Limits:
+    """What is left of the limits after so many seconds."""
+    if limits.seconds is None or not spent:
+        return limits
+    return replace(limits, seconds=max(limits.seconds - spent, NO_TIME))
+
+
+def _in_words_of(limits: Limits, claim: Claim) -> Claim:
+    """The claim; where a time limit stopped it, the one that was asked for."""
+    if claim.stop is None or claim.stop.by is not StoppedBy.SECONDS:
+        return claim
+    return replace(claim, stop=Stop(StoppedBy.SECONDS, limits.seconds))
 
 
 def _witnessed(

@@ -283,6 +283,13 @@ def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
     )
 
 
+def node_products(pack: Pack) -> int:
+    """About how many products bounding one node takes: a plane of every neuron, down to the inputs."""
+    sizes = pack.index[layout.SIZES, : pack.layers + 1].astype(float)
+    planes = np.cumsum(sizes[:-1] * sizes[1:])
+    return int((planes * sizes[1:]).sum())
+
+
 def node_bytes(pack: Pack) -> int:
     """What one node of the pool takes."""
     return pack.price.shape[1] * 17 + int(pack.index[layout.SIZES, 0]) + hidden_neurons(pack) * 17 + 56

@@ -19,17 +19,18 @@ from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald
-from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.candidates import SPECK
-from ifonly.search.kernels.layout import HIGH, LOW
+from ifonly.search.kernels.layout import HIGH, LOW, PackedPeople
 from ifonly.search.pack import errors_everywhere, errors_within
 from ifonly.search.table import FavourableTable
-from ifonly.search.warm import load_kernels
+from ifonly.search.warm import KERNELS
 from ifonly.search.worker import PEOPLE_A_CALL, Ranges, Worker
 from ifonly.tolerances import Tolerances
 
 PEOPLE_BYTES = 1 << 25
 """What the arrays of the people that are packed at a time may take together."""
+PLAIN_PEOPLE = 16
+"""Who are looked up in a table at a time in plain Python."""
 
 
 class SearchSolver:
@@ -43,7 +44,7 @@ class SearchSolver:
         self.table = table
         self.asked = PackedQuestion.of(lowered, tolerances, records=records)
         self.errors = errors_everywhere(lowered)
-        load_kernels()
+        KERNELS.prepare()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         herald = Herald(len(points), listen)
@@ -81,11 +82,16 @@ class SearchSolver:
             self._scan_judged(batch, self.table)
             batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
             return
-        kernel.scan_table(
-            self.asked.pack, batch.people, self.table.points, self.asked.unit, self.table.surely, batch.allowed.factual,
-            batch.lower,
-            batch.best, batch.nodes,
-        )  # fmt: skip
+        first = 0
+        while first < len(batch):
+            KERNELS.look(begun)
+            few = slice(first, len(batch) if KERNELS.compiled else first + PLAIN_PEOPLE)
+            people = PackedPeople._make(part[few] for part in batch.people)
+            KERNELS.now.scan_table(
+                self.asked.pack, people, self.table.points, self.asked.unit, self.table.surely,
+                batch.allowed.factual[few], batch.lower[few], batch.best[few], batch.nodes[few],
+            )  # fmt: skip
+            first = few.stop
         batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
 
     def _scan_judged(self, batch: SearchBatch, table: FavourableTable) -> None:

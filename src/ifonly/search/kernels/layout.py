@@ -73,7 +73,11 @@ FLOAT_ROWS = 25
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
-INT_ROWS = 5
+HALT = 5
+"""In its first place, set from outside: anything but 0 ends the search of a person, in the middle of a node if need be.
+What a node has skipped then leaves its bounds wider, never wrong.
+"""
+INT_ROWS = 6
 
 # ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
 REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5

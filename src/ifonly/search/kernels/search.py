@@ -26,6 +26,7 @@ from ifonly.search.kernels.layout import (
     CHOICE,
     DONE,
     FREE,
+    HALT,
     HEAP,
     HEAP_SIZE,
     INACTIVE,
@@ -249,7 +250,7 @@ def _run(pack, person, s, tree, nodes, fresh):
             _begin_phase(pack, person, tree)
             first, second, tries = 0, -1, ROOT_TRIES
         elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
-            if count[NODES] >= stop:
+            if count[NODES] >= stop or s.I[HALT, 0] != 0:
                 return SLICE
             if count[USED] + 1 >= tree.num.shape[1]:
                 return MEMORY
