@@ -62,6 +62,8 @@ class Kernels:
         self.now: Any = None
         self.locked = False
         """Is the lock ours, so that others wait for us?"""
+        self.compiler: int | None = None
+        """The process that we have started, by its number."""
         self._functions, self._try_out = functions, try_out
         self._lock = threading.RLock()  # taken only inside the gate, so no fork copies it locked
         self._looked = -math.inf
@@ -93,7 +95,7 @@ class Kernels:
             self.load()
         elif now - begun >= PATIENCE_SECONDS:
             if self.being_compiled:
-                self._tell("in the background; until then answers take longer")
+                self._tell("; until then answers take longer")
             elif until == math.inf:
                 self.load()
 
@@ -102,13 +104,14 @@ class Kernels:
         begun = time.perf_counter()
         while not self.compiled:
             now = time.perf_counter()
-            if self.cached or (until == math.inf and not self.being_compiled):
+            at_work = self.being_compiled
+            if (self.cached and until - now >= LOAD_SECONDS) or (until == math.inf and not at_work):
                 self.load()
                 break
-            if now >= until or not self.being_compiled:
+            if now >= until or not at_work:
                 return False
             if now - begun >= PATIENCE_SECONDS:
-                self._tell("before it can answer this")
+                self._tell("; this question waits for it")
             time.sleep(min(0.05, max(until - now, 0.0)))
         return True
 
@@ -135,8 +138,7 @@ class Kernels:
         if self._told or sys.stderr is None:
             return
         self._told = True
-        how = f" {words}" if words else ""
-        sys.stderr.write(f"Compiling {self.about} for this machine{how}: about forty seconds, once ...\n")
+        sys.stderr.write(f"Compiling {self.about} for this machine: about forty seconds, once{words} ...\n")
         sys.stderr.flush()
 
     # ------------------------------------------------------------------ what is in the cache
@@ -210,6 +212,7 @@ class Kernels:
                 pass_fds=(file,), start_new_session=True,
             )  # fmt: skip
             child.returncode = 0  # nobody waits for it, and nobody is warned of that
+            self.compiler = child.pid
         except OSError:  # one is at work, or no process may be started here
             pass
         finally:

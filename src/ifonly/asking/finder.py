@@ -38,9 +38,6 @@ MOST_KEPT = 64
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
-NO_TIME = 1e-9
-"""Seconds: a limit is never 0."""
-
 EXACT = ("search", "enumerate")
 """Methods without tolerances of their own: what they leave open is due to rounding."""
 THE_MODEL = "model"
@@ -209,9 +206,10 @@ class Finder:
             solver = self._solver(careful, method)
             alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
             spent = time.perf_counter() - begun if alone else max(result[i].claim.seconds for i in waiting)
-            left = _less(asked.limits, spent)
+            left = asked.limits.after(spent)
             claims = solver.solve(points[waiting], left, threads=threads, listen=heard)
-            claims = [_in_words_of(asked.limits, claim) for claim in claims] if left is not asked.limits else claims
+            if left is not asked.limits:
+                claims = [claim.counting(spent, asked.limits) for claim in claims]
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
             claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
@@ -265,20 +263,6 @@ def _shared(limits: Limits, parts: int) -> Limits:
     """The limits of a row, divided among the searches that its answer takes."""
     seconds = None if limits.seconds is None else limits.seconds / parts
     return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
-
-
-def _less(limits: Limits, spent: float) -> Limits:
-    """What is left of the limits after so many seconds."""
-    if limits.seconds is None or not spent:
-        return limits
-    return replace(limits, seconds=max(limits.seconds - spent, NO_TIME))
-
-
-def _in_words_of(limits: Limits, claim: Claim) -> Claim:
-    """The claim; where a time limit stopped it, the one that was asked for."""
-    if claim.stop is None or claim.stop.by is not StoppedBy.SECONDS:
-        return claim
-    return replace(claim, stop=Stop(StoppedBy.SECONDS, limits.seconds))
 
 
 def _witnessed(

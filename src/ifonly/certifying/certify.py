@@ -9,6 +9,7 @@ all, the claimed lower bound is lowered.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from fractions import Fraction
 from pathlib import Path
@@ -22,6 +23,7 @@ from ifonly.certificate.check.checker import MAX_DEPTH, MAX_NODES, Checked, Walk
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certifying.effort import Effort, OutOfTime, Verify
 from ifonly.certifying.stating import grids, hexes, question_data, question_of
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model
@@ -41,7 +43,6 @@ from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
     from ifonly.certifying.leaves import NetworkFloats
-    from ifonly.certifying.prove import Verify
 
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
@@ -152,8 +153,6 @@ class Certifier:
 
     @property
     def _ways(self) -> tuple[Verify, ...]:
-        from ifonly.certifying.prove import Verify
-
         if self.verified is None:
             return (Verify.DOUBTFUL,)
         return (Verify.DOUBTFUL, Verify.ALL) if self.verified else (Verify.NONE,)
@@ -181,18 +180,31 @@ class Certifier:
             )
 
     def proven(self, point: NDArray[np.float64], limits: Limits) -> Certificate:
-        """Search, and write the proof out."""
-        return self.certificate(point, self._solver.solve(point[None, :], limits)[0])
+        """Search, and write the proof out, within the limits."""
+        begun = time.perf_counter()
+        solver = self._solver
+        spent = time.perf_counter() - begun
+        claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
+        until = math.inf if limits.seconds is None else begun + limits.seconds
+        try:
+            return self.certificate(point, claim, until=until)
+        except OutOfTime:
+            raise UnsupportedQuestion(
+                f"The proof could not be written out within the time limit of {limits.seconds:g} s; raise it, or ask "
+                "`explain`, which gives the answer without proof."
+            ) from None
 
-    def certificate(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
-        """The certificate of a claim that the search made about this person, with records."""
+    def certificate(self, point: NDArray[np.float64], claim: Claim, *, until: float = math.inf) -> Certificate:
+        """The certificate of a claim that the search made about this person, with records; `OutOfTime` after `until`,
+        which is in the seconds of `time.perf_counter`.
+        """
         if claim.stop is not None:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
         failure = "a box could not be closed"
         for verify in self._ways:
-            found = _exactly(statement, network, claim, (witness, upper), self.tolerances, verify)
+            found = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, until))
             if found is None:
                 break
             refusal = _refusal(statement, found) if self.verified else _too_large(found[0])
@@ -267,7 +279,7 @@ Proven = tuple[list[Any], float | None, Witness, float | None]
 
 def _exactly(
     statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
-    tolerances: Tolerances, verify: Verify,
+    tolerances: Tolerances, effort: Effort,
 ) -> Proven | None:  # fmt: skip
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
@@ -278,7 +290,8 @@ def _exactly(
     from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
-        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, verify)
+        effort.check_time()
+        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, effort)
 
     witness, upper = found
     for _ in range(NEARER):

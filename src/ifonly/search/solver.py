@@ -44,9 +44,9 @@ class SearchSolver:
         self.table = table
         self.asked = PackedQuestion.of(lowered, tolerances, records=records)
         self.errors = errors_everywhere(lowered)
-        KERNELS.prepare()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+        KERNELS.prepare()  # not before: what it takes is no part of anybody's time
         herald = Herald(len(points), listen)
         claims: list[Claim] = []
         size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)
