@@ -17,6 +17,7 @@ from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, State
 from ifonly.certifying.twin import layout
 from ifonly.certifying.warm import TWIN
 from ifonly.schema import Choice
+from ifonly.search.pack import products_of
 from ifonly.search.record import Record
 
 NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
@@ -74,6 +75,7 @@ class NetworkFloats:
         self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
         self.biases = np.concatenate([bias for _, bias in self.layers])
         self.first = np.ascontiguousarray(_floats([c for part in columns for c in part], statement.exponents[0]).T)
+        self.products = products_of([starts[-1], *sizes])
 
 
 class Leaves:
@@ -81,9 +83,7 @@ class Leaves:
 
     def __init__(self, statement: Statement, network: NetworkFloats, radius: int | None) -> None:
         self.statement, self.begun = statement, time.perf_counter()
-        sizes = np.array([network.first.shape[1], *statement.sizes], dtype=float)
-        self.products = float((np.cumsum(sizes[:-1] * sizes[1:]) * sizes[1:]).sum())
-        """About how many it takes to bound the neurons of one region."""
+        self.products = network.products
         grid, unit = statement.grid, statement.cost_unit
         domains = statement.domains
         self.low = np.array([_float(d.low, grid) for d in domains])

@@ -15,6 +15,7 @@ relative 1e-12 is given away for it); a proof in exact arithmetic is the certifi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -283,11 +284,10 @@ def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
     )
 
 
-def node_products(pack: Pack) -> int:
-    """About how many products bounding one node takes: a plane of every neuron, down to the inputs."""
-    sizes = pack.index[layout.SIZES, : pack.layers + 1].astype(float)
-    planes = np.cumsum(sizes[:-1] * sizes[1:])
-    return int((planes * sizes[1:]).sum())
+def products_of(sizes: Sequence[int]) -> float:
+    """About how many products bounding the neurons takes: a plane of each, down to the inputs, which come first."""
+    wide = np.array(sizes, dtype=float)
+    return float((np.cumsum(wide[:-1] * wide[1:]) * wide[1:]).sum())
 
 
 def node_bytes(pack: Pack) -> int:

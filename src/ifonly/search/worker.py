@@ -12,8 +12,8 @@ from ifonly.search.alarm import Alarm
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
-from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, node_products
+from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, SIZES, USED, Scratch, Tree
+from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, products_of
 from ifonly.search.record import read_log
 from ifonly.search.warm import KERNELS
 
@@ -63,7 +63,7 @@ class Worker:
         self.most_nodes = max(16, most // node_bytes(asked.pack))
         self.most_log = max(FIRST_LOG, most // 8) if asked.records else 0
         self.large = asked.pack.weights.size >= LARGE_NETWORK
-        self.products = node_products(asked.pack)
+        self.products = products_of(asked.pack.index[SIZES, : asked.pack.layers + 1].tolist())
         self.begun = time.perf_counter()
         self.first_pool = min(FIRST_POOL, self.most_nodes)
         self.scratch, self.tree = self._buffers()
