@@ -9,6 +9,8 @@ from benchmarks.suites import (
     agreement,
     certificates,
     diversity,
+    first,
+    limits,
     method_table,
     paper,
     peers,
@@ -17,7 +19,10 @@ from benchmarks.suites import (
     search,
 )
 
-PARTS = (search, scale, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules)
+PARTS = (
+    search, scale, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules, first,
+    limits,
+)  # fmt: skip
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -219,6 +219,19 @@ class Kernels:
             os.close(file)
 
 
+def with_cache(**options: Any) -> Callable[[Any], Any]:
+    """`njit` with numba's cache; without one where numba finds no place that it may write to."""
+    from numba import njit
+
+    def make(function: Any) -> Any:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:
+            return njit(**options)(function)
+
+    return make
+
+
 @contextlib.contextmanager
 def _locked(mark: Path | None) -> Iterator[None]:
     """Alone in compiling, once whoever else does it is done; where there are no locks, not alone."""
@@ -289,4 +302,4 @@ if __name__ == "__main__":
     main(sys.argv[1])
 
 
-__all__ = ["Kernels", "plain"]
+__all__ = ["Kernels", "plain", "with_cache"]

@@ -26,8 +26,10 @@ ONCE = {**INNER, "inline": "always"}
 """For large kernels with a single caller: inlined before compilation, or each level would compile all levels below it
 again.
 """
-OUTER = {**_FAST, "cache": True}
-"""For kernels that Python calls. They must close over `SOURCES`, which makes the cache follow every kernel file."""
+OUTER = _FAST
+"""For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
+caches.
+"""
 
 SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
 """A fingerprint of all kernel files. numba looks only at the file of the function that it caches."""

@@ -15,6 +15,7 @@ import math
 
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.search.kernels.cutoff import cutoff
 from ifonly.search.kernels.evaluate import evaluate
 from ifonly.search.kernels.layout import (
@@ -293,7 +294,7 @@ def _largest_record(s, tree):
 
 
 def _build_search_people(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     # size: called from Python with arrays only, so that the cache holds one signature
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
@@ -347,7 +348,7 @@ search_people = _build_search_people(SOURCES)
 
 
 def _build_scan_table(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     def scan_table(pack, people, table, unit, surely, factual, lower, best, nodes):
         """The nearest row of a table of all favourable points, for each person.
 
