@@ -91,7 +91,7 @@ class SmtSolver:
             cut = cut_to(lowered, person, budget)
             if cut is None:
                 return Finding(verdict=Verdict.NONE)
-            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds)
+            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
             if (bounds.upper[-1] - lowered.need < -error).any():
                 return Finding(verdict=Verdict.NONE)
         for need, nothing in ((lowered.need - error, Verdict.NONE), (lowered.need + error, Verdict.UNDECIDED)):
