@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import rich.progress  # noqa: F401  not while the clock runs
 
 from ifonly import Explainer, Limits, Network, Real, Schema, datasets, waiting
 from ifonly.model import network_model
@@ -95,7 +96,7 @@ def test_an_explainer_on_a_terminal_shows_how_far_it_is(monkeypatch):
     stream = Terminal()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
-    explainer.explain(row, distance="l2", limits=Limits(seconds=1.0))
+    explainer.explain(row, distance="l2", limits=Limits(seconds=3.0))
     assert "explaining" in stream.getvalue() and " nodes, between " in stream.getvalue()
     assert not waiting._ON_SCREEN.locked()
     seen = len(stream.getvalue())
