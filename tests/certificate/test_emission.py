@@ -20,12 +20,12 @@ from ifonly import (
     Limits,
     Search,
     Tolerances,
-    UnsupportedQuestion,
     check,
 )
 from ifonly.certifying import certify, effort
 from ifonly.certifying.certify import Certifier, certificate_of, certify_question
 from ifonly.certifying.effort import OutOfTime
+from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Question
 from ifonly.tolerances import DEFAULT
 from oracles.random_problems import random_problem

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import math
+import multiprocessing
 import os
+import pickle
 import signal
 import subprocess
 import sys
 import threading
 import time
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -221,6 +224,22 @@ def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(compiling, "LOOK_SECONDS", 0.0)
     explainer.explain(data.row(1))
     assert KERNELS.compiled
+
+
+def test_threads_forks_and_pickles_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"), threads=2)
+    rows = [data.row(i) for i in range(8)]
+    expected = [(answer.status, answer.counterfactual) for answer in explainer.explain_many(rows)]
+    take_away(KERNELS, monkeypatch)
+    assert [(answer.status, answer.counterfactual) for answer in explainer.explain_many(rows)] == expected
+    with ThreadPoolExecutor(4) as pool:
+        told = list(pool.map(pickle.loads(pickle.dumps(explainer)).explain, rows))
+    assert [(answer.status, answer.counterfactual) for answer in told] == expected
+    if "fork" in multiprocessing.get_all_start_methods():
+        with multiprocessing.get_context("fork").Pool(2) as processes:
+            told = processes.map(explainer.explain, rows)
+        assert [(answer.status, answer.counterfactual) for answer in told] == expected
+    assert not KERNELS.compiled
 
 
 def test_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:
