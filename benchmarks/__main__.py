@@ -10,6 +10,8 @@ from benchmarks.suites import (
     certificates,
     deployed,
     diversity,
+    first,
+    limits,
     method_table,
     paper,
     peers,
@@ -19,19 +21,9 @@ from benchmarks.suites import (
 )
 
 PARTS = (
-    search,
-    scale,
-    deployed,
-    paper,
-    peers,
-    report,
-    publish,
-    certificates,
-    method_table,
-    agreement,
-    diversity,
-    rules,
-)
+    search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
+    first, limits,
+)  # fmt: skip
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,11 +21,11 @@ import numpy as np
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
-from ifonly.asking.finder import PREPARING
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
+from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
@@ -43,6 +44,7 @@ from ifonly.schema import Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
+from ifonly.waiting import on_terminal
 
 MOST_KEPT = 64
 """Calls whose query is not read again."""
@@ -107,8 +109,7 @@ class Explainer:
 
         `method`: how to search, such as MipObjective(). `limits`: what one row may spend. `listen` is called with
         `Progress`. `reasons`: where there is no row, say which constraints rule it out and what would help (by default
-        for one row, not for many); the limits hold for each question that this takes, and ten times as many seconds
-        for all of them.
+        for one row, not for many); of the seconds of a row, they have what its answer has left.
         """
         other = copy.copy(self)  # without what is kept, which knows the method and the limits
         if method is not None:
@@ -152,9 +153,10 @@ class Explainer:
             return self._explain_lacking(lacked, point, query_of(query, target, distance, constraints), limits)
         asked = self._read_once(query, target, distance, constraints, limits)
         askers = self._asker.askers(point[None, :], [0])
-        told = self._asker.find(askers, asked, self.threads)
-        answer = next(self._teller.answers(askers, [0], told, _named(asked)))
-        return answer if self.reasons is False else self._with_reasons(answer, point, told[0][0], asked)
+        with _heard(asked) as heard:
+            told = self._asker.find(askers, heard, self.threads)
+            answer = next(self._teller.answers(askers, [0], told, _named(asked)))
+            return answer if self.reasons is False else self._with_reasons(answer, point, told[0][0], heard)
 
     def explain_many(
         self,
@@ -172,10 +174,11 @@ class Explainer:
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        if self.schema.may_lack:
-            told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), asked)
-        else:
-            told = dict(zip(good, self._answer_all(points[good], good, asked), strict=True))
+        with _heard(asked) as heard:
+            if self.schema.may_lack:
+                told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), heard)
+            else:
+                told = dict(zip(good, self._answer_all(points[good], good, heard), strict=True))
         answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
@@ -216,7 +219,8 @@ class Explainer:
             conditions,
             settled_reals(self.schema, point, ordinary),
         )
-        found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
+        with _heard(asked, lazy=False):
+            found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
         ended = None if found.ended is None else self._told(askers, wanted, found.ended, asked)
         if isinstance(ended, NoneExists) and not found.found:  # the query itself has no answer: say why
             ended = self._with_reasons(ended, point, wanted, asked)
@@ -249,13 +253,14 @@ class Explainer:
             name = lacked[0]
             raise RowError(f"A correlated cost has no meaning where '{name}' is missing; fill it in.", feature=name)
         askers, wanted = self._one(point, asked)
-        found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
-            self._asker.ask(wanted, point, asked, self.threads),
-            Situation(self.schema, point, asked.distance),
-            cost,
-            limits=asked.limits,
-            tolerances=self.tolerances,
-        )
+        with _heard(asked, lazy=False):
+            found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
+                self._asker.ask(wanted, point, asked, self.threads),
+                Situation(self.schema, point, asked.distance),
+                cost,
+                limits=asked.limits,
+                tolerances=self.tolerances,
+            )
         return self._told(askers, wanted, found, asked, "correlated l1")
 
     def audit(
@@ -450,10 +455,11 @@ class Explainer:
         """The answer; where none exists, with the constraints that rule it out and what would help."""
         if not isinstance(answer, NoneExists):
             return answer
-        heard = replace(asked, listen=uncounted(asked.listen))
+        heard, begun = replace(asked, listen=uncounted(asked.listen)), time.perf_counter() - answer.seconds
 
         def ask(constraints: tuple[Any, ...]) -> Found:
-            under = self._asker.branched(replace(heard, constraints=constraints))
+            left = asked.limits.after(time.perf_counter() - begun)
+            under = self._asker.branched(replace(heard, constraints=constraints, limits=left))
             try:
                 return self._asker.nearest(wanted, point[None, :], under, self.threads)[0]
             except UnsupportedQuestion:  # e.g. the enumerator, when a real number is no longer fixed
@@ -463,7 +469,7 @@ class Explainer:
             asked.constraints,
             ask,
             lambda after: self._teller.changes(point, after),
-            seconds=asked.limits.seconds,
+            seconds=asked.limits.after(answer.seconds).seconds,
             tolerances=self.tolerances,
         )
         return replace(answer, reasons=reasons)
@@ -493,6 +499,17 @@ def explain_correlated(
 ) -> Answer:
     """`explainer.explain_correlated(row, cost, ...)`: the allowed row with the least correlated cost."""
     return explainer.explain_correlated(row, cost, query, target=target, constraints=constraints)
+
+
+@contextmanager
+def _heard(asked: Asked, *, lazy: bool = True) -> Iterator[Asked]:
+    """What is asked, with someone who listens: on a terminal, where nobody else does, a bar."""
+    bar = None if asked.listen is not None else on_terminal(lazy=lazy)
+    if bar is None:
+        yield asked
+    else:
+        with bar:
+            yield replace(asked, listen=bar)
 
 
 def _named(asked: Asked) -> str:

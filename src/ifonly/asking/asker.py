@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
-from ifonly.asking.finder import MOST_KEPT, PREPARING, Finder
+from ifonly.asking.finder import MOST_KEPT, Finder
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
+from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
-from ifonly.caching import ForkGate
+from ifonly.caching import PREPARING
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model
@@ -36,9 +37,6 @@ MOST_KEPT = 64
 """Questions, and solvers of them, that are kept from call to call."""
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
-
-PREPARING = ForkGate()
-"""Around the first time of everything: a fork waits for it."""
 
 EXACT = ("search", "enumerate")
 """Methods without tolerances of their own: what they leave open is due to rounding."""
@@ -202,12 +200,18 @@ class Finder:
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
     ) -> list[Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method = asked.method
+        method, begun = asked.method, time.perf_counter()
         result = [Found(_NOTHING, None)] * len(points)
         waiting = list(range(len(points)))
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
+            solver = self._solver(careful, method)
+            alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
+            spent = time.perf_counter() - begun if alone else max(result[i].claim.seconds for i in waiting)
+            left = asked.limits.after(spent)
+            claims = solver.solve(points[waiting], left, threads=threads, listen=heard)
+            if left is not asked.limits:
+                claims = [claim.counting(spent, asked.limits) for claim in claims]
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
             claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)

@@ -9,6 +9,7 @@ all, the claimed lower bound is lowered.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
 from dataclasses import replace
 from fractions import Fraction
@@ -23,6 +24,7 @@ from ifonly.certificate.check.checker import MAX_DEPTH, MAX_NODES, Checked, Walk
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certifying.effort import Effort, OutOfTime, Verify
 from ifonly.certifying.stating import grids, hexes, question_data, question_of
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
@@ -44,7 +46,6 @@ from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
     from ifonly.certifying.leaves import NetworkFloats
-    from ifonly.certifying.prove import Verify
 
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
@@ -179,8 +180,6 @@ class Certifier:
 
     @property
     def _ways(self) -> tuple[Verify, ...]:
-        from ifonly.certifying.prove import Verify
-
         if self.verified is None:
             return (Verify.DOUBTFUL,)
         return (Verify.DOUBTFUL, Verify.ALL) if self.verified else (Verify.NONE,)
@@ -210,20 +209,38 @@ class Certifier:
     def proven(
         self, point: NDArray[np.float64], limits: Limits, found: NDArray[np.float64] | None = None
     ) -> Certificate:
-        """Search, and write the proof out; with the row `found` as its witness, if it is one."""
-        return self.certificate(point, self._solver.solve(point[None, :], limits)[0], found)
+        """Search, and write the proof out, within the limits; with the row `found` as its witness, if it is one."""
+        begun = time.perf_counter()
+        solver = self._solver
+        spent = time.perf_counter() - begun
+        claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
+        until = math.inf if limits.seconds is None else begun + limits.seconds
+        try:
+            return self.certificate(point, claim, found, until=until)
+        except OutOfTime:
+            raise UnsupportedQuestion(
+                f"The proof could not be written out within the time limit of {limits.seconds:g} s; raise it, or ask "
+                "`explain`, which gives the answer without proof."
+            ) from None
 
     def certificate(
-        self, point: NDArray[np.float64], claim: Claim, found: NDArray[np.float64] | None = None
+        self,
+        point: NDArray[np.float64],
+        claim: Claim,
+        found: NDArray[np.float64] | None = None,
+        *,
+        until: float = math.inf,
     ) -> Certificate:
-        """The certificate of a claim that the search made about this person, with records."""
+        """The certificate of a claim that the search made about this person, with records; `OutOfTime` after `until`,
+        which is in the seconds of `time.perf_counter`.
+        """
         if claim.stop is not None:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances, found)
         failure = "a box could not be closed"
         for verify in self._ways:
-            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, verify)
+            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, until))
             if proof is None:
                 break
             refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
@@ -298,7 +315,7 @@ Proven = tuple[list[Any], float | None, Witness, float | None]
 
 def _exactly(
     statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
-    tolerances: Tolerances, verify: Verify,
+    tolerances: Tolerances, effort: Effort,
 ) -> Proven | None:  # fmt: skip
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
@@ -309,7 +326,8 @@ def _exactly(
     from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
-        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, verify)
+        effort.check_time()
+        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, effort)
 
     witness, upper = found
     for _ in range(NEARER):

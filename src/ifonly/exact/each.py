@@ -32,8 +32,13 @@ class Clock:
         return time.perf_counter() - self.begun
 
     @property
+    def until(self) -> float:
+        """When time is up, as of `time.perf_counter`."""
+        return math.inf if self.limits.seconds is None else self.begun + self.limits.seconds
+
+    @property
     def out(self) -> bool:
-        return self.limits.seconds is not None and self.spent > self.limits.seconds
+        return time.perf_counter() > self.until
 
     def settings(self) -> Settings:
         """What is left, for the next solve."""
@@ -53,6 +58,8 @@ def answer_each(
     people = lowered.domains(points)
     claims: list[Claim] = []
     whole = Clock(limits=limits)
+    if listen is not None:  # whoever listens knows that it has begun: the first one may take long
+        listen(Progress(finished=0, people=len(people)))
     for i in range(len(people)):
         person, clock = Person.of(people, i), Clock(limits=limits)
         claims.append(replace(_surely(lowered, person, clock, method, answer), seconds=clock.spent))

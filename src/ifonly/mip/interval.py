@@ -106,7 +106,7 @@ class IntervalSolver:
         searched = cut_to(lowered, person, budget)
         if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
             return Finding(verdict=Verdict.NONE)
-        bounds = neuron_bounds(lowered, searched, budget, self.method.bounds)
+        bounds = neuron_bounds(lowered, searched, budget, self.method.bounds, until=work.clock.until)
         if (bounds.upper[-1] - lowered.need < person.blur).any():  # a condition that nothing here meets
             return Finding(verdict=Verdict.NONE)
         program, side = formulate_output(lowered, searched, budget, bounds)

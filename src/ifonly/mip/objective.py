@@ -136,7 +136,9 @@ class ObjectiveSolver:
         need = lowered.need + person.blur
         wanted = need + person.own
         found = _Found(bound=0.0, ending=Ending.TROUBLE)
-        bounds, missing = self._bounds(searched), None
+        bounds, missing = self._bounds(searched, clock), None
+        if clock.out:
+            return replace(found, ending=Ending.TIME)
         for attempt in range(ROUNDS):
             program = formulate(lowered, searched, need, bounds, clear=MORE * attempt)
             outcome = self._run(program, clock)
@@ -160,13 +162,16 @@ class ObjectiveSolver:
             need = wanted + max(MORE, 10.0 * missed)
         return replace(found, ending=Ending.TROUBLE)
 
-    def _bounds(self, person: Person) -> Bounds:
-        """Bounds of the neurons; people with the same domain share them."""
+    def _bounds(self, person: Person, clock: Clock) -> Bounds:
+        """Bounds of the neurons; people with the same domain share them, unless there was no time to finish them."""
         key = person.lower.tobytes() + person.upper.tobytes() + person.allowed.tobytes()
         if key not in self.kept and len(self.kept) >= MOST_KEPT:
             self.kept.clear()
         if key not in self.kept:
-            self.kept[key] = neuron_bounds(self.lowered, person, None, self.method.bounds)
+            bounds = neuron_bounds(self.lowered, person, None, self.method.bounds, until=clock.until)
+            if clock.out:
+                return bounds
+            self.kept[key] = bounds
         return self.kept[key]
 
     def _run(self, program: Program, clock: Clock) -> Outcome:

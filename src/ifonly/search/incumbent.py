@@ -120,6 +120,8 @@ def _drawn_near(space: _Space, row: Floats, aim: Floats, until: float) -> Floats
 
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
+        if time.perf_counter() > until:
+            break
         middle = 0.5 * (low + high)
         trial = np.where(space.lowered.numeric, space.begin + middle * (row - space.begin), row)
         low, high = (low, middle) if good(space.snapped(trial[None, :]))[0] else (middle, high)
@@ -129,11 +131,14 @@ def _drawn_near(space: _Space, row: Floats, aim: Floats, until: float) -> Floats
         changed = np.flatnonzero(row != space.begin)
         if not len(changed) or time.perf_counter() > until:
             break
-        trials = np.repeat(row[None, :], len(changed), axis=0)
-        trials[np.arange(len(changed)), changed] = space.begin[changed]
-        for g in changed[good(trials)].tolist():
-            trial = row.copy()
-            trial[g] = space.begin[g]
-            if good(trial[None, :])[0]:
-                row = trial
+        for few in np.split(changed, range(STARTS, len(changed), STARTS)):
+            if time.perf_counter() > until:
+                return row
+            trials = np.repeat(row[None, :], len(few), axis=0)
+            trials[np.arange(len(few)), few] = space.begin[few]
+            for g in few[good(trials)].tolist():
+                trial = row.copy()
+                trial[g] = space.begin[g]
+                if good(trial[None, :])[0]:
+                    row = trial
     return row

@@ -18,6 +18,7 @@ relative 1e-12 is given away for it); a proof in exact arithmetic is the certifi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -314,6 +315,12 @@ def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
         A=np.zeros((MOST_ROWS, columns)),
         B=np.zeros((MOST_ROWS if records else 0, hidden), dtype=np.uint8),
     )
+
+
+def products_of(sizes: Sequence[int]) -> float:
+    """About how many products bounding the neurons takes: a plane of each, down to the inputs, which come first."""
+    wide = np.array(sizes, dtype=float)
+    return float((np.cumsum(wide[:-1] * wide[1:]) * wide[1:]).sum())
 
 
 def node_bytes(pack: Pack) -> int:

@@ -18,18 +18,19 @@ from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald
-from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.candidates import SPECK
-from ifonly.search.kernels.layout import HIGH, LOW
+from ifonly.search.kernels.layout import HIGH, LOW, PackedPeople
 from ifonly.search.pack import errors_everywhere
 from ifonly.search.sure import SureSearch
 from ifonly.search.table import FavourableTable
-from ifonly.search.warm import load_kernels
+from ifonly.search.warm import KERNELS
 from ifonly.search.worker import PEOPLE_A_CALL, Spending
 from ifonly.tolerances import Tolerances
 
 PEOPLE_BYTES = 1 << 25
 """What the arrays of the people that are packed at a time may take together."""
+PLAIN_PEOPLE = 16
+"""Who are looked up in a table at a time in plain Python."""
 
 
 class SearchSolver:
@@ -50,9 +51,9 @@ class SearchSolver:
         self.asked = PackedQuestion.of(lowered, tolerances, records=records)
         self.errors = errors_everywhere(lowered)
         self.sure = SureSearch(self.asked, self.errors, tolerances, luck=luck)
-        load_kernels()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+        KERNELS.prepare()  # not before: what it takes is no part of anybody's time
         spending = Spending(limits, threads, Herald(len(points), listen))
         claims: list[Claim] = []
         size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)
@@ -86,14 +87,23 @@ class SearchSolver:
         if table.judged:
             self._scan_judged(batch, table)
         else:
-            kernel.scan_table(
-                self.asked.pack, batch.people, table.points, self.asked.unit, table.surely, batch.allowed.factual,
-                batch.lower,
-                batch.best, batch.nodes,
-            )  # fmt: skip
+            self._scan_all(batch, table, begun)
         batch.lucky[:] = self.asked.distance(batch.lower)
         batch.lower[:] = np.maximum(batch.lower, np.where(np.isfinite(batch.best[:, -1]), batch.best[:, -1], 0.0))
         batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
+
+    def _scan_all(self, batch: SearchBatch, table: FavourableTable, begun: float) -> None:
+        """By the kernel, a few people at a time where it is plain Python."""
+        first = 0
+        while first < len(batch):
+            KERNELS.look(begun)
+            few = slice(first, len(batch) if KERNELS.compiled else first + PLAIN_PEOPLE)
+            people = PackedPeople._make(part[few] for part in batch.people)
+            KERNELS.now.scan_table(
+                self.asked.pack, people, table.points, self.asked.unit, table.surely,
+                batch.allowed.factual[few], batch.lower[few], batch.best[few], batch.nodes[few],
+            )  # fmt: skip
+            first = few.stop
 
     def _scan_judged(self, batch: SearchBatch, table: FavourableTable) -> None:
         """The same where every row is judged by the rules themselves."""

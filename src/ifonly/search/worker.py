@@ -10,13 +10,14 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
 from ifonly.proof import Limits, Stop, StoppedBy
+from ifonly.search.alarm import Alarm
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
-from ifonly.search.kernels import search as kernel
-from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes
+from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, SIZES, USED, Scratch, Tree
+from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, products_of
 from ifonly.search.record import read_log
+from ifonly.search.warm import KERNELS
 
 PEOPLE_A_CALL = 64
 FIRST_SLICE_NODES = 256
@@ -29,6 +30,11 @@ MOST_SPARE = 8
 """Buffers that are kept for the next call."""
 LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that some row is looked for before the first."""
+SLOW_NODE = 100_000
+"""Products for one node from which on the clock must run inside it (about 0.2 ms)."""
+PLAIN_SLICE = 2
+PLAIN_NODE = 1_000_000
+"""Products for one node from which on it takes plain Python half a second: then the compiled kernels are waited for."""
 
 
 class Ranges(Iterator[tuple[int, int]]):
@@ -59,7 +65,8 @@ class Worker:
         self.most_nodes = max(16, most // node_bytes(asked.pack))
         self.most_log = max(FIRST_LOG, most // 8) if asked.records else 0
         self.large = asked.pack.weights.size >= LARGE_NETWORK
-        self.first_slice = max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // asked.pack.weights.size))
+        self.products = products_of(asked.pack.index[SIZES, : asked.pack.layers + 1].tolist())
+        self.begun = time.perf_counter()
         self.first_pool = min(FIRST_POOL, self.most_nodes)
         self.scratch, self.tree = self._buffers()
 
@@ -83,24 +90,51 @@ class Worker:
         if small and len(self.asked.spare) < MOST_SPARE:
             self.asked.spare.append((self.scratch, self.tree))
 
+    @property
+    def first_slice(self) -> int:
+        if not KERNELS.compiled:
+            return PLAIN_SLICE
+        return max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // self.asked.pack.weights.size))
+
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
-        batch = self.batch
-        reached, code = kernel.search_people(
+        batch, search_people = self.batch, KERNELS.now.search_people
+        reached, code = search_people(
             self.asked.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree,
             batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
         return int(reached), int(code)
 
+    def _left(self, i: int) -> float:
+        """The seconds that person i has, before anything is done here."""
+        seconds = self.limits.seconds
+        return math.inf if seconds is None else seconds - float(self.batch.spent_seconds[i])
+
     def _stretch(self, first: int, last: int) -> int:
         """Answer people from `first` on, in one call as far as it goes; returns whom to go on with."""
         batch, begun = self.batch, time.perf_counter()
-        alone = self.asked.records or batch.spent_nodes[first] > 0
+        left = self._left(first)
+        KERNELS.look(self.begun, begun + left)
+        inside = left < math.inf and (self.products >= SLOW_NODE or not KERNELS.compiled)  # the clock runs in a node
+        alone = self.asked.records or self.large or inside or not KERNELS.compiled or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
-        slice_nodes = self.first_slice
-        if self.large:
-            last = first + 1
-            self._begin(first, begun)
+        with Alarm(self.scratch, left if inside else None) as alarm:
+            if self.large:
+                self._begin(first, begun)
+            if KERNELS.compiled or self.products < PLAIN_NODE or self._wait(begun + left):
+                last = self._search(first, last, begun, alarm)
+            else:
+                batch.seconds[first] = time.perf_counter() - begun
+                batch.stops[first] = Stop(StoppedBy.SECONDS, self.limits.seconds)
+        self.herald.done(last - first)
+        return last
+
+    def _wait(self, until: float) -> bool:
+        """Wait for the compiled kernels. False when time is up; plain Python it is where nobody compiles them."""
+        return KERNELS.wait(until) or time.perf_counter() < until
+
+    def _search(self, first: int, last: int, begun: float, alarm: Alarm) -> int:
+        batch, slice_nodes = self.batch, self.first_slice
         if self.limits.nodes is not None:
             slice_nodes = min(slice_nodes, self.limits.nodes - int(batch.spent_nodes[first]))
         reached, code = self._call(first, last, slice_nodes, False)
@@ -109,11 +143,12 @@ class Worker:
         unfinished = float(self.tree.count[NODES]) + 1.0 if reached < last else 0.0
         batch.seconds[first:reached] = spent * share / (share.sum() + unfinished)
         if reached < last:
-            self._finish(reached, code, spent * unfinished / (share.sum() + unfinished))
+            self._finish(reached, code, spent * unfinished / (share.sum() + unfinished), alarm)
             reached += 1
+        if alarm.rung and math.isfinite(batch.lower[first]):
+            batch.stops[first] = Stop(StoppedBy.SECONDS, self.limits.seconds)
         if self.asked.records:
             batch.records[first] = read_log(self.tree, self.asked.pack)
-        self.herald.done(reached - first)
         return reached
 
     def _begin(self, i: int, begun: float) -> None:
@@ -128,14 +163,14 @@ class Worker:
         best = float(asked.distance(batch.best[i : i + 1, -1])[0])
         self.herald.begun(float(self.radius[i]), best, time.perf_counter() - begun)
 
-    def _finish(self, i: int, code: int, spent: float) -> None:
+    def _finish(self, i: int, code: int, spent: float, alarm: Alarm) -> None:
         """Go on with one person in slices of about a tenth of a second, until done or a limit is hit."""
         batch, limits = self.batch, self.limits
         begun = time.perf_counter() - spent
-        slice_nodes, told = self.first_slice, 0.0
+        left, slice_nodes, told, lasted, did = self._left(i), self.first_slice, 0.0, spent, int(self.tree.count[NODES])
         while code != DONE:
             seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
-            stopped = self._stopped(seconds + batch.spent_seconds[i], nodes + int(batch.spent_nodes[i]), code)
+            stopped = self._stopped(math.inf if alarm.rung else seconds - left, nodes + int(batch.spent_nodes[i]), code)
             if stopped:
                 batch.stops[i] = stopped
                 batch.lower[i] = proven(self.tree)
@@ -147,18 +182,21 @@ class Worker:
             if seconds - told >= 2 * SLICE_SECONDS:
                 self.herald.under_way(self.tree, self.asked.squared, seconds)
                 told = seconds
-            wanted = SLICE_SECONDS
-            if limits.seconds is not None:
-                wanted = min(wanted, limits.seconds - seconds - float(batch.spent_seconds[i]))
-            slice_nodes = max(2, min(int((nodes + 1) / max(seconds, 1e-6) * wanted), 4 * slice_nodes))
+            wanted = min(SLICE_SECONDS, left - seconds)
+            slice_nodes = max(2, min(int(did / max(lasted, 1e-6) * wanted), 4 * slice_nodes))
             if limits.nodes is not None:
                 slice_nodes = min(slice_nodes, max(limits.nodes - nodes - int(batch.spent_nodes[i]), 1))
+            KERNELS.look(self.begun, begun + left)
+            since = time.perf_counter()
             _, code = self._call(i, i + 1, slice_nodes, True)
+            lasted, did = time.perf_counter() - since, int(self.tree.count[NODES]) - nodes
         batch.seconds[i] = time.perf_counter() - begun
 
-    def _stopped(self, seconds: float, nodes: int, code: int) -> Stop | None:
-        """What ends this person's search now, if anything does."""
-        if reached := self.limits.reached(seconds=seconds, nodes=nodes):
+    def _stopped(self, beyond: float, nodes: int, code: int) -> Stop | None:
+        """What ends this person's search now, if anything does; `beyond`: by how much time is up."""
+        if self.limits.seconds is not None and beyond >= 0.0:
+            return Stop(StoppedBy.SECONDS, self.limits.seconds)
+        if reached := self.limits.reached(nodes=nodes):
             return reached
         if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
             return self.limits.memory

@@ -91,7 +91,7 @@ class SmtSolver:
             cut = cut_to(lowered, person, budget)
             if cut is None:
                 return Finding(verdict=Verdict.NONE)
-            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds)
+            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
             if (bounds.upper[-1] < need).any():
                 return Finding(verdict=Verdict.NONE)
         for more, nothing in ((0.0, Verdict.NONE), (2.0 * person.own, Verdict.UNDECIDED)):

@@ -20,6 +20,7 @@ from ifonly.search.kernels.layout import (
     DOWN,
     FEATURE,
     FIRST,
+    HALT,
     HIGH,
     HOLDS,
     INNER,
@@ -193,7 +194,7 @@ def newton(pack, person, tree, node, cut, tries, s):
         constant = neuron_plane(pack, last, worst, 1.0, node.zl, node.zu, F[PATTERN], one, width, F, s.Wc)
         constant -= person.need[AIM, worst]
         c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, items, F, I)
-        if c >= tree.number[BEST]:
+        if c >= tree.number[BEST] or I[HALT, 0] != 0:
             return
         realise(pack, items, F[PLANE], F[TAKE], F, I)
         try_point(pack, person, tree, F)

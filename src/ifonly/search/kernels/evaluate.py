@@ -15,6 +15,7 @@ from ifonly.search.kernels.layout import (
     BASE,
     BIAS_AT,
     FIRST,
+    HALT,
     HIGH,
     INHERITED,
     INNER,
@@ -75,6 +76,8 @@ def evaluate(pack, person, s, node, tree, tries):
     bound, unstable = _bound_layers(pack, person, s, node, cut, tree, limit)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
+    if I[HALT, 0] != 0:
+        return -1.0, UNSPLIT, 0.0
     ruled = _bound_rules(pack, person, node, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0

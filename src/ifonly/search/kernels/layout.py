@@ -26,8 +26,10 @@ ONCE = {**INNER, "inline": "always"}
 """For large kernels with a single caller: inlined before compilation, or each level would compile all levels below it
 again.
 """
-OUTER = {**_FAST, "cache": True}
-"""For kernels that Python calls. They must close over `SOURCES`, which makes the cache follow every kernel file."""
+OUTER = _FAST
+"""For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
+caches.
+"""
 
 SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
 """A fingerprint of all kernel files. numba looks only at the file of the function that it caches."""
@@ -77,7 +79,11 @@ FLOAT_ROWS = 26
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
-INT_ROWS = 5
+HALT = 5
+"""In its first place, set from outside: anything but 0 ends the search of a person, in the middle of a node if need be.
+What a node has skipped then leaves its bounds wider, never wrong.
+"""
+INT_ROWS = 6
 
 # ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
 REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5

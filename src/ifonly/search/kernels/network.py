@@ -11,6 +11,7 @@ from ifonly.search.kernels.layout import (
     BIAS_AT,
     CHOICE,
     FIRST,
+    HALT,
     INNER,
     KIND,
     LOSS,
@@ -155,6 +156,8 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
     unstable = 0
     at = pack.index[BIAS_AT, layer]
     for i in range(pack.index[SIZES, layer + 1]):
+        if I[HALT, 0] != 0:
+            break
         h = at + i
         if zl[h] >= 0.0 or zu[h] <= 0.0:
             continue

@@ -15,6 +15,7 @@ import math
 
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.search.kernels.cutoff import cutoff
 from ifonly.search.kernels.evaluate import evaluate
 from ifonly.search.kernels.layout import (
@@ -26,6 +27,7 @@ from ifonly.search.kernels.layout import (
     CHOICE,
     DONE,
     FREE,
+    HALT,
     HEAP,
     HEAP_SIZE,
     INACTIVE,
@@ -249,7 +251,7 @@ def _run(pack, person, s, tree, nodes, fresh):
             _begin_phase(pack, person, tree)
             first, second, tries = 0, -1, ROOT_TRIES
         elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
-            if count[NODES] >= stop:
+            if count[NODES] >= stop or s.I[HALT, 0] != 0:
                 return SLICE
             if count[USED] + 1 >= tree.num.shape[1]:
                 return MEMORY
@@ -292,7 +294,7 @@ def _largest_record(s, tree):
 
 
 def _build_search_people(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     # size: called from Python with arrays only, so that the cache holds one signature
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
@@ -347,7 +349,7 @@ search_people = _build_search_people(SOURCES)
 
 
 def _build_scan_table(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     def scan_table(pack, people, table, unit, surely, factual, lower, best, nodes):
         """The nearest row of a table of all favourable points, for each person.
 

@@ -12,6 +12,7 @@ from ifonly.search.kernels.layout import (
     AIM,
     ALPHA,
     BIAS_AT,
+    HALT,
     HIGH,
     INACTIVE,
     INNER,
@@ -67,6 +68,8 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
     changing, changing_at = UNSPLIT, 0.0
     slopes = F[ALPHA]
     for attempt in range(ROUNDS):
+        if I[HALT, 0] != 0:
+            return bound, UNSPLIT, 0.0
         before = rows
         rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt)
         if attempt > 0 and rows == before:
@@ -122,7 +125,7 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
                 if node.side[at + i] == UNSPLIT_SIDE:
                     continue
                 sign = -1.0 if node.side[at + i] == INACTIVE else 1.0
-            if rows >= s.A.shape[0]:
+            if rows >= s.A.shape[0] or s.I[HALT, 0] != 0:
                 continue
             constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
             slack = plane_loss(person.slack[at + i], F)
