@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import math
 import time
+from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 
+from ifonly.caching import cached_property
 from ifonly.problem import Lowered
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
@@ -25,7 +27,7 @@ from ifonly.search.kernels.layout import HIGH, LOW
 from ifonly.search.pack import errors_everywhere, errors_within
 from ifonly.search.table import FavourableTable
 from ifonly.search.warm import load_kernels
-from ifonly.search.worker import PEOPLE_A_CALL, Ranges, Worker
+from ifonly.search.worker import PEOPLE_A_CALL, Worker
 from ifonly.tolerances import Tolerances
 
 PEOPLE_BYTES = 1 << 25
@@ -43,6 +45,7 @@ class SearchSolver:
         self.table = table
         self.asked = PackedQuestion.of(lowered, tolerances, records=records)
         self.errors = errors_everywhere(lowered)
+        self.has_edges = not lowered.required_whole.all()
         load_kernels()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
@@ -65,7 +68,7 @@ class SearchSolver:
             self._look_at_edges(batch, limits, threads)
         return self.asked.claims(batch)
 
-    @property
+    @cached_property
     def _person_bytes(self) -> int:
         """About what the arrays of one person take."""
         lowered = self.lowered
@@ -100,18 +103,18 @@ class SearchSolver:
 
     def _search(self, batch: SearchBatch, radius: Floats, limits: Limits, threads: int, herald: Herald) -> None:
         size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(len(batch) / (4 * threads))))
-        ranges = Ranges(len(batch), size)
+        waiting = deque((first, min(first + size, len(batch))) for first in range(0, len(batch), size))
         if threads == 1 or len(batch) <= size:
-            Worker(self.asked, batch, radius, limits, herald).work(ranges)
+            Worker(self.asked, batch, radius, limits, herald).work(waiting)
             return
         workers = [Worker(self.asked, batch, radius, limits, herald) for _ in range(threads)]
         with ThreadPoolExecutor(max_workers=threads) as pool:
-            futures = [pool.submit(worker.work, ranges) for worker in workers]
+            futures = [pool.submit(worker.work, waiting) for worker in workers]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
                 for worker in workers:
-                    worker.stop.set()
+                    worker.stopped = True
             for future in futures:
                 future.result()
 
@@ -131,8 +134,7 @@ class SearchSolver:
         Errors are bounded by the size of the numbers that can occur: much smaller inside the ball than in the whole
         space.
         """
-        upper = self.asked.distance(batch.best[:, -1])
-        again = [i for i in self._unsettled(batch) if math.isfinite(upper[i])]
+        again = [i for i in self._unsettled(batch) if math.isfinite(batch.best[i, -1])]
         if limits.nodes is not None:
             for i in again:
                 if batch.nodes[i] >= limits.nodes:
@@ -140,7 +142,7 @@ class SearchSolver:
             again = [i for i in again if i not in batch.stops]
         if not again:
             return
-        reach = upper[again] * (1.0 + 1e-6)
+        reach = self.asked.distance(batch.best[again, -1]) * (1.0 + 1e-6)
         people = batch.allowed.part(again)
         part = self.asked.batch(people, errors_within(self.lowered, people, reach))
         part.spent_nodes[:], part.spent_seconds[:] = batch.nodes[again], batch.seconds[again]
@@ -156,7 +158,7 @@ class SearchSolver:
         """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:
         search once more among them, and let the rule itself judge what is found.
         """
-        if self.lowered.required_whole.all():
+        if not self.has_edges:
             return
         again = [i for i in self._unsettled(batch) if limits.nodes is None or batch.nodes[i] < limits.nodes]
         if not again:

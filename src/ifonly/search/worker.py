@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Iterator
+from collections import deque
 
 from ifonly.proof import Limits, Stop, StoppedBy
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
@@ -13,7 +12,7 @@ from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
 from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes
+from ifonly.search.pack import grown, new_scratch, new_tree
 from ifonly.search.record import read_log
 
 PEOPLE_A_CALL = 64
@@ -29,21 +28,6 @@ LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that some row is looked for before the first."""
 
 
-class Ranges(Iterator[tuple[int, int]]):
-    """Stretches of people, to be drawn by several threads."""
-
-    def __init__(self, people: int, size: int) -> None:
-        self._people, self._size, self._next, self._lock = people, size, 0, threading.Lock()
-
-    def __next__(self) -> tuple[int, int]:
-        with self._lock:
-            first = self._next
-            if first >= self._people:
-                raise StopIteration
-            self._next = min(first + self._size, self._people)
-            return first, self._next
-
-
 class Worker:
     """One thread's buffers and its way through the people."""
 
@@ -51,10 +35,10 @@ class Worker:
         self, asked: PackedQuestion, batch: SearchBatch, radius: Floats, limits: Limits, herald: Herald
     ) -> None:
         self.asked, self.batch, self.radius, self.limits, self.herald = asked, batch, radius, limits, herald
-        self.stop = threading.Event()
+        self.stopped = False
         # while the pool doubles, the old one and the new one are both there; records get half of the memory
         most = (limits.memory_bytes or 2**62) * 2 // (6 if asked.records else 3)
-        self.most_nodes = max(16, most // node_bytes(asked.pack))
+        self.most_nodes = max(16, most // asked.node_bytes)
         self.most_log = max(FIRST_LOG, most // 8) if asked.records else 0
         self.large = asked.pack.weights.size >= LARGE_NETWORK
         self.first_slice = max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // asked.pack.weights.size))
@@ -72,10 +56,14 @@ class Worker:
             tree = new_tree(asked.pack, self.first_pool, log=FIRST_LOG if asked.records else 0)
         return scratch, tree
 
-    def work(self, ranges: Ranges) -> None:
-        for first, last in ranges:
-            i = first
-            while i < last and not self.stop.is_set():
+    def work(self, waiting: deque[tuple[int, int]]) -> None:
+        """Answer stretches of people, which several threads draw from one queue."""
+        while waiting and not self.stopped:
+            try:
+                i, last = waiting.popleft()
+            except IndexError:  # another thread was faster
+                break
+            while i < last and not self.stopped:
                 i = self._stretch(i, last)
         small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
         if small and len(self.asked.spare) < MOST_SPARE:
@@ -160,7 +148,7 @@ class Worker:
             return reached
         if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
             return self.limits.memory
-        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
+        return Stop(StoppedBy.INTERRUPTED) if self.stopped else None
 
     def _room(self) -> tuple[int, int]:
         """Twice as much of what is full, nodes or else records, as far as the memory goes."""
