@@ -180,16 +180,18 @@ class Schema:
 
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
-        lower, upper, step = self.grid
+        lower, upper, _ = self.grid
         good = ((points >= lower) & (points <= upper)).all(axis=-1)
-        discrete = points[..., self._stepped]
-        low, by = lower[self._stepped], step[self._stepped]
+        stepped, low, by = self._steps
+        discrete = points.take(stepped, axis=-1)
         return good & (low + by * np.rint((discrete - low) / by) == discrete).all(axis=-1)
 
     @cached_property
-    def _stepped(self) -> NDArray[np.intp]:
-        """The coordinates that have a step."""
-        return np.flatnonzero(self.grid[2] > 0.0)
+    def _steps(self) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
+        """The coordinates that have a step, their lower ends, their steps."""
+        lower, _, step = self.grid
+        stepped = np.flatnonzero(step > 0.0)
+        return stepped, lower[stepped], step[stepped]
 
     @cached_property
     def reals(self) -> NDArray[np.intp]:
@@ -214,9 +216,9 @@ class Schema:
         """Points (one or many) as the model's columns."""
         many = points if points.ndim == 2 else points[None, :]
         source, coded, first, table = self._encoding
-        encoded = many[:, source]
+        encoded = many.take(source, axis=1)
         if len(coded):
-            encoded[:, coded] = table[first + encoded[:, coded].astype(np.intp)]
+            encoded[:, coded] = table.take(encoded.take(coded, axis=1).astype(np.intp) + first)
         return encoded if points.ndim == 2 else encoded[0]
 
     @cached_property
