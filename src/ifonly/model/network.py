@@ -26,8 +26,6 @@ from ifonly.printing import shown
 from ifonly.schema.given import items
 
 MAX_LAYERS = 1000
-FEW = 8
-"""Up to so many rows are scored one by one."""
 MAX_WEIGHTS = 200_000_000
 MAX_WIDTH = 100_000
 """Neurons of one layer: a model is compared on a thousand rows at once, and each neuron of it with them."""
@@ -128,20 +126,9 @@ class Network:
         return h @ self.layers[-1].weight.T + self.layers[-1].bias
 
     def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The forward pass, whose last bits do not depend on where a row stands, as those of matrix products do."""
-        h = np.asarray(x, dtype=np.float64)
-        if len(h) <= FEW:
-            return np.array([self._score(row) for row in h])
-        for layer in self.layers[:-1]:
-            h = np.maximum(np.einsum("ni,oi->no", h, layer.weight) + layer.bias, 0.0)
-        return np.asarray(np.einsum("ni,oi->no", h, self.layers[-1].weight) + self.layers[-1].bias)
-
-    def _score(self, h: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The forward pass of one row."""
-        *hidden, last = self.layers
-        for layer in hidden:
-            h = np.maximum(layer.weight @ h + layer.bias, 0.0)
-        return last.weight @ h + last.bias
+        """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows
+        do: here each row has a product of its own."""
+        return np.asarray(self.scores(x[:, None, :])[:, 0, :])
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         return by_sign_or_largest(scores)
