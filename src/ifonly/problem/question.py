@@ -72,11 +72,6 @@ class Question:
         return tuple(c for c in self.constraints if is_row_rule(c))
 
     @cached_property
-    def real_features(self) -> frozenset[int]:
-        """Which features are real numbers."""
-        return frozenset(self.schema.reals.tolist())
-
-    @cached_property
     def measure(self) -> Measure:
         """The distance between rows of the schema."""
         return self.distance.on(self.schema)

@@ -34,9 +34,9 @@ def tidied(
     points = np.array([claims[i].point for i in found])
     before = factuals if len(found) == len(factuals) else factuals[found]
     cells: dict[int, list[int]] = {}
-    for k, g in np.argwhere(points != before).tolist():
-        if g in question.real_features:
-            cells.setdefault(k, []).append(g)
+    rows, places = np.nonzero(points.take(reals, axis=1) != before.take(reals, axis=1))
+    for k, g in zip(rows.tolist(), reals[places].tolist(), strict=True):
+        cells.setdefault(k, []).append(g)
     if not cells:
         return result
     upper = question.measure.between(before, points).tolist()
