@@ -114,7 +114,7 @@ class Finder:
             self.question(target, asked)
         has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
         result: list[Found | None] = [None] * len(points)
-        for i in np.flatnonzero(has).tolist():
+        for i in [k for k, already in enumerate(has.tolist()) if already]:
             result[i] = Found(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),
                 Witness(refusal="", deciding=False, distance=0.0, scores=scores[i]),
@@ -202,13 +202,13 @@ class Finder:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
         method = asked.method
         result = [Found(_NOTHING, None)] * len(points)
-        waiting = list(range(len(points)))
+        waiting, who = list(range(len(points))), points
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
+            claims = self._solver(careful, method).solve(who, asked.limits, threads=threads, listen=heard)
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
-            claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
+            claims, witnesses = _witnessed(question, who, claims, self.tolerances)
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
@@ -220,7 +220,7 @@ class Finder:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
                 break
-            waiting, heard = refused, None
+            waiting, who, heard = refused, points[refused], None
         return result
 
     def _with_stop(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
@@ -279,7 +279,10 @@ def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Cla
     found = [k for k, claim in enumerate(claims) if claim.point is not None]
     result: list[Witness | None] = [None] * len(claims)
     if found:
-        rows = np.array([claims[k].point for k in found])
-        for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
+        rows, before = (
+            np.array([claims[k].point for k in found]),
+            points if len(found) == len(points) else points[found],
+        )
+        for k, witness in zip(found, check_witnesses(question, before, rows), strict=True):
             result[k] = witness
     return result
