@@ -181,17 +181,17 @@ class Schema:
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
         lower, upper, _ = self.grid
-        good = ((points >= lower) & (points <= upper)).all(axis=-1)
         stepped, low, by = self._steps
-        discrete = points.take(stepped, axis=-1)
-        return good & (low + by * np.rint((discrete - low) / by) == discrete).all(axis=-1)
+        steps = (points - low) / by
+        np.rint(steps, out=steps, where=stepped)
+        return np.asarray(((points >= lower) & (points <= upper) & (low + by * steps == points)).all(axis=-1))
 
     @cached_property
-    def _steps(self) -> tuple[NDArray[np.intp], NDArray[np.float64], NDArray[np.float64]]:
-        """The coordinates that have a step, their lower ends, their steps."""
+    def _steps(self) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Which coordinates have a step, the lower end of these, and the step; 0 and 1 for the others."""
         lower, _, step = self.grid
-        stepped = np.flatnonzero(step > 0.0)
-        return stepped, lower[stepped], step[stepped]
+        stepped = step > 0.0
+        return stepped, np.where(stepped, lower, 0.0), np.where(stepped, step, 1.0)
 
     @cached_property
     def reals(self) -> NDArray[np.intp]:
