@@ -105,11 +105,11 @@ class Network:
     def name(self) -> str:
         return "a network"
 
-    @property
+    @cached_property
     def inputs(self) -> int:
         return int(self.layers[0].weight.shape[1])
 
-    @property
+    @cached_property
     def outputs(self) -> int:
         return int(self.layers[-1].weight.shape[0])
 
@@ -121,9 +121,10 @@ class Network:
     def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The forward pass in float64, for one encoded row or many."""
         h = np.asarray(x, dtype=np.float64)
-        for layer in self.layers[:-1]:
-            h = np.maximum(h @ layer.weight.T + layer.bias, 0.0)
-        return h @ self.layers[-1].weight.T + self.layers[-1].bias
+        *hidden, last = self.layers
+        for layer in hidden:
+            h = np.maximum(h.dot(layer.weight.T) + layer.bias, 0.0)
+        return np.asarray(h.dot(last.weight.T) + last.bias)
 
     def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows
