@@ -93,7 +93,9 @@ class Askers:
         return len(self.points)
 
     def part(self, members: Sequence[int]) -> Askers:
-        """Only these people."""
+        """Only these people, given in order."""
+        if len(members) == len(self):
+            return self
         chosen = list(members)
         return Askers(points=self.points[chosen], scores=self.scores[chosen], decided=self.decided[chosen])
 

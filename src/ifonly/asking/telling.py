@@ -29,6 +29,7 @@ class Teller:
         self.model, self.schema, self.tolerances = model, model.schema, tolerances
         self.counted = [isinstance(feature, Numeric) for feature in self.schema.features]
         self.labels = [plain(name) for name in model.classes]
+        self.blank = np.full(model.outputs, math.nan)
 
     def answers(
         self, askers: Askers, rows: Sequence[int], told: Sequence[tuple[Wanted, Found]], distance_name: str
@@ -37,8 +38,7 @@ class Teller:
         found = [one for _, one in told]
         after = np.array([p if f.claim.point is None else f.claim.point
                           for p, f in zip(askers.points, found, strict=True)])  # fmt: skip
-        blank = np.full(askers.scores.shape[1], math.nan)
-        scores = np.array([blank if f.witness is None else f.witness.scores for f in found])
+        scores = np.array([self.blank if f.witness is None else f.witness.scores for f in found])
         moved = _where(askers.points != after)
         old, new = self._values(askers.points, after)
         score_before, score_after = _scores(askers.scores), _scores(scores)
@@ -143,6 +143,7 @@ def _scores(scores: NDArray[np.float64]) -> list[Any]:
 def _where(moved: NDArray[np.bool_]) -> list[list[int]]:
     """For each row, the features that moved."""
     result: list[list[int]] = [[] for _ in moved]
-    for i, g in zip(*(index.tolist() for index in np.nonzero(moved)), strict=True):
+    rows, features = moved.nonzero()
+    for i, g in zip(rows.tolist(), features.tolist(), strict=True):
         result[i].append(g)
     return result
