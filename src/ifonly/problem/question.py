@@ -57,7 +57,7 @@ class Question:
                 f"the model's weights."
             )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.model.schema
 

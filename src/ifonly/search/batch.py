@@ -103,13 +103,13 @@ class PackedQuestion:
         """The rows found, in the question's own units, and whether there is one."""
         allowed, best = batch.allowed, batch.best[:, :-1]
         points, found = allowed.factual.copy(), np.isfinite(batch.best[:, -1])
-        changed = np.nonzero((best != allowed.option) & found[:, None])
-        for i, g in zip(*(index.tolist() for index in changed), strict=True):
+        rows, features = ((best != allowed.option) & found[:, None]).nonzero()
+        for i, g in zip(rows.tolist(), features.tolist(), strict=True):
             points[i, g] = self._moved(batch, i, g) if self.lowered.numeric[g] else best[i, g]
         return self.lowered.on_steps(allowed.factual, points), found
 
     def _moved(self, batch: SearchBatch, i: int, g: int) -> float:
-        """The number that person i's change of feature g leads to. An end of the domain is that end, to the last bit."""
+        """Where person i's change of feature g leads to. An end of the domain is that end, to the last bit."""
         allowed, change = batch.allowed, float(batch.best[i, g])
         least, most = batch.people.box[i, :, g].tolist()
         lower, upper = float(allowed.lower[i, g]), float(allowed.upper[i, g])

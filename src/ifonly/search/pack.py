@@ -121,9 +121,10 @@ def _for_all(part: Floats, count: int) -> Floats:
 
 
 def _first_layer(lowered: Lowered, people: Allowed) -> Floats:
-    """The first layer at each factual. Unlike in a matrix product, no one else's row matters to the last bit."""
+    """The first layer at each factual. Each row has a product of its own, so that no one else's row matters to the last
+    bit."""
     numbers, slopes, choices, starts, columns = lowered.first
-    z = np.einsum("ng,gi->ni", people.factual.take(numbers, axis=1), slopes)
+    z = (people.factual.take(numbers, axis=1)[:, None, :] @ slopes)[:, 0, :]
     z += lowered.layers[0][1]
     if len(choices):
         z += columns.take(people.option.take(choices, axis=1) + starts, axis=0).sum(axis=1)
