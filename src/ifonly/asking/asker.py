@@ -57,12 +57,13 @@ class Asker:
         if target is None:
             self._check_two_classes()
             target = OtherTarget()
+        other = False
         if isinstance(target, OtherTarget) and len(model.classes) == 2:
-            target = ClassTarget(model.classes[1 - now], target.margin)
+            target, other = ClassTarget(model.classes[1 - now], target.margin), True
         if isinstance(target, OpenTarget):
             target.check(model)
             return Wanted(target.describe(), target.words(model, now), target.alternatives(model, now), target, now)
-        return Wanted(target.describe(), target.words(), (target,))
+        return Wanted(target.describe(), target.words(), (target,), other=other)
 
     def _check_two_classes(self) -> None:
         classes = self.model.classes

@@ -112,8 +112,10 @@ class Finder:
         """For each person who is decided as asked already: the row as it is, at distance 0, by the model's own word."""
         for target in wanted.alternatives:  # the question must make sense, whoever asks it
             self.question(target, asked)
-        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
         result: list[Found | None] = [None] * len(points)
+        if wanted.other:
+            return result
+        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
         for i in [k for k, already in enumerate(has.tolist()) if already]:
             result[i] = Found(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),

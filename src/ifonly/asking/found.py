@@ -66,6 +66,8 @@ class Wanted:
     target: OpenTarget | None = None
     now: int = 0
     """The class that these people have (for open targets)."""
+    other: bool = False
+    """It is the class, of two, that these people do not have: nobody has it already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
