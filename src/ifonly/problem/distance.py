@@ -247,9 +247,10 @@ class Measure:
             case Norm.LINF:
                 result = weighted.max(axis=-1) / n
             case Norm.L0 | Norm.L1:
-                result = distance.rate * weighted.sum(axis=-1)
-                if distance.jump:
-                    result = distance.jump * ((after != before) * self.weight).sum(axis=-1) + result
+                result = weighted.sum(axis=-1)
+                if distance.jump:  # without one, the rate is 1
+                    jumps = ((after != before) * self.weight).sum(axis=-1)
+                    result = distance.jump * jumps + distance.rate * result
                 result = result / n
         return result if after.ndim == 2 else float(result)
 
