@@ -110,9 +110,11 @@ class Finder:
         """For each person who is decided as asked already: the row as it is, at distance 0, by the model's own word."""
         for target in wanted.alternatives:  # the question must make sense, whoever asks it
             self.question(target, asked)
-        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
         result: list[Found | None] = [None] * len(points)
-        for i in np.flatnonzero(has).tolist():
+        if wanted.other:
+            return result
+        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
+        for i in [k for k, already in enumerate(has.tolist()) if already]:
             result[i] = Found(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),
                 Witness(refusal="", deciding=False, distance=0.0, scores=scores[i]),
@@ -202,19 +204,19 @@ class Finder:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
         method, begun = asked.method, time.perf_counter()
         result = [Found(_NOTHING, None)] * len(points)
-        waiting = list(range(len(points)))
+        waiting, who = list(range(len(points))), points
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
             solver = self._solver(careful, method)
             alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
             spent = time.perf_counter() - begun if alone else max(result[i].claim.seconds for i in waiting)
             left = asked.limits.after(spent)
-            claims = solver.solve(points[waiting], left, threads=threads, listen=heard)
+            claims = solver.solve(who, left, threads=threads, listen=heard)
             if left is not asked.limits:
                 claims = [claim.counting(spent, asked.limits) for claim in claims]
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
-            claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
+            claims, witnesses = _witnessed(question, who, claims, self.tolerances)
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
@@ -226,7 +228,7 @@ class Finder:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
                 break
-            waiting, heard = refused, None
+            waiting, who, heard = refused, points[refused], None
         return result
 
     def _with_stop(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
@@ -238,7 +240,8 @@ class Finder:
         if claim.stop is not None or claim.lower == math.inf:
             return claim
         if witness is None:
-            return replace(claim, stop=Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision))
+            rounding = Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision)
+            return replace(claim, stop=rounding)
         if self.tolerances.close(claim.lower, witness.distance):
             return claim
         if claim.method not in EXACT:
@@ -294,7 +297,10 @@ def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Cla
     found = [k for k, claim in enumerate(claims) if claim.point is not None]
     result: list[Witness | None] = [None] * len(claims)
     if found:
-        rows = np.array([claims[k].point for k in found])
-        for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
+        rows, before = (
+            np.array([claims[k].point for k in found]),
+            points if len(found) == len(points) else points[found],
+        )
+        for k, witness in zip(found, check_witnesses(question, before, rows), strict=True):
             result[k] = witness
     return result

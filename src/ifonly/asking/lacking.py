@@ -16,9 +16,9 @@ import numpy as np
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.branching import Spent
-from ifonly.asking.finder import PREPARING
 from ifonly.asking.found import Asked, Floats, Found, Wanted
 from ifonly.asking.telling import Teller
+from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError
 from ifonly.model import Model
 from ifonly.problem.lacking import constraints_among, counted, distance_among

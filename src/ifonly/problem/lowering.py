@@ -15,7 +15,7 @@ pre-activations must be >= 0 and that lead nowhere.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -75,6 +75,11 @@ class Lowered:
     @property
     def width(self) -> int:
         return int(self.start[-1])
+
+    @cached_property
+    def in_steps(self) -> NDArray[np.bool_]:
+        """Numbers that move in steps."""
+        return self.numeric & (self.step > 0.0)
 
     @cached_property
     def need(self) -> Floats:
@@ -141,23 +146,11 @@ class Lowered:
         return numbers, np.ascontiguousarray(columns[starts[numbers]]), choices, starts[choices], columns
 
     @cached_property
-    def _costs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64], Floats]:
-        """Of each column of a choice: where it stands, its feature, where its costs begin in the table, the table."""
-        places, features, starts, table, at = [], [], [], [np.zeros(0)], 0
-        for g in np.flatnonzero(~self.numeric).tolist():
-            cost = self.option_cost[g]  # (before, after)
-            for option in range(cost.shape[1]):
-                places.append(int(self.start[g]) + option)
-                features.append(g)
-                starts.append(at)
-                table.append(cost[:, option])
-                at += len(cost)
-        return (
-            np.array(places, dtype=np.intp),
-            np.array(features, dtype=np.intp),
-            np.array(starts),
-            np.concatenate(table),
-        )
+    def _costs(self) -> tuple[NDArray[np.intp], NDArray[np.int64], Floats]:
+        """Of each column: its feature, and where its costs begin in the table of all of them, which comes last."""
+        lengths = np.repeat([len(cost) for cost in self.option_cost], np.diff(self.start))
+        table = np.concatenate([cost.T.ravel() for cost in self.option_cost])  # (after, before)
+        return np.repeat(np.arange(self.features), np.diff(self.start)), np.cumsum(lengths) - lengths, table
 
     @cached_property
     def _constraints(self) -> list[tuple[int, list[Constraint]]]:
@@ -171,10 +164,10 @@ class Lowered:
         """What each of many people may change, under the schema and the constraints."""
         low, high = self._ends
         lower, upper = np.where(self.numeric, low, points), np.where(self.numeric, high, points)
-        allowed, cost = np.ones((len(points), self.width), dtype=bool), np.zeros((len(points), self.width))
-        places, features, starts, table = self._costs
-        if len(places):
-            cost[:, places] = table[starts + points[:, features].astype(np.intp)]
+        option = np.where(self.numeric, 0.0, points).astype(np.int64)
+        allowed = np.ones((len(points), self.width), dtype=bool)
+        features, starts, table = self._costs
+        cost = table.take(option.take(features, axis=1) + starts)
         for g, constraints in self._constraints:
             feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
             domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())
@@ -186,14 +179,17 @@ class Lowered:
                 allowed[:, here] = (domain.lower <= domain.upper)[:, None]
             else:
                 allowed[:, here] = domain.allowed
-        return People(points, lower, upper, allowed, cost)
+        return People(points, option, lower, upper, allowed, cost)
 
 
 @dataclass(frozen=True)
 class People:
-    """For each person: the factual point, the interval of each number, the allowed options and their costs."""
+    """For each person: the factual point, the interval of each number (of a choice: the factual), the allowed options
+    and their costs."""
 
     factual: Floats
+    option: NDArray[np.int64]
+    """The factual's options; 0 for numbers."""
     lower: Floats
     upper: Floats
     allowed: NDArray[np.bool_]
@@ -204,7 +200,7 @@ class People:
 
     def part(self, members: list[int]) -> People:
         """Only these people."""
-        return People(*(getattr(self, name)[members] for name in ("factual", "lower", "upper", "allowed", "cost")))
+        return People(*(getattr(self, part.name)[members] for part in fields(self)))
 
 
 def _to_grid(domain: Domains, feature: Integer) -> None:

@@ -30,7 +30,7 @@ ROOM = 1e-9
 """Of the way that a score must go: rows found in floating point may miss their aim by that, and bounds do not care."""
 
 
-def rounded_up(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+def rounded_up(numbers: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
     """Numbers with two digits that are no smaller."""
     with np.errstate(divide="ignore", invalid="ignore"):
         power = 10.0 ** (np.floor(np.log10(numbers)) - 1.0)
@@ -73,7 +73,7 @@ class Question:
                 f"the model's weights."
             )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.model.schema
 
@@ -86,11 +86,6 @@ class Question:
     def rules(self) -> tuple[RowRule, ...]:
         """The constraints on the row as a whole."""
         return tuple(c for c in self.constraints if is_row_rule(c))
-
-    @cached_property
-    def real_features(self) -> frozenset[int]:
-        """Which features are real numbers."""
-        return frozenset(self.schema.reals.tolist())
 
     @cached_property
     def measure(self) -> Measure:

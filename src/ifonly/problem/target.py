@@ -107,8 +107,9 @@ class ClassTarget:
 
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         """Which rows of the user's own scores meet the target: the decision itself, and the margin (or another one)."""
-        c, d = self.conditions(model)
-        return (model.decide(scores) == self._index(model)) & (scores @ c.T - d >= _least(self, margin)).all(axis=1)
+        index = self._index(model)
+        c, d = _ahead_of_all(index, model.outputs)
+        return (model.decide(scores) == index) & (scores @ c.T - d >= _least(self, margin)).all(axis=1)
 
     def describe(self) -> str:
         return f"{self.label}"

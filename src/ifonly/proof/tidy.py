@@ -27,16 +27,14 @@ def tidied(
     question: Question, factuals: NDArray[np.float64], claims: Sequence[Claim], tolerances: Tolerances
 ) -> list[Claim]:
     """The claims, with shorter numbers in their rows where that is possible."""
-    result, reals = list(claims), question.schema.reals
-    found = [i for i, claim in enumerate(claims) if claim.point is not None] if len(reals) else []
+    result, reals = list(claims), question.schema.reals.tolist()
+    found = [i for i, claim in enumerate(claims) if claim.point is not None] if reals else []
     if not found:
         return result
     points = np.array([claims[i].point for i in found])
     before = factuals if len(found) == len(factuals) else factuals[found]
-    cells: dict[int, list[int]] = {}
-    for k, g in np.argwhere(points != before).tolist():
-        if g in question.real_features:
-            cells.setdefault(k, []).append(g)
+    moved = [[g for g in reals if old[g] != new[g]] for old, new in zip(before.tolist(), points.tolist(), strict=True)]
+    cells = {k: some for k, some in enumerate(moved) if some}
     if not cells:
         return result
     upper = question.measure.between(before, points).tolist()
@@ -45,12 +43,12 @@ def tidied(
     for attempt in range(ATTEMPTS):
         if not waiting:
             break
-        old, now = before[waiting], points[waiting]
+        old, now = (before, points) if len(waiting) == len(points) else (before[waiting], points[waiting])
         rounded = now.copy()
         for row, k in enumerate(waiting):
             _round(question, old[row], rounded[row], cells[k], most[k] - upper[k], attempt)
         scores = _conditions(question, np.concatenate([now, rounded]))
-        good: list[bool] = np.all(scores[len(now) :] >= scores[: len(now)], axis=1).tolist()
+        good = [all(kept) for kept in (scores[len(now) :] >= scores[: len(now)]).tolist()]
         far = question.measure.between(old, rounded).tolist()
         left = []
         for row, k in enumerate(waiting):
@@ -102,7 +100,7 @@ def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
 
 
 def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The conditions' values. Not by matrix products, whose last bits depend on how many rows they are given."""
+    """The conditions' values; each row has a product of its own, whose last bits do not depend on the other rows."""
     c, d = question.conditions
     scores = question.model.function.steady_scores(question.schema.encode(points))
-    return np.asarray(np.einsum("no,co->nc", scores, c) - d)
+    return np.asarray((scores[:, None, :] @ c.T)[:, 0, :] - d)

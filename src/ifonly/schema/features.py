@@ -270,6 +270,8 @@ class Choice:
 
     def read(self, value: Any, *, row: int | None = None) -> float:
         """The index of the option that the user's value names, or a RowError."""
+        if type(value) is str and value in self._index:  # what most values are
+            return float(self._index[value])
         value = plain(value)
         missing = is_missing(value)
         key = None if missing else value

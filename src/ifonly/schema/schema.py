@@ -209,16 +209,18 @@ class Schema:
 
     def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
-        lower, upper, step = self.grid
-        good = ((points >= lower) & (points <= upper)).all(axis=-1)
-        discrete = points[..., self._stepped]
-        low, by = lower[self._stepped], step[self._stepped]
-        return good & (low + by * np.rint((discrete - low) / by) == discrete).all(axis=-1)
+        lower, upper, _ = self.grid
+        stepped, low, by = self._steps
+        steps = (points - low) / by
+        np.rint(steps, out=steps, where=stepped)
+        return np.asarray(((points >= lower) & (points <= upper) & (low + by * steps == points)).all(axis=-1))
 
     @cached_property
-    def _stepped(self) -> NDArray[np.intp]:
-        """The coordinates that have a step."""
-        return np.flatnonzero(self.grid[2] > 0.0)
+    def _steps(self) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Which coordinates have a step, the lower end of these, and the step; 0 and 1 for the others."""
+        lower, _, step = self.grid
+        stepped = step > 0.0
+        return stepped, np.where(stepped, lower, 0.0), np.where(stepped, step, 1.0)
 
     @cached_property
     def reals(self) -> NDArray[np.intp]:
@@ -243,9 +245,9 @@ class Schema:
         """Points (one or many) as the model's columns."""
         many = points if points.ndim == 2 else points[None, :]
         source, coded, first, table = self._encoding
-        encoded = many[:, source]
+        encoded = many.take(source, axis=1)
         if len(coded):
-            encoded[:, coded] = table[first + encoded[:, coded].astype(np.intp)]
+            encoded[:, coded] = table.take(encoded.take(coded, axis=1).astype(np.intp) + first)
         return encoded if points.ndim == 2 else encoded[0]
 
     @cached_property

@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import LEAST, MOST, SQUARED, Pack, PackedPeople, Scratch, Tree
-from ifonly.search.pack import Errors, pack_people, pack_question, units
+from ifonly.search.kernels.layout import SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
+from ifonly.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.search.record import Record
 from ifonly.tolerances import Tolerances
 
@@ -81,9 +82,19 @@ class PackedQuestion:
     def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
         return cls(lowered, pack_question(lowered, tolerances), units(lowered), records)
 
-    @property
+    @cached_property
     def squared(self) -> bool:
         return self.pack.norm == SQUARED
+
+    @cached_property
+    def node_bytes(self) -> int:
+        """What one node of a tree takes."""
+        return node_bytes(self.pack)
+
+    @cached_property
+    def products(self) -> float:
+        """About how many products one node takes."""
+        return products_of(self.pack.index[SIZES, : self.pack.layers + 1].tolist())
 
     def batch(self, allowed: Allowed, errors: Errors) -> SearchBatch:
         count = len(allowed)
@@ -111,17 +122,24 @@ class PackedQuestion:
 
     def points(self, batch: SearchBatch) -> tuple[Floats, NDArray[np.bool_]]:
         """The rows found, in the question's own units, and whether there is one."""
-        allowed = batch.allowed
-        found = np.isfinite(batch.best[:, -1])
-        change = np.where(found[:, None], batch.best[:, :-1], 0.0)
-        changed = change != 0.0
-        moved = np.where(changed, allowed.factual + change * self.unit, allowed.factual)
-        low, high = batch.people.box[:, LEAST], batch.people.box[:, MOST]
-        ends = END * np.maximum(np.abs(low), np.abs(high))  # an end of the domain is that end, to the last bit
-        moved = np.where(changed & (change >= high - ends), allowed.upper, moved)
-        moved = np.where(changed & (change <= low + ends), allowed.lower, moved)
-        inside = np.minimum(np.maximum(moved, allowed.lower), allowed.upper)
-        return self.lowered.on_steps(allowed.factual, np.where(self.lowered.numeric, inside, change)), found
+        allowed, best = batch.allowed, batch.best[:, :-1]
+        points, found = allowed.factual.copy(), np.isfinite(batch.best[:, -1])
+        rows, features = ((best != allowed.option) & found[:, None]).nonzero()
+        for i, g in zip(rows.tolist(), features.tolist(), strict=True):
+            points[i, g] = self._moved(batch, i, g) if self.lowered.numeric[g] else best[i, g]
+        return self.lowered.on_steps(allowed.factual, points), found
+
+    def _moved(self, batch: SearchBatch, i: int, g: int) -> float:
+        """Where person i's change of feature g leads to. An end of the domain is that end, to the last bit."""
+        allowed, change = batch.allowed, float(batch.best[i, g])
+        least, most = batch.people.box[i, :, g].tolist()
+        lower, upper = float(allowed.lower[i, g]), float(allowed.upper[i, g])
+        end = END * max(abs(least), abs(most))
+        if change <= least + end:
+            return lower
+        if change >= most - end:
+            return upper
+        return min(max(float(allowed.factual[i, g]) + change * float(self.unit[g]), lower), upper)
 
     def put(self, batch: SearchBatch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""

@@ -16,9 +16,11 @@ class Herald:
         self.people, self.finished, self._listen, self._lock = people, 0, listen, threading.Lock()
 
     def done(self, count: int) -> None:
+        if self._listen is None:
+            return
         with self._lock:
             self.finished += count
-            if self._listen is not None and self.finished < self.people:
+            if self.finished < self.people:
                 self._listen(Progress(finished=self.finished, people=self.people))
 
     def all_done(self) -> None:

@@ -55,7 +55,7 @@ Floats = NDArray[np.float64]
 
 def units(lowered: Lowered) -> Floats:
     """What one internal unit of each feature is: a step of an integer, 1 otherwise."""
-    return np.where(lowered.numeric & (lowered.step > 0), lowered.step, 1.0)
+    return np.where(lowered.in_steps, lowered.step, 1.0)
 
 
 def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
@@ -95,18 +95,21 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
 
 def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats) -> PackedPeople:
     """The arrays of many people; `errors` are theirs, or the same for all of them; `unit` is that of the question."""
-    points, numeric = people.factual, lowered.numeric
-    integer = numeric & (lowered.step > 0)
-    box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
-    box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
+    points = people.factual
+    box = np.empty((len(points), 2, lowered.features))
+    np.subtract(people.lower, points, out=box[:, layout.LEAST])
+    np.subtract(people.upper, points, out=box[:, layout.MOST])
+    box /= unit
+    np.rint(box, out=box, where=lowered.in_steps)
     slack, need, start, lost = (_for_all(part, len(points)) for part in errors)
-    need[:, layout.HOLDS, need.shape[2] - len(lowered.required) :] = lowered.holding(points)
+    if len(lowered.required):
+        need[:, layout.HOLDS, -len(lowered.required) :] = lowered.holding(points)
     return PackedPeople(
-        z=_first_layer(lowered, points),
-        box=np.ascontiguousarray(box),
-        mask=people.allowed.astype(np.uint8),
+        z=_first_layer(lowered, people),
+        box=box,
+        mask=people.allowed.view(np.uint8),
         cost=people.cost,
-        option=np.where(numeric, 0.0, points).astype(np.int64),
+        option=people.option,
         slack=slack,
         need=need,
         start=start,
@@ -122,12 +125,14 @@ def _for_all(part: Floats, count: int) -> Floats:
     return np.array(np.broadcast_to(part, (count, *part.shape[1:])), order="C")
 
 
-def _first_layer(lowered: Lowered, points: Floats) -> Floats:
-    """The first layer at each point. Unlike in a matrix product, no one else's row matters to the last bit."""
+def _first_layer(lowered: Lowered, people: Allowed) -> Floats:
+    """The first layer at each factual. Each row has a product of its own, so that no one else's row matters to the last
+    bit."""
     numbers, slopes, choices, starts, columns = lowered.first
-    z = np.einsum("ng,gi->ni", points[:, numbers], slopes) + lowered.layers[0][1]
+    z = (people.factual.take(numbers, axis=1)[:, None, :] @ slopes)[:, 0, :]
+    z += lowered.layers[0][1]
     if len(choices):
-        z += columns[starts + points[:, choices].astype(np.intp)].sum(axis=1)
+        z += columns.take(people.option.take(choices, axis=1) + starts, axis=0).sum(axis=1)
     return z
 
 

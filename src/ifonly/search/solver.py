@@ -13,6 +13,7 @@ import time
 
 import numpy as np
 
+from ifonly.caching import cached_property
 from ifonly.problem import Lowered
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener
@@ -51,6 +52,7 @@ class SearchSolver:
         self.asked = PackedQuestion.of(lowered, tolerances, records=records)
         self.errors = errors_everywhere(lowered)
         self.sure = SureSearch(self.asked, self.errors, tolerances, luck=luck)
+        self.has_edges = not lowered.required_whole.all()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         KERNELS.prepare()  # not before: what it takes is no part of anybody's time
@@ -72,7 +74,7 @@ class SearchSolver:
             self._look_at_edges(batch, spending.quietly())
         return self.asked.claims(batch)
 
-    @property
+    @cached_property
     def _person_bytes(self) -> int:
         """About what the arrays of one person take."""
         lowered = self.lowered
@@ -119,7 +121,7 @@ class SearchSolver:
         """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:
         search once more among them, and let the rule itself judge what is found.
         """
-        if self.lowered.required_whole.all():
+        if not self.has_edges:
             return
         again = self.sure.affordable(batch, self.sure.unsettled(batch), spending.limits)
         if not again:

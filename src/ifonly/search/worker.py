@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Iterator
+from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -14,8 +13,8 @@ from ifonly.search.alarm import Alarm
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
-from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, SIZES, USED, Scratch, Tree
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes, products_of
+from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
+from ifonly.search.pack import grown, new_scratch, new_tree
 from ifonly.search.record import read_log
 from ifonly.search.warm import KERNELS
 
@@ -37,21 +36,6 @@ PLAIN_NODE = 1_000_000
 """Products for one node from which on it takes plain Python half a second: then the compiled kernels are waited for."""
 
 
-class Ranges(Iterator[tuple[int, int]]):
-    """Stretches of people, to be drawn by several threads."""
-
-    def __init__(self, people: int, size: int) -> None:
-        self._people, self._size, self._next, self._lock = people, size, 0, threading.Lock()
-
-    def __next__(self) -> tuple[int, int]:
-        with self._lock:
-            first = self._next
-            if first >= self._people:
-                raise StopIteration
-            self._next = min(first + self._size, self._people)
-            return first, self._next
-
-
 class Worker:
     """One thread's buffers and its way through the people."""
 
@@ -59,13 +43,13 @@ class Worker:
         self, asked: PackedQuestion, batch: SearchBatch, radius: Floats, limits: Limits, herald: Herald
     ) -> None:
         self.asked, self.batch, self.radius, self.limits, self.herald = asked, batch, radius, limits, herald
-        self.stop = threading.Event()
+        self.stopped = False
         # while the pool doubles, the old one and the new one are both there; records get half of the memory
         most = (limits.memory_bytes or 2**62) * 2 // (6 if asked.records else 3)
-        self.most_nodes = max(16, most // node_bytes(asked.pack))
+        self.most_nodes = max(16, most // asked.node_bytes)
         self.most_log = max(FIRST_LOG, most // 8) if asked.records else 0
         self.large = asked.pack.weights.size >= LARGE_NETWORK
-        self.products = products_of(asked.pack.index[SIZES, : asked.pack.layers + 1].tolist())
+        self.products = asked.products
         self.begun = time.perf_counter()
         self.first_pool = min(FIRST_POOL, self.most_nodes)
         self.scratch, self.tree = self._buffers()
@@ -81,10 +65,14 @@ class Worker:
             tree = new_tree(asked.pack, self.first_pool, log=FIRST_LOG if asked.records else 0)
         return scratch, tree
 
-    def work(self, ranges: Ranges) -> None:
-        for first, last in ranges:
-            i = first
-            while i < last and not self.stop.is_set():
+    def work(self, waiting: deque[tuple[int, int]]) -> None:
+        """Answer stretches of people, which several threads draw from one queue."""
+        while waiting and not self.stopped:
+            try:
+                i, last = waiting.popleft()
+            except IndexError:  # another thread was faster
+                break
+            while i < last and not self.stopped:
                 i = self._stretch(i, last)
         small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
         if small and len(self.asked.spare) < MOST_SPARE:
@@ -200,7 +188,7 @@ class Worker:
             return reached
         if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
             return self.limits.memory
-        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
+        return Stop(StoppedBy.INTERRUPTED) if self.stopped else None
 
     def _room(self) -> tuple[int, int]:
         """Twice as much of what is full, nodes or else records, as far as the memory goes."""
@@ -231,17 +219,17 @@ class Spending:
         """Search for everyone in the batch, each within their radius (a cost)."""
         threads, count = self.threads, len(batch)
         size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(count / (4 * threads))))
-        ranges = Ranges(count, size)
+        waiting = deque((first, min(first + size, count)) for first in range(0, count, size))
         if threads == 1 or count <= size:
-            Worker(asked, batch, radius, self.limits, self.herald).work(ranges)
+            Worker(asked, batch, radius, self.limits, self.herald).work(waiting)
             return
         workers = [Worker(asked, batch, radius, self.limits, self.herald) for _ in range(threads)]
         with ThreadPoolExecutor(max_workers=threads) as pool:
-            futures = [pool.submit(worker.work, ranges) for worker in workers]
+            futures = [pool.submit(worker.work, waiting) for worker in workers]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
                 for worker in workers:
-                    worker.stop.set()
+                    worker.stopped = True
             for future in futures:
                 future.result()
