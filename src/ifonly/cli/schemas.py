@@ -107,21 +107,22 @@ def _is_missing(value: Any) -> bool:
 
 
 def _values(feature: Feature) -> str:
+    from fractions import Fraction
+
     from ifonly.proof import show as words
-    from ifonly.schema import Numeric
+    from ifonly.schema import Integer, Numeric, Real
+    from ifonly.schema.features import show_step
 
     if isinstance(feature, Numeric):
-        step = getattr(feature, "step", 1)
-        return f"{words(feature.lower)} to {words(feature.upper)}" + (f" in steps of {step}" if step != 1 else "")
+        step = feature.step if isinstance(feature, Integer | Real) else None
+        by = f" in steps of {show_step(Fraction(step))}" if step not in (None, 1) else ""
+        return f"{words(feature.lower)} to {words(feature.upper)}{by}"
     return ", ".join(words(option) for option in feature.options)
 
 
 def _space(features: list[Feature]) -> str:
     import math
 
-    from ifonly.schema import Choice, Integer
-
-    if any(feature.kind == "real" for feature in features):
-        return "infinite (it has real numbers)"
-    choices = math.prod(len(f.options) for f in features if isinstance(f, Choice))
-    return f"{choices * math.prod(f.steps + 1 for f in features if isinstance(f, Integer)):,} rows"
+    counts = [feature.count for feature in features]
+    finite = [count for count in counts if count is not None]
+    return f"{math.prod(finite):,} rows" if len(finite) == len(counts) else "infinite (it has real numbers)"

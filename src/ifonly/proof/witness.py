@@ -57,7 +57,7 @@ def _asked(question: Question, points: NDArray[np.float64]) -> tuple[NDArray[np.
 def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[str]:
     """For each row why it cannot be an answer, whatever the model says of it; empty when it can."""
     refusals = [""] * len(points)
-    for i in np.flatnonzero(~question.schema.admits(points)).tolist():
+    for i in np.flatnonzero(~question.schema.admits(points, factuals)).tolist():
         refusals[i] = f"the row {points[i].tolist()} is not a row of the schema"
     for constraint in question.by_feature:
         g = question.schema.index(constraint.feature)

@@ -21,7 +21,7 @@ VERSION = 1
 MAX_BYTES = 64 * 2**20
 
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
-    "real": (Real, ("lower", "upper"), ()),
+    "real": (Real, ("lower", "upper"), ("step",)),
     "integer": (Integer, ("lower", "upper"), ("step",)),
     "binary": (Binary, (), ("values",)),
     "ordinal": (Ordinal, ("levels",), ("encoding",)),

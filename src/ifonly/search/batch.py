@@ -115,7 +115,7 @@ class PackedQuestion:
 
     def claims(self, batch: SearchBatch) -> list[Claim]:
         points, found = self.points(batch)
-        lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12), 0.0)
+        lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12) - self.lowered.grid_rounding, 0.0)
         rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(), strict=True)
         return [
             Claim(

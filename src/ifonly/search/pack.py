@@ -94,7 +94,10 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats)
     points, numeric = people.factual, lowered.numeric
     integer = numeric & (lowered.step > 0)
     box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
-    box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
+    lead = people.lead
+    whole = np.where(box == 0.0, 0.0, np.round(box - lead[:, None]) + lead[:, None])
+    box = np.where(integer, whole, np.where(numeric, box, 0.0))
+    box = np.concatenate([box, lead[:, None]], axis=1)
     slack, need, start = (_for_all(part, len(points)) for part in errors)
     need[:, layout.HOLDS, need.shape[2] - len(lowered.required) :] = lowered.holding(points)
     return PackedPeople(
@@ -193,7 +196,9 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     """What rounding can do to a bound of each neuron, layer by layer, over the boxes; and intervals of the hidden ones.
 
     The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the
-    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`. A
+    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`. (This
+    `first` has room for 8 roundings of every number more than its sum needs. A real number on a grid is searched as so
+    many steps from the factual, but is the float64 nearest to that, and so are the factual and the step: 4 of them.) A
     ReLU that is off in the whole box has no part in any sum: the search starts from these interval bounds.
     """
     weight, bias = lowered.layers[0]

@@ -25,6 +25,7 @@ from ifonly.search.kernels.layout import (
     INNER,
     INTEGER,
     ITEM_KIND,
+    ITEM_LEAD,
     KIND,
     LOW,
     ONCE,
@@ -44,7 +45,7 @@ from ifonly.search.kernels.layout import (
     Y,
 )
 from ifonly.search.kernels.network import forward, neuron_plane
-from ifonly.search.kernels.node import cost_of
+from ifonly.search.kernels.node import cost_of, lead_of
 from ifonly.search.kernels.support import allowed_changes
 
 SURELY_HOLDS, POSSIBLY_HOLDS, BROKEN = 2, 1, 0
@@ -69,7 +70,8 @@ def realise(pack, items, a, take, F, I):
             reach = F[UP, k] if v > 0.0 else F[DOWN, k]
             y = take[k] / abs(v)
             if I[ITEM_KIND, k] == INTEGER:
-                y = np.ceil(y - 1e-9)
+                lead = lead_of(F[ITEM_LEAD, k], v > 0.0)
+                y = np.ceil(y - lead - 1e-9) + lead
             y = min(y, reach)
             x[g] = base[g] + (y if v > 0.0 else -y)
         else:
@@ -94,7 +96,9 @@ def round_solution(pack, items, F, I):
         if I[ITEM_KIND, k] != CHOICE:
             y = F[Y, c]
             if I[ITEM_KIND, k] == INTEGER:
-                y = np.ceil(y - 1e-7) if y > 0.0 else np.floor(y + 1e-7)
+                lead = lead_of(F[ITEM_LEAD, k], y > 0.0)
+                far = np.ceil(abs(y) - lead - 1e-7) + lead if abs(y) > 1e-7 else 0.0
+                y = far if y > 0.0 else -far
             x[g] = base[g] + min(max(y, -F[DOWN, k]), F[UP, k])
         else:
             share = 0.5

@@ -63,7 +63,7 @@ def evaluate(pack, person, s, node, tree, tries):
     tree.count[ROWS] = 0
     if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
         return math.inf, UNSPLIT, 0.0
-    base_cost = clip_to_ball(pack, person.cost, limit, node.lo, node.hi, node.mask, F[BASE])
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
     if base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
     items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)

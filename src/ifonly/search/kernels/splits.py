@@ -19,8 +19,10 @@ from ifonly.search.kernels.layout import (
     INTEGER,
     ITEM_JUMP,
     ITEM_KIND,
+    ITEM_LEAD,
     ITEM_RATE,
     KIND,
+    LEAD,
     LEAST,
     MAXIMUM,
     MOST,
@@ -39,6 +41,7 @@ from ifonly.search.kernels.layout import (
     Y,
 )
 from ifonly.search.kernels.network import neuron_plane
+from ifonly.search.kernels.node import lead_of, next_value, value_below
 
 MANY_NUMBERS = 6
 """With more free numbers than this, ReLUs are split rather than features."""
@@ -124,6 +127,12 @@ def prefers_relu(items, unstable, lo, hi, F, I):
 
 
 @njit(**INNER)
+def _fraction(y, lead):
+    """How far y >= 0 is from a value: 0, or whole steps from the first one that way."""
+    return min(y, lead - y) if y < lead else abs(y - lead - np.rint(y - lead))
+
+
+@njit(**INNER)
 def choose_split(pack, whole, items, unstable, lo, hi, F, I):
     """The feature to split and where: by blame while ReLUs are unstable, else where the bound's minimiser is a
     fraction.
@@ -148,7 +157,7 @@ def choose_split(pack, whole, items, unstable, lo, hi, F, I):
                 reach = F[UP, k] if v > 0.0 else F[DOWN, k]
                 y = take / abs(v)
                 if I[ITEM_KIND, k] == INTEGER:
-                    part = abs(y - np.rint(y))
+                    part = _fraction(y, lead_of(F[ITEM_LEAD, k], v > 0.0))
                     if part < 1e-9:
                         part = 0.0
                 elif F[ITEM_JUMP, k] > 0.0 and y < reach * (1.0 - 1e-9):
@@ -173,7 +182,8 @@ def choose_split(pack, whole, items, unstable, lo, hi, F, I):
 def number_split(pack, whole, g, middle, lo, hi):
     """A split of a number near `middle`, or UNSPLIT when its interval cannot be halved any more."""
     if pack.index[KIND, g] == INTEGER:
-        return g, min(np.floor(middle), hi[g] - 1.0)
+        lead = whole[LEAD, g]
+        return g, min(value_below(middle, lead), next_value(hi[g], lead, -1.0))
     if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[MOST, g] - whole[LEAST, g]):
         return UNSPLIT, 0.0
     return g, middle
@@ -283,7 +293,7 @@ def split_fraction(pack, whole, items, lo, hi, F, I):
             reach = F[UP, k] if y > 0.0 else F[DOWN, k]
             away = 0.0
             if I[ITEM_KIND, k] == INTEGER:
-                away = abs(y - np.rint(y))
+                away = _fraction(abs(y), lead_of(F[ITEM_LEAD, k], y > 0.0))
             elif F[ITEM_JUMP, k] > 0.0 and 1e-9 * reach < abs(y) < reach * (1.0 - 1e-9):
                 away = 0.25
             if away > part:
