@@ -14,6 +14,7 @@ pre-activations must be >= 0 and that lead nowhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -193,7 +194,6 @@ class Lowered:
         places, features, starts, table = self._costs
         if len(places):
             cost[:, places] = table[starts + points[:, features].astype(np.intp)]
-        lead = np.zeros((len(points), self.features))
         for g, constraints in self._constraints:
             feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
             domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())
@@ -205,14 +205,21 @@ class Lowered:
                 allowed[:, here] = (domain.lower <= domain.upper)[:, None]
             else:
                 allowed[:, here] = domain.allowed
+        lead = self._onto_grids(points, lower, upper)
+        for g in self.question.schema.grids:
+            allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
+        return People(points, lower, upper, allowed, cost, lead)
+
+    def _onto_grids(self, points: Floats, lower: Floats, upper: Floats) -> Floats:
+        """Move the ends of the real numbers that have a grid onto it (in place); the lead of every number."""
+        lead = np.zeros((len(points), self.features))
         for g, grid in self.question.schema.grids.items():
             relative = any(isinstance(one, Steps) for h, some in self._constraints if h == g for one in some)
-            for i, (own, low_end, high_end) in enumerate(
-                zip(*(c[:, g].tolist() for c in (points, lower, upper)), strict=True)
-            ):
-                lower[i, g], upper[i, g], lead[i, g] = _on_grid(grid, own, low_end, high_end, relative)
-            allowed[:, self.start[g]] &= lower[:, g] <= upper[:, g]
-        return People(points, lower, upper, allowed, cost, lead)
+            for i, (own, *ends) in enumerate(np.stack([points[:, g], lower[:, g], upper[:, g]], axis=1).tolist()):
+                lower[i, g], upper[i, g], lead[i, g] = _on_grid(grid, own, ends, relative)
+                if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
+                    lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
+        return lead
 
 
 @dataclass(frozen=True)
@@ -242,22 +249,20 @@ class People:
         return np.asarray(self.lead > 0.0)
 
 
-def _on_grid(grid: Grid, own: float, lower: float, upper: float, relative: bool) -> tuple[float, float, float]:
-    """The least and the largest value in [lower, upper] that is the person's own or on the grid; and the lead.
+def _on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tuple[float, float, float]:
+    """The least and the largest value between the ends that is the person's own or on the grid; and the lead.
 
     `relative`: it must also be whole steps of a constraint away from the person's own value, as the ends are already.
     Where that is off the grid, nothing else is.
     """
-    place = grid.place(own)
-    lead = float(-place % 1)
+    lower, upper = ends
+    lead = float(-grid.place(own) % 1)
     if lead == 0.0 and relative:
         return lower, upper, 0.0
     first, last = grid.between(lower, upper)
-    stays = lower <= own <= upper
-    if lead > 0.0 and relative:
-        return (own, own, 0.0) if stays else (1.0, 0.0, 0.0)
-    values = [own] * stays + ([grid.value(first), grid.value(last)] if first <= last else [])
-    return (min(values), max(values), lead) if values else (1.0, 0.0, lead)
+    values = [grid.value(first), grid.value(last)] if first <= last and not relative else []
+    values += [own] if lower <= own <= upper else []
+    return (min(values), max(values), lead) if values else (math.inf, -math.inf, 0.0)
 
 
 def _to_grid(domain: Domains, feature: Integer) -> None:
