@@ -4,7 +4,7 @@ The nearest row usually sits on the margin, so its real values have all their di
 when it is printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to
 the fewest decimals that keep the row within the gap of the proven lower bound. A rounded row is kept only if the
 network scores it no lower than the original on every condition; like any other row, it must then pass the witness
-check.
+check. Where that fails, something else binds: see `corners`.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.problem import Question
 from ifonly.proof.claim import Claim
+from ifonly.proof.corners import shorter
 from ifonly.tolerances import Tolerances
 
 ATTEMPTS = 2
@@ -42,6 +43,7 @@ def tidied(
     upper = question.measure.between(before, points).tolist()
     most = [claims[i].lower + tolerances.allowed(far) for i, far in zip(found, upper, strict=True)]
     waiting = [k for k in cells if most[k] > upper[k]]
+    bound: list[int] = []  # where a constraint is in the way
     for attempt in range(ATTEMPTS):
         if not waiting:
             break
@@ -58,7 +60,13 @@ def tidied(
                 left.append(k)
             elif question.allows(factuals[found[k]], rounded[row]) is None:
                 result[found[k]] = _with_point(claims[found[k]], rounded[row])
+            else:
+                bound.append(k)
         waiting = left
+    for k in waiting + bound:
+        short = shorter(question, before[k], points[k], cells[k], most[k], lambda rows: _conditions(question, rows))
+        if short is not None:
+            result[found[k]] = _with_point(claims[found[k]], short)
     return result
 
 
