@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from ifonly.search.kernels.closed_forms import solve_plane
+from ifonly.search.kernels.fine_grids import round_together
 from ifonly.search.kernels.layout import (
     ACT,
     AIM,
@@ -37,6 +38,7 @@ from ifonly.search.kernels.layout import (
     RULE_LAYER,
     RULE_PLACE,
     SIZES,
+    SQUARED,
     START,
     TAKE,
     TOUCHES,
@@ -201,3 +203,5 @@ def newton(pack, person, tree, node, cut, tries, s):
             return
         realise(pack, items, F[PLANE], F[TAKE], F, I)
         try_point(pack, person, tree, F)
+        if pack.norm == SQUARED and round_together(items, F[PLANE], F[TAKE], F, I):
+            try_point(pack, person, tree, F)
