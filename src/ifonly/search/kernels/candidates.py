@@ -203,5 +203,6 @@ def newton(pack, person, tree, node, cut, tries, s):
             return
         realise(pack, items, F[PLANE], F[TAKE], F, I)
         try_point(pack, person, tree, F)
-        if pack.norm == SQUARED and round_together(items, F[PLANE], F[TAKE], F, I):
+        room = 0.5 * pack.relative_gap * c
+        if pack.norm == SQUARED and round_together(items, F[PLANE], F[TAKE], room, F, I):
             try_point(pack, person, tree, F)

@@ -42,7 +42,7 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.network import bound_layer, neuron_plane
 from ifonly.search.kernels.node import clip_to_ball, compact, farthest_cost
-from ifonly.search.kernels.splits import MANY_STEPS, UNSPLIT, blame, choose_split, prefers_relu, split_options
+from ifonly.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
 from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
 from ifonly.search.kernels.tighten import CLEAR, tighten
 
@@ -106,11 +106,11 @@ def evaluate(pack, person, s, node, tree, tries):
     if splits:
         return tighten(pack, person, s, tree, node, cut, bound, hopeless)
     split, value = UNSPLIT, 0.0
-    for most in (MANY_STEPS, math.inf):
+    for most, few in SPLIT_ORDER:
         if split == UNSPLIT:
             split, value = choose_split(pack, person.box, items, unstable, most, node.lo, node.hi, F, I)
         if split == UNSPLIT:
-            split, value = split_options(pack, person.box, items, most, node.lo, node.hi, node.zu, F, I, s.Wc)
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, F, I, s.Wc)
     return bound, split, value
 
 

@@ -83,8 +83,10 @@ def _set(k, v, y, F, I):
 
 @njit(**INNER)
 def _to_share(items, last, varied, a, take, F, I):
-    """What the last and the varied numbers must gain, where the others are as in X, and what they cost there."""
-    need, paid = 0.0, 0.0
+    """What the last and the varied numbers must gain, where the others are as in X; what they cost there, and how much
+    of that is due to rounding.
+    """
+    need, paid, lost = 0.0, 0.0, 0.0
     for k in range(items):
         if I[ITEM_KIND, k] != INTEGER or take[k] <= 0.0:
             continue
@@ -93,19 +95,23 @@ def _to_share(items, last, varied, a, take, F, I):
             mine |= k == I[TAKEN, j]
         v, y = a[I[FIRST, k]], abs(F[X, I[FEATURE, k]] - F[BASE, I[FEATURE, k]])
         need += take[k] - (0.0 if mine else abs(v) * y)
-        paid += _cost(k, v > 0.0, y, F) if mine else 0.0
-    return need, paid
+        if mine:
+            paid += _cost(k, v > 0.0, y, F)
+            lost += _cost(k, v > 0.0, y, F) - _cost(k, v > 0.0, take[k] / abs(v), F)
+    return need, paid, lost
 
 
 @njit(**INNER)
-def round_together(items, a, take, F, I):
+def round_together(items, a, take, room, F, I):
     """Change the wide integers of X, a realised solution, so that they gain as much together and cost less; True if
-    that is possible.
+    that is possible, and worth more than the room.
     """
     last, varied = _roles(items, a, take, F, I)
     if varied == 0:
         return False
-    need, paid = _to_share(items, last, varied, a, take, F, I)
+    need, paid, lost = _to_share(items, last, varied, a, take, F, I)
+    if lost <= room:
+        return False
     slope = a[I[FIRST, last]]
     lead = lead_of(F[ITEM_LEAD, last], slope > 0.0)
     window = ONE if varied == 1 else (TWO if varied == 2 else THREE)

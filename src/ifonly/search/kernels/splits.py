@@ -57,6 +57,8 @@ MANY_STEPS = 1024.0
 """The values of an integer are set apart one by one below this many; one with more is halved until it has them. A step
 of it is next to nothing, too: where its value is a fraction, it is split only when nothing else is left, like a real.
 """
+SPLIT_ORDER = ((MANY_STEPS, WIDE_STEPS), (np.inf, np.inf))
+"""Up to how many steps integers are split at fractions, and their values are set apart: first the ones, then all."""
 FEW_ROWS = 64
 """A box of integers and options with at most this many rows is split by its features, once `MANY_SIDES` ReLUs were
 split on the way to it: its rows can be counted, the sides of its ReLUs cannot.
