@@ -10,7 +10,7 @@ from ifonly.cli.console import json_option, note, show, show_json
 
 if TYPE_CHECKING:
     from ifonly.cli.tables import Table
-    from ifonly.schema import Feature
+    from ifonly.schema import Feature, Schema
 
 _NO_VALUE = ("na", "n/a", "nan", "null", "none")
 
@@ -26,9 +26,10 @@ def schema(ctx: click.Context) -> None:
 @schema.command()
 @click.argument("file", metavar="TABLE")
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
+@click.option("--step", "steps", multiple=True, metavar="C=S", help="Column C moves in steps of S (0.01, 500, 1/12).")
 @click.option("--output", metavar="FILE", help="Write the schema there (.json).")
 @json_option
-def infer(file: str, drop: tuple[str, ...], output: str | None, as_json: bool) -> int:
+def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], output: str | None, as_json: bool) -> int:
     """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
     from ifonly.cli.tables import read_table
     from ifonly.report import Paragraph, Sheet
@@ -38,6 +39,7 @@ def infer(file: str, drop: tuple[str, ...], output: str | None, as_json: bool) -
 
     table = read_table(file)
     proposed, guesses = propose(_columns(table, drop, file))
+    proposed = _with_steps(proposed, steps)
     if output is not None:
         with replacing(_json_path(output)) as temporary:
             save_schema(proposed, temporary)
@@ -69,6 +71,21 @@ def show_file(file: str, as_json: bool) -> int:
     pairs = (("features", len(loaded)), ("model columns", len(loaded.columns)), ("space", _space(list(loaded))))
     show((sheet, Facts([(name, str(value)) for name, value in pairs])))
     return 0
+
+
+def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
+    """The schema with the steps that were asked for."""
+    from ifonly.errors import SchemaError
+    from ifonly.schema import Numeric, Real, Schema
+
+    features = list(proposed.features)
+    for given in steps:
+        name, _, step = given.rpartition("=")
+        feature = proposed[name.strip()]
+        if not isinstance(feature, Numeric):
+            raise SchemaError(f"'{feature.name}' is {feature.kind}, so it has no step; leave out --step '{given}'.")
+        features[proposed.index(feature.name)] = Real(feature.name, feature.lower, feature.upper, step)
+    return Schema(features, proposed.columns, proposed.rules)
 
 
 def _json_path(output: str) -> str:

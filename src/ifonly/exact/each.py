@@ -70,7 +70,7 @@ def answer_each(
 
 
 def _refuse_off_grid(lowered: Lowered, people: People, method: str) -> None:
-    """Numbers are counted in steps from the person's own value here, so that must be on the grid where it may change."""
+    """Numbers are counted in steps from the person's own value here, so it must be on the grid if it may change."""
     free = np.argwhere(people.off_grid & (people.lower < people.upper)).tolist()
     for i, g in free[:1]:
         feature = lowered.question.schema.features[g]

@@ -1,6 +1,6 @@
 """Shorter numbers where something binds: a rule, a range, a share, several conditions at once.
 
-There a value can often not be rounded away from the factual, and two values not one by one: on the edge of a + b <= 1000
+There a value can often not be rounded away from the factual, and two values not one by one: on the edge of a + b <= 9
 with a score on the margin, one has to go up and the other down. So the short numbers around the row are tried together,
 a few on either side of each changed value, with more and more decimals, and the nearest row that is no worse is taken.
 """
@@ -15,12 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
+from ifonly.problem.rules import Rule
 
 DECIMALS = 15
 """Beyond this many, a number is not shorter."""
 LEVELS = 5
 """How many more decimals are tried than the room alone asks for."""
 MOST_TRIALS = 256
+DIGITS = 8.0
+"""Last digits of the largest number: by how much a rule between several numbers must hold."""
 NEIGHBOURS, SIDES = (0, 1, -1, 2), (0, 1)
 """Of the short number below a value: which short numbers are tried; the second, where many values change."""
 
@@ -28,21 +31,39 @@ Floats = NDArray[np.float64]
 
 
 def shorter(
-    question: Question, before: Floats, row: Floats, cells: list[int], most: float, conditions: Callable[[Floats], Floats]
+    question: Question,
+    before: Floats,
+    row: Floats,
+    cells: list[int],
+    within: tuple[float, float],
+    conditions: Callable[[Floats], Floats],
 ) -> Floats | None:
-    """A row with shorter numbers in these cells, within the distance `most`, that is allowed and that the network scores
-    no lower than this one, or surely high enough; None if there is none among those that are tried.
+    """A row with shorter numbers in these cells, of a distance `within` these two, that is allowed and that the network
+    scores no lower than this one, or surely high enough; None if there is none among those that are tried.
     """
+    least, most = within
     room = most - question.measure.between(before, row)
     enough = np.minimum(conditions(row[None, :])[0], question.target.margin + question.computed_error)
     for rows in _trials(question, row, cells, room):
         far = question.measure.between(before, rows)
-        near = np.flatnonzero(far <= most)
+        near = np.flatnonzero((far >= least) & (far <= most))
         good = near[(conditions(rows[near]) >= enough).all(axis=1)] if len(near) else near
         for k in good[np.argsort(far[good], kind="stable")].tolist():
-            if question.allows(before, rows[k]) is None:
+            if question.allows(before, rows[k]) is None and _clear(question, before, rows[k], cells):
                 return np.asarray(rows[k])
     return None
+
+
+def _clear(question: Question, before: Floats, row: Floats, cells: list[int]) -> bool:
+    """Do the rules between several numbers hold by more than the last digits, whoever adds them up?"""
+    between = [rule for rule in question.rules if not isinstance(rule, Rule) or len(rule.features(question.schema)) > 1]
+    for g in cells if between else ():
+        for nudge in (-DIGITS, DIGITS):
+            moved = row.copy()
+            moved[g] += nudge * np.spacing(np.abs(row[cells]).max())
+            if not all(rule.allows_row(question.schema, before, moved) for rule in between):
+                return False
+    return True
 
 
 def _trials(question: Question, row: Floats, cells: list[int], room: float) -> Iterator[Floats]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +44,6 @@ def tidied(
     upper = question.measure.between(before, points).tolist()
     most = [claims[i].lower + tolerances.allowed(far) for i, far in zip(found, upper, strict=True)]
     waiting = [k for k in cells if most[k] > upper[k]]
-    bound: list[int] = []  # where a constraint is in the way
     for attempt in range(ATTEMPTS):
         if not waiting:
             break
@@ -60,14 +60,17 @@ def tidied(
                 left.append(k)
             elif question.allows(factuals[found[k]], rounded[row]) is None:
                 result[found[k]] = _with_point(claims[found[k]], rounded[row])
-            else:
-                bound.append(k)
         waiting = left
-    for k in waiting + bound:
-        short = shorter(question, before[k], points[k], cells[k], most[k], lambda rows: _conditions(question, rows))
-        if short is not None:
-            result[found[k]] = _with_point(claims[found[k]], short)
+    for k in (k for k in cells if most[k] > upper[k] and result[found[k]] is claims[found[k]]):
+        result[found[k]] = _around(question, before[k], claims[found[k]], cells[k], most[k])
     return result
+
+
+def _around(question: Question, before: NDArray[np.float64], claim: Claim, cells: list[int], most: float) -> Claim:
+    """The claim, with the short numbers around its row if there are any."""
+    assert claim.point is not None
+    short = shorter(question, before, claim.point, cells, (claim.lower, most), partial(_conditions, question))
+    return claim if short is None else _with_point(claim, short)
 
 
 def _round(

@@ -9,6 +9,9 @@ of the deployed model over the same box (what underflow takes, in the model and 
     HIGH = margin + E    a point at or above this surely is: only such points are returned
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
 
+A real number on a grid is searched as so many steps from the factual, but is the float64 nearest to that, and so are
+the factual and the step: 4 roundings of the number. The error of the first layer has room for 8 more than its sum has.
+
 So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
 relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
 """
@@ -196,9 +199,7 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     """What rounding can do to a bound of each neuron, layer by layer, over the boxes; and intervals of the hidden ones.
 
     The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the
-    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`. (This
-    `first` has room for 8 roundings of every number more than its sum needs. A real number on a grid is searched as so
-    many steps from the factual, but is the float64 nearest to that, and so are the factual and the step: 4 of them.) A
+    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`. A
     ReLU that is off in the whole box has no part in any sum: the search starts from these interval bounds.
     """
     weight, bias = lowered.layers[0]

@@ -105,13 +105,20 @@ def evaluate(pack, person, s, node, tree, tries):
         return bound, changing, changing_at
     if splits:
         return tighten(pack, person, s, tree, node, cut, bound, hopeless)
+    split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
+    return bound, split, value
+
+
+@njit(**INNER)
+def _split_of_one_plane(pack, person, node, items, unstable, s):
+    """The split of a box that one plane leaves open."""
     split, value = UNSPLIT, 0.0
     for most, few in SPLIT_ORDER:
         if split == UNSPLIT:
-            split, value = choose_split(pack, person.box, items, unstable, most, node.lo, node.hi, F, I)
+            split, value = choose_split(pack, person.box, items, unstable, most, node.lo, node.hi, s.F, s.I)
         if split == UNSPLIT:
-            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, F, I, s.Wc)
-    return bound, split, value
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, s.F, s.I, s.Wc)
+    return split, value
 
 
 @njit(**INNER)

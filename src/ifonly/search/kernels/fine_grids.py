@@ -1,7 +1,7 @@
 """The nearest row of a fine grid beside a plane's solution, under squares.
 
-There many rows are next to the solution, and to round every number up is not the nearest of them. So all values near the
-solution are tried of up to three numbers, and one more number gains what is then missing: of some hundred rows, the
+There many rows are next to the solution, and to round every number up is not the nearest of them. So all values near
+the solution are tried of up to three numbers, and one more number gains what is then missing: of some hundred rows, the
 cheapest is within the gap of the bound, where rounding up would leave a gap that only splitting step by step closes.
 """
 
@@ -41,7 +41,7 @@ def _is_wide(k, take, F, I):
 
 @njit(**INNER)
 def _roles(items, a, take, F, I):
-    """The wide integer that gains least with a step, which comes last (-1: none); the number of varied ones, those whose
+    """The wide integer that gains least with a step, which comes last (-1: none); and how many are varied: those whose
     steps cost least, listed in TAKEN.
     """
     last, varied = -1, 0

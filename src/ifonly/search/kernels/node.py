@@ -159,6 +159,14 @@ def clip_to_ball(pack, person, budget, lo, hi, mask, base):
 
 
 @njit(**INNER)
+def _set_reach(k, base, low, high, whole, lead, F):
+    """How far item k goes up and down from its base, and its lead there: without one, values are whole steps apart."""
+    F[ITEM_LEAD, k] = lead if base == 0.0 else 0.0
+    F[UP, k] = np.rint(high - base) if whole and F[ITEM_LEAD, k] == 0.0 else high - base
+    F[DOWN, k] = np.rint(base - low) if whole and F[ITEM_LEAD, k] == 0.0 else base - low
+
+
+@njit(**INNER)
 def compact(pack, person, lo, hi, mask, F, I, Wc):
     """Write the live features as items over compact columns: z_1 = ZC + Wc y, with y = 0 at the base. Returns their
     number.
@@ -179,14 +187,10 @@ def compact(pack, person, lo, hi, mask, F, I, Wc):
                 for i in range(outputs):
                     zc[i] += first_weight[i, first] * v
             if hi[g] > lo[g]:
-                F[UP, items] = hi[g] - v
-                F[DOWN, items] = v - lo[g]
+                _set_reach(items, v, lo[g], hi[g], index[KIND, g] == INTEGER, person.box[LEAD, g], F)
                 F[ITEM_RATE, items] = price[RATE, g]
                 F[ITEM_DOWN, items] = price[RATE_DOWN, g]
                 F[ITEM_JUMP, items] = price[JUMP, g] if v == 0.0 else 0.0
-                F[ITEM_LEAD, items] = person.box[LEAD, g] if v == 0.0 else 0.0
-                if index[KIND, g] == INTEGER and v != 0.0:  # the difference of two values that have the same lead
-                    F[UP, items], F[DOWN, items] = np.rint(F[UP, items]), np.rint(F[DOWN, items])
                 F[OFFSET, items] = price[RATE, g] * v if v > 0.0 else -price[RATE_DOWN, g] * v
                 I[COLUMN, width] = first
                 for i in range(outputs):
@@ -207,12 +211,10 @@ def compact(pack, person, lo, hi, mask, F, I, Wc):
                         Wc[i, width] = first_weight[i, c] - first_weight[i, new]
                     width += 1
             if width > before:
-                F[UP, items] = 1.0
-                F[DOWN, items] = 0.0
+                _set_reach(items, 0.0, 0.0, 1.0, True, 0.0, F)
                 F[ITEM_RATE, items] = 0.0
                 F[ITEM_DOWN, items] = 0.0
                 F[ITEM_JUMP, items] = 0.0
-                F[ITEM_LEAD, items] = 0.0
                 F[OFFSET, items] = 0.0
         if width > before:
             I[FEATURE, items] = g
