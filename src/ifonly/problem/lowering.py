@@ -215,7 +215,9 @@ class Lowered:
         lead = np.zeros((len(points), self.features))
         for g, grid in self.question.schema.grids.items():
             relative = any(isinstance(one, Steps) for h, some in self._constraints if h == g for one in some)
-            for i, (own, *ends) in enumerate(np.stack([points[:, g], lower[:, g], upper[:, g]], axis=1).tolist()):
+            free = (lower[:, g] == grid.value(0)) & (upper[:, g] == grid.value(grid.steps))
+            for i in np.flatnonzero(~free | (grid.nearest_to(points[:, g]) != points[:, g])).tolist():
+                own, *ends = (float(column[i, g]) for column in (points, lower, upper))
                 lower[i, g], upper[i, g], lead[i, g] = _on_grid(grid, own, ends, relative)
                 if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
                     lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]

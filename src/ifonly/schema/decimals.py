@@ -76,10 +76,10 @@ class Grid:
         parts = math.lcm(origin.denominator, step.denominator)
         first, by = int(origin * parts), int(step * parts)
         steps = max(0, math.floor((written(upper) - origin) / step))
+        if max(abs(first), abs(first + (steps + 2) * by), parts) > MOST_PARTS:
+            return None
         grid = cls(first, by, parts, steps)
-        grid = cls(first, by, parts, steps + 1) if grid.value(steps + 1) <= upper else grid
-        largest = max(abs(first), abs(first + (grid.steps + 1) * by), parts)
-        return grid if largest <= MOST_PARTS else None
+        return cls(first, by, parts, steps + 1) if grid.value(steps + 1) <= upper else grid
 
     @property
     def step(self) -> Fraction:
@@ -87,7 +87,7 @@ class Grid:
 
     def value(self, k: int) -> float:
         """The number after k steps."""
-        return rounded(Fraction(self.first + k * self.by, self.parts))
+        return (self.first + k * self.by) / self.parts  # Python rounds a quotient of whole numbers once
 
     def values(self, k: NDArray[Any]) -> NDArray[np.float64]:
         """The numbers after so many steps each."""
@@ -100,7 +100,7 @@ class Grid:
 
     def nearest(self, number: float) -> int:
         """The place of the nearest number of the grid."""
-        return min(max(round((written(number) * self.parts - self.first) / self.by), 0), self.steps)
+        return min(max(round((number * self.parts - self.first) / self.by), 0), self.steps)
 
     def nearest_to(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         """The numbers of the grid that these are nearest to."""
