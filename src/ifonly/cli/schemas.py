@@ -74,17 +74,25 @@ def show_file(file: str, as_json: bool) -> int:
 
 
 def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
-    """The schema with the steps that were asked for."""
+    """The schema with the steps that were asked for, and the bounds of those columns at multiples of them."""
+    import math
+    from fractions import Fraction
+
     from ifonly.errors import SchemaError
     from ifonly.schema import Numeric, Real, Schema
+    from ifonly.schema.decimals import rounded, written
+    from ifonly.schema.features import read_step
 
     features = list(proposed.features)
     for given in steps:
-        name, _, step = given.rpartition("=")
+        name, _, text = given.rpartition("=")
         feature = proposed[name.strip()]
+        step: Fraction = read_step(feature.name, text)
         if not isinstance(feature, Numeric):
             raise SchemaError(f"'{feature.name}' is {feature.kind}, so it has no step; leave out --step '{given}'.")
-        features[proposed.index(feature.name)] = Real(feature.name, feature.lower, feature.upper, step)
+        lower = rounded(math.floor(written(feature.lower) / step) * step)
+        upper = rounded(math.ceil(written(feature.upper) / step) * step)
+        features[proposed.index(feature.name)] = Real(feature.name, lower, upper, step)
     return Schema(features, proposed.columns, proposed.rules)
 
 

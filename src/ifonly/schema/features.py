@@ -141,7 +141,7 @@ class Real(Numeric):
     def __post_init__(self) -> None:
         Numeric.__post_init__(self)
         if self.step is not None:
-            step = _read_step(self.name, self.step)
+            step = read_step(self.name, self.step)
             object.__setattr__(self, "step", step)
             self._check_grid(step)
 
@@ -412,7 +412,7 @@ class Categorical(Choice):
 _STEP = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}|/[0-9]{1,18})?")
 
 
-def _read_step(name: str, step: Any) -> Fraction:
+def read_step(name: str, step: Any) -> Fraction:
     """A step as the exact number that was written."""
     given = plain(step)
     given = str(given) if isinstance(given, Decimal) else given
