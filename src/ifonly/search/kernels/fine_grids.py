@@ -30,7 +30,7 @@ from ifonly.search.kernels.node import lead_of
 from ifonly.search.kernels.splits import WIDE_STEPS
 
 MOST_VARIED = 3
-ONE, TWO, THREE = 180, 13, 4
+ONE, TWO, THREE = 60, 8, 3
 """How many steps to either side are tried of one varied number, of two, of three."""
 
 
