@@ -1,12 +1,15 @@
 """Real numbers with steps: the search agrees with the enumerator on 500 questions, and with as many under rules."""
 
+import numpy as np
 import pytest
 from comparison import answers, disagreements
 from random_problems import random_problem
 from random_rules import random_ruled_problem
 
-from ifonly import Enumerate, MipObjective
+from ifonly import Binary, ClassTarget, Distance, Enumerate, MipObjective, Network, Real, Schema
 from ifonly.errors import UnsupportedQuestion
+from ifonly.model import network_model
+from ifonly.problem import Question
 from ifonly.proof import show
 from ifonly.schema.decimals import written
 from ifonly.search import Search
@@ -64,3 +67,20 @@ def test_a_program_counts_steps_or_says_why_not():
         assert not list(disagreements(enumerated, programmed, mip=True)), seed
         solved += bool(question.schema.grids)
     assert solved > 5 and refused > 5
+
+
+def test_far_from_zero_bounds_count_the_rounding_of_the_numbers():
+    schema = Schema([Real("a", 1e9, 1e9 + 0.3, step="0.01"), Real("b", -1e8, -1e8 + 4, step="1/3"), Binary("c")])
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        weight = rng.normal(size=(4, 3)) * np.array([10.0, 1.0, 1.0])
+        bias = rng.normal(size=4) - weight @ np.array([1e9 + 0.15, -1e8 + 2.0, 0.0])
+        network = Network.of([(weight, bias), (rng.normal(size=(1, 4)), np.array([-0.3]))])
+        points = schema.sample(3, rng)
+        points[0, 0] = 1e9 + 0.123  # between two cents
+        question = Question(model=network_model(network, schema), target=ClassTarget(1), distance=Distance("l2"))
+        for ours, theirs in zip(
+            answers(question, points, Search()), answers(question, points, Enumerate()), strict=True
+        ):
+            assert ours.lower <= theirs.upper and theirs.lower <= ours.upper
+            assert ours.upper <= theirs.upper + 1e-6 or ours.stop is not None

@@ -63,6 +63,7 @@ def answer_each(
         if claim.point is not None:
             point = lowered.on_steps(person.factual[None, :], claim.point[None, :].copy())[0]
             claim = replace(claim, point=point)
+        claim = replace(claim, lower=max(claim.lower - lowered.grid_rounding, 0.0))
         claims.append(replace(claim, seconds=clock.spent))
         if listen is not None:
             listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))
