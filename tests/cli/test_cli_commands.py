@@ -9,7 +9,7 @@ import shlex
 
 import pytest
 
-from ifonly import Schema, datasets, load_network
+from ifonly import Real, Schema, datasets, load_network
 from ifonly.cli import codes
 from ifonly.cli.app import app
 
@@ -51,6 +51,11 @@ def test_schema_infer(run, tmp_path):
     assert {f.name: f.kind for f in schema} == {
         "Age": "integer", "Income": "real", "Job": "categorical", "Member": "binary", "Score": "integer",
     }  # fmt: skip
+    assert schema["Income"] == Real("Income", 7, 10.5, step=0.1)
+    run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file)
+    assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5)
+    assert "5 to 12.5 in steps of 2.5" in run("schema", "show", file).stdout
+    assert "31 to 55 in steps of 1/12" in run("schema", "show", file).stdout
     data = json.loads(run("schema", "infer", table, "--json").stdout)
     assert [guess["feature"] for guess in data["guesses"]] == [f["name"] for f in data["schema"]["features"]]
 

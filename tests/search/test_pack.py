@@ -138,7 +138,7 @@ def test_integers_are_packed_in_steps() -> None:
     assert pack.first.tolist() == [[10.0, 3.0, 0.0, 7.0]]
     point = schema.read({"n": 11, "x": 0.5, "b": False})
     people = pack_people(lowered, lowered.domains(point[None, :]), errors_everywhere(lowered), units(lowered))
-    assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0]]
+    assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0], [0.0, 0.0, 0.0]]
     assert people.z[0] == pytest.approx([2.0 * 11 + 1.5 + 0.5])
     assert people.cost[0].tolist() == [0.0, 0.0, 0.0, pytest.approx(1 / 3)]
     assert pack.price[layout.RATE, 0] == pytest.approx(5.0 / 20.0 / 3.0)  # one step of five, range 20, three features

@@ -49,6 +49,12 @@ def question_data(question: Question) -> dict[str, Any]:
         raise UnsupportedQuestion(
             f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them."
         )
+    if schema.grids:
+        name = schema.names[next(iter(schema.grids))]
+        raise UnsupportedQuestion(
+            f"A certificate cannot state the steps of a real number yet, such as those of '{name}'; `explain` answers "
+            f"with them, and an Integer, in whole units of its own, may have them here, too."
+        )
     if not distance.is_symmetric:
         raise UnsupportedQuestion("A certificate cannot state costs by direction or transition yet; `explain` can.")
     function = question.model.function.statement()

@@ -12,12 +12,16 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import assert_never
 
+import numpy as np
+
+from ifonly.errors import UnsupportedQuestion
 from ifonly.exact.backends.protocol import Ending, Settings
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import favourable
-from ifonly.problem import Lowered
+from ifonly.problem import Lowered, People
 from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
+from ifonly.schema.features import show_number
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -56,16 +60,30 @@ def answer_each(
 ) -> list[Claim]:
     """`answer` for everyone who needs it, on one thread; its claims get their seconds here."""
     people = lowered.domains(points)
+    _refuse_off_grid(lowered, people, method)
     claims: list[Claim] = []
     whole = Clock(limits=limits)
     if listen is not None:  # whoever listens knows that it has begun: the first one may take long
         listen(Progress(finished=0, people=len(people)))
     for i in range(len(people)):
         person, clock = Person.of(people, i), Clock(limits=limits)
-        claims.append(replace(_surely(lowered, person, clock, method, answer), seconds=clock.spent))
+        claim = _surely(lowered, person, clock, method, answer)
+        claim = replace(claim, lower=max(claim.lower - lowered.grid_rounding, 0.0))
+        claims.append(replace(claim, seconds=clock.spent))
         if listen is not None:
             listen(Progress(finished=i + 1, people=len(people), seconds=whole.spent))
     return claims
+
+
+def _refuse_off_grid(lowered: Lowered, people: People, method: str) -> None:
+    """Numbers are counted in steps from the person's own value here, so it must be on the grid if it may change."""
+    free = np.argwhere(people.off_grid & (people.lower < people.upper)).tolist()
+    for i, g in free[:1]:
+        feature = lowered.question.schema.features[g]
+        raise UnsupportedQuestion(
+            f"The method '{method}' needs values on the grid, but '{feature.name}' is "
+            f"{show_number(float(people.factual[i, g]))}, between its steps; use the method 'search', or fix it."
+        )
 
 
 def stop_of(ending: Ending, limits: Limits) -> Stop | None:

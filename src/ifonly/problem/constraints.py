@@ -26,7 +26,7 @@ from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
-from ifonly.schema.features import is_missing, plain, show_number
+from ifonly.schema.features import is_missing, plain, show_number, show_step
 from ifonly.schema.given import is_label, items
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -275,10 +275,21 @@ class Steps:
                 f"Feature '{self.feature}' is {feature.describe()}: a step must be a multiple of {feature.step}; "
                 f"it is {show_number(self.step)}."
             )
+        if isinstance(feature, Real) and feature.grid is not None:
+            self._check_multiple(feature.grid.step)
         last_digit = math.ulp(max(abs(feature.lower), abs(feature.upper)))
         if isinstance(feature, Real) and self.step < FINEST_STEP * last_digit:
             raise QuestionError(
                 f"The step {show_number(self.step)} of '{self.feature}' is too fine for float64; give a coarser one."
+            )
+
+    def _check_multiple(self, own: Fraction) -> None:
+        if written(self.step) % own != 0 or written(float(own)) != own:
+            why = (
+                "must be a multiple of that" if written(float(own)) == own else "as well has no decimals: leave it out"
+            )
+            raise QuestionError(
+                f"Feature '{self.feature}' has steps of {show_step(own)}: a step {why}; it is {show_number(self.step)}."
             )
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:

@@ -14,6 +14,7 @@ pre-activations must be >= 0 and that lead nowhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
@@ -30,7 +31,7 @@ from ifonly.problem.question import Question
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.schema import Integer, Numeric, Real, Schema
-from ifonly.schema.decimals import stepped, steps_to, written
+from ifonly.schema.decimals import Grid, stepped, steps_to, written
 
 Floats = NDArray[np.float64]
 
@@ -42,7 +43,7 @@ class Lowered:
     question: Question
     numeric: NDArray[np.bool_]
     step: Floats
-    """Integers: the grid's step; 0 for reals; unused for choices."""
+    """Of numbers that move in steps: integers, and reals that have one; 0 for other reals; unused for choices."""
     start: NDArray[np.int64]
     unroll: Floats
     """encoded = unroll @ unrolled, shape (encoded columns, unrolled columns)."""
@@ -116,6 +117,8 @@ class Lowered:
 
     def on_steps(self, factual: Floats, points: Floats) -> Floats:
         """Points (one per person) with every real number that moves in steps at the decimal that its step is."""
+        for g, grid in self.question.schema.grids.items():
+            points[:, g] = np.where(points[:, g] == factual[:, g], factual[:, g], grid.nearest_to(points[:, g]))
         for constraint in self.question.by_feature:
             g = self.question.schema.index(constraint.feature)
             if isinstance(constraint, Steps) and isinstance(self.question.schema.features[g], Real):
@@ -123,6 +126,23 @@ class Lowered:
                 pairs = zip(factual[:, g].tolist(), points[:, g].tolist(), strict=True)
                 points[:, g] = [stepped(old, steps_to(old, new, step), step) for old, new in pairs]
         return points
+
+    @cached_property
+    def grid_rounding(self) -> float:
+        """How far the distance of a row can be from that of its steps, if these were exact numbers.
+
+        A real number on a grid is the float64 nearest to it, and so are the factual and the step: the change is off by
+        at most 4 last digits of the number.
+        """
+        stepped = np.isin(np.arange(self.features), self._reals_in_steps)
+        low, high = self._ends
+        digits = 4.0 * 2.0**-53 * np.maximum(np.abs(low), np.abs(high))
+        return float((np.maximum(self.rate, self.rate_down) * digits)[stepped].sum())
+
+    @cached_property
+    def _reals_in_steps(self) -> NDArray[np.intp]:
+        reals = [isinstance(feature, Real) for feature in self.question.schema.features]
+        return np.flatnonzero(reals & (self.step > 0.0))
 
     @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
@@ -179,7 +199,23 @@ class Lowered:
                 allowed[:, here] = (domain.lower <= domain.upper)[:, None]
             else:
                 allowed[:, here] = domain.allowed
-        return People(points, option, lower, upper, allowed, cost)
+        lead = self._onto_grids(points, lower, upper)
+        for g in self.question.schema.grids:
+            allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
+        return People(points, option, lower, upper, allowed, cost, lead)
+
+    def _onto_grids(self, points: Floats, lower: Floats, upper: Floats) -> Floats:
+        """Move the ends of the real numbers that have a grid onto it (in place); the lead of every number."""
+        lead = np.zeros((len(points), self.features))
+        for g, grid in self.question.schema.grids.items():
+            relative = any(isinstance(one, Steps) for h, some in self._constraints if h == g for one in some)
+            free = (lower[:, g] == grid.value(0)) & (upper[:, g] == grid.value(grid.steps))
+            for i in np.flatnonzero(~free | (grid.nearest_to(points[:, g]) != points[:, g])).tolist():
+                own, *ends = (float(column[i, g]) for column in (points, lower, upper))
+                lower[i, g], upper[i, g], lead[i, g] = _on_grid(grid, own, ends, relative)
+                if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
+                    lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
+        return lead
 
 
 @dataclass(frozen=True)
@@ -194,6 +230,8 @@ class People:
     upper: Floats
     allowed: NDArray[np.bool_]
     cost: Floats
+    lead: Floats
+    """Of numbers whose own value is off their grid: how many steps (less than one) the next value above it is away."""
 
     def __len__(self) -> int:
         return len(self.factual)
@@ -201,6 +239,27 @@ class People:
     def part(self, members: list[int]) -> People:
         """Only these people."""
         return People(*(getattr(self, part.name)[members] for part in fields(self)))
+
+    @property
+    def off_grid(self) -> NDArray[np.bool_]:
+        """(person, feature): is the person's own value off the feature's grid?"""
+        return np.asarray(self.lead > 0.0)
+
+
+def _on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tuple[float, float, float]:
+    """The least and the largest value between the ends that is the person's own or on the grid; and the lead.
+
+    `relative`: it must also be whole steps of a constraint away from the person's own value, as the ends are already.
+    Where that is off the grid, nothing else is.
+    """
+    lower, upper = ends
+    lead = float(-grid.place(own) % 1)
+    if lead == 0.0 and relative:
+        return lower, upper, 0.0
+    first, last = grid.between(lower, upper)
+    values = [grid.value(first), grid.value(last)] if first <= last and not relative else []
+    values += [own] if lower <= own <= upper else []
+    return (min(values), max(values), lead) if values else (math.inf, -math.inf, 0.0)
 
 
 def _to_grid(domain: Domains, feature: Integer) -> None:
@@ -296,12 +355,14 @@ def _costs_of(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple
 
 
 def _steps(question: Question) -> Floats:
-    """The grid of each number: an integer's own step, or the one that a constraint asks for; 0 for none."""
+    """The grid of each number: its own step, or the one that a constraint asks for (a multiple of it); 0 for none."""
     step = np.array([float(f.step) if isinstance(f, Integer) else 0.0 for f in question.schema.features])
     for constraint in question.by_feature:
         if isinstance(constraint, Steps):
             g = question.schema.index(constraint.feature)
             step[g] = _common_step(question.schema.names[g], step[g], constraint.step)
+    for g, grid in question.schema.grids.items():
+        step[g] = step[g] or float(grid.step)
     return step
 
 

@@ -4,19 +4,21 @@ The nearest row usually sits on the margin, so its real values have all their di
 when it is printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to
 the fewest decimals that keep the row within the gap of the proven lower bound. A rounded row is kept only if the
 network scores it no lower than the original on every condition; like any other row, it must then pass the witness
-check.
+check. Where that fails, something else binds: see `corners`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
 from ifonly.proof.claim import Claim
+from ifonly.proof.corners import shorter
 from ifonly.tolerances import Tolerances
 
 ATTEMPTS = 2
@@ -57,7 +59,16 @@ def tidied(
             elif question.allows(factuals[found[k]], rounded[row]) is None:
                 result[found[k]] = _with_point(claims[found[k]], rounded[row])
         waiting = left
+    for k in (k for k in cells if most[k] > upper[k] and result[found[k]] is claims[found[k]]):
+        result[found[k]] = _around(question, before[k], claims[found[k]], cells[k], most[k])
     return result
+
+
+def _around(question: Question, before: NDArray[np.float64], claim: Claim, cells: list[int], most: float) -> Claim:
+    """The claim, with the short numbers around its row if there are any."""
+    assert claim.point is not None
+    short = shorter(question, before, claim.point, cells, (claim.lower, most), partial(_conditions, question))
+    return claim if short is None else _with_point(claim, short)
 
 
 def _round(

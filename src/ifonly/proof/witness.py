@@ -58,7 +58,7 @@ def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDAr
     """For each row why it cannot be an answer, whatever the model says of it; empty when it can."""
     refusals = [
         "" if good else f"the row {point.tolist()} is not a row of the schema"
-        for good, point in zip(question.schema.admits(points).tolist(), points, strict=True)
+        for good, point in zip(question.schema.admits(points, factuals).tolist(), points, strict=True)
     ]
     for constraint in question.by_feature:
         g = question.schema.index(constraint.feature)

@@ -8,9 +8,12 @@ values appear only here, at the door.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -19,6 +22,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import escaped, is_printable, quoted, shown
+from ifonly.schema.decimals import Grid, rounded, written
 from ifonly.tolerances import GRID
 
 Value: TypeAlias = str | bool | int | float | None
@@ -141,9 +145,62 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Real(Numeric):
-    """A real number in [lower, upper]."""
+    """A real number in [lower, upper].
 
+    With a `step` it changes to lower, lower + step, ... only, exactly as written: 0.01, 5, "1/12". The person's own
+    value may be off this grid, and may stay there.
+    """
+
+    step: float | str | Fraction | None = None
     kind: ClassVar[str] = "real"
+
+    def __post_init__(self) -> None:
+        Numeric.__post_init__(self)
+        if self.step is not None:
+            step = read_step(self.name, self.step)
+            object.__setattr__(self, "step", step)
+            self._check_grid(step)
+
+    def _check_grid(self, step: Fraction) -> None:
+        where, by, grid = f"Feature '{self.name}'", show_step(step), self.grid
+        if step > written(self.upper) - written(self.lower) and (grid is None or grid.steps == 0):
+            raise SchemaError(
+                f"{where}: a step of {by} is larger than its range [{show_number(self.lower)}, "
+                f"{show_number(self.upper)}]; give a smaller step, or wider bounds."
+            )
+        if grid is None:
+            raise SchemaError(f"{where}: steps of {by} are too fine for float64 in this range; give a coarser step.")
+        if grid.value(grid.steps) != self.upper:
+            last, beyond = (show_number(grid.value(k)) for k in (grid.steps, grid.steps + 1))
+            raise SchemaError(
+                f"{where}: upper bound {show_number(self.upper)} is no whole number of steps of {by} above "
+                f"{show_number(self.lower)}; make it {last} or {beyond}."
+            )
+
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The numbers that it may change to; None where these are all in its range."""
+        return None if self.step is None else Grid.of(self.lower, self.upper, Fraction(self.step))
+
+    @property
+    def count(self) -> int | None:
+        """How many values it may change to; None where there is no end to them."""
+        return None if self.grid is None else self.grid.steps + 1
+
+    def snap(self, number: float) -> float | None:
+        snapped = super().snap(number)
+        if snapped is None or self.grid is None:
+            return snapped
+        close = self.grid.value(self.grid.nearest(snapped))
+        return close if abs(close - snapped) <= GRID * float(self.grid.step) else snapped
+
+    def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        inside = super().fits(numbers)
+        if self.grid is None:
+            return inside
+        with np.errstate(invalid="ignore"):
+            close = self.grid.nearest_to(numbers)
+            return inside & ((numbers == close) | (np.abs(numbers - close) > GRID * float(self.grid.step)))
 
     def describe(self) -> str:
         return f"a number in [{show_number(self.lower)}, {show_number(self.upper)}]{self._or_missing()}"
@@ -152,7 +209,11 @@ class Real(Numeric):
         return None if number != number else float(number)
 
     def to_dict(self) -> dict[str, Any]:
-        return self._to_dict(lower=self.lower, upper=self.upper)
+        plainly = self._to_dict(lower=self.lower, upper=self.upper)
+        if self.step is None:
+            return plainly
+        step = Fraction(self.step)
+        return {**plainly, "step": float(step) if written(float(step)) == step else show_step(step)}
 
 
 @dataclass(frozen=True)
@@ -182,6 +243,11 @@ class Integer(Numeric):
     @property
     def steps(self) -> int:
         return round(self.width / self.step)
+
+    @property
+    def count(self) -> int:
+        """How many values it has."""
+        return self.steps + 1
 
     def describe(self) -> str:
         by = "" if self.step == 1 else f" in steps of {self.step}"
@@ -263,6 +329,11 @@ class Choice:
                 return tuple(f"{self.name}>={_label(o)}" for o in self.options)
             case "code":
                 return (self.name,)
+
+    @property
+    def count(self) -> int:
+        """How many values it has."""
+        return len(self.options)
 
     def describe(self) -> str:
         shown = ", ".join(escaped(_label(o)) for o in self.options[:12])
@@ -364,6 +435,32 @@ class Missing(Categorical):
     @classmethod
     def of(cls, number: Real | Integer) -> Missing:
         return cls(number.name, (None,), "code", number)
+
+
+_STEP = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}|/[0-9]{1,18})?")
+
+
+def read_step(name: str, step: Any) -> Fraction:
+    """A step as the exact number that was written."""
+    given = plain(step)
+    given = str(given) if isinstance(given, Decimal) else given
+    exact: Fraction | None = None
+    if isinstance(given, str) and _STEP.fullmatch(given.strip()) and not given.strip().endswith("/0"):
+        exact = Fraction(given.strip())
+    elif isinstance(given, Fraction) or (isinstance(given, int) and not isinstance(given, bool)):
+        exact = Fraction(given)
+    elif isinstance(given, float) and math.isfinite(given):
+        exact = written(given)
+    if exact is None or exact <= 0 or not sys.float_info.min <= rounded(exact) < math.inf:
+        raise SchemaError(
+            f"Feature '{name}': step must be a number > 0, such as 0.01, 500 or \"1/12\"; it is {shown(step)}."
+        )
+    return exact
+
+
+def show_step(step: Fraction) -> str:
+    """A step as it is written: 0.01, 500, 1/12."""
+    return show_number(float(step)) if written(float(step)) == step else str(step)
 
 
 Feature: TypeAlias = Real | Integer | Binary | Ordinal | Categorical

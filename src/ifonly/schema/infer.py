@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ifonly.errors import SchemaError
 from ifonly.printing import shown
-from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, is_missing, plain, show_number
+from ifonly.schema.decimals import Grid, written
+from ifonly.schema.features import (
+    Binary,
+    Categorical,
+    Feature,
+    Integer,
+    Ordinal,
+    Real,
+    is_missing,
+    plain,
+    show_number,
+    show_step,
+)
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
 
 MOST_CATEGORIES = 1000
+MOST_DECIMALS = 4
+"""A column whose numbers have no more than these moves in steps of its last decimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -75,7 +90,10 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
             why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
             return Integer(name, low, high, missing=may), "integer", why
-        return Real(name, low, high, missing=may), "real", f"numbers; bounds {_ends(low, high)} are the data's{note}"
+        step = _decimal_step(distinct)
+        by = f" in steps of {show_step(step)}" if step else ""
+        why = f"numbers{by}; bounds {_ends(low, high)} are the data's{note}"
+        return Real(name, low, high, step, missing=may), "real", why
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."
@@ -85,6 +103,16 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         options.append(None)
     why = f"{len(distinct)} different values" + (f"; missing ({missing} rows) is a category too" if missing else "")
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
+
+
+def _decimal_step(numbers: list[Any]) -> Fraction | None:
+    """The last decimal that the numbers have, if they have few; None where they have many, or are one number."""
+    for decimals in range(1, MOST_DECIMALS + 1):
+        if all(10**decimals % written(v).denominator == 0 for v in numbers):
+            step = Fraction(1, 10**decimals)
+            fine = Grid.of(float(min(numbers)), float(max(numbers)), step) is not None
+            return step if fine and len(numbers) > 1 else None
+    return None
 
 
 def _ends(low: float, high: float) -> str:

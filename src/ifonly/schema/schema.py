@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown
+from ifonly.schema.decimals import Grid
 from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
 from ifonly.schema.given import items
 
@@ -207,13 +208,20 @@ class Schema:
         """A point in the user's own values."""
         return {f.name: f.value(v) for f, v in zip(self.features, point.tolist(), strict=True)}
 
-    def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
+    def admits(self, points: NDArray[np.float64], before: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
+        """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this.
+
+        A real number with a step must be on its grid, or be what it was `before`.
+        """
         lower, upper, _ = self.grid
         stepped, low, by = self._steps
         steps = (points - low) / by
         np.rint(steps, out=steps, where=stepped)
-        return np.asarray(((points >= lower) & (points <= upper) & (low + by * steps == points)).all(axis=-1))
+        good = np.asarray(((points >= lower) & (points <= upper) & (low + by * steps == points)).all(axis=-1))
+        for g, grid in self.grids.items():
+            here = np.asarray(points[..., g])
+            good = good & ((grid.nearest_to(here) == here) | (False if before is None else here == before[..., g]))
+        return good
 
     @cached_property
     def _steps(self) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
@@ -224,8 +232,15 @@ class Schema:
 
     @cached_property
     def reals(self) -> NDArray[np.intp]:
-        """Which features are real numbers."""
-        return np.array([i for i, feature in enumerate(self.features) if isinstance(feature, Real)], dtype=np.intp)
+        """Which features are real numbers without a step."""
+        reals = [i for i, f in enumerate(self.features) if isinstance(f, Real) and i not in self.grids]
+        return np.array(reals, dtype=np.intp)
+
+    @cached_property
+    def grids(self) -> dict[int, Grid]:
+        """The grids of the real numbers that have a step."""
+        reals = ((i, feature.grid) for i, feature in enumerate(self.features) if isinstance(feature, Real))
+        return {i: grid for i, grid in reals if grid is not None}
 
     @cached_property
     def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -299,6 +314,8 @@ class Schema:
                 points[:, i] = rng.integers(0, len(feature.options), count)
             elif isinstance(feature, Integer):
                 points[:, i] = feature.lower + feature.step * rng.integers(0, feature.steps + 1, count)
+            elif i in self.grids:
+                points[:, i] = self.grids[i].values(rng.integers(0, self.grids[i].steps + 1, count))
             else:
                 points[:, i] = rng.uniform(feature.lower, feature.upper, count)
         return points

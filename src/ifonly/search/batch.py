@@ -15,7 +15,7 @@ from ifonly.caching import cached_property
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
+from ifonly.search.kernels.layout import MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
 from ifonly.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.search.record import Record
 from ifonly.tolerances import Tolerances
@@ -132,7 +132,7 @@ class PackedQuestion:
     def _moved(self, batch: SearchBatch, i: int, g: int) -> float:
         """Where person i's change of feature g leads to. An end of the domain is that end, to the last bit."""
         allowed, change = batch.allowed, float(batch.best[i, g])
-        least, most = batch.people.box[i, :, g].tolist()
+        least, most = batch.people.box[i, : MOST + 1, g].tolist()
         lower, upper = float(allowed.lower[i, g]), float(allowed.upper[i, g])
         end = END * max(abs(least), abs(most))
         if change <= least + end:
@@ -149,7 +149,7 @@ class PackedQuestion:
 
     def claims(self, batch: SearchBatch) -> list[Claim]:
         points, found = self.points(batch)
-        lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12), 0.0)
+        lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12) - self.lowered.grid_rounding, 0.0)
         lucky = [None if math.isnan(v) else v for v in batch.lucky.tolist()]
         rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(),
                    batch.blur.tolist(), lucky, strict=True)  # fmt: skip

@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop
-from ifonly.schema import Choice, Feature, Integer, Numeric
+from ifonly.schema import Choice, Feature, Integer, Numeric, Real
+from ifonly.schema.decimals import Grid
 from ifonly.tolerances import DEFAULT, Tolerances
 
 CHUNK = 1 << 14
@@ -67,6 +68,8 @@ class Enumeration:
             lower, upper = self._ends(feature, before, mine)
             if isinstance(feature, Integer):
                 values = self._integers(feature, lower, upper)
+            elif isinstance(feature, Real) and feature.grid is not None:
+                values = self._on_grid(feature.name, feature.grid, before, lower, upper)
             else:
                 values = self._real_values(feature, lower, upper)
         return values if not mine else np.array([v for v in values.tolist() if self._allows(mine, feature, before, v)])
@@ -79,13 +82,23 @@ class Enumeration:
         """The integer's values from lower to upper, or one more at either end."""
         first = max(math.floor((lower - feature.lower) / feature.step), 0)
         last = min(math.ceil((upper - feature.lower) / feature.step), feature.steps)
-        if last - first >= self.most_rows:
-            raise UnsupportedQuestion(
-                f"The enumerator may look at {self.most_rows:,} rows, but '{feature.name}' alone has "
-                f"{last - first + 1:,} values; use another method."
-            )
+        self._count(feature.name, last - first + 1)
         values = feature.lower + feature.step * np.arange(first, last + 1, dtype=np.float64)
         return np.asarray(values[(values >= lower) & (values <= upper)], dtype=np.float64)
+
+    def _on_grid(self, name: str, grid: Grid, before: float, lower: float, upper: float) -> NDArray[np.float64]:
+        """The values of a real number's grid from lower to upper, and the person's own if that is among them."""
+        first, last = grid.between(lower, upper)
+        self._count(name, last - first + 1)
+        values = grid.values(np.arange(first, last + 1))
+        return np.union1d(values, [before]) if lower <= before <= upper else values
+
+    def _count(self, name: str, values: int) -> None:
+        if values > self.most_rows:
+            raise UnsupportedQuestion(
+                f"The enumerator may look at {self.most_rows:,} rows, but '{name}' alone has {values:,} values; "
+                f"use another method."
+            )
 
     @staticmethod
     def _ends(feature: Numeric, before: float, constraints: list[Constraint]) -> tuple[float, float]:
@@ -111,7 +124,7 @@ class Enumeration:
         if lower < upper:
             raise UnsupportedQuestion(
                 f"The enumerator needs a finite space, but '{feature.name}' is a real number that may change; "
-                f"fix it, or use another method."
+                f"fix it, give it a step, or use another method."
             )
         return np.array([lower] if lower == upper else [])
 

@@ -45,13 +45,16 @@ class _Space:
         for g, mine in zip(self.choices, own, strict=True):
             if not mine and not self.empty:
                 self.begin[g] = float(self.allowed[lowered.start[g] : lowered.start[g + 1]].argmax())
+        self.lead = person.lead[0]
         self.step = np.where(lowered.step > 0.0, lowered.step, 0.0)
 
     def snapped(self, rows: Floats) -> Floats:
         """Integers to their grid, counted from the factual; everything inside the domains."""
-        change = rows - self.factual
+        change, lead = rows - self.factual, self.lead
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = np.where(self.step > 0.0, np.round(change / self.step) * self.step, change)
+            steps = change / self.step
+            steps = np.where((lead > 0.0) & (steps > lead - 1.0) & (steps < lead), 0.0, np.round(steps - lead) + lead)
+            whole = np.where(self.step > 0.0, steps * self.step, change)
         moved = np.where(whole == 0.0, self.factual, self.factual + whole)
         return np.where(self.lowered.numeric, np.clip(moved, self.low, self.high), rows)
 

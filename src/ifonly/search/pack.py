@@ -12,6 +12,9 @@ of the deployed model over the same box (what underflow takes, in the model and 
 Where E is too large for the two to meet, only sure points count (`surely`): LOW is then margin + E as well, and HIGH is
 above it by what the kernels' own rounding can do.
 
+A real number on a grid is searched as so many steps from the factual, but is the float64 nearest to that, and so are
+the factual and the step: 4 roundings of the number. The error of the first layer has room for 8 more than its sum has.
+
 So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
 relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
 """
@@ -96,11 +99,16 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
 def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats) -> PackedPeople:
     """The arrays of many people; `errors` are theirs, or the same for all of them; `unit` is that of the question."""
     points = people.factual
-    box = np.empty((len(points), 2, lowered.features))
-    np.subtract(people.lower, points, out=box[:, layout.LEAST])
-    np.subtract(people.upper, points, out=box[:, layout.MOST])
-    box /= unit
-    np.rint(box, out=box, where=lowered.in_steps)
+    box = np.empty((len(points), 3, lowered.features))
+    ends, box[:, layout.LEAD] = box[:, : layout.MOST + 1], people.lead
+    np.subtract(people.lower, points, out=ends[:, layout.LEAST])
+    np.subtract(people.upper, points, out=ends[:, layout.MOST])
+    ends /= unit
+    if lowered.question.schema.grids:
+        lead = people.lead[:, None]
+        np.copyto(ends, np.where(ends == 0.0, 0.0, np.round(ends - lead) + lead), where=lowered.in_steps)
+    else:
+        np.rint(ends, out=ends, where=lowered.in_steps)
     slack, need, start, lost = (_for_all(part, len(points)) for part in errors)
     if len(lowered.required):
         need[:, layout.HOLDS, -len(lowered.required) :] = lowered.holding(points)

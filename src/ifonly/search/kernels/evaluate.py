@@ -43,7 +43,7 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.network import begin_losses, bound_layer, layer_losses, neuron_plane, plane_loss
 from ifonly.search.kernels.node import clip_to_ball, compact, farthest_cost
-from ifonly.search.kernels.splits import UNSPLIT, blame, choose_split, prefers_relu, split_options
+from ifonly.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
 from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
 from ifonly.search.kernels.tighten import CLEAR, tighten
 
@@ -64,7 +64,7 @@ def evaluate(pack, person, s, node, tree, tries):
     tree.count[ROWS] = 0
     if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
         return math.inf, UNSPLIT, 0.0
-    base_cost = clip_to_ball(pack, person.cost, limit, node.lo, node.hi, node.mask, F[BASE])
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
     if base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
     items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
@@ -109,10 +109,20 @@ def evaluate(pack, person, s, node, tree, tries):
         return bound, changing, changing_at
     if splits:
         return tighten(pack, person, s, tree, node, cut, bound, hopeless)
-    split, value = choose_split(pack, person.box, items, unstable, node.lo, node.hi, F, I)
-    if split == UNSPLIT:
-        split, value = split_options(pack, person.box, items, node.lo, node.hi, node.zu, F, I, s.Wc)
+    split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
     return bound, split, value
+
+
+@njit(**INNER)
+def _split_of_one_plane(pack, person, node, items, unstable, s):
+    """The split of a box that one plane leaves open."""
+    split, value = UNSPLIT, 0.0
+    for most, few in SPLIT_ORDER:
+        if split == UNSPLIT:
+            split, value = choose_split(pack, person.box, items, unstable, most, node.lo, node.hi, s.F, s.I)
+        if split == UNSPLIT:
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, s.F, s.I, s.Wc)
+    return split, value
 
 
 @njit(**INNER)

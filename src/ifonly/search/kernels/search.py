@@ -35,6 +35,7 @@ from ifonly.search.kernels.layout import (
     INNER,
     INTEGER,
     KIND,
+    LEAD,
     LEAST,
     LOGGED,
     LOWER,
@@ -66,7 +67,7 @@ from ifonly.search.kernels.layout import (
     OpenNode,
     PackedPerson,
 )
-from ifonly.search.kernels.node import number_cost
+from ifonly.search.kernels.node import next_value, number_cost
 from ifonly.search.kernels.splits import UNSPLIT
 from ifonly.search.kernels.support import keep
 
@@ -146,7 +147,8 @@ def _split(pack, person, tree, node, other):
                 tree.mask[node, c] = 0
     else:
         tree.box[node, MOST, g] = value
-        tree.box[other, LEAST, g] = value + 1.0 if pack.index[KIND, g] == INTEGER else value
+        whole = pack.index[KIND, g] == INTEGER
+        tree.box[other, LEAST, g] = next_value(value, person.box[LEAD, g], 1.0) if whole else value
 
 
 @njit(**INNER)

@@ -35,6 +35,7 @@ from ifonly.search.kernels.network import forward_compact, neuron_plane, plane_l
 from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
 from ifonly.search.kernels.splits import (
+    SPLIT_ORDER,
     UNSPLIT,
     any_relu,
     split_dearest,
@@ -178,11 +179,13 @@ def _split_of(pack, person, s, node, cut, exact, found):
     best = worst_relu(pack, node.zl, node.zu, exact, cut.width, F, s.Wc)
     if best >= 0:
         return -2 - best, 0.0
-    split, value = split_fraction(pack, person.box, items, node.lo, node.hi, F, I)
-    if split == UNSPLIT:
-        split = any_relu(pack, node.zl, node.zu, cut.width, F, s.Wc)
-    if split == UNSPLIT:
-        split, value = split_options(pack, person.box, items, node.lo, node.hi, node.zu, F, I, s.Wc)
+    for most, few in SPLIT_ORDER:
+        if split == UNSPLIT:
+            split, value = split_fraction(pack, person.box, items, most, node.lo, node.hi, F, I)
+        if split == UNSPLIT:
+            split = any_relu(pack, node.zl, node.zu, cut.width, F, s.Wc)
+        if split == UNSPLIT:
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, F, I, s.Wc)
     if split == UNSPLIT and found == STUCK:
         split, value = split_dearest(pack, person.box, items, node.lo, node.hi, F, I)
     return split, value
