@@ -15,7 +15,8 @@ scores of the original on every row of the schema, bit for bit.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -29,72 +30,87 @@ ROUNDS = 66
 
 
 @dataclass(frozen=True, eq=False)
-class Read:
-    """One column: which feature it depends on, and its values for numbers of that feature (options by number)."""
+class Feed:
+    """The columns that an ensemble reads: the feature that each depends on, and their values for points."""
 
-    feature: int
-    values: Callable[[Floats], Floats]
+    owners: Sequence[int]
+    columns: Callable[[Floats], Floats]
 
 
-def bound(ensemble: Ensemble, reads: Sequence[Read], schema: Schema) -> Ensemble:
+def bound(ensemble: Ensemble, feed: Feed, schema: Schema) -> Ensemble:
     """The same function of the schema's points."""
-    if len(reads) != ensemble.columns:
-        raise ModelError(f"The trees read {ensemble.columns} columns, but {len(reads)} are given.")
-    made = _Made(ensemble, schema)
-    for j, read in enumerate(reads):
-        at = np.flatnonzero(ensemble.nodes.column == j)
-        if not len(at):
-            continue
-        if isinstance(schema.features[read.feature], Choice):
-            made.by_options(at, read)
-        else:
-            made.by_cuts(at, read)
-    return made.ensemble()
+    if len(feed.owners) != ensemble.columns:
+        raise ModelError(f"The trees read {ensemble.columns} columns, but there are {len(feed.owners)}.")
+    binding = _Binding(ensemble, feed, schema)
+    binding.bind_choices()
+    turns: dict[int, list[int]] = {}
+    for j in np.unique(ensemble.nodes.column[ensemble.nodes.column >= 0]).tolist():
+        if isinstance(schema.features[feed.owners[j]], Numeric):
+            turns.setdefault(feed.owners[j], []).append(j)
+    while any(turns.values()):  # columns of one feature take turns; different features go together
+        binding.bind_numbers([columns.pop() for columns in turns.values() if columns])
+    return binding.ensemble()
 
 
-class _Made:
-    """The nodes of the new ensemble, while its columns are bound one by one."""
+class _Binding:
+    """The nodes of the new ensemble, while its columns are bound."""
 
-    def __init__(self, ensemble: Ensemble, schema: Schema) -> None:
-        self.old, self.schema, nodes = ensemble, schema, ensemble.nodes
+    def __init__(self, ensemble: Ensemble, feed: Feed, schema: Schema) -> None:
+        self.old, self.feed, self.schema, nodes = ensemble, feed, schema, ensemble.nodes
         self.column, self.left, self.right = nodes.column.copy(), nodes.left.copy(), nodes.right.copy()
         self.threshold, self.missing_left = np.zeros(len(nodes)), nodes.missing_left.copy()
         self.chosen: Ints = np.full(len(nodes), -1, dtype=np.int32)
         self.sets: dict[bytes, int] = {}
         self.tables: list[Bools] = []
 
-    def by_options(self, at: NDArray[np.intp], read: Read) -> None:
+    def nodes_of(self, column: int) -> NDArray[np.intp]:
+        return np.flatnonzero(self.old.nodes.column == column)
+
+    def points(self, count: int) -> Floats:
+        return np.repeat(self.schema.grid[0][None, :], count, axis=0)
+
+    def bind_choices(self) -> None:
         """A set of options per node."""
-        feature = self.schema.features[read.feature]
-        assert isinstance(feature, Choice)
-        values = read.values(np.arange(len(feature.options), dtype=np.float64))
-        left = self.old.goes_left(at[:, None], np.broadcast_to(values, (len(at), len(values))))
+        options = {i: len(f.options) for i, f in enumerate(self.schema.features) if isinstance(f, Choice)}
+        if not options:
+            return
+        points = self.points(max(options.values()))
+        for i, count in options.items():
+            points[:, i] = np.minimum(np.arange(len(points)), count - 1)
+        columns = self.feed.columns(points)
+        for j, owner in enumerate(self.feed.owners):
+            at = self.nodes_of(j)
+            if owner in options and len(at):
+                values = np.broadcast_to(columns[: options[owner], j], (len(at), options[owner]))
+                self._choose(at, self.old.goes_left(at[:, None], values))
+                self.column[at], self.missing_left[at] = owner, False
+
+    def _choose(self, at: NDArray[np.intp], left: Bools) -> None:
         for node, chosen in zip(at.tolist(), left, strict=True):
             key = chosen.tobytes()
             if key not in self.sets:
                 self.sets[key] = len(self.tables)
                 self.tables.append(chosen)
             self.chosen[node] = self.sets[key]
-        self.column[at], self.missing_left[at] = read.feature, False
 
-    def by_cuts(self, at: NDArray[np.intp], read: Read) -> None:
-        """A cut per node. Nodes of one threshold have one cut, so each is looked for once."""
-        feature = self.schema.features[read.feature]
-        assert isinstance(feature, Numeric)
-        keys = np.stack([self.old.nodes.threshold[at], self.old.nodes.chosen[at].astype(np.float64)])
-        _, first, same = np.unique(keys, axis=1, return_index=True, return_inverse=True)
-        if (self.old.nodes.chosen[at] >= 0).any():
-            raise ModelError(
-                f"The trees split feature '{feature.name}' by categories, but the schema calls it a number; "
-                f"declare it as Categorical or Ordinal, with the values that the model knows."
-            )
-        cuts, swapped = _cuts(feature, read, lambda which, x: self.old.goes_left(at[first[which]], x), len(first))
-        cuts, swapped = cuts[same.ravel()], swapped[same.ravel()]
-        self.threshold[at], self.column[at] = cuts, read.feature
-        turned = at[swapped]
-        self.left[turned], self.right[turned] = self.right[turned], self.left[turned]
-        missing = np.broadcast_to(read.values(np.array([np.nan])), len(at))
-        self.missing_left[at] = self.old.goes_left(at, missing) != swapped
+    def bind_numbers(self, columns: list[int]) -> None:
+        """A cut per node, for columns of different features."""
+        splits = [_Splits(self, j) for j in columns]
+        rows = max(len(split.first) for split in splits)
+        for look in ("low", "high", *(["middle"] * ROUNDS)):
+            points = self.points(rows)
+            for split in splits:
+                points[: len(split.first), split.owner] = split.numbers(look)
+            values = self.feed.columns(points)
+            for split in splits:
+                split.learn(look, self.old.goes_left(split.first, values[: len(split.first), split.column]))
+        for split in splits:
+            cuts, turned = split.cuts()
+            at = split.at
+            self.threshold[at], self.column[at] = cuts, split.owner
+            self.missing_left[at] = self.missing_left[at] != turned
+            at = at[turned]
+            self.left[at], self.right[at] = self.right[at], self.left[at]
 
     def ensemble(self) -> Ensemble:
         width = max((len(table) for table in self.tables), default=0)
@@ -115,34 +131,58 @@ class _Made:
         )
 
 
-def _cuts(
-    feature: Numeric, read: Read, goes_left: Callable[[NDArray[np.intp], Floats], Bools], count: int
-) -> tuple[Floats, Bools]:
-    """For each split the largest number that goes the way of the least one, and whether that way is right."""
-    ranks, number = _numbers(feature)
-    every = np.arange(count)
+@dataclass(eq=False)
+class _Splits:
+    """The splits of one column, each threshold once, while the numbers that they part are looked for."""
 
-    def way(rank: NDArray[np.int64]) -> Bools:
-        return goes_left(every, read.values(number(rank)))
+    binding: _Binding
+    column: int
+    ways: dict[str, Bools] = field(default_factory=dict)
 
-    low, high = (np.full(count, rank, dtype=np.int64) for rank in ranks)
-    first, last = way(low), way(high)
-    for _ in range(ROUNDS):
-        middle = (low >> 1) + (high >> 1) + (low & high & 1)  # high - low may be beyond int64
-        same = (way(middle) == first) & (middle > low)
-        low, high = np.where(same, middle, low), np.where(same | (middle == low), high, middle)
-    cuts = number(low)
-    cuts[(first == last) & first], cuts[(first == last) & ~first] = np.inf, -np.inf
-    return cuts, (first != last) & ~first
+    def __post_init__(self) -> None:
+        old = self.binding.old.nodes
+        self.owner, self.at = self.binding.feed.owners[self.column], self.binding.nodes_of(self.column)
+        feature = self.binding.schema.features[self.owner]
+        assert isinstance(feature, Numeric)
+        if (old.chosen[self.at] >= 0).any():
+            raise ModelError(
+                f"The trees split feature '{feature.name}' by categories, but the schema calls it a number; "
+                f"declare it as Categorical or Ordinal, with the values that the model knows."
+            )
+        _, first, self.same = np.unique(old.threshold[self.at], return_index=True, return_inverse=True)
+        self.first = self.at[first]
+        ends, self.number = _ranked(feature)
+        self.low, self.high = (np.full(len(first), rank, dtype=np.int64) for rank in ends)
+
+    @property
+    def middle(self) -> NDArray[np.int64]:
+        return (self.low >> 1) + (self.high >> 1) + (self.low & self.high & 1)  # high - low may be beyond int64
+
+    def numbers(self, look: str) -> Floats:
+        return self.number(getattr(self, look))
+
+    def learn(self, look: str, left: Bools) -> None:
+        """low stays on the side of the least number, high on that of the largest."""
+        if look != "middle":
+            self.ways[look] = left
+            return
+        middle = self.middle
+        same, between = left == self.ways["low"], middle > self.low
+        self.low, self.high = np.where(same & between, middle, self.low), np.where(same | ~between, self.high, middle)
+
+    def cuts(self) -> tuple[Floats, Bools]:
+        """Of each node, and whether what is at most the cut goes right instead of left."""
+        least, largest = self.ways["low"], self.ways["high"]
+        cuts = np.where(least == largest, np.where(least, np.inf, -np.inf), self.numbers("low"))
+        return cuts[self.same], ((least != largest) & ~least)[self.same]
 
 
-def _numbers(feature: Numeric) -> tuple[tuple[int, int], Callable[[NDArray[np.int64]], Floats]]:
+def _ranked(feature: Numeric) -> tuple[tuple[int, int], Callable[[NDArray[np.int64]], Floats]]:
     """The numbers of a feature in order: the ranks of the first and the last, and the number of each rank."""
     if isinstance(feature, Integer):
         return (0, feature.steps), lambda rank: feature.lower + feature.step * rank.astype(np.float64)
-    ends = np.array([feature.lower, feature.upper])
-    bits = ends.view(np.int64)
-    low, high = np.where(bits < 0, np.int64(-(2**63)) - bits, bits).tolist()  # -0.0 ranks with 0.0
+    bits: Any = np.array([feature.lower, feature.upper]).view(np.int64)
+    low, high = np.where(bits < 0, np.int64(-(2**63)) - bits, bits).tolist()
     return (low, high), _float_of_rank
 
 
