@@ -44,14 +44,18 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             from ifonly.model.importers.onnx import import_onnx
 
             return import_onnx(model, schema, classes=classes, regression=regression)
+        case "xgboost" | "lightgbm" | "catboost":
+            from ifonly.model.importers.trees import import_trees
+
+            return import_trees(model, schema, classes=classes, regression=regression)
         case "sklearn":
             from ifonly.model.importers.sklearn import import_sklearn
 
             return import_sklearn(model, schema, classes=classes, regression=regression)
     name = f"{type(model).__module__}.{type(model).__qualname__}"
     raise UnsupportedModel(
-        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, torch "
-        f"modules, ONNX models, and the files .npz, .json and .onnx.",
+        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, models "
+        f"of XGBoost, LightGBM and CatBoost, torch modules, ONNX models, and the files .npz, .json and .onnx.",
         operation=name,
     )
 
@@ -85,6 +89,6 @@ def _framework(model: Any) -> str | None:
     """Where the model's class, or the nearest of its bases that is from a framework, comes from."""
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
-        if package in ("torch", "onnx", "sklearn"):
+        if package in ("torch", "onnx", "sklearn", "xgboost", "lightgbm", "catboost"):
             return package
     return None

@@ -41,9 +41,14 @@ LOG_ODDS = 1e-5
 
 def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A fitted scikit-learn estimator or pipeline as a Model."""
+    from ifonly.model.importers.trees import grown_by, model_of
+
     model = _best(model)
     front, estimator = _parts(model)
     _check_fitted(model, estimator)
+    grown = grown_by(estimator)
+    if grown is not None:
+        return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
     name = type(estimator).__name__
     known = sklearn_name(estimator, ESTIMATORS)
     if known is None:
@@ -343,11 +348,12 @@ def _raised(model: Any) -> Any:
     return shallow
 
 
-def asked(model: Any, method: str, source: Source, points: Floats) -> Any:
+def asked(model: Any, method: str, source: Any, points: Floats, **options: Any) -> Any:
+    """The model's own answer for points, in the table that it was fitted on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # e.g. unknown categories that an encoder ignores, as it was told to
         try:
-            return getattr(model, method)(source.table(points))
+            return getattr(model, method)(source.table(points), **options)
         except IfonlyError:
             raise
         except Exception as error:
@@ -356,7 +362,7 @@ def asked(model: Any, method: str, source: Source, points: Floats) -> Any:
             ) from None
 
 
-def check_decisions(imported: Model, model: Any, source: Source, own: tuple[Any, ...]) -> None:
+def check_decisions(imported: Model, model: Any, source: Any, own: tuple[Any, ...]) -> None:
     """Does `predict` decide as the scores do? It may not, when a subclass or a wrapper has a mind of its own."""
     if not own:
         return

@@ -10,7 +10,7 @@ added up tree by tree in `summation.precision`, as the library does it: then the
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
@@ -114,7 +114,7 @@ class Tree:
     right: Any
     value: Any
     missing_left: Any = None
-    sets: dict[int, Sequence[int]] = field(default_factory=dict)
+    sets: Mapping[int, Sequence[int]] = field(default_factory=dict)
     """At splits of categories: the codes that go left."""
     adds_to: int = EVERY
 

@@ -9,7 +9,7 @@ Inside a box of cells nothing changes, so every question to trees is one about c
 from __future__ import annotations
 
 import hashlib
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -96,6 +96,11 @@ class Trees:
         ensemble = self.ensemble
         other = np.zeros(self.outputs) if ensemble.summation.ordered else 2.0 * ensemble.rounding()
         return np.broadcast_to(other + self.tie, (len(lower), self.outputs)).copy()
+
+    def in_any_order(self) -> Trees:
+        """The same trees, of which it is not known in which order the library adds them up."""
+        ensemble = self.ensemble
+        return replace(self, ensemble=replace(ensemble, summation=replace(ensemble.summation, ordered=False)))
 
     def as_network(self) -> None:
         return None
