@@ -6,6 +6,7 @@ from typing import Any
 
 from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.trees.growing import Grown, model_of
+from ifonly.model.importers.trees.lightgbm import grown_by_lightgbm
 from ifonly.model.importers.trees.sklearn_trees import grown_by_sklearn
 from ifonly.model.importers.trees.xgboost import grown_by_xgboost
 from ifonly.model.model import Model
@@ -25,4 +26,4 @@ def import_trees(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
 
 def grown_by(estimator: Any) -> Grown | None:
     """The trees of an object of any library; None where it has none."""
-    return grown_by_xgboost(estimator) or grown_by_sklearn(estimator)
+    return grown_by_xgboost(estimator) or grown_by_lightgbm(estimator) or grown_by_sklearn(estimator)

@@ -17,7 +17,7 @@ from ifonly.model.importers.sklearn import LOG_ODDS, RawSource, Source, asked, c
 from ifonly.model.importers.transformers import transformed
 from ifonly.model.model import Logistic, Model
 from ifonly.model.trees import Ensemble, Feed, Trees, bound
-from ifonly.schema import Schema
+from ifonly.schema import Choice, Schema
 from ifonly.schema.features import is_missing, same_value
 
 Floats = NDArray[np.float64]
@@ -32,10 +32,11 @@ class Call:
 
     method: str
     options: tuple[tuple[str, Any], ...] = ()
+    divisor: float = 1.0
 
     def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
         answer = asked(model, self.method, source, points, **dict(self.options))
-        return np.asarray(answer, dtype=np.float64).reshape(len(points), -1)
+        return np.asarray(answer, dtype=np.float64).reshape(len(points), -1) / self.divisor
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -60,8 +61,10 @@ class Grown:
     """A score of exactly 0 is decided for the second class."""
     as_categories: bool = False
     """The library wants its categories as a column of pandas' own type."""
-    sparse_zeros: Literal["zero", "missing"] = "zero"
-    """What the library takes the zeros of a sparse table for."""
+    zeros: Literal["numbers", "missing", "missing if sparse"] = "numbers"
+    """What the library takes zeros for: always, or in a sparse table."""
+    read_as_zero: float = 0.0
+    """Numbers up to this size are read as 0."""
 
 
 def of_library(thing: Any, package: str, name: str) -> bool:
@@ -149,9 +152,16 @@ def _source(grown: Grown, model: Any, front: Front, arithmetic: Columns) -> Sour
         first = front[0][1]
         count = getattr(first, "n_features_in_", len(arithmetic.schema))
         return source_by(getattr(first, "feature_names_in_", None), count, arithmetic, raw=True)
-    schema, names = arithmetic.schema, grown.names
+    schema = arithmetic.schema
+    names = None if grown.names is None else _spelled(grown.names, (*schema.names, *schema.columns))
     plain = names is not None and set(names) <= set(schema.names) and not set(names) <= set(schema.columns)
     return source_by(names, grown.ensemble.columns, arithmetic, raw=plain or bool(grown.categories))
+
+
+def _spelled(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as the schema spells them: LightGBM has an underscore for each space."""
+    spaced = {name.replace(" ", "_"): name for name in known}
+    return tuple(name if name in known else spaced.get(name, name) for name in names)
 
 
 def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> Feed:
@@ -199,17 +209,31 @@ class _Columns:
         table = self.source.table(points)
         for step in self.steps:
             table = asked_of(step, table)
-        if hasattr(table, "toarray"):
-            return self._sparse(np.asarray(table.toarray(), dtype=np.float64))
-        columns = [
-            np.asarray(table.iloc[:, j] if hasattr(table, "iloc") else table[:, j]) for j in range(len(self.owners))
-        ]
-        return np.column_stack([self._numbers(j, column) for j, column in enumerate(columns)])
+        sparse = hasattr(table, "toarray")
+        table = table.toarray() if sparse else table
+        columns = [table.iloc[:, j] if hasattr(table, "iloc") else table[:, j] for j in range(len(self.owners))]
+        made = [self._numbers(j, np.asarray(column)) for j, column in enumerate(columns)]
+        if self.grown.read_as_zero:
+            made = [np.where(np.abs(column) <= self.grown.read_as_zero, 0.0, column) for column in made]
+        if self.grown.zeros == "missing" or (sparse and self.grown.zeros == "missing if sparse"):
+            made = [self._without_zeros(j, column) for j, column in enumerate(made)]
+        return np.column_stack(made)
 
-    def _sparse(self, table: Floats) -> Floats:
-        if self.grown.sparse_zeros == "missing":
-            table[table == 0.0] = np.nan
-        return table
+    def _without_zeros(self, j: int, column: Floats) -> Floats:
+        """Zeros as missing values; among numbers they are left, where all splits send both the same way."""
+        feature = self.source.arithmetic.schema.features[self.owners[j]]
+        if isinstance(feature, Choice):
+            return np.where(column == 0.0, np.nan, column)
+        form = self.grown.ensemble
+        at = np.flatnonzero(form.nodes.column == j)
+        if (form.goes_left(at, np.zeros(len(at))) != form.nodes.missing_left[at]).any():
+            raise UnsupportedModel(
+                f"{self.grown.name} takes zeros for missing values, and sends a missing value of a column of feature "
+                f"'{feature.name}' another way than a zero; give it a dense table (sparse_threshold=0, "
+                f"sparse_output=False), or fit it with zeros as numbers.",
+                operation="zeros as missing numbers",
+            )
+        return column
 
     def _numbers(self, j: int, column: NDArray[Any]) -> Floats:
         known = self.grown.categories.get(j)

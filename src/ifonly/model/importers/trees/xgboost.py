@@ -125,7 +125,7 @@ class _Read:
             probabilities="log-odds" if self.objective == "binary:logistic" else None,
             tie=self.tie,
             as_categories=True,
-            sparse_zeros="missing",
+            zeros="missing if sparse",
         )
 
 
