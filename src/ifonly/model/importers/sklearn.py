@@ -46,7 +46,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     model = _best(model)
     front, estimator = _parts(model)
     _check_fitted(model, estimator)
-    grown = grown_by(estimator)
+    grown = grown_by(estimator, schema)
     if grown is not None:
         return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
     name = type(estimator).__name__
@@ -368,7 +368,7 @@ def check_decisions(imported: Model, model: Any, source: Any, own: tuple[Any, ..
         return
     points = comparison_rows(imported.schema, ROWS, seed=1)
     scores = imported.scores(points)
-    decided = np.asarray(asked(model, "predict", source, points)).tolist()
+    decided = np.ravel(asked(model, "predict", source, points)).tolist()
     ours = [own[k] for k in imported.decide(scores).tolist()]
     if scores.shape[1] == 1:
         gap = np.abs(scores[:, 0])
