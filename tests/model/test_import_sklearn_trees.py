@@ -6,10 +6,8 @@ from typing import Any
 
 import numpy as np
 import pytest
-from model.forests import SCHEMA, everywhere, points_and_labels
 from sklearn.ensemble import (
     AdaBoostClassifier,
-    AdaBoostRegressor,
     BaggingClassifier,
     BaggingRegressor,
     ExtraTreesClassifier,
@@ -26,7 +24,7 @@ from sklearn.ensemble import (
 from sklearn.tree import DecisionTreeClassifier, DecisionTreeRegressor, ExtraTreeClassifier
 
 from ifonly import import_model
-from ifonly.errors import UnsupportedModel
+from model.forests import SCHEMA, everywhere, points_and_labels
 
 FRACTIONS = [
     DecisionTreeClassifier(random_state=0),

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,7 +35,8 @@ class Model:
     A model without class names is a regression. `deviation` is the largest difference between the original and the
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
-    the score. `source` says where the model came from.
+    the score. `source` says where the model came from. `scores_are` says what the scores have to do with the
+    probabilities: their log-odds, or the probabilities themselves, one score per class.
     """
 
     function: Kind
@@ -46,6 +47,7 @@ class Model:
     precision: Precision = "float64"
     deviation: float = 0.0
     probabilities: Scores | None = None
+    scores_are: Literal["log-odds", "probabilities"] = "log-odds"
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
@@ -104,6 +106,8 @@ class Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
         if len(self.classes) != 2:
             raise ModelError("Only the score between two classes can be a log-odds.")
+        if self.scores_are == "probabilities":
+            raise ModelError("The scores of this model are probabilities already, not log-odds.")
         return replace(self, probabilities=Logistic(self.original))
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:

@@ -54,8 +54,8 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             return import_sklearn(model, schema, classes=classes, regression=regression)
     name = f"{type(model).__module__}.{type(model).__qualname__}"
     raise UnsupportedModel(
-        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, models "
-        f"of XGBoost, LightGBM and CatBoost, torch modules, ONNX models, and the files .npz, .json and .onnx.",
+        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, "
+        f"models of XGBoost, LightGBM and CatBoost, torch modules, ONNX models, and the files .npz, .json and .onnx.",
         operation=name,
     )
 

@@ -113,7 +113,7 @@ class _Binding:
             self.left[at], self.right[at] = self.right[at], self.left[at]
 
     def ensemble(self) -> Ensemble:
-        width = max((len(table) for table in self.tables), default=0)
+        width = max((len(f.options) for f in self.schema.features if isinstance(f, Choice)), default=0)
         sets = np.zeros((len(self.tables), width), dtype=np.bool_)
         for row, table in zip(sets, self.tables, strict=True):
             row[: len(table)] = table

@@ -54,7 +54,7 @@ def _boxes(trees: Trees, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Bools
     parent[split.left[inner]] = parent[split.right[inner]] = inner
     count = (len(nodes), len(trees.schema))
     least, most = np.full(count, -np.inf), np.full(count, np.inf)
-    allowed = np.ones((*count, max(form.sets.shape[1], 1)), dtype=np.bool_)
+    allowed = np.ones((*count, form.sets.shape[1]), dtype=np.bool_)
     here, rows = nodes, np.arange(len(nodes))
     while len(rows := rows[parent[here] >= 0]):
         here = here[parent[here] >= 0]

@@ -44,6 +44,9 @@ class Trees:
             raise ModelError("Trees over features compare by <= in float64; bind the ensemble to the schema first.")
         choice = np.array([isinstance(feature, Choice) for feature in self.schema.features])
         inner = nodes.column >= 0
+        widest = max((len(f.options) for f in self.schema.features if isinstance(f, Choice)), default=0)
+        if ensemble.sets.shape[1] != widest:
+            raise ModelError(f"Trees over features have sets of {widest} options; these have {ensemble.sets.shape[1]}.")
         if (choice[nodes.column[inner]] != (nodes.chosen[inner] >= 0)).any():
             raise ModelError("Trees over features split numbers by cuts, and choices by sets of options.")
 

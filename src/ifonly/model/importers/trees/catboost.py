@@ -22,8 +22,21 @@ from ifonly.schema import Choice, Schema
 from ifonly.schema.features import plain
 
 BINARY, SEVERAL = ("Logloss", "CrossEntropy"), ("MultiClass", "MultiClassOneVsAll")
-PREDICTIONS = ("RMSE", "MAE", "Quantile", "MAPE", "Huber", "Expectile", "LogCosh", "Lq", "YetiRank", "PairLogit", "QueryRMSE")
+PREDICTIONS = (
+    "RMSE",
+    "MAE",
+    "Quantile",
+    "MAPE",
+    "Huber",
+    "Expectile",
+    "LogCosh",
+    "Lq",
+    "YetiRank",
+    "PairLogit",
+    "QueryRMSE",
+)
 """Losses whose prediction is the raw value itself."""
+LEAF = (-1, 0.0, False, 0, 0)
 
 
 def grown_by_catboost(model: Any, schema: Schema) -> Grown | None:
@@ -96,7 +109,11 @@ class _Reader:
         classes = self._classes()
         values = [self._options(j) for j in range(len(self.names))]
         categories = {int(f["flat_feature_index"]): values[int(f["flat_feature_index"])] for f in self.words}
-        trees = self._oblivious(categories) if "oblivious_trees" in self.data else self._nested()
+        trees = (
+            self._oblivious(categories)
+            if "oblivious_trees" in self.data
+            else [_nested(self, tree) for tree in self.data["trees"]]
+        )
         bias = np.array(self.bias, dtype=np.float64)
         ensemble = Ensemble.of(
             trees,
@@ -115,7 +132,7 @@ class _Reader:
             probabilities="log-odds" if self.loss in BINARY else None,
             reported=Call("predict", (("prediction_type", "Probability"),)),
         )
-        return grown if of_library(self.model, "catboost", "CatBoostClassifier") else replace(grown, decided=None)
+        return grown if of_library(self.model, "catboost", "CatBoostClassifier") else replace(grown, decided=False)
 
     def _classes(self) -> tuple[Any, ...]:
         threshold = self.data["model_info"].get("binclass_probability_threshold")
@@ -132,8 +149,8 @@ class _Reader:
         if self.loss.split(":")[0] in PREDICTIONS:
             return ()
         raise UnsupportedModel(
-            f"The loss '{self.loss}' of CatBoost makes the prediction another function of the sum over leaves, or is not "
-            f"known; supported are {', '.join((*BINARY, *SEVERAL, *PREDICTIONS))}.",
+            f"The loss '{self.loss}' of CatBoost makes the prediction another function of the sum over leaves, or is "
+            f"not known; supported are {', '.join((*BINARY, *SEVERAL, *PREDICTIONS))}.",
             operation=self.loss or "custom loss",
         )
 
@@ -146,7 +163,7 @@ class _Reader:
         feature = self.schema.features[place] if place < len(self.schema) else None
         return list(feature.options) if isinstance(feature, Choice) else []
 
-    def _number(self, split: dict[str, Any]) -> tuple[int, float, bool]:
+    def number(self, split: dict[str, Any]) -> tuple[int, float, bool]:
         """Column, border, and whether a missing value goes left."""
         feature = self.floats[split["float_feature_index"]]
         left = feature.get("nan_value_treatment") != "AsTrue"
@@ -164,36 +181,23 @@ class _Reader:
 
     def _oblivious(self, categories: dict[int, list[Any]]) -> list[Tree]:
         """Every node of a level has the same split; bit i of a leaf's number is what split i says."""
-        grown = self.data["oblivious_trees"]
         sides = self._sides(categories) if categories else {}
         result = []
-        for t, tree in enumerate(grown):
-            splits, depth = tree.get("splits") or [], len(tree.get("splits") or [])
-            inner, leaves = 2**depth - 1, 2**depth
-            heap, level = np.arange(inner), np.repeat(np.arange(depth), 2 ** np.arange(depth))
-            read = [self._split(split, t, i, sides) for i, split in enumerate(splits)]
-            column, border, missing = (np.array([r[k] for r in read])[level] if read else [] for k in range(3))
-            sets = {int(n): read[level[n]][3] for n in heap if read[level[n]][3] is not None}
-            order = np.array([int(f"{leaf:0{depth}b}"[::-1], 2) if depth else 0 for leaf in range(leaves)])
-            values = np.array(tree["leaf_values"], dtype=np.float64).reshape(leaves, -1)[order]
-            end = np.arange(inner, inner + leaves)
-            result.append(
-                Tree(
-                    column=np.concatenate([column, np.full(leaves, -1)]),
-                    threshold=np.concatenate([border, np.zeros(leaves)]),
-                    left=np.concatenate([2 * heap + 1, end]),
-                    right=np.concatenate([2 * heap + 2, end]),
-                    missing_left=np.concatenate([missing, np.zeros(leaves)]).astype(bool),
-                    value=np.concatenate([np.zeros((inner, values.shape[1])), values]),
-                    sets=sets,
-                )
-            )
+        for t, tree in enumerate(self.data["oblivious_trees"]):
+            splits = [self._split(split, t, i, sides) for i, split in enumerate(tree.get("splits") or [])]
+            depth = len(splits)
+            number = [int(f"{leaf:0{depth}b}"[::-1], 2) for leaf in range(2**depth)]  # ours: the first split is above
+            values = np.array(tree["leaf_values"], dtype=np.float64).reshape(2**depth, -1)[number]
+            level = [split for i, split in enumerate(splits) for _ in range(2**i)]
+            rows = [(*split[:3], 2 * n + 1, 2 * n + 2) for n, split in enumerate(level)]
+            sets = {n: split[3] for n, split in enumerate(level) if split[3] is not None}
+            result.append(_listed(rows + [LEAF] * 2**depth, np.pad(values, ((len(rows), 0), (0, 0))), sets))
         return result
 
     def _split(self, split: dict[str, Any], tree: int, place: int, sides: dict[int, Any]) -> tuple[Any, ...]:
         """Column, border, whether missing goes left, and the codes that go left, of categories."""
         if split["split_type"] == "FloatFeature":
-            return (*self._number(split), None)
+            return (*self.number(split), None)
         column = self._column(split)
         right = (sides[column][:, tree] >> place) & 1
         return column, 0.0, False, np.flatnonzero(right == 0).tolist()
@@ -216,40 +220,30 @@ class _Reader:
                 ) from None
         return sides
 
-    def _nested(self) -> list[Tree]:
-        """Trees that are not symmetric, each as nested splits."""
-        return [_Nested(self).tree(tree) for tree in self.data["trees"]]
+
+def _nested(reader: _Reader, root: dict[str, Any]) -> Tree:
+    """A tree that is not symmetric: nested splits."""
+    waiting, rows, values = [root], [], []
+    for node in waiting:  # grows while it is read
+        if "split" not in node:
+            rows.append(LEAF)
+            values.append(np.broadcast_to(np.array(node["value"], dtype=np.float64), len(reader.bias)))
+            continue
+        if node["split"]["split_type"] != "FloatFeature":
+            raise UnsupportedModel(
+                "Splits of categories in trees of CatBoost that are not symmetric are not supported; fit it with "
+                "grow_policy='SymmetricTree'.",
+                operation="categories in trees that are not symmetric",
+            )
+        rows.append((*reader.number(node["split"]), len(waiting), len(waiting) + 1))
+        values.append(np.zeros(len(reader.bias)))
+        waiting += [node["left"], node["right"]]
+    return _listed(rows, np.stack(values), {})
 
 
-class _Nested:
-    """Nested splits on their way into lists."""
-
-    def __init__(self, reader: _Reader) -> None:
-        self.reader, self.rows, self.values = reader, [], []  # type: ignore[var-annotated]
-
-    def tree(self, root: dict[str, Any]) -> Tree:
-        waiting = [root]
-        for node in waiting:  # grows while it is read
-            if "split" not in node:
-                self.rows.append((-1, 0.0, False, 0, 0))
-                self.values.append(np.atleast_1d(np.array(node["value"], dtype=np.float64)))
-                continue
-            if node["split"]["split_type"] != "FloatFeature":
-                raise UnsupportedModel(
-                    "Splits of categories in trees of CatBoost that are not symmetric are not supported; fit it with "
-                    "grow_policy='SymmetricTree'.",
-                    operation="categories in trees that are not symmetric",
-                )
-            column, border, missing = self.reader._number(node["split"])
-            self.rows.append((column, border, missing, len(waiting), len(waiting) + 1))
-            self.values.append(np.zeros(len(self.reader.bias)))
-            waiting += [node["left"], node["right"]]
-        column, threshold, missing_left, left, right = (np.array(part) for part in zip(*self.rows, strict=True))
-        return Tree(
-            column=column,
-            threshold=threshold,
-            left=left,
-            right=right,
-            missing_left=missing_left.astype(bool),
-            value=np.stack(self.values),
-        )
+def _listed(rows: list[tuple[int, float, bool, int, int]], values: Any, sets: dict[int, list[int]]) -> Tree:
+    """Nodes as (column, border, whether missing goes left, left, right)."""
+    column, threshold, missing_left, left, right = (np.array(part) for part in zip(*rows, strict=True))
+    return Tree(
+        column=column, threshold=threshold, left=left, right=right, value=values, missing_left=missing_left, sets=sets
+    )

@@ -55,7 +55,8 @@ class Grown:
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
     probabilities: Literal["fractions", "log-odds"] | None = None
     reported: Callable[[Any, Any, Floats], Floats] = Call("predict_proba")
-    decided: Callable[[Any, Any, Floats], Floats] | None = Call("predict")
+    decided: bool = True
+    """`predict` gives a class."""
     tie: float = 0.0
     zero_is_second: bool = False
     """A score of exactly 0 is decided for the second class."""
@@ -91,8 +92,9 @@ def model_of(
         classes=tuple(classes) or grown.classes,
         source=grown.name,
         precision=ensemble.summation.precision,
+        scores_are="probabilities" if grown.probabilities == "fractions" else "log-odds",
     )
-    if grown.decided is not None:
+    if grown.decided:
         check_decisions(imported, model, original.source, grown.classes)
     return check_agreement(replace(imported, probabilities=_probabilities(imported, original)))
 
@@ -135,7 +137,7 @@ class Reports:
 def _probabilities(imported: Model, original: TreesOriginal) -> Reports | None:
     """The reported probabilities, where they follow from the scores."""
     reported, kind = Reports(original), original.grown.probabilities
-    if kind is None or len(imported.classes) != 2:
+    if kind is None or (kind == "log-odds" and len(imported.classes) != 2):
         return None
     if kind == "log-odds":
         points = comparison_rows(imported.schema, ROWS, seed=2)
@@ -186,7 +188,7 @@ def _owner(column: Column, name: str, arithmetic: Columns) -> int:
             if len(owners) > 1:
                 mixed = ", ".join(f"'{schema.names[i]}'" for i in owners[:4])
                 raise UnsupportedModel(
-                    f"A column that {name} splits mixes several features ({mixed}{', ...' if len(owners) > 4 else ''}); "
+                    f"A column that {name} splits mixes {len(owners)} features ({mixed}, ...); "
                     f"only trees whose splits are about one feature each are supported.",
                     operation="a mixture of features before trees",
                 )

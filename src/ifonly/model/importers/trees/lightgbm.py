@@ -1,8 +1,8 @@
 """LightGBM: x <= threshold goes left, in float64; scores are added up in float64, tree by tree.
 
 A model is read from its own text. Each split says what it takes for missing: nothing (then NaN counts as 0), NaN, or
-zero; categories of its set go left, all others and missing ones right. The score of a classifier is its raw score, before
-the sigmoid or softmax. In the forest mode the sum is divided by the number of rounds.
+zero; categories of its set go left, all others and missing ones right. The score of a classifier is its raw score,
+before the sigmoid or softmax. In the forest mode the sum is divided by the number of rounds.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def grown_by_lightgbm(model: Any) -> Grown | None:
     """The trees of a Booster, or of a fitted estimator of lightgbm; None for anything else."""
     if of_library(model, "lightgbm", "Booster"):
         grown = _read(model.model_to_string(), "lightgbm Booster")
-        return replace(grown, reported=Call("predict"), decided=None)
+        return replace(grown, reported=Call("predict"), decided=False)
     if not of_library(model, "lightgbm", "LGBMModel"):
         return None
     name = f"lightgbm {type(model).__name__}"
@@ -46,7 +46,7 @@ def grown_by_lightgbm(model: Any) -> Grown | None:
     if decides != bool(grown.classes):
         raise UnsupportedModel(f"The objective of the {name} does not fit it.", operation=str(model.objective_))
     if not decides:
-        return replace(grown, decided=None)
+        return replace(grown, decided=False)
     return replace(grown, classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()))
 
 
@@ -171,8 +171,8 @@ def _categories(rest: str) -> dict[int, list[Any]]:
         return {}
     if len(lists) != len(columns):
         raise UnsupportedModel(
-            "The LightGBM model was fitted on columns of categories with an order, which it takes as numbers; encode them "
-            "in a Pipeline with the model, or fit it without the order.",
+            "The LightGBM model was fitted on columns of categories with an order, which it takes as numbers; encode "
+            "them in a Pipeline with the model, or fit it without the order.",
             operation="ordered categories",
         )
     return dict(zip(columns, lists, strict=True))

@@ -211,7 +211,7 @@ def _averaged(estimator: Any) -> _Average:
             weights = _weights(estimator)
             return _joined([(_averaged(e), w) for e, w in zip(estimator.estimators_, weights, strict=True)])
     raise UnsupportedModel(
-        f"An average over {type(estimator).__name__} is not supported; inside an average are decision trees and forests.",
+        f"An average over {type(estimator).__name__} is not supported; over decision trees and forests it is.",
         operation=f"average of {type(estimator).__name__}",
     )
 

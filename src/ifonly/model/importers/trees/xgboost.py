@@ -6,6 +6,7 @@ score of a classifier is its margin, before the sigmoid or softmax.
 
 from __future__ import annotations
 
+import itertools
 import json
 import math
 from dataclasses import dataclass, replace
@@ -23,7 +24,14 @@ from ifonly.schema.features import is_missing, plain
 Floats = NDArray[np.float64]
 TIE = 2.0**-20
 """Margins that differ by less may have equal probabilities in float32."""
-PREDICTIONS = ("reg:squarederror", "reg:absoluteerror", "reg:pseudohubererror", "reg:quantileerror", "reg:squaredlogerror")
+DECISIONS = ("binary:logistic", "binary:hinge", "multi:softprob", "multi:softmax")
+PREDICTIONS = (
+    "reg:squarederror",
+    "reg:absoluteerror",
+    "reg:pseudohubererror",
+    "reg:quantileerror",
+    "reg:squaredlogerror",
+)
 """Regressions whose prediction is the margin itself; so are the scores of those that rank."""
 
 
@@ -34,6 +42,8 @@ def grown_by_xgboost(model: Any) -> Grown | None:
     if not of_library(model, "xgboost", "XGBModel"):
         return None
     name = type(model).__name__
+    if not model.__sklearn_is_fitted__():
+        raise ModelError(f"The {name} is not fitted; call fit before importing it.")
     if not is_missing(plain(model.missing)):
         raise UnsupportedModel(
             f"The {name} takes {model.missing!r} for a missing value; only NaN is supported: fit it with missing=nan.",
@@ -44,14 +54,12 @@ def grown_by_xgboost(model: Any) -> Grown | None:
     read = _read(booster, last)
     decides = hasattr(model, "classes_")
     if decides != bool(read.classes):
-        raise UnsupportedModel(
-            f"The objective '{read.objective}' does not fit the {name}.", operation=read.objective
-        )
+        raise UnsupportedModel(f"The objective '{read.objective}' does not fit the {name}.", operation=read.objective)
     return replace(
         read.grown(f"xgboost {name}"),
         scores=Call("predict", (("output_margin", True),)),
         classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()) if decides else (),
-        decided=Call("predict") if decides else None,
+        decided=decides,
     )
 
 
@@ -82,7 +90,7 @@ def _of_booster(booster: Any) -> Grown:
         read.grown("xgboost Booster"),
         scores=BoosterCall(margins=True),
         reported=BoosterCall(margins=False),
-        decided=None,
+        decided=False,
         tie=0.0 if read.objective in ("multi:softmax", "binary:hinge") else read.tie,
     )
 
@@ -207,7 +215,7 @@ def _base(text: str, objective: str, outputs: int) -> Floats:
 
 
 def _classes(objective: str, outputs: int) -> tuple[int, ...]:
-    if objective in ("binary:logistic", "binary:hinge", "multi:softprob", "multi:softmax"):
+    if objective in DECISIONS:
         if objective.startswith("binary") and outputs != 1:
             raise UnsupportedModel(
                 f"The model gives {outputs} labels at once (multilabel); only one decision among classes is supported.",
@@ -217,8 +225,8 @@ def _classes(objective: str, outputs: int) -> tuple[int, ...]:
     if objective in PREDICTIONS or objective.startswith("rank:"):
         return ()
     raise UnsupportedModel(
-        f"The objective '{objective}' of XGBoost makes the prediction another function of the sum over leaves; supported "
-        f"are binary:logistic, binary:hinge, multi:softprob, multi:softmax, rank:*, and {', '.join(PREDICTIONS)}.",
+        f"The objective '{objective}' of XGBoost makes the prediction another function of the sum over leaves; "
+        f"supported are {', '.join((*DECISIONS, *PREDICTIONS))} and rank:*.",
         operation=objective,
     )
 
@@ -231,7 +239,7 @@ def _categories(types: list[str], known: dict[str, Any]) -> dict[int, list[Any]]
             continue
         if "offsets" in coded:
             text, ends = bytes(value & 255 for value in coded["values"]), coded["offsets"]
-            result[j] = [text[a:b].decode("utf-8") for a, b in zip(ends[:-1], ends[1:], strict=True)]
+            result[j] = [text[a:b].decode("utf-8") for a, b in itertools.pairwise(ends)]
         else:
             result[j] = list(coded["values"])
     return result
