@@ -5,10 +5,10 @@ Each column that the trees read is a function of one feature: a number as it is 
 
     numbers   x <= cut goes left, in float64, where cut is the largest number of the feature whose column goes left;
               found by bisection on the floats (or on the integer feature's grid) through the column's own arithmetic,
-              which is monotone; -inf or inf where all numbers of the feature go one way
+              which is monotone
     choices   the set of options that go left
 
-The result reads points (one float64 per feature, options by their numbers), compares by <= in float64, and gives the
+Splits that all numbers or options of their feature pass on one side are left out. The result reads points (one float64 per feature, options by their numbers), compares by <= in float64, and gives the
 scores of the original on every row of the schema, bit for bit.
 """
 
@@ -126,9 +126,47 @@ class _Binding:
             chosen=self.chosen,
             leaf=self.old.nodes.leaf,
         )
-        return replace(
+        made = replace(
             self.old, columns=len(self.schema), nodes=nodes, sets=sets, comparison="<=", compared_in="float64"
         )
+        return _pruned(made, self._one_way(nodes))
+
+    def _one_way(self, nodes: Nodes) -> Ints:
+        """The node that all rows go on to from each: itself, unless its split parts nothing."""
+        on = np.arange(len(nodes), dtype=np.int32)
+        for side, end in ((nodes.left, np.inf), (nodes.right, -np.inf)):
+            on = np.where((nodes.column >= 0) & (nodes.chosen < 0) & (nodes.threshold == end), side, on)
+        counts = np.array([len(f.options) if isinstance(f, Choice) else 0 for f in self.schema.features])
+        sizes = np.array([table.sum() for table in self.tables] or [0])[nodes.chosen]
+        choice = nodes.chosen >= 0
+        on = np.where(choice & (sizes == counts[nodes.column]), nodes.left, on)
+        return np.where(choice & (sizes == 0), nodes.right, on)
+
+
+def _pruned(ensemble: Ensemble, on: Ints) -> Ensemble:
+    """Without the nodes that are passed over, and what only they lead to."""
+    while not np.array_equal(on, on[on]):
+        on = on[on]
+    nodes, roots = ensemble.nodes, on[ensemble.roots]
+    left, right = on[nodes.left], on[nodes.right]
+    kept, here = np.zeros(len(nodes), dtype=np.bool_), roots
+    while len(here):
+        kept[here] = True
+        inner = here[nodes.column[here] >= 0]
+        here = np.concatenate([left[inner], right[inner]])
+    number, leaf = np.cumsum(kept) - 1, nodes.leaf[kept & (nodes.column < 0)]
+    place = np.full(len(ensemble.values) + 1, -1)
+    place[leaf] = np.arange(len(leaf))
+    shorter = Nodes(
+        column=nodes.column[kept],
+        threshold=nodes.threshold[kept],
+        left=number[left[kept]],
+        right=number[right[kept]],
+        missing_left=nodes.missing_left[kept],
+        chosen=nodes.chosen[kept],
+        leaf=place[nodes.leaf[kept]],
+    )
+    return replace(ensemble, nodes=shorter, roots=number[roots], values=ensemble.values[leaf])
 
 
 @dataclass(eq=False)

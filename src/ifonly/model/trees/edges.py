@@ -1,7 +1,7 @@
 """Rows that sit on the splits of trees: where a wrong comparison, cast or direction would show.
 
-For a split, rows are made that reach it (they obey the splits above it), with its feature at the cut, one step above and
-one below; or with an option of its set, and one outside.
+For a split, rows are made that reach it (they obey the splits above it), with its feature at the cut, one step above
+and one below; or with an option of its set, and one outside.
 """
 
 from __future__ import annotations
