@@ -8,8 +8,9 @@ Each column that the trees read is a function of one feature: a number as it is 
               which is monotone
     choices   the set of options that go left
 
-Splits that all numbers or options of their feature pass on one side are left out. The result reads points (one float64 per feature, options by their numbers), compares by <= in float64, and gives the
-scores of the original on every row of the schema, bit for bit.
+Splits that all numbers or options of their feature pass on one side are left out. The result reads points (one float64
+per feature, options by their numbers), compares by <= in float64, and gives the scores of the original on every row of
+the schema, bit for bit.
 """
 
 from __future__ import annotations
