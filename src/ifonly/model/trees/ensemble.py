@@ -192,12 +192,15 @@ class Ensemble:
         return result
 
     def _leaves(self, x: Floats) -> Ints:
-        nodes, rows = self.nodes, np.arange(len(x))[:, None]
-        here = np.repeat(self.roots[None, :], len(x), axis=0)
-        for _ in range(self.depth):
-            left = self.goes_left(here, x[rows, nodes.column[here]])
-            here = np.where(left, nodes.left[here], nodes.right[here])
-        return nodes.leaf[here]
+        nodes, trees = self.nodes, len(self.roots)
+        here = np.tile(self.roots, len(x))
+        going, column = np.arange(len(here)), nodes.column[here]
+        while len(going := going[column >= 0]):
+            node, column = here[going], column[column >= 0]
+            left = self.goes_left(node, x[going // trees, column])
+            here[going] = node = np.where(left, nodes.left[node], nodes.right[node])
+            column = nodes.column[node]
+        return nodes.leaf[here].reshape(len(x), trees)
 
     def scores(self, x: Floats) -> Floats:
         """The scores of rows, shape (rows, outputs), added up as the library does. Equal rows have equal scores."""
@@ -378,7 +381,7 @@ def _check_trees(ensemble: Ensemble) -> None:
     if (children < 0).any() or (children >= count).any() or ((ensemble.roots < 0) | (ensemble.roots >= count)).any():
         raise damaged
     entered = np.concatenate([nodes.left[inner], nodes.right[inner], ensemble.roots])
-    if len(entered) != count or len(np.unique(entered)) != count:  # each node is entered once, by its parent
+    if len(entered) != count or (np.bincount(entered, minlength=count) != 1).any():  # each once, by its parent
         raise damaged
     if ((nodes.left != own) | (nodes.right != own))[~inner].any() or (nodes.column >= ensemble.columns).any():
         raise damaged

@@ -34,6 +34,8 @@ ARRAYS = (*NODE_FIELDS, "values", "roots", "adds_to", "sets", "start", "shift")
 
 def save_trees(model: Model, path: str | Path) -> None:
     """Write the trees of a model as .npz or .json, by the file's ending."""
+    if not isinstance(model, Model):
+        raise ModelError(f"save_trees writes the trees of a Model; got {shown(model)}.")
     path, trees = path_of(path), model.function
     if not isinstance(trees, Trees):
         raise ModelError(f"This model is {trees.name}; save_network writes networks, save_trees ensembles of trees.")
