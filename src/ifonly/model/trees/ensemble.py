@@ -1,4 +1,4 @@
-"""Tree ensembles in one flat form, whatever library grew them.
+"""LibraryTree ensembles in one flat form, whatever library grew them.
 
     score_k(x) = ((start_k + sum_t value_k(leaf of x in tree t)) / divisor) * scale + shift_k
 
@@ -105,7 +105,7 @@ class Summation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tree:
+class LibraryTree:
     """One tree as a library has it: a leaf has column -1; its row of `value` counts, that of other nodes does not."""
 
     column: Any
@@ -274,7 +274,7 @@ class Ensemble:
     @classmethod
     def of(
         cls,
-        trees: Sequence[Tree],
+        trees: Sequence[LibraryTree],
         *,
         columns: int,
         summation: Summation,
@@ -310,7 +310,7 @@ class _Joined:
         self.sets: dict[tuple[int, ...], int] = {}
         self.count = self.leaves = 0
 
-    def add(self, tree: Tree) -> None:
+    def add(self, tree: LibraryTree) -> None:
         column = np.asarray(tree.column, dtype=np.int64)
         own, leaf = np.arange(len(column)), column < 0
         missing = np.zeros(len(column), dtype=bool) if tree.missing_left is None else np.asarray(tree.missing_left)

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.onnx_operations import FLOATS, attributes
 from ifonly.model.kind import Precision
-from ifonly.model.trees import Ensemble, Summation, Tree
+from ifonly.model.trees import Ensemble, LibraryTree, Summation
 
 Floats = NDArray[np.float64]
 DOMAIN = "ai.onnx.ml"
@@ -145,7 +145,7 @@ class _Onnx:
 
     # ------------------------------------------------------------------ the trees
 
-    def _trees(self, outputs: int) -> tuple[list[Tree], list[int]]:
+    def _trees(self, outputs: int) -> tuple[list[LibraryTree], list[int]]:
         """The trees, leaves with one value per output; and the outputs that have weights at all."""
         owner, number = self._numbers("nodes_treeids"), self._numbers("nodes_nodeids")
         place = {(int(t), int(n)): i for i, (t, n) in enumerate(zip(owner, number, strict=True))}
@@ -159,7 +159,7 @@ class _Onnx:
         trees = [self._tree(np.flatnonzero(owner == t), place, values) for t in np.unique(owner)]
         return trees, np.unique(ids).tolist()
 
-    def _tree(self, own: NDArray[np.intp], place: dict[tuple[int, int], int], values: Floats) -> Tree:
+    def _tree(self, own: NDArray[np.intp], place: dict[tuple[int, int], int], values: Floats) -> LibraryTree:
         """A true comparison goes to the true node: left, but for > and >=, where it is right."""
         modes = [mode.decode() for mode in np.asarray(self.given["nodes_modes"], dtype=object)[own]]
         for mode in modes:
@@ -182,7 +182,7 @@ class _Onnx:
         order = np.concatenate([[root], np.delete(np.arange(len(own)), root)])  # a tree's root comes first
         back = np.argsort(order)
         left, right = np.where(turned, false, true), np.where(turned, true, false)
-        return Tree(
+        return LibraryTree(
             column=np.where(leaf, -1, self._numbers("nodes_featureids")[own])[order],
             threshold=np.where(strict, np.nextafter(given, kind(-np.inf)), given).astype(np.float64)[order],
             left=back[left][order],
@@ -221,12 +221,12 @@ class _Onnx:
         return bytes(shorter.SerializeToString())
 
 
-def _only(tree: Tree) -> Tree:
+def _only(tree: LibraryTree) -> LibraryTree:
     """The first column of the leaves."""
     return replace(tree, value=np.asarray(tree.value)[:, :1])
 
 
-def _both(tree: Tree) -> Tree:
+def _both(tree: LibraryTree) -> LibraryTree:
     """The probability of the second class, and what is taken off that of the first."""
     own = np.asarray(tree.value)[:, 0]
     return replace(tree, value=np.stack([-own, own], axis=1))

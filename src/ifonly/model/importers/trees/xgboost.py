@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.trees.growing import Call, Grown, of_library
-from ifonly.model.trees import Ensemble, Summation, Tree
+from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema.features import is_missing, plain
 
 Floats = NDArray[np.float64]
@@ -175,7 +175,7 @@ def _read(booster: Any, last: int | None) -> _Read:
     )
 
 
-def _tree(tree: dict[str, Any], output: int, weight: float) -> Tree:
+def _tree(tree: dict[str, Any], output: int, weight: float) -> LibraryTree:
     left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
     leaf = left < 0
     width = int(tree["tree_param"]["size_leaf_vector"] or 1)
@@ -193,7 +193,7 @@ def _tree(tree: dict[str, Any], output: int, weight: float) -> Tree:
         )
     }
     turned = np.isin(np.arange(len(left)), list(sets))  # a category of the set goes right
-    return Tree(
+    return LibraryTree(
         column=np.where(leaf, -1, tree["split_indices"]),
         threshold=value.astype(np.float64),
         left=np.where(turned, right, left),
