@@ -81,9 +81,9 @@ def _reader(estimator: Any) -> Callable[[Any, Flow], Reading]:
         return ESTIMATORS[known]
     name = type(estimator).__name__
     raise UnsupportedModel(
-        f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers and "
-        f"regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear kernel, "
-        f"decision trees, forests and boosting.",
+        f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
+        f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
+        f"kernel, decision trees, forests and boosting.",
         operation=name,
     )
 

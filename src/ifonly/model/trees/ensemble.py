@@ -1,4 +1,4 @@
-"""LibraryTree ensembles in one flat form, whatever library grew them.
+"""Ensembles of trees in one flat form, whatever library grew them.
 
     score_k(x) = ((start_k + sum_t value_k(leaf of x in tree t)) / divisor) * scale + shift_k
 
