@@ -134,7 +134,7 @@ def test_edges_show_every_wrong_cut() -> None:
         if possible:
             assert (changed.leaves(points) != leaves).any()
             seen += 1
-    assert seen > 25
+    assert seen >= 20
 
 
 def test_sums_are_within_their_bound_in_any_order() -> None:
