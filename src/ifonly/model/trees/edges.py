@@ -40,8 +40,10 @@ def _chosen_nodes(trees: Trees, most: int, rng: np.random.Generator) -> NDArray[
     """Inner nodes: first one of every different split, then any others."""
     nodes = trees.ensemble.nodes
     inner = rng.permutation(np.flatnonzero(nodes.column >= 0))
-    keys = np.stack([nodes.column[inner], nodes.chosen[inner], nodes.threshold[inner]])
-    _, first = np.unique(keys, axis=1, return_index=True)
+    values, which = np.unique(nodes.threshold[inner], return_inverse=True)
+    which = np.where(nodes.chosen[inner] < 0, which, len(values) + nodes.chosen[inner])
+    width = len(values) + len(trees.ensemble.sets)
+    _, first = np.unique(nodes.column[inner].astype(np.int64) * width + which, return_index=True)
     others = np.delete(inner, first)
     return np.concatenate([inner[first], others])[:most]
 
