@@ -215,10 +215,32 @@ def test_zeros_of_a_sparse_table_are_missing_to_xgboost() -> None:
     pipeline = make_pipeline(coded, xgboost.XGBClassifier(n_jobs=1, n_estimators=20)).fit(table, labels)
     assert import_model(pipeline, RAW).deviation == 0.0
     mixed = make_column_transformer(
-        (StandardScaler(), ["rate"]), (OneHotEncoder(sparse_output=True), ["town", "code"]), sparse_threshold=1.0
+        (StandardScaler(), ["rate"]),
+        ("passthrough", ["age"]),
+        (OneHotEncoder(sparse_output=True), ["town", "code"]),
+        sparse_threshold=1.0,
     )
-    with pytest.raises(UnsupportedModel, match="takes zeros for missing values.*dense table"):
-        import_model(make_pipeline(mixed, xgboost.XGBClassifier(n_jobs=1, n_estimators=20)).fit(table, labels), RAW)
+    pipeline = make_pipeline(mixed, xgboost.XGBClassifier(n_jobs=1, n_estimators=20)).fit(table, labels)
+    imported = import_model(pipeline, RAW)
+    rows = everywhere(imported)
+    zeros = rows[:300].copy()
+    zeros[:, 0], zeros[150:, 2] = pipeline[0].named_transformers_["standardscaler"].mean_[0], 0
+    rows = np.concatenate([rows, zeros])
+    inside = pipeline[:-1].transform(table_of(RAW, rows, as_categories=False))
+    assert (inside[-len(zeros) :, [0]].toarray() == 0.0).all()
+    assert np.array_equal(imported.exact_scores(rows)[:, 0], margins(pipeline[-1], inside))
+
+
+def test_zeros_that_lightgbm_takes_for_missing() -> None:
+    points, labels = points_and_labels()
+    model = lightgbm.LGBMClassifier(zero_as_missing=True, **QUIET_LIGHT).fit(SCHEMA.encode(points), labels)
+    imported = import_model(model, SCHEMA)
+    rows = everywhere(imported)
+    zeros, tiny = rows[:200].copy(), rows[:200].copy()
+    zeros[:, [0, 1, 5]], tiny[:, 0] = 0.0, np.resize([1e-36, -1e-36, 1e-34, -1e-34, 5e-324], 200)
+    rows = np.concatenate([rows, zeros, tiny])
+    assert np.array_equal(imported.exact_scores(rows)[:, 0], margins(model, SCHEMA.encode(rows)))
+    assert len(imported.function.ensemble.values) > model.booster_.dump_model()["tree_info"][0]["num_leaves"]
 
 
 # ---------------------------------------------------------------------- refusals
@@ -238,7 +260,6 @@ def refusals() -> Any:
         "vector at each leaf",
     )
     yield lightgbm.LGBMClassifier(linear_tree=True, **QUIET_LIGHT).fit(x, y), "Linear trees"
-    yield lightgbm.LGBMClassifier(zero_as_missing=True, **QUIET_LIGHT).fit(x, y), "takes zeros for missing"
     yield lightgbm.LGBMRegressor(objective="poisson", **QUIET_LIGHT).fit(x, y), "'poisson' of LightGBM"
     yield catboost.CatBoostRegressor(loss_function="Poisson", **QUIET_CAT).fit(x, y), "'Poisson' of CatBoost"
     moved = catboost.CatBoostClassifier(**QUIET_CAT).fit(x, y)
