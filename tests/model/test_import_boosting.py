@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import catboost
@@ -53,8 +54,12 @@ def agrees(imported: Model, original: Any, table_of: Any) -> None:
     rows = everywhere(imported)
     theirs = np.asarray(margins(original, table_of(rows)), dtype=np.float64).reshape(len(rows), -1)
     assert np.array_equal(imported.exact_scores(rows), theirs)
+    alone = [np.ravel(margins(original, table_of(rows[i : i + 1]))) for i in range(0, len(rows), len(rows) // 20)]
+    assert np.array_equal(np.array(alone), theirs[:: len(rows) // 20])
     assert imported.deviation == 0.0
     assert imported.function.ensemble.summation.ordered
+    again = pickle.loads(pickle.dumps(imported))
+    assert np.array_equal(again.scores(rows[:20]), imported.scores(rows[:20]))
     if hasattr(original, "classes_"):
         decided = np.ravel(original.predict(table_of(rows))).tolist()
         assert [original.classes_[k] for k in imported.decide(imported.scores(rows))] == decided
