@@ -71,6 +71,7 @@ def estimators() -> Any:
     yield lightgbm.LGBMClassifier(**{**QUIET_LIGHT, "n_estimators": 3}, num_leaves=2)
     yield xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=4)
     yield xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=3, base_score=0.3)
+    yield xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=3, multi_strategy="multi_output_tree")
     yield xgboost.XGBRFClassifier(n_jobs=1, n_estimators=20, max_depth=4)
     for policy in ("SymmetricTree", "Lossguide", "Depthwise"):
         yield catboost.CatBoostClassifier(grow_policy=policy, **QUIET_CAT)
@@ -256,14 +257,6 @@ def refusals() -> Any:
     x, y = SCHEMA.encode(points), labels
     yield xgboost.XGBClassifier(n_jobs=1, booster="gblinear").fit(x, y), "'gblinear' of XGBoost has no trees"
     yield xgboost.XGBClassifier(n_jobs=1, n_estimators=2, missing=-1.0).fit(x, y), "takes -1.0 for a missing value"
-    yield (
-        xgboost.XGBRegressor(n_jobs=1, n_estimators=2, objective="count:poisson").fit(x, y),
-        "another function of the sum",
-    )
-    yield (
-        xgboost.XGBRegressor(n_jobs=1, n_estimators=2, multi_strategy="multi_output_tree").fit(x, np.stack([y, y], 1)),
-        "vector at each leaf",
-    )
     yield lightgbm.LGBMClassifier(linear_tree=True, **QUIET_LIGHT).fit(x, y), "Linear trees"
     yield lightgbm.LGBMRegressor(objective="poisson", **QUIET_LIGHT).fit(x, y), "'poisson' of LightGBM"
     yield catboost.CatBoostRegressor(loss_function="Poisson", **QUIET_CAT).fit(x, y), "'Poisson' of CatBoost"

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.trees.growing import Call, Grown, of_library
-from ifonly.model.trees import Ensemble, LibraryTree, Summation
+from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import is_missing, plain
 
 Floats = NDArray[np.float64]
@@ -178,14 +178,7 @@ def _read(booster: Any, last: int | None) -> _Read:
 def _tree(tree: dict[str, Any], output: int, weight: float) -> LibraryTree:
     left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
     leaf = left < 0
-    width = int(tree["tree_param"]["size_leaf_vector"] or 1)
-    if width > 1:
-        raise UnsupportedModel(
-            "Trees with a vector at each leaf (multi_strategy='multi_output_tree') are not supported; "
-            "use multi_strategy='one_output_per_tree'.",
-            operation="multi_output_tree",
-        )
-    value = np.array(tree["split_conditions"], dtype=np.float32)
+    numbers, value = np.array(tree["split_conditions"], dtype=np.float32), _values(tree, left, right)
     sets = {
         node: tree["categories"][start : start + size]
         for node, start, size in zip(
@@ -195,14 +188,25 @@ def _tree(tree: dict[str, Any], output: int, weight: float) -> LibraryTree:
     turned = np.isin(np.arange(len(left)), list(sets))  # a category of the set goes right
     return LibraryTree(
         column=np.where(leaf, -1, tree["split_indices"]),
-        threshold=value.astype(np.float64),
+        threshold=numbers.astype(np.float64),
         left=np.where(turned, right, left),
         right=np.where(turned, left, right),
         missing_left=np.array(tree["default_left"], dtype=bool) != turned,
         value=(value * np.float32(weight)).astype(np.float64),
         sets=sets,
-        adds_to=output,
+        adds_to=output if value.ndim == 1 else EVERY,
     )
+
+
+def _values(tree: dict[str, Any], left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float32]:
+    """One number per node, or a vector, of which the right child of a leaf is the number."""
+    width = int(tree["tree_param"]["size_leaf_vector"] or 1)
+    if width <= 1:
+        return np.array(tree["split_conditions"], dtype=np.float32)
+    if "leaf_weights" not in tree:
+        return np.array(tree["base_weights"], dtype=np.float32).reshape(len(left), width)
+    stored = np.array(tree["leaf_weights"], dtype=np.float32).reshape(-1, width)
+    return stored[np.where(left < 0, right, 0)]
 
 
 def _base(text: str, objective: str, outputs: int) -> Floats:
