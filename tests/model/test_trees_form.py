@@ -101,7 +101,7 @@ OWNERS = [0, 0, 0, 1, 2, 2, 3]
 def test_over_features_it_is_the_same_function_at_every_cut(comparison: Any, compared_in: Any) -> None:
     rng = np.random.default_rng(0)
     for vector, precision in itertools.product([True, False], ["float32", "float64"]):
-        trees = [grown(rng, len(OWNERS), 4, 2 if vector else 1, EVERY if vector else t % 2) for t in range(12)]
+        trees = [grown(rng, len(OWNERS), 4, 2 if vector else 1, EVERY if vector else t % 2) for t in range(30)]
         how = Summation(start=[0.25, -1.0], shift=[0.5, 0.0], divisor=12.0, scale=0.7, precision=precision)
         library = Ensemble.of(trees, columns=len(OWNERS), summation=how, comparison=comparison, compared_in=compared_in)
         kind = Trees(bound(library, Feed(OWNERS, columns_of), SCHEMA), SCHEMA)
@@ -115,7 +115,7 @@ def test_over_features_it_is_the_same_function_at_every_cut(comparison: Any, com
 
 
 def test_edges_show_every_wrong_cut() -> None:
-    """Each cut of a number that rows can reach, moved down by one step, sends some edge point to another leaf."""
+    """Each cut can be reached, and, moved down by one step, sends some edge point to another leaf."""
     rng = np.random.default_rng(4)
     library = Ensemble.of(
         [grown(rng, len(OWNERS), 4, 1, 0) for _ in range(12)], columns=len(OWNERS), summation=Summation.plain(1)
@@ -124,17 +124,15 @@ def test_edges_show_every_wrong_cut() -> None:
     points, form, nodes = edge_points(kind, seed=0), kind.ensemble, kind.ensemble.nodes
     inner = np.flatnonzero((nodes.column >= 0) & (nodes.chosen < 0))
     least, most, allowed = _boxes(kind, inner)
-    leaves, seen = form.leaves(points), 0
+    leaves = form.leaves(points)
+    assert len(inner) > 20
     for i, node in enumerate(inner.tolist()):
         cut, column = nodes.threshold[node], nodes.column[node]
-        possible = (least[i] < most[i]).all() and allowed[i].any(axis=1)[2] and least[i, column] < cut < most[i, column]
+        assert (least[i] < most[i]).all() and allowed[i, 2].any() and least[i, column] < cut < most[i, column]
         threshold = nodes.threshold.copy()
         threshold[node] = np.nextafter(cut, -np.inf)
         changed = replace(form, nodes=replace(nodes, threshold=threshold))
-        if possible:
-            assert (changed.leaves(points) != leaves).any()
-            seen += 1
-    assert seen >= 20
+        assert (changed.leaves(points) != leaves).any()
 
 
 def test_sums_are_within_their_bound_in_any_order() -> None:
