@@ -22,6 +22,8 @@ from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import is_missing, plain
 
 Floats = NDArray[np.float64]
+ZERO_SIZE = 2.0**-150
+"""The largest number that is 0 in float32."""
 TIE = 2.0**-20
 """Margins that differ by less may have equal probabilities in float32."""
 DECISIONS = ("binary:logistic", "binary:hinge", "multi:softprob", "multi:softmax")
@@ -44,10 +46,11 @@ def grown_by_xgboost(model: Any) -> Grown | None:
     name = type(model).__name__
     if not model.__sklearn_is_fitted__():
         raise ModelError(f"The {name} is not fitted; call fit before importing it.")
-    if not is_missing(plain(model.missing)):
+    absent = plain(model.missing)
+    if not is_missing(absent) and absent != 0.0:
         raise UnsupportedModel(
-            f"The {name} takes {model.missing!r} for a missing value; only NaN is supported: fit it with missing=nan.",
-            operation=f"{name}(missing={model.missing!r})",
+            f"The {name} takes {absent!r} for a missing value; only NaN and 0 are supported: fit it with missing=nan.",
+            operation=f"{name}(missing={absent!r})",
         )
     booster = model.get_booster()
     last = model.best_iteration + 1 if getattr(model, "early_stopping_rounds", None) is not None else None
@@ -60,6 +63,8 @@ def grown_by_xgboost(model: Any) -> Grown | None:
         scores=Call("predict", (("output_margin", True),)),
         classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()) if decides else (),
         decided=decides,
+        zeros="missing if sparse" if is_missing(absent) else "missing",
+        read_as_zero=0.0 if is_missing(absent) else ZERO_SIZE,
     )
 
 
