@@ -150,7 +150,7 @@ def test_wrong_schema_and_model_files(refused, tmp_path):
     assert "has no column 'Label' to drop" in refused("schema", "infer", table, "--drop", "Label")
     assert "step must be a number > 0" in refused("schema", "infer", table, "--step", "AgeGroup=no")
     assert "There is no feature 'Gone'" in refused("schema", "infer", table, "--step", "Gone=0.01")
-    assert "A network file ends in .npz or .json" in refused("model", "convert", text, tmp_path / "net.onnx")
+    assert "A model file of ifonly ends in .npz or .json" in refused("model", "convert", text, tmp_path / "net.onnx")
 
 
 def test_too_many_people_in_the_demo(refused):

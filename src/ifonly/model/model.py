@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,8 @@ class Model:
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
     the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
-    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`.
+    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`. `scores_are` says what the scores have
+    to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
     """
 
     function: Kind
@@ -48,6 +49,7 @@ class Model:
     deviation: float = 0.0
     probabilities: Scores | None = None
     for_schema: Callable[[Schema], Model] | None = None
+    scores_are: Literal["log-odds", "probabilities"] = "log-odds"
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
@@ -134,6 +136,8 @@ class Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
         if len(self.classes) != 2:
             raise ModelError("Only the score between two classes can be a log-odds.")
+        if self.scores_are == "probabilities":
+            raise ModelError("The scores of this model are probabilities already, not log-odds.")
         return replace(self, probabilities=Logistic(self.original))
 
     def lacking(self, names: Collection[str]) -> Model:
@@ -171,13 +175,13 @@ def network_model(
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """The network as its own original."""
+    """The function as its own original."""
 
-    network: Network
+    function: Kind
     schema: Schema
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.network.scores(self.schema.encode(points))
+        return self.function.scores(self.schema.encode(points))
 
 
 @dataclass(frozen=True)
