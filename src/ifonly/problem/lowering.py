@@ -88,6 +88,12 @@ class Costs:
         return points
 
     @cached_property
+    def reals_in_steps(self) -> list[int]:
+        """Real numbers that move in steps: their values are decimals, worked out exactly."""
+        reals = [isinstance(feature, Real) for feature in self.question.schema.features]
+        return np.flatnonzero(reals & (self.step > 0.0)).tolist()
+
+    @cached_property
     def _ends(self) -> tuple[Floats, Floats]:
         """The ends of every number's domain in the schema, on its grid."""
         low, high = np.zeros(self.features), np.zeros(self.features)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ifonly.model.trees import Trees
 from ifonly.problem import Question, Steps, lower
 from ifonly.problem.lowering import without_network
 from ifonly.proof import Solver
@@ -28,7 +29,7 @@ class Search:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return "" if isinstance(question.model.function, Trees) else without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         from ifonly.search.solver import SearchSolver
@@ -40,5 +41,9 @@ class Search:
             table = favourable_rows(question, most=self.table_rows, judged=judged)
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
+        if isinstance(question.model.function, Trees):
+            from ifonly.search.trees.solver import ForestSolver
+
+            return ForestSolver(question)
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
         return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)

@@ -1,0 +1,197 @@
+"""The exact search for tree ensembles at work: packed once per question, then person by person on any number of
+threads. Everything of importance happens in the kernels; between their slices the clock, the memory and the keyboard
+are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.model.trees import Trees
+from ifonly.problem import Question
+from ifonly.problem.lowering import People, costs_of
+from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
+from ifonly.search.trees.cells import Cells
+from ifonly.search.trees.kernels.greedy import some_point
+from ifonly.search.trees.kernels.layout import BEST, DONE, FREE, HEIGHT, MEMORY, NODES, Forest, Person, Stack, State
+from ifonly.search.trees.kernels.search import advance, begin
+from ifonly.search.trees.kernels.table import build, measure, reach
+from ifonly.search.trees.pack import grown, new_stack, new_state, pack_forest
+
+Floats = NDArray[np.float64]
+
+FIRST_SLICE = 200_000
+"""Trees times nodes of the first slice: a few milliseconds."""
+SLICE_SECONDS = 0.02
+FIRST_BOXES = 64
+TELL_SECONDS = 0.2
+BELOW = 1.0 - 1e-11
+"""Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
+
+
+class ForestSolver:
+    """The search for trees, ready for one question."""
+
+    def __init__(self, question: Question) -> None:
+        assert isinstance(question.model.function, Trees)
+        self.question, self.costs = question, costs_of(question)
+        self.cells = Cells.of(question.model.function, self.costs)
+        self.forest = pack_forest(question.model.function, self.costs, self.cells)
+        self.depth = question.model.function.ensemble.depth
+
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+        people = self.costs.domains(points)
+        herald = _Herald(len(points), listen)
+        stop = threading.Event()
+
+        def claim(i: int) -> Claim:
+            done = _Search(self, people, i, limits, herald, stop).claim()
+            herald.done()
+            return done
+
+        if threads == 1 or len(points) < 2:
+            return [claim(i) for i in range(len(points))]
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            futures = [pool.submit(claim, i) for i in range(len(points))]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                stop.set()
+            return [future.result() for future in futures]
+
+    def distance(self, cost: float) -> float:
+        return math.sqrt(cost) if self.cells.squared else cost
+
+
+class _Herald:
+    """Counts finished people and passes progress on, one event at a time."""
+
+    def __init__(self, people: int, listen: Listener | None) -> None:
+        self.people, self.finished, self.listen, self._lock = people, 0, listen, threading.Lock()
+
+    def done(self) -> None:
+        with self._lock:
+            self.finished += 1
+            if self.listen is not None:
+                self.listen(Progress(finished=self.finished, people=self.people))
+
+    def under_way(self, *, nodes: int, lower: float, upper: float, seconds: float) -> None:
+        if self.listen is not None:
+            with self._lock:
+                self.listen(
+                    Progress(
+                        finished=self.finished, people=self.people, nodes=nodes, lower=lower, upper=upper,
+                        seconds=seconds,
+                    )  # fmt: skip
+                )
+
+
+@dataclass
+class _Search:
+    """One person's search."""
+
+    solver: ForestSolver
+    people: People
+    i: int
+    limits: Limits
+    herald: _Herald
+    stop: threading.Event
+
+    def claim(self) -> Claim:
+        self.begun, solver = time.perf_counter(), self.solver
+        self.forest: Forest = solver.forest
+        self.person: Person = solver.cells.person(self.people, self.i)
+        self.state: State = new_state(self.forest)
+        features = len(self.forest.choice)
+        cost = some_point(self.forest, self.person, solver.depth, self.state.best[:features])
+        if cost < 0.0:
+            return self._told(math.inf, None)
+        self.state.number[BEST] = cost
+        return self._search()
+
+    def _search(self) -> Claim:
+        forest, person, state = self.forest, self.person, self.state
+        features, width = len(forest.choice), forest.sets.shape[1]
+        cutoff = float(state.number[BEST])
+        near, least, most = (np.zeros(features, dtype=np.int32) for _ in range(3))
+        left = np.zeros((features, width), dtype=np.uint64)
+        total = reach(forest, person, cutoff, near, least, most, left)
+        if total == math.inf:
+            return self._told(cutoff, None)
+        ball = (least, most, left)
+        sizes = measure(forest, person, ball, near, total, cutoff)
+        if self.limits.memory_bytes is not None and _bytes(sizes) > self.limits.memory_bytes:
+            return self._told(total, self.limits.memory)
+        table = build(forest, person, ball, near, total, cutoff, sizes)
+        stack = new_stack(forest, table, FIRST_BOXES)
+        begin(forest, table, ball, near, total, stack, state)
+        return self._advance(table, stack, int(sizes[0]) + 1)
+
+    def _advance(self, table: object, stack: Stack, trees: int) -> Claim:
+        state, told = self.state, TELL_SECONDS
+        nodes = max(1, FIRST_SLICE // trees)
+        while True:
+            if self.limits.nodes is not None:
+                nodes = max(1, min(nodes, self.limits.nodes - int(state.count[NODES])))
+            code = advance(self.forest, table, self.person, stack, state, nodes)
+            if code == DONE:
+                return self._told(float(state.number[BEST]), None)
+            seconds, looked = time.perf_counter() - self.begun, int(state.count[NODES])
+            lower = min(float(state.number[BEST]), float(stack.bound[: state.count[HEIGHT]].min()))
+            stopped = self._stopped(seconds, looked)
+            if stopped is None and code == MEMORY:
+                if self._full(stack):
+                    stopped = self.limits.memory
+                else:
+                    stack = grown(stack)
+            if stopped is not None:
+                return self._told(lower, stopped)
+            if seconds >= told:
+                distance = self.solver.distance
+                self.herald.under_way(
+                    nodes=looked, lower=distance(lower), upper=distance(float(state.number[BEST])), seconds=seconds
+                )
+                told = seconds + TELL_SECONDS
+            left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
+            nodes = max(1, int(looked / seconds * min(SLICE_SECONDS, left)))
+
+    def _stopped(self, seconds: float, nodes: int) -> Stop | None:
+        if reached := self.limits.reached(seconds=seconds, nodes=nodes):
+            return reached
+        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
+
+    def _full(self, stack: Stack) -> bool:
+        """Would twice as many boxes be beyond the memory?"""
+        return self.limits.memory_bytes is not None and 3 * sum(part.nbytes for part in stack) > self.limits.memory_bytes
+
+    def _told(self, lower: float, stop: Stop | None) -> Claim:
+        """The claim: no row costs less than `lower`."""
+        return Claim(
+            point=self._point() if math.isfinite(self.state.number[BEST]) and lower < math.inf else None,
+            lower=self.solver.distance(lower) * BELOW,
+            method="search",
+            stop=stop,
+            nodes=int(self.state.count[NODES]),
+            seconds=time.perf_counter() - self.begun,
+        )
+
+    def _point(self) -> Floats:
+        features = len(self.forest.choice)
+        cells, must = self.state.best[:features], self.state.best[features:]
+        return np.asarray(self.person.value[must, self.forest.start[:-1] + cells])
+
+
+def _bytes(sizes: NDArray[np.int64]) -> int:
+    """About what a table takes."""
+    _, words, uses, ranks, masks = sizes.tolist()
+    return int(8 * (words * (64 + 32 + 1) + 6 * uses + ranks // 2 + masks))
+
+
+assert FREE == 0
