@@ -172,5 +172,8 @@ def new_state(forest: Forest) -> State:
         weight=np.zeros((2, cells)),
         touched=np.zeros(2 * cells + 1, dtype=np.int64),
         sums=np.zeros((2, len(forest.value))),
+        wanted=np.zeros(features, dtype=np.int64),
+        leaves=np.zeros(len(forest.roots), dtype=np.int32),
+        scores=np.zeros(forest.summing.shape[1]),
     )
 

@@ -20,9 +20,9 @@ from ifonly.problem.lowering import People, costs_of
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.greedy import some_point
-from ifonly.search.trees.kernels.layout import BEST, DONE, FREE, HEIGHT, MEMORY, NODES, Forest, Person, Stack, State
+from ifonly.search.trees.kernels.layout import BEST, DONE, HEIGHT, MEMORY, NODES, Forest, Person, Stack, State
 from ifonly.search.trees.kernels.search import advance, begin
-from ifonly.search.trees.kernels.table import build, measure, reach
+from ifonly.search.trees.kernels.table import build, reach
 from ifonly.search.trees.pack import grown, new_stack, new_state, pack_forest
 
 Floats = NDArray[np.float64]
@@ -110,7 +110,7 @@ class _Search:
         self.person: Person = solver.cells.person(self.people, self.i)
         self.state: State = new_state(self.forest)
         features = len(self.forest.choice)
-        cost = some_point(self.forest, self.person, solver.depth, self.state.best[:features])
+        cost = some_point(self.forest, self.person, solver.depth, self.state.best[:features], self.state.leaves, self.state.scores)
         if cost < 0.0:
             return self._told(math.inf, None)
         self.state.number[BEST] = cost
@@ -126,13 +126,10 @@ class _Search:
         if total == math.inf:
             return self._told(cutoff, None)
         ball = (least, most, left)
-        sizes = measure(forest, person, ball, near, total, cutoff)
-        if self.limits.memory_bytes is not None and _bytes(sizes) > self.limits.memory_bytes:
-            return self._told(total, self.limits.memory)
-        table = build(forest, person, ball, near, total, cutoff, sizes)
+        table = build(forest, person, ball, near, total, cutoff)
         stack = new_stack(forest, table, FIRST_BOXES)
         begin(forest, table, ball, near, total, stack, state)
-        return self._advance(table, stack, int(sizes[0]) + 1)
+        return self._advance(table, stack, table.tree.shape[1])
 
     def _advance(self, table: object, stack: Stack, trees: int) -> Claim:
         state, told = self.state, TELL_SECONDS
@@ -186,12 +183,3 @@ class _Search:
         features = len(self.forest.choice)
         cells, must = self.state.best[:features], self.state.best[features:]
         return np.asarray(self.person.value[must, self.forest.start[:-1] + cells])
-
-
-def _bytes(sizes: NDArray[np.int64]) -> int:
-    """About what a table takes."""
-    _, words, uses, ranks, masks = sizes.tolist()
-    return int(8 * (words * (64 + 32 + 1) + 6 * uses + ranks // 2 + masks))
-
-
-assert FREE == 0

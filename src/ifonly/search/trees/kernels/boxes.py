@@ -8,19 +8,17 @@ import numpy as np
 from numba import njit
 
 from ifonly.search.trees.kernels.layout import (
+    ABOVE,
     ADDITIVE,
+    BELOW,
     CONDITION,
-    COUNT,
+    GROWN,
     INNER,
-    RANKS,
-    ROWS,
-    USE,
-    USED,
-    USER,
+    ONCE,
     WORD,
     lowest_bit,
 )
-from ifonly.search.trees.kernels.points import has
+from ifonly.search.trees.kernels.points import has, leaf_of
 
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
@@ -28,75 +26,97 @@ BITS = 64
 
 
 @njit(**INNER)
-def narrow(forest, table, stack, s, g):
-    """Feature g has fewer cells left: the leaves that fall away, in every tree that uses it."""
-    for place in range(table.feature_at[g], table.feature_at[g + 1]):
-        u = table.by_feature[place]
-        v = table.use[USER, u]
-        first, words = table.tree[WORD, v], table.tree[WORD, v + 1] - table.tree[WORD, v]
-        rows, ranks = table.use[ROWS, u], table.use[RANKS, u]
-        if forest.choice[g]:
-            width = len(forest.sets[0])
-            for w in range(words):
-                union = NOTHING
-                for k in range(stack.least[s, g], stack.most[s, g] + 1):
-                    if has(stack.left[s, g * width : (g + 1) * width], k):
-                        union |= table.mask[rows + table.rank[ranks + k] * words + w]
-                stack.alive[s, first + w] &= union
-            continue
-        low = rows + table.rank[ranks + stack.least[s, g]] * words
-        high = rows + (table.use[COUNT, u] + table.rank[ranks + stack.most[s, g]]) * words
-        for w in range(words):
-            stack.alive[s, first + w] &= table.mask[low + w] & table.mask[high + w]
+def lose(table, alive, side, cell):
+    """A number's cell is dropped: the leaves that ask for no cell beyond it fall away."""
+    for place in range(table.lost_at[side, cell], table.lost_at[side, cell + 1]):
+        alive[table.lost_word[place]] &= table.lost_bit[place]
+
+
+@njit(**INNER)
+def lose_option(forest, table, alive, left, cell):
+    """A choice's cell is dropped: the leaves fall away of which no cell is left."""
+    for place in range(table.lost_at[BELOW, cell], table.lost_at[BELOW, cell + 1]):
+        some = NOTHING
+        for w in range(len(left)):
+            some |= left[w] & forest.limit_set[table.lost_limit[place], w]
+        if some == NOTHING:
+            alive[table.lost_word[place]] &= table.lost_bit[place]
+
+
+@njit(**INNER)
+def keep_between(forest, table, stack, s, g, low, high):
+    """Only these cells of a number are left."""
+    first, alive = forest.start[g], stack.alive[s]
+    for k in range(stack.least[s, g], low):
+        lose(table, alive, BELOW, first + k)
+    for k in range(high + 1, stack.most[s, g] + 1):
+        lose(table, alive, ABOVE, first + k)
+    stack.least[s, g], stack.most[s, g] = max(stack.least[s, g], low), min(stack.most[s, g], high)
+
+
+@njit(**INNER)
+def keep_among(forest, table, stack, s, g, words, turned):
+    """Only the cells of a choice in a set are left; `turned`: only those that are not."""
+    width = len(words)
+    left = stack.left[s, g * width : (g + 1) * width]
+    for w in range(width):
+        gone = left[w] & (words[w] if turned else ~words[w])
+        left[w] &= ~gone
+        while gone != NOTHING:
+            k = lowest_bit(gone)
+            gone &= gone - ONE
+            lose_option(forest, table, stack.alive[s], left, forest.start[g] + w * BITS + k)
+
+
+@njit(**INNER)
+def keep_cell(forest, table, stack, s, g, cell):
+    """Only this cell of a choice is left."""
+    width = len(forest.sets[0])
+    left = stack.left[s, g * width : (g + 1) * width]
+    for k in range(forest.start[g + 1] - forest.start[g]):
+        if k != cell and has(left, k):
+            left[k >> 6] &= ~(ONE << np.uint64(k & 63))
+            lose_option(forest, table, stack.alive[s], left, forest.start[g] + k)
 
 
 @njit(**INNER)
 def place_point(forest, table, stack, s, v):
     """The leaf of one tree that the nearest point falls into."""
-    first, words = table.tree[WORD, v], table.tree[WORD, v + 1] - table.tree[WORD, v]
-    for w in range(words):
-        bits = stack.alive[s, first + w]
-        u = table.tree[USE, v]
-        while bits != NOTHING and u < table.tree[USE, v + 1]:
-            g = table.use[USED, u]
-            rank = table.rank[table.use[RANKS, u] + stack.near[s, g]]
-            bits &= table.mask[table.use[ROWS, u] + rank * words + w]
-            if not forest.choice[g]:
-                bits &= table.mask[table.use[ROWS, u] + (table.use[COUNT, u] + rank) * words + w]
-            u += 1
-        if bits != NOTHING:
-            stack.at[s, v] = (first + w) * BITS + lowest_bit(bits)
-            return
+    leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[table.tree[GROWN, v]], stack.near[s])
+    stack.at[s, v] = table.bit_of[table.tree[CONDITION, v], leaf]
 
 
 @njit(**INNER)
 def move_point(forest, table, stack, s, g):
     """The nearest point has another cell of feature g: its leaves in the trees that use it."""
-    for place in range(table.feature_at[g], table.feature_at[g + 1]):
-        place_point(forest, table, stack, s, table.use[USER, table.by_feature[place]])
+    node, sets, choice, near = forest.node, forest.sets, forest.choice, stack.near[s]
+    for place in range(table.user_at[g], table.user_at[g + 1]):
+        v = table.user[place]
+        leaf = leaf_of(node, sets, choice, forest.roots[table.tree[GROWN, v]], near)
+        stack.at[s, v] = table.bit_of[table.tree[CONDITION, v], leaf]
 
 
 @njit(**INNER)
-def best_bit(table, stack, s, v):
-    """The best leaf of a tree that the box leaves."""
-    w = table.tree[WORD, v]
-    while stack.alive[s, w] == NOTHING:
+def best_bit(alive, w):
+    """The first bit that is set from word w on: the best leaf that a box leaves a tree."""
+    while alive[w] == NOTHING:
         w += 1
-    return w * BITS + lowest_bit(stack.alive[s, w])
+    return w * BITS + lowest_bit(alive[w])
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def add_up(table, stack, s, sums):
     """Per condition, what the best leaves that are left add up to, and those of the nearest point."""
+    alive = stack.alive[s]
     for j in range(len(table.settled)):
         sums[0, j] = sums[1, j] = table.settled[j]
     for v in range(table.tree.shape[1] - 1):
         j = table.tree[CONDITION, v]
-        sums[0, j] += table.gives[best_bit(table, stack, s, v)]
+        sums[0, j] += table.gives[best_bit(alive, table.tree[WORD, v])]
         sums[1, j] += table.gives[stack.at[s, v]]
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def settled(table, stack, s):
     """Is one leaf left of every tree?"""
     for v in range(table.tree.shape[1] - 1):
@@ -110,7 +130,7 @@ def settled(table, stack, s):
     return True
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def nearest_cell(forest, person, stack, s, g):
     """The cheapest cell that is left of feature g; False if there is none."""
     cost, width = person.cost[stack.must[s, g]], len(forest.sets[0])
@@ -125,7 +145,7 @@ def nearest_cell(forest, person, stack, s, g):
     return cell >= 0
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def box_cost(forest, person, stack, s):
     """What the nearest point of the box costs."""
     total = 0.0
@@ -135,23 +155,26 @@ def box_cost(forest, person, stack, s):
     return total
 
 
-@njit(**INNER)
-def afford(forest, person, stack, s, total, cutoff, g):
-    """Drop the cells of feature g that make every point cost the cutoff or more; True if there were any."""
-    cost, first = person.cost[stack.must[s, g]], forest.start[g]
+@njit(**ONCE)
+def afford(forest, table, person, stack, s, total, cutoff, g):
+    """Drop the cells of feature g that make every point cost the cutoff or more."""
+    cost, first, alive = person.cost[stack.must[s, g]], forest.start[g], stack.alive[s]
     room = cutoff - total + cost[first + stack.near[s, g]] if forest.norm == ADDITIVE else cutoff
-    dropped = False
     if forest.choice[g]:
         width = len(forest.sets[0])
-        for k in range(stack.least[s, g], stack.most[s, g] + 1):
-            if has(stack.left[s, g * width : (g + 1) * width], k) and not cost[first + k] < room:
-                stack.left[s, g * width + (k >> 6)] &= ~(ONE << np.uint64(k & 63))
-                dropped = True
-        return dropped
+        left = stack.left[s, g * width : (g + 1) * width]
+        for w in range(width):
+            bits = left[w]
+            while bits != NOTHING:
+                k = lowest_bit(bits)
+                bits &= bits - ONE
+                if not cost[first + w * BITS + k] < room:
+                    left[w] &= ~(ONE << np.uint64(k))
+                    lose_option(forest, table, alive, left, first + w * BITS + k)
+        return
     while not cost[first + stack.least[s, g]] < room:
+        lose(table, alive, BELOW, first + stack.least[s, g])
         stack.least[s, g] += 1
-        dropped = True
     while not cost[first + stack.most[s, g]] < room:
+        lose(table, alive, ABOVE, first + stack.most[s, g])
         stack.most[s, g] -= 1
-        dropped = True
-    return dropped

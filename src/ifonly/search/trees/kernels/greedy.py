@@ -12,9 +12,10 @@ from numba import njit
 from ifonly.search.trees.kernels.layout import ADDITIVE, FREE, INNER, NEED, ONCE, OUTER, SLACK, SOURCES
 from ifonly.search.trees.kernels.points import fulfils, single_moves, sums_of
 
-MOST_MOVES = 200
+MOST_MOVES = 100
 SWAPS = 3
-TINY = 1e-300
+SHARE = 0.1
+TINY = 1e-30
 
 
 @njit(**INNER)
@@ -61,8 +62,6 @@ def changed(person, g, cell):
 @njit(**INNER)
 def permitted(forest, person, cells, g, cell):
     """May feature g go to this cell, by the rules on which features change?"""
-    if person.most >= len(cells) and len(forest.pairs) == 0:
-        return True
     count = 0
     for h in range(len(cells)):
         count += changed(person, h, cell if h == g else cells[h])
@@ -80,9 +79,14 @@ def permitted(forest, person, cells, g, cell):
 def _pick(forest, person, cells, sums, gains, most, completing):
     """The best single move: the cheapest that meets all conditions, or the one with the most gain per cost.
 
-    Moves to `most` or beyond are left out. Returns the feature (-1: none) and the cell.
+    Moves to `most` or beyond are left out, and those that bring less than a share of what is lacking, if one brings
+    more. Returns the feature (-1: none) and the cell.
     """
     total, best, chosen, to = total_cost(forest, person, cells), -math.inf, -1, -1
+    free = person.most >= len(cells) and len(forest.pairs) == 0
+    lacking = 0.0
+    for j in range(len(sums)):
+        lacking += max(forest.demand[NEED, j] + forest.demand[SLACK, j] - sums[j], 0.0)
     for g in range(len(cells)):
         first, now = forest.start[g], person.cost[FREE, forest.start[g] + cells[g]]
         for k in range(forest.start[g + 1] - first):
@@ -100,7 +104,9 @@ def _pick(forest, person, cells, sums, gains, most, completing):
             if completing and not complete or gain <= 0.0:
                 continue
             worth = -after if completing else gain / max(cost - now, TINY)
-            if worth > best and permitted(forest, person, cells, g, k):
+            if not completing and gain < SHARE * lacking:
+                worth *= TINY
+            if worth > best and (free or permitted(forest, person, cells, g, k)):
                 best, chosen, to = worth, g, k
     return chosen, to
 
@@ -108,6 +114,7 @@ def _pick(forest, person, cells, sums, gains, most, completing):
 @njit(**ONCE)
 def _take_back(forest, person, cells, sums, gains, nodes, moved):
     """Move features to cheaper cells, the largest saving first, as long as all conditions are met."""
+    free = person.most >= len(cells) and len(forest.pairs) == 0
     for _ in range(MOST_MOVES):
         single_moves(forest, cells, gains, nodes, moved)
         best, chosen, to = 0.0, -1, -1
@@ -120,7 +127,7 @@ def _take_back(forest, person, cells, sums, gains, nodes, moved):
                 good = True
                 for j in range(len(sums)):
                     good = good and sums[j] + gains[j, first + k] >= forest.demand[NEED, j] + forest.demand[SLACK, j]
-                if good and permitted(forest, person, cells, g, k):
+                if good and (free or permitted(forest, person, cells, g, k)):
                     best, chosen, to = saving, g, k
         if chosen < 0:
             return
@@ -150,10 +157,9 @@ def _climb(forest, person, cells, sums, gains, best, nodes, moved):
 
 
 @njit(**ONCE)
-def _swap(forest, person, best, cells, sums, gains, nodes, moved):
+def _swap(forest, person, best, cells, origin, sums, gains, nodes, moved):
     """Take one changed feature back and let another single move do: the best such point, in `best`; True if found."""
     found, better = total_cost(forest, person, best), False
-    origin = np.empty(len(best), dtype=np.int32)
     take(origin, best)
     for g in range(len(cells)):
         if origin[g] == home(forest, person, g):
@@ -170,16 +176,24 @@ def _swap(forest, person, best, cells, sums, gains, nodes, moved):
     return better
 
 
-@njit(**OUTER)
-def some_point(forest, person, depth, best):
-    """A point that meets all conditions, in cells: its cost, infinity if none was found, -1 if no row is allowed."""
-    count = len(forest.choice) if SOURCES >= 0 else 0
-    cells, gains = np.empty(count, dtype=np.int32), np.empty((len(forest.value), forest.start[-1]))
-    sums, nodes = np.empty(len(forest.value)), np.empty(depth + 2, dtype=np.int32)
-    moved = np.empty(depth + 2, dtype=np.int32)
+@njit(**INNER)
+def _improve(forest, person, met, best, cells, origin, sums, gains, nodes, moved):
+    """Take features back, and swap them, while that makes the point cheaper."""
+    for _ in range(SWAPS):
+        take(cells, best)
+        sums_of(forest, cells, sums)
+        _take_back(forest, person, cells, sums, gains, nodes, moved)
+        take(best, cells)
+        if met or not _swap(forest, person, best, cells, origin, sums, gains, nodes, moved):
+            return
+
+
+@njit(**INNER)
+def _begin(forest, person, best, cells, origin, sums, gains, nodes, moved):
+    """A point that meets all conditions but for rounding: its cost; infinity if none was found, -1 if none is allowed."""
     if not cheapest(forest, person, cells):
         return -1.0
-    for g in range(count):
+    for g in range(len(cells)):
         if not permitted(forest, person, cells, g, cells[g]):
             return math.inf
     sums_of(forest, cells, sums)
@@ -190,11 +204,15 @@ def some_point(forest, person, depth, best):
         take(best, cells)
     elif not _climb(forest, person, cells, sums, gains, best, nodes, moved) < math.inf:
         return math.inf
-    for _ in range(SWAPS):
-        take(cells, best)
-        sums_of(forest, cells, sums)
-        _take_back(forest, person, cells, sums, gains, nodes, moved)
-        take(best, cells)
-        if met or not _swap(forest, person, best, cells, sums, gains, nodes, moved):
-            break
-    return total_cost(forest, person, best) if fulfils(forest, best) else math.inf
+    _improve(forest, person, met, best, cells, origin, sums, gains, nodes, moved)
+    return total_cost(forest, person, best)
+
+
+@njit(**OUTER)
+def some_point(forest, person, depth, best, leaves, scores):
+    """A point that meets all conditions, in cells: its cost; infinity if none was found, -1 if no row is allowed."""
+    count = len(forest.choice) if SOURCES >= 0 else 0
+    cells, gains = np.empty((2, count), dtype=np.int32), np.empty((len(forest.value), forest.start[-1]))
+    walk = np.empty((2, depth + 2), dtype=np.int32)
+    cost = _begin(forest, person, best, cells[0], cells[1], np.empty(len(forest.value)), gains, walk[0], walk[1])
+    return cost if not 0.0 <= cost < math.inf or fulfils(forest, best, leaves, scores) else math.inf

@@ -23,8 +23,15 @@ Places = NDArray[np.int32]
 Words = NDArray[np.uint64]
 Bytes = NDArray[np.uint8]
 
-INNER = {"nogil": True, "error_model": "numpy", "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
-"""For kernels that only kernels call. Nothing here is reassociated or fused: scores are the library's, to the bit."""
+INNER = {
+    "nogil": True,
+    "error_model": "numpy",
+    "no_cpython_wrapper": True,
+    "no_cfunc_wrapper": True,
+    "_nrt": False,
+}
+"""For kernels that only kernels call. They allocate nothing, and so need not count references to arrays, which would
+take most of their time. Nothing here is reassociated or fused: scores are the library's, to the bit."""
 ONCE = {**INNER, "inline": "always"}
 """For large kernels with a single caller: inlined first, or each level would compile all levels below it again."""
 OUTER = {"nogil": True, "error_model": "numpy", "cache": True}
@@ -53,11 +60,11 @@ FREE, MUST = 0, 1
 """As it is; and where the feature has to change, though its cell may stay."""
 
 # ---- Table.tree (int64 rows): one entry per tree that is still open, and condition
-CONDITION, WORD, USE = 0, 1, 2
-"""The condition it adds to; where its words of bits begin; where its uses of features begin."""
-# ---- Table.use (int64 rows)
-USED, RANKS, ROWS, COUNT, USER = 0, 1, 2, 3, 4
-"""The feature; where its ranks begin; where its rows of masks begin, and how many there are; the tree."""
+CONDITION, WORD, GROWN = 0, 1, 2
+"""The condition it adds to; where its words of bits begin; the tree it is."""
+# ---- Table.lost_at: the first index
+BELOW, ABOVE = 0, 1
+"""Leaves that are lost when a cell is dropped from below, and from above. Of choices there is only the first."""
 
 # ---- State.number, State.count
 BEST, PROVEN = 0, 1
@@ -114,21 +121,24 @@ class Person(NamedTuple):
 
 
 class Table(NamedTuple):
-    """The trees as far as one person's ball reaches them: leaves as bits, best first, and masks of them."""
+    """The trees as far as one person's ball reaches them: leaves as bits, best first, and what each cell costs them."""
 
     tree: Ints
     leaf: Places
     """(bit): the leaf it stands for."""
     gives: Floats
     """(bit): what that leaf adds to the tree's condition."""
-    use: Ints
-    rank: Places
-    """(use, cell): cells between which the tree has no cut have one rank."""
-    mask: Words
-    """Of numbers, rows 'rank >= r', then 'rank <= r'; of options one row per cell."""
-    by_feature: Ints
-    """Uses, feature by feature."""
-    feature_at: Ints
+    bit_of: Places
+    """(condition, leaf): the inverse."""
+    lost_at: Ints
+    """(2, cell): where the leaves begin that ask for no cell beyond this one."""
+    lost_word: Places
+    lost_bit: Words
+    lost_limit: Places
+    """Of choices: the limit that the leaf has; it is lost if no other cell of it is left."""
+    user_at: Ints
+    """(feature): where the trees that use it begin."""
+    user: Places
     settled: Floats
     """(condition): what the trees add of which one leaf is left."""
     alive: Words
@@ -161,6 +171,12 @@ class State(NamedTuple):
     touched: Ints
     sums: Floats
     """(2, condition): of the best leaves, and of the nearest point."""
+    wanted: Ints
+    """(feature): of each choice the limit that is wanted most."""
+    leaves: Places
+    """(tree): of a point."""
+    scores: Floats
+    """(output): of a point."""
 
 
 @intrinsic

@@ -17,19 +17,12 @@ from ifonly.search.trees.kernels.layout import (
     LEFT,
     MOST,
     OFFSET,
+    ONCE,
     RIGHT,
     SHIFT,
 )
 
 EVERY = -1
-
-
-@njit(**INNER)
-def goes_left(forest, node, cell):
-    cut = forest.node[CUT, node]
-    if forest.choice[forest.node[COLUMN, node]]:
-        return (forest.sets[cut, cell >> 6] >> np.uint64(cell & 63)) & np.uint64(1) != np.uint64(0)
-    return cell <= cut
 
 
 @njit(**INNER)
@@ -39,15 +32,19 @@ def has(words, cell):
 
 
 @njit(**INNER)
-def leaf_of(forest, tree, cells):
-    node = forest.roots[tree]
-    while forest.node[COLUMN, node] >= 0:
-        left = goes_left(forest, node, cells[forest.node[COLUMN, node]])
-        node = forest.node[LEFT, node] if left else forest.node[RIGHT, node]
-    return forest.node[LEAF, node]
+def goes_left(node, sets, choice, i, cell):
+    return has(sets[node[CUT, i]], cell) if choice[node[COLUMN, i]] else cell <= node[CUT, i]
 
 
 @njit(**INNER)
+def leaf_of(node, sets, choice, i, cells):
+    """The leaf below node i that a point falls into."""
+    while node[COLUMN, i] >= 0:
+        i = node[LEFT, i] if goes_left(node, sets, choice, i, cells[node[COLUMN, i]]) else node[RIGHT, i]
+    return node[LEAF, i]
+
+
+@njit(**ONCE)
 def score_of(forest, leaves, output):
     """The library's own sum, tree by tree, in its own precision."""
     wide = forest.raw.shape[1] > 1
@@ -67,20 +64,16 @@ def score_of(forest, leaves, output):
     return total / forest.divisor * forest.scale + shift
 
 
-@njit(nogil=True, error_model="numpy")
-def fulfils(forest, cells):
-    """Do the library's own scores of a point meet every condition?"""
-    trees = len(forest.roots)
-    leaves = np.empty(trees, dtype=np.int32)
-    for t in range(trees):
-        leaves[t] = leaf_of(forest, t, cells)
-    outputs = forest.summing.shape[1]
-    scores = np.empty(outputs)
-    for k in range(outputs):
+@njit(**INNER)
+def fulfils(forest, cells, leaves, scores):
+    """Do the library's own scores of a point meet every condition? `leaves` and `scores` are room for its own."""
+    for t in range(len(forest.roots)):
+        leaves[t] = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], cells)
+    for k in range(len(scores)):
         scores[k] = score_of(forest, leaves, k)
     for j in range(len(forest.coefficients)):
         total = 0.0
-        for k in range(outputs):
+        for k in range(len(scores)):
             if forest.coefficients[j, k] != 0.0:
                 total += forest.coefficients[j, k] * scores[k]
         if total - forest.demand[OFFSET, j] < forest.demand[ASKED, j]:
@@ -94,12 +87,12 @@ def sums_of(forest, cells, sums):
     for j in range(len(sums)):
         sums[j] = 0.0
     for t in range(len(forest.roots)):
-        leaf = leaf_of(forest, t, cells)
+        leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], cells)
         for j in range(len(sums)):
             sums[j] += forest.value[j, leaf]
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def _credit(forest, leaf, moved, base, gains):
     """A leaf that is reached when feature `moved` alone goes where the leaf asks."""
     for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
@@ -122,26 +115,27 @@ def _credit(forest, leaf, moved, base, gains):
 @njit(**INNER)
 def single_moves(forest, cells, gains, node_stack, moved_stack):
     """gains[j, cell]: by how much condition j grows when the cell's feature alone goes there."""
+    node_of, sets, choice = forest.node, forest.sets, forest.choice
     for j in range(len(gains)):
         for k in range(gains.shape[1]):
             gains[j, k] = 0.0
     for t in range(len(forest.roots)):
-        base = leaf_of(forest, t, cells)
+        base = leaf_of(node_of, sets, choice, forest.roots[t], cells)
         height = 1
         node_stack[0], moved_stack[0] = forest.roots[t], -1
         while height:
             height -= 1
             node, moved = node_stack[height], moved_stack[height]
-            while forest.node[COLUMN, node] >= 0:
-                column = forest.node[COLUMN, node]
-                left = goes_left(forest, node, cells[column])
-                own = forest.node[LEFT, node] if left else forest.node[RIGHT, node]
-                other = forest.node[RIGHT, node] if left else forest.node[LEFT, node]
+            while node_of[COLUMN, node] >= 0:
+                column = node_of[COLUMN, node]
+                left = goes_left(node_of, sets, choice, node, cells[column])
+                own = node_of[LEFT, node] if left else node_of[RIGHT, node]
+                other = node_of[RIGHT, node] if left else node_of[LEFT, node]
                 if moved == -1 or moved == column:
                     node_stack[height], moved_stack[height] = other, column
                     height += 1
                 node = own
-            leaf = forest.node[LEAF, node]
+            leaf = node_of[LEAF, node]
             if moved >= 0 and leaf != base and not forest.dead[leaf]:
                 _credit(forest, leaf, moved, base, gains)
     for g in range(len(forest.choice)):

@@ -14,8 +14,10 @@ from ifonly.search.trees.kernels.boxes import (
     afford,
     best_bit,
     box_cost,
+    keep_among,
+    keep_between,
+    keep_cell,
     move_point,
-    narrow,
     nearest_cell,
     place_point,
     settled,
@@ -39,6 +41,7 @@ from ifonly.search.trees.kernels.layout import (
     SLACK,
     SLICE,
     SOURCES,
+    WORD,
 )
 from ifonly.search.trees.kernels.points import fulfils, has
 
@@ -47,20 +50,6 @@ EQUAL = 1e-12
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
 CLOSED, OPEN = 0, 1
-
-
-@njit(**INNER)
-def _stay(forest, table, person, stack, s, g):
-    """Feature g may not change."""
-    own, width = person.own[g], len(forest.sets[0])
-    if stack.least[s, g] == own and stack.most[s, g] == own:
-        return
-    stack.least[s, g] = stack.most[s, g] = own
-    if forest.choice[g]:
-        for w in range(width):
-            stack.left[s, g * width + w] = NOTHING
-        stack.left[s, g * width + (own >> 6)] = ONE << np.uint64(own & 63)
-    narrow(forest, table, stack, s, g)
 
 
 @njit(**ONCE)
@@ -88,7 +77,10 @@ def _changes(forest, table, person, stack, s):
     if count == person.most:
         for g in range(features):
             if not changed(person, g, stack.near[s, g]) and not stack.must[s, g]:
-                _stay(forest, table, person, stack, s, g)
+                if forest.choice[g]:
+                    keep_cell(forest, table, stack, s, g, person.own[g])
+                else:
+                    keep_between(forest, table, stack, s, g, person.own[g], person.own[g])
     return True
 
 
@@ -104,8 +96,7 @@ def settle(forest, table, person, stack, state):
         return CLOSED
     stack.bound[s] = total
     for g in range(len(forest.choice)):
-        if afford(forest, person, stack, s, total, cutoff, g):
-            narrow(forest, table, stack, s, g)
+        afford(forest, table, person, stack, s, total, cutoff, g)
     add_up(table, stack, s, state.sums)
     met = True
     for j in range(len(table.settled)):
@@ -114,7 +105,7 @@ def settle(forest, table, person, stack, state):
             return CLOSED
         met = met and state.sums[1, j] >= least
     if met:
-        if fulfils(forest, stack.near[s]):
+        if fulfils(forest, stack.near[s], state.leaves, state.scores):
             state.number[BEST] = total
             for g in range(len(forest.choice)):
                 state.best[g], state.best[len(forest.choice) + g] = stack.near[s, g], stack.must[s, g]
@@ -125,8 +116,8 @@ def settle(forest, table, person, stack, state):
 
 
 @njit(**ONCE)
-def _want(forest, stack, s, state, leaf, gain, sets):
-    """Credit every limit of a wanted leaf that the nearest point breaks. `sets`: of each choice the limit wanted most."""
+def _want(forest, stack, s, state, leaf, gain):
+    """Credit every limit of a wanted leaf that the nearest point breaks."""
     broken = 0
     for round in range(2):
         for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
@@ -149,24 +140,24 @@ def _want(forest, stack, s, state, leaf, gain, sets):
                 state.touched[state.touched[0] + 1] = 2 * place + side
                 state.touched[0] += 1
                 if forest.choice[g]:
-                    sets[g], state.weight[1, place] = -1, 0.0
+                    state.wanted[g], state.weight[1, place] = -1, 0.0
             state.weight[side, place] += gain / broken
             if forest.choice[g] and gain > state.weight[1, place]:
-                sets[g], state.weight[1, place] = i, gain
+                state.wanted[g], state.weight[1, place] = i, gain
 
 
 @njit(**ONCE)
-def choose(forest, table, stack, state, sets):
+def choose(forest, table, stack, state):
     """The split that the best leaves want most and the nearest point breaks: (feature, side, cell or limit)."""
     s = state.count[HEIGHT] - 1
     state.touched[0] = 0
     for v in range(table.tree.shape[1] - 1):
         j = table.tree[CONDITION, v]
-        best, at = best_bit(table, stack, s, v), stack.at[s, v]
+        best, at = best_bit(stack.alive[s], table.tree[WORD, v]), stack.at[s, v]
         if best == at or state.sums[1, j] >= forest.demand[NEED, j] + forest.demand[SLACK, j]:
             continue
         gain = max(table.gives[best] - table.gives[at], 1e-300)
-        _want(forest, stack, s, state, table.leaf[best], gain, sets)
+        _want(forest, stack, s, state, table.leaf[best], gain)
     most, chosen = -1.0, -1
     for i in range(1, state.touched[0] + 1):
         place, side = state.touched[i] // 2, state.touched[i] % 2
@@ -179,7 +170,7 @@ def choose(forest, table, stack, state, sets):
     g = 0
     while forest.start[g + 1] <= chosen // 2:
         g += 1
-    return g, chosen % 2, sets[g] if forest.choice[g] else chosen // 2 - forest.start[g]
+    return g, chosen % 2, state.wanted[g] if forest.choice[g] else chosen // 2 - forest.start[g]
 
 
 @njit(**ONCE)
@@ -187,7 +178,7 @@ def open_tree(forest, table, stack, state):
     """Any split of a box in which no leaf is wanted: at a limit of a leaf of some tree that has several left."""
     s = state.count[HEIGHT] - 1
     for v in range(table.tree.shape[1] - 1):
-        for w in range(table.tree[1, v], table.tree[1, v + 1]):
+        for w in range(table.tree[WORD, v], table.tree[WORD, v + 1]):
             for b in range(64):
                 if (stack.alive[s, w] >> np.uint64(b)) & ONE == NOTHING or w * 64 + b == stack.at[s, v]:
                     continue
@@ -222,26 +213,22 @@ def _copy(stack, s):
 @njit(**ONCE)
 def split(forest, table, person, stack, state, g, side, place):
     """The box on top becomes two: where the nearest point stays, and, above it, where it moves."""
-    s, width = state.count[HEIGHT] - 1, len(forest.sets[0])
+    s = state.count[HEIGHT] - 1
     _copy(stack, s)
-    if forest.choice[g]:
-        for w in range(width):
-            stack.left[s, g * width + w] &= ~forest.limit_set[place, w]
-            stack.left[s + 1, g * width + w] &= forest.limit_set[place, w]
-    elif side == 1:
-        stack.most[s, g], stack.least[s + 1, g] = place - 1, place
-    else:
-        stack.least[s, g], stack.most[s + 1, g] = place + 1, place
-    narrow(forest, table, stack, s, g)
+    for turn in range(2):
+        if forest.choice[g]:
+            keep_among(forest, table, stack, s + turn, g, forest.limit_set[place], turn == 0)
+        elif (side == 1) == (turn == 1):
+            keep_between(forest, table, stack, s + turn, g, place + 1 - side, stack.most[s + turn, g])
+        else:
+            keep_between(forest, table, stack, s + turn, g, stack.least[s + turn, g], place - side)
     if nearest_cell(forest, person, stack, s + 1, g):
-        narrow(forest, table, stack, s + 1, g)
         move_point(forest, table, stack, s + 1, g)
         state.count[HEIGHT] += 1
 
 
-@njit(**OUTER)
-def begin(forest, table, ball, near, total, stack, state):
-    """The whole ball as the only box."""
+@njit(**INNER)
+def _begin(forest, table, ball, near, total, stack, state):
     least, most, left = ball
     width = left.shape[1]
     for g in range(len(near)):
@@ -253,14 +240,19 @@ def begin(forest, table, ball, near, total, stack, state):
     stack.bound[0] = total
     for v in range(table.tree.shape[1] - 1):
         place_point(forest, table, stack, 0, v)
-    state.count[HEIGHT] = 1 if SOURCES >= 0 else 0
+    state.count[HEIGHT] = 1
 
 
 @njit(**OUTER)
-def advance(forest, table, person, stack, state, nodes):
-    """Go on for so many nodes."""
-    sets = np.empty(len(forest.choice), dtype=np.int64)
-    end = state.count[NODES] + nodes if SOURCES >= 0 else 0
+def begin(forest, table, ball, near, total, stack, state):
+    """The whole ball as the only box."""
+    if SOURCES >= 0:
+        _begin(forest, table, ball, near, total, stack, state)
+
+
+@njit(**INNER)
+def run(forest, table, person, stack, state, end):
+    """Look at boxes until none is open, `end` nodes have been, or the stack is full."""
     while state.count[HEIGHT] > 0:
         if state.count[NODES] >= end:
             return SLICE
@@ -270,7 +262,7 @@ def advance(forest, table, person, stack, state, nodes):
         if settle(forest, table, person, stack, state) == CLOSED:
             state.count[HEIGHT] -= 1
             continue
-        g, side, place = choose(forest, table, stack, state, sets)
+        g, side, place = choose(forest, table, stack, state)
         if g < 0:
             g, side, place = open_tree(forest, table, stack, state)
         if g < 0:
@@ -278,3 +270,9 @@ def advance(forest, table, person, stack, state, nodes):
             continue
         split(forest, table, person, stack, state, g, side, place)
     return DONE
+
+
+@njit(**OUTER)
+def advance(forest, table, person, stack, state, nodes):
+    """Go on for so many nodes."""
+    return run(forest, table, person, stack, state, state.count[NODES] + nodes if SOURCES >= 0 else 0)
