@@ -44,6 +44,6 @@ class Search:
         if isinstance(question.model.function, Trees):
             from ifonly.search.trees.solver import ForestSolver
 
-            return ForestSolver(question)
+            return ForestSolver(question, tolerances)
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
         return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)

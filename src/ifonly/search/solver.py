@@ -14,7 +14,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 
 import numpy as np
 
-from ifonly.problem import Lowered
+from ifonly.problem import Lowered, People
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
@@ -55,12 +55,16 @@ class SearchSolver:
         return claims
 
     def _solve(self, points: Floats, limits: Limits, threads: int, herald: Herald) -> list[Claim]:
-        batch = self.asked.batch(self.lowered.domains(points), self.errors)
+        return self.among(self.lowered.domains(points), limits, threads, herald)
+
+    def among(self, people: People, limits: Limits, threads: int, herald: Herald) -> list[Claim]:
+        """The answers of people who may change so much."""
+        batch = self.asked.batch(people, self.errors)
         if self.table is not None:
             self._scan(batch)
             herald.done(len(batch))
         else:
-            self._search(batch, np.full(len(points), math.inf), limits, threads, herald)
+            self._search(batch, np.full(len(batch), math.inf), limits, threads, herald)
             self._sharpen(batch, limits, threads)
             self._look_at_edges(batch, limits, threads)
         return self.asked.claims(batch)

@@ -59,6 +59,14 @@ class Cells:
         """The cell of each option."""
         return self.table[1, self.costs.start[g] : self.costs.start[g + 1]].astype(np.int64)
 
+    def of_point(self, point: Floats) -> NDArray[np.int32]:
+        """The cells of a row."""
+        cells = [
+            self.classes(g)[int(value)] if self.choice[g] else np.searchsorted(self.cuts(g), value)
+            for g, value in enumerate(point.tolist())
+        ]
+        return np.array(cells, dtype=np.int32)
+
     def person(self, people: People, i: int) -> Person:
         """What each cell costs person i."""
         costs, width = self.costs, int(self.start[-1])

@@ -11,6 +11,7 @@ from ifonly.model.trees import Ensemble, Trees
 from ifonly.problem import Question
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs
+from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.layout import ADDITIVE, MAXIMUM, Forest, Stack, State, Table
 from ifonly.search.trees.kernels.limits import leaf_limits, parents_of
@@ -49,6 +50,7 @@ def pack_forest(trees: Trees, costs: Costs, cells: Cells) -> Forest:
         coefficients=np.ascontiguousarray(c),
         demand=_demand(trees, costs, values, order, first),
         pairs=costs.partners,
+        ruled=any(not isinstance(rule, AtMostChanges | OnlyWith) for rule in question.rules),
     )
 
 

@@ -9,7 +9,7 @@ import math
 import threading
 import time
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,10 +20,12 @@ from ifonly.problem.lowering import People, costs_of
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.greedy import some_point
-from ifonly.search.trees.kernels.layout import BEST, DONE, HEIGHT, MEMORY, NODES, Forest, Person, Stack, State
-from ifonly.search.trees.kernels.search import advance, begin
+from ifonly.search.trees.kernels.layout import ASKED, BEST, DONE, HEIGHT, LOOK, MEMORY, NODES, Forest, Person, Stack, State, Table
+from ifonly.search.trees.kernels.search import advance, begin, part
 from ifonly.search.trees.kernels.table import build, reach
 from ifonly.search.trees.pack import grown, new_stack, new_state, pack_forest
+from ifonly.search.trees.ruled import RuledBoxes
+from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -39,12 +41,13 @@ BELOW = 1.0 - 1e-11
 class ForestSolver:
     """The search for trees, ready for one question."""
 
-    def __init__(self, question: Question) -> None:
+    def __init__(self, question: Question, tolerances: Tolerances) -> None:
         assert isinstance(question.model.function, Trees)
         self.question, self.costs = question, costs_of(question)
         self.cells = Cells.of(question.model.function, self.costs)
         self.forest = pack_forest(question.model.function, self.costs, self.cells)
         self.depth = question.model.function.ensemble.depth
+        self.rules = RuledBoxes(question, self.cells, tolerances) if self.forest.ruled else None
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people = self.costs.domains(points)
@@ -68,6 +71,9 @@ class ForestSolver:
 
     def distance(self, cost: float) -> float:
         return math.sqrt(cost) if self.cells.squared else cost
+
+    def cost(self, distance: float) -> float:
+        return distance**2 if self.cells.squared else distance
 
 
 class _Herald:
@@ -103,6 +109,11 @@ class _Search:
     limits: Limits
     herald: _Herald
     stop: threading.Event
+    found: Floats | None = None
+    """Under rules: the best row so far, which they have judged."""
+    residual: float = math.inf
+    """The least bound of a box that was closed without meeting it."""
+    stopped: Stop | None = None
 
     def claim(self) -> Claim:
         self.begun, solver = time.perf_counter(), self.solver
@@ -114,6 +125,8 @@ class _Search:
         if cost < 0.0:
             return self._told(math.inf, None)
         self.state.number[BEST] = cost
+        if self.forest.ruled and math.isfinite(cost):
+            self._offer(self._point(), math.inf)
         return self._search()
 
     def _search(self) -> Claim:
@@ -131,7 +144,7 @@ class _Search:
         begin(forest, table, ball, near, total, stack, state)
         return self._advance(table, stack, table.tree.shape[1])
 
-    def _advance(self, table: object, stack: Stack, trees: int) -> Claim:
+    def _advance(self, table: Table, stack: Stack, trees: int) -> Claim:
         state, told = self.state, TELL_SECONDS
         nodes = max(1, FIRST_SLICE // trees)
         while True:
@@ -140,6 +153,8 @@ class _Search:
             code = advance(self.forest, table, self.person, stack, state, nodes)
             if code == DONE:
                 return self._told(float(state.number[BEST]), None)
+            if code == LOOK and self._looked(table, stack):
+                continue
             seconds, looked = time.perf_counter() - self.begun, int(state.count[NODES])
             lower = min(float(state.number[BEST]), float(stack.bound[: state.count[HEIGHT]].min()))
             stopped = self._stopped(seconds, looked)
@@ -148,8 +163,8 @@ class _Search:
                     stopped = self.limits.memory
                 else:
                     stack = grown(stack)
-            if stopped is not None:
-                return self._told(lower, stopped)
+            if stopped is not None or code == LOOK:
+                return self._told(lower, stopped or self.stopped)
             if seconds >= told:
                 distance = self.solver.distance
                 self.herald.under_way(
@@ -158,6 +173,59 @@ class _Search:
                 told = seconds + TELL_SECONDS
             left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
             nodes = max(1, int(looked / seconds * min(SLICE_SECONDS, left)))
+
+    def _looked(self, table: Table, stack: Stack) -> bool:
+        """Judge the nearest point of the box on top by the rules, or else find the nearest row of the box that they
+        admit; the box is then closed, or split between the two. False if a limit was reached on the way.
+        """
+        state, s, features = self.state, int(self.state.count[HEIGHT]) - 1, len(self.forest.choice)
+        near = self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]]
+        question, factual = self.solver.question, self.people.factual[self.i]
+        if question.allows(factual, near) is None:
+            self._offer(near, float(stack.bound[s]))
+            state.count[HEIGHT] -= 1
+            return True
+        assert self.solver.rules is not None
+        box = stack.least[s], stack.most[s], stack.left[s].reshape(features, -1)
+        claim = self.solver.rules.nearest(self.people.part([self.i]), box, self._rest())
+        if claim.stop is not None:
+            self.stopped = claim.stop
+            return False
+        stack.bound[s] = max(stack.bound[s], self.solver.cost(claim.lower))
+        if claim.point is None or self._offer(claim.point, float(stack.bound[s])):
+            if claim.point is None and claim.lower < math.inf:
+                self.residual = min(self.residual, float(stack.bound[s]))
+            state.count[HEIGHT] -= 1
+        elif stack.bound[s] >= state.number[BEST] or not part(
+            self.forest, table, self.person, stack, state, self.solver.cells.of_point(claim.point)
+        ):
+            self.residual = min(self.residual, float(stack.bound[s]))
+            state.count[HEIGHT] -= 1
+        return True
+
+    def _offer(self, point: Floats, bound: float) -> bool:
+        """Is the point admitted and decided as asked? Then it is the best one, if it is; nothing of its box is nearer
+        than `bound`.
+        """
+        question, factual = self.solver.question, self.people.factual[self.i]
+        c, d = question.conditions
+        sure = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[ASKED]).all()
+        if not sure or question.allows(factual, point) is not None:
+            if self.found is None:
+                self.state.number[BEST] = math.inf
+            return False
+        cost = self.solver.cost(float(question.measure.between(factual, point)))
+        if self.found is None or cost < self.state.number[BEST]:
+            self.state.number[BEST], self.found = cost, point
+        self.residual = min(self.residual, bound)
+        return True
+
+    def _rest(self) -> Limits:
+        """What is left of the limits."""
+        seconds = self.limits.seconds
+        if seconds is None:
+            return self.limits
+        return replace(self.limits, seconds=max(seconds - (time.perf_counter() - self.begun), 1e-3))
 
     def _stopped(self, seconds: float, nodes: int) -> Stop | None:
         if reached := self.limits.reached(seconds=seconds, nodes=nodes):
@@ -170,6 +238,7 @@ class _Search:
 
     def _told(self, lower: float, stop: Stop | None) -> Claim:
         """The claim: no row costs less than `lower`."""
+        lower = min(lower, self.residual)
         return Claim(
             point=self._point() if math.isfinite(self.state.number[BEST]) and lower < math.inf else None,
             lower=self.solver.distance(lower) * BELOW,
@@ -180,6 +249,8 @@ class _Search:
         )
 
     def _point(self) -> Floats:
+        if self.found is not None:
+            return self.found
         features = len(self.forest.choice)
         cells, must = self.state.best[:features], self.state.best[features:]
         return np.asarray(self.person.value[must, self.forest.start[:-1] + cells])

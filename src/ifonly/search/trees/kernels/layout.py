@@ -105,6 +105,8 @@ class Forest(NamedTuple):
     coefficients: Floats
     demand: Floats
     pairs: Ints
+    ruled: bool
+    """Are there rules that only a look at the row can judge?"""
 
 
 class Person(NamedTuple):

@@ -31,6 +31,7 @@ from ifonly.search.trees.kernels.layout import (
     HEIGHT,
     INNER,
     LEAST,
+    LOOK,
     MEMORY,
     MOST,
     MUST,
@@ -43,13 +44,13 @@ from ifonly.search.trees.kernels.layout import (
     SOURCES,
     WORD,
 )
-from ifonly.search.trees.kernels.points import fulfils, has
+from ifonly.search.trees.kernels.points import fulfils, has, leaf_of
 
 EQUAL = 1e-12
 """Relative: costs that are as close as this count as equal."""
 ONE = np.uint64(1)
 NOTHING = np.uint64(0)
-CLOSED, OPEN = 0, 1
+CLOSED, OPEN, ASK = 0, 1, 2
 
 
 @njit(**ONCE)
@@ -86,15 +87,15 @@ def _changes(forest, table, person, stack, s):
 
 @njit(**ONCE)
 def settle(forest, table, person, stack, state):
-    """Look at the box on top: CLOSED, or OPEN if it must be split."""
+    """Look at the box on top: CLOSED, OPEN if it must be split, ASK if its nearest point must be judged by rules."""
     s = state.count[HEIGHT] - 1
     if person.most < len(forest.choice) or len(forest.pairs):
         if not _changes(forest, table, person, stack, s):
             return CLOSED
     total, cutoff = box_cost(forest, person, stack, s), state.number[BEST] * (1.0 - EQUAL)
-    if not total < cutoff:
+    if not max(total, stack.bound[s]) < cutoff:
         return CLOSED
-    stack.bound[s] = total
+    stack.bound[s] = max(total, stack.bound[s])
     for g in range(len(forest.choice)):
         afford(forest, table, person, stack, s, total, cutoff, g)
     add_up(table, stack, s, state.sums)
@@ -106,6 +107,8 @@ def settle(forest, table, person, stack, state):
         met = met and state.sums[1, j] >= least
     if met:
         if fulfils(forest, stack.near[s], state.leaves, state.scores):
+            if forest.ruled:
+                return ASK
             state.number[BEST] = total
             for g in range(len(forest.choice)):
                 state.best[g], state.best[len(forest.choice) + g] = stack.near[s, g], stack.must[s, g]
@@ -210,7 +213,7 @@ def _copy(stack, s):
     stack.bound[s + 1] = stack.bound[s]
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def split(forest, table, person, stack, state, g, side, place):
     """The box on top becomes two: where the nearest point stays, and, above it, where it moves."""
     s = state.count[HEIGHT] - 1
@@ -259,7 +262,10 @@ def run(forest, table, person, stack, state, end):
         if state.count[HEIGHT] + 1 >= len(stack.bound):
             return MEMORY
         state.count[NODES] += 1
-        if settle(forest, table, person, stack, state) == CLOSED:
+        found = settle(forest, table, person, stack, state)
+        if found == ASK:
+            return LOOK
+        if found == CLOSED:
             state.count[HEIGHT] -= 1
             continue
         g, side, place = choose(forest, table, stack, state)
@@ -270,6 +276,32 @@ def run(forest, table, person, stack, state, end):
             continue
         split(forest, table, person, stack, state, g, side, place)
     return DONE
+
+
+@njit(**INNER)
+def _part(forest, table, person, stack, state, cells):
+    near = stack.near[state.count[HEIGHT] - 1]
+    for t in range(len(forest.roots)):
+        leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], cells)
+        for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
+            g = forest.limit[FEATURE, i]
+            if forest.choice[g]:
+                if not has(forest.limit_set[i], near[g]):
+                    split(forest, table, person, stack, state, g, 0, i)
+                    return True
+            elif near[g] < forest.limit[LEAST, i]:
+                split(forest, table, person, stack, state, g, 1, forest.limit[LEAST, i])
+                return True
+            elif near[g] > forest.limit[MOST, i]:
+                split(forest, table, person, stack, state, g, 0, forest.limit[MOST, i])
+                return True
+    return False
+
+
+@njit(**OUTER)
+def part(forest, table, person, stack, state, cells):
+    """Split the box on top between its nearest point and another; False where no tree tells the two apart."""
+    return _part(forest, table, person, stack, state, cells) if SOURCES >= 0 else False
 
 
 @njit(**OUTER)
