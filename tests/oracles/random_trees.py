@@ -32,9 +32,7 @@ def random_tree_problem(seed: int, *, finite: bool = False, ruled: bool = False)
         classes=tuple(range(max(2, trees.outputs))),
         precision=trees.ensemble.summation.precision,
     )
-    return Question(
-        model=model, target=target, distance=question.distance, constraints=question.constraints
-    ), points
+    return Question(model=model, target=target, distance=question.distance, constraints=question.constraints), points
 
 
 def _trees(rng: Rng, schema: Schema, points: Floats) -> Trees:

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.model.trees import Trees
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs, People
 from ifonly.schema.decimals import stepped, steps_between
-from ifonly.search.trees.kernels.layout import FREE, MUST, Person
+from ifonly.search.trees.kernels.layout import FREE, MUST, PricedPerson
 from ifonly.search.trees.kernels.pricing import price_cells
 
 Floats = NDArray[np.float64]
@@ -52,6 +54,10 @@ class Cells:
     def squared(self) -> bool:
         return self.costs.norm is Norm.L2
 
+    @cached_property
+    def prices(self) -> Floats:
+        return np.stack([self.costs.jump, self.costs.rate, self.costs.rate_down])
+
     def cuts(self, g: int) -> Floats:
         return self.table[0, self.start[g] + 1 : self.start[g + 1]]
 
@@ -67,28 +73,28 @@ class Cells:
         ]
         return np.array(cells, dtype=np.int32)
 
-    def person(self, people: People, i: int) -> Person:
+    def person(self, people: People, i: int) -> PricedPerson:
         """What each cell costs person i."""
         costs, width = self.costs, int(self.start[-1])
         cost, value, own = np.empty((2, width)), np.empty((2, width)), np.empty(len(self.choice), dtype=np.int64)
         factual = people.factual[i]
         price_cells(
             factual, np.stack([people.lower[i], people.upper[i]]), people.allowed[i], people.cost[i], costs.step,
-            np.stack([costs.jump, costs.rate, costs.rate_down]), self.squared, self.choice, self.start, costs.start,
+            self.prices, self.squared, self.choice, self.start, costs.start,
             self.table, cost, value, own,
         )  # fmt: skip
         for g in costs.reals_in_steps:
             self._price_steps(g, factual[g], (people.lower[i, g], people.upper[i, g]), cost, value)
         at = self.start[:-1] + own
         stays = (cost[FREE, at] < math.inf) & (value[FREE, at] == factual)
-        return Person(cost, value, own, stays.astype(np.uint8), costs.most_changes)
+        return PricedPerson(cost, value, own, stays.astype(np.uint8), costs.most_changes)
 
     def _price_steps(self, g: int, own: float, ends: tuple[float, float], cost: Floats, value: Floats) -> None:
         """A real number that moves in steps, which are decimals: the values are worked out exactly."""
         step, first = float(self.costs.step[g]), int(self.start[g])
         rates = float(self.costs.rate[g]), float(self.costs.rate_down[g])
         edges = [-math.inf, *self.cuts(g).tolist(), math.inf]
-        for k, (below, end) in enumerate(zip(edges, edges[1:], strict=False)):
+        for k, (below, end) in enumerate(pairwise(edges)):
             cost[:, first + k], value[:, first + k] = math.inf, own
             low, high = max(ends[0], math.nextafter(below, math.inf)), min(ends[1], end)
             if not low <= high:

@@ -13,7 +13,7 @@ from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.search.trees.cells import Cells
-from ifonly.search.trees.kernels.layout import ADDITIVE, MAXIMUM, Forest, Stack, State, Table
+from ifonly.search.trees.kernels.layout import ADDITIVE, MAXIMUM, Forest, LeafTable, Stack, State
 from ifonly.search.trees.kernels.limits import leaf_limits, parents_of
 
 Floats = NDArray[np.float64]
@@ -35,7 +35,7 @@ def pack_forest(trees: Trees, costs: Costs, cells: Cells) -> Forest:
         sets=sets,
         roots=ensemble.roots.copy(),
         first_leaf=first,
-        order=order,
+        rank=np.ascontiguousarray(np.argsort(order, axis=1).astype(np.int32)),
         value=values,
         limit_at=at,
         dead=dead,
@@ -82,7 +82,7 @@ def _demand(trees: Trees, costs: Costs, values: Floats, order: NDArray[np.int32]
 
 
 def least_leads(question: Question) -> Floats:
-    """What C s - d must be at least for a row to be surely decided as asked: margin + E; above 0 where a tie is lost."""
+    """What C s - d must be at least for a row to be surely decided as asked: margin + E, and above a tie that is lost."""
     c, d = question.conditions
     least = question.target.margin + question.error
     for j in np.flatnonzero((least == 0.0) & (d == 0.0)).tolist():
@@ -133,9 +133,7 @@ def _limits(node: NDArray[np.int32], sets: NDArray[np.uint64], cells: Cells, lea
     return at, limit, limit_set, dead
 
 
-def _order(
-    ensemble: Ensemble, values: Floats, dead: NDArray[np.uint8]
-) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
+def _order(ensemble: Ensemble, values: Floats, dead: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
     """Where the leaves of each tree begin in the order; and, per condition, tree by tree the leaves from the best."""
     leaf = np.flatnonzero(ensemble.nodes.leaf >= 0)
     tree = np.zeros(len(ensemble.values), dtype=np.int64)
@@ -145,7 +143,7 @@ def _order(
     return first.astype(np.int64), np.ascontiguousarray(order)
 
 
-def new_stack(forest: Forest, table: Table, capacity: int) -> Stack:
+def new_stack(forest: Forest, table: LeafTable, capacity: int) -> Stack:
     """Room for so many boxes."""
     features, width = len(forest.choice), forest.sets.shape[1]
     return Stack(
@@ -178,4 +176,3 @@ def new_state(forest: Forest) -> State:
         leaves=np.zeros(len(forest.roots), dtype=np.int32),
         scores=np.zeros(forest.summing.shape[1]),
     )
-

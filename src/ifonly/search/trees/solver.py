@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 import threading
 import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
@@ -17,10 +18,24 @@ from numpy.typing import NDArray
 from ifonly.model.trees import Trees
 from ifonly.problem import Question
 from ifonly.problem.lowering import People, costs_of
-from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
+from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
+from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.greedy import some_point
-from ifonly.search.trees.kernels.layout import ASKED, BEST, DONE, HEIGHT, LOOK, MEMORY, NODES, Forest, Person, Stack, State, Table
+from ifonly.search.trees.kernels.layout import (
+    ASKED,
+    BEST,
+    DONE,
+    HEIGHT,
+    LOOK,
+    MEMORY,
+    NODES,
+    Forest,
+    LeafTable,
+    PricedPerson,
+    Stack,
+    State,
+)
 from ifonly.search.trees.kernels.search import advance, begin, part
 from ifonly.search.trees.kernels.table import build, reach
 from ifonly.search.trees.pack import grown, new_stack, new_state, pack_forest
@@ -51,18 +66,24 @@ class ForestSolver:
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people = self.costs.domains(points)
-        herald = _Herald(len(points), listen)
+        herald = Herald(len(points), listen)
         stop = threading.Event()
 
         def claim(i: int) -> Claim:
             done = _Search(self, people, i, limits, herald, stop).claim()
-            herald.done()
+            herald.done(1)
             return done
 
-        if threads == 1 or len(points) < 2:
-            return [claim(i) for i in range(len(points))]
+        claims = self._all(claim, len(points), threads, stop)
+        herald.all_done()
+        return claims
+
+    @staticmethod
+    def _all(claim: Callable[[int], Claim], people: int, threads: int, stop: threading.Event) -> list[Claim]:
+        if threads == 1 or people < 2:
+            return [claim(i) for i in range(people)]
         with ThreadPoolExecutor(max_workers=threads) as pool:
-            futures = [pool.submit(claim, i) for i in range(len(points))]
+            futures = [pool.submit(claim, i) for i in range(people)]
             try:
                 wait(futures, return_when=FIRST_EXCEPTION)
             finally:
@@ -76,29 +97,6 @@ class ForestSolver:
         return distance**2 if self.cells.squared else distance
 
 
-class _Herald:
-    """Counts finished people and passes progress on, one event at a time."""
-
-    def __init__(self, people: int, listen: Listener | None) -> None:
-        self.people, self.finished, self.listen, self._lock = people, 0, listen, threading.Lock()
-
-    def done(self) -> None:
-        with self._lock:
-            self.finished += 1
-            if self.listen is not None:
-                self.listen(Progress(finished=self.finished, people=self.people))
-
-    def under_way(self, *, nodes: int, lower: float, upper: float, seconds: float) -> None:
-        if self.listen is not None:
-            with self._lock:
-                self.listen(
-                    Progress(
-                        finished=self.finished, people=self.people, nodes=nodes, lower=lower, upper=upper,
-                        seconds=seconds,
-                    )  # fmt: skip
-                )
-
-
 @dataclass
 class _Search:
     """One person's search."""
@@ -107,7 +105,7 @@ class _Search:
     people: People
     i: int
     limits: Limits
-    herald: _Herald
+    herald: Herald
     stop: threading.Event
     found: Floats | None = None
     """Under rules: the best row so far, which they have judged."""
@@ -118,10 +116,12 @@ class _Search:
     def claim(self) -> Claim:
         self.begun, solver = time.perf_counter(), self.solver
         self.forest: Forest = solver.forest
-        self.person: Person = solver.cells.person(self.people, self.i)
+        self.person: PricedPerson = solver.cells.person(self.people, self.i)
         self.state: State = new_state(self.forest)
         features = len(self.forest.choice)
-        cost = some_point(self.forest, self.person, solver.depth, self.state.best[:features], self.state.leaves, self.state.scores)
+        cost = some_point(
+            self.forest, self.person, solver.depth, self.state.best[:features], self.state.leaves, self.state.scores
+        )
         if cost < 0.0:
             return self._told(math.inf, None)
         self.state.number[BEST] = cost
@@ -139,12 +139,12 @@ class _Search:
         if total == math.inf:
             return self._told(cutoff, None)
         ball = (least, most, left)
-        table = build(forest, person, ball, near, total, cutoff)
+        table = build(forest, person, ball, near, total, cutoff, self.solver.depth)
         stack = new_stack(forest, table, FIRST_BOXES)
         begin(forest, table, ball, near, total, stack, state)
         return self._advance(table, stack, table.tree.shape[1])
 
-    def _advance(self, table: Table, stack: Stack, trees: int) -> Claim:
+    def _advance(self, table: LeafTable, stack: Stack, trees: int) -> Claim:
         state, told = self.state, TELL_SECONDS
         nodes = max(1, FIRST_SLICE // trees)
         while True:
@@ -167,14 +167,12 @@ class _Search:
                 return self._told(lower, stopped or self.stopped)
             if seconds >= told:
                 distance = self.solver.distance
-                self.herald.under_way(
-                    nodes=looked, lower=distance(lower), upper=distance(float(state.number[BEST])), seconds=seconds
-                )
+                self.herald.tell(distance(lower), distance(float(state.number[BEST])), looked, seconds)
                 told = seconds + TELL_SECONDS
             left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
             nodes = max(1, int(looked / seconds * min(SLICE_SECONDS, left)))
 
-    def _looked(self, table: Table, stack: Stack) -> bool:
+    def _looked(self, table: LeafTable, stack: Stack) -> bool:
         """Judge the nearest point of the box on top by the rules, or else find the nearest row of the box that they
         admit; the box is then closed, or split between the two. False if a limit was reached on the way.
         """
@@ -234,7 +232,9 @@ class _Search:
 
     def _full(self, stack: Stack) -> bool:
         """Would twice as many boxes be beyond the memory?"""
-        return self.limits.memory_bytes is not None and 3 * sum(part.nbytes for part in stack) > self.limits.memory_bytes
+        return (
+            self.limits.memory_bytes is not None and 3 * sum(part.nbytes for part in stack) > self.limits.memory_bytes
+        )
 
     def _told(self, lower: float, stop: Stop | None) -> Claim:
         """The claim: no row costs less than `lower`."""

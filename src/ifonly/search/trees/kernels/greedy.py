@@ -101,7 +101,7 @@ def _pick(forest, person, cells, sums, gains, most, completing):
                 lack = forest.demand[NEED, j] + forest.demand[SLACK, j] - sums[j]
                 complete = complete and gains[j, first + k] >= lack
                 gain += min(gains[j, first + k], max(lack, 0.0))
-            if completing and not complete or gain <= 0.0:
+            if (completing and not complete) or gain <= 0.0:
                 continue
             worth = -after if completing else gain / max(cost - now, TINY)
             if not completing and gain < SHARE * lacking:
@@ -114,9 +114,10 @@ def _pick(forest, person, cells, sums, gains, most, completing):
 @njit(**ONCE)
 def _take_back(forest, person, cells, sums, gains, nodes, moved):
     """Move features to cheaper cells, the largest saving first, as long as all conditions are met."""
+    room = 0.0 if forest.norm == ADDITIVE else total_cost(forest, person, cells)
     free = person.most >= len(cells) and len(forest.pairs) == 0
     for _ in range(MOST_MOVES):
-        single_moves(forest, cells, gains, nodes, moved)
+        single_moves(forest, person, cells, gains, room, nodes, moved)
         best, chosen, to = 0.0, -1, -1
         for g in range(len(cells)):
             first, now = forest.start[g], person.cost[FREE, forest.start[g] + cells[g]]
@@ -141,7 +142,8 @@ def _climb(forest, person, cells, sums, gains, best, nodes, moved):
     """Greedy moves from `cells` until all conditions are met; keeps the cheapest point met on the way in `best`."""
     found = math.inf
     for _ in range(MOST_MOVES):
-        single_moves(forest, cells, gains, nodes, moved)
+        room = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
+        single_moves(forest, person, cells, gains, room, nodes, moved)
         g, k = _pick(forest, person, cells, sums, gains, found, True)
         if g >= 0:
             take(best, cells)
@@ -167,7 +169,8 @@ def _swap(forest, person, best, cells, origin, sums, gains, nodes, moved):
         take(cells, origin)
         cells[g] = home(forest, person, g)
         sums_of(forest, cells, sums)
-        single_moves(forest, cells, gains, nodes, moved)
+        room = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
+        single_moves(forest, person, cells, gains, room, nodes, moved)
         h, k = _pick(forest, person, cells, sums, gains, found * (1.0 - 1e-12), True)
         if h >= 0:
             cells[h] = k
@@ -190,7 +193,7 @@ def _improve(forest, person, met, best, cells, origin, sums, gains, nodes, moved
 
 @njit(**INNER)
 def _begin(forest, person, best, cells, origin, sums, gains, nodes, moved):
-    """A point that meets all conditions but for rounding: its cost; infinity if none was found, -1 if none is allowed."""
+    """A point that meets all conditions but for rounding: its cost; infinity: none was found, -1: none is allowed."""
     if not cheapest(forest, person, cells):
         return -1.0
     for g in range(len(cells)):

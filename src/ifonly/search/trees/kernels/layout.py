@@ -55,14 +55,14 @@ BEGIN, SHIFT = 0, 1
 # ---- Forest.demand (float64 rows, one entry per condition)
 NEED, SLACK, OFFSET, ASKED = 0, 1, 2, 3
 """What sums of leaves must reach; how far they can be from the library's scores; d, and what C s - d must reach."""
-# ---- Person.cost, Person.value: the first index
+# ---- PricedPerson.cost, PricedPerson.value: the first index
 FREE, MUST = 0, 1
 """As it is; and where the feature has to change, though its cell may stay."""
 
-# ---- Table.tree (int64 rows): one entry per tree that is still open, and condition
+# ---- LeafTable.tree (int64 rows): one entry per tree that is still open, and condition
 CONDITION, WORD, GROWN = 0, 1, 2
 """The condition it adds to; where its words of bits begin; the tree it is."""
-# ---- Table.lost_at: the first index
+# ---- LeafTable.lost_at: the first index
 BELOW, ABOVE = 0, 1
 """Leaves that are lost when a cell is dropped from below, and from above. Of choices there is only the first."""
 
@@ -83,9 +83,9 @@ class Forest(NamedTuple):
     """(set, word): the cells of a choice that go left."""
     roots: Places
     first_leaf: Ints
-    """Of each tree; its leaves are first_leaf[t] to first_leaf[t + 1] - 1 of every row of `order`."""
-    order: Places
-    """(condition, leaf): the leaves of each tree, from the best to the worst for the condition; dead ones come last."""
+    """(tree): how many leaves the trees before it have."""
+    rank: Places
+    """(condition, leaf): its place among all leaves, tree by tree, from the best for the condition to the worst."""
     value: Floats
     """(condition, leaf): what a leaf adds to C s - d."""
     limit_at: Ints
@@ -109,7 +109,7 @@ class Forest(NamedTuple):
     """Are there rules that only a look at the row can judge?"""
 
 
-class Person(NamedTuple):
+class PricedPerson(NamedTuple):
     """One person: what each cell costs and the value that it is entered at; the cell and the kinds of change."""
 
     cost: Floats
@@ -122,7 +122,7 @@ class Person(NamedTuple):
     """How many features may change."""
 
 
-class Table(NamedTuple):
+class LeafTable(NamedTuple):
     """The trees as far as one person's ball reaches them: leaves as bits, best first, and what each cell costs them."""
 
     tree: Ints

@@ -21,7 +21,7 @@ def parents_of(node):
 
 @njit(**OUTER)
 def leaf_limits(node, parent, sets, choice, count, at, limit, limit_set, dead):
-    """Fill the limits of every leaf; with empty arrays, only count them: at[leaf + 1] is where those of the leaf end."""
+    """Fill the limits of every leaf; with empty arrays, only count them: those of a leaf end at at[leaf + 1]."""
     features, width, used = len(choice), sets.shape[1], 0
     seen, write = np.full(features, -1, dtype=np.int64), limit.shape[1] > 0 and SOURCES >= 0
     leaf_node = np.empty(len(at) - 1, dtype=np.int64)

@@ -11,10 +11,12 @@ from ifonly.search.trees.kernels.layout import (
     COLUMN,
     CUT,
     FEATURE,
+    FREE,
     INNER,
     LEAF,
     LEAST,
     LEFT,
+    MAXIMUM,
     MOST,
     OFFSET,
     ONCE,
@@ -113,8 +115,12 @@ def _credit(forest, leaf, moved, base, gains):
 
 
 @njit(**INNER)
-def single_moves(forest, cells, gains, node_stack, moved_stack):
-    """gains[j, cell]: by how much condition j grows when the cell's feature alone goes there."""
+def single_moves(forest, person, cells, gains, room, node_stack, moved_stack):
+    """gains[j, cell]: by how much condition j grows when the cell's feature alone goes there.
+
+    Right for cells that cost less than `room` more than the feature does now (in a maximum: less than `room`).
+    """
+    cost, start, flat = person.cost[FREE], forest.start, forest.norm == MAXIMUM
     node_of, sets, choice = forest.node, forest.sets, forest.choice
     for j in range(len(gains)):
         for k in range(gains.shape[1]):
@@ -131,7 +137,10 @@ def single_moves(forest, cells, gains, node_stack, moved_stack):
                 left = goes_left(node_of, sets, choice, node, cells[column])
                 own = node_of[LEFT, node] if left else node_of[RIGHT, node]
                 other = node_of[RIGHT, node] if left else node_of[LEFT, node]
-                if moved == -1 or moved == column:
+                beyond = start[column] + node_of[CUT, node] + (1 if left else 0)
+                now = 0.0 if flat else cost[start[column] + cells[column]]
+                near = choice[column] or (start[column] <= beyond < start[column + 1] and cost[beyond] < now + room)
+                if near and (moved == -1 or moved == column):
                     node_stack[height], moved_stack[height] = other, column
                     height += 1
                 node = own

@@ -95,7 +95,9 @@ def price_choice(option, classes, allowed, table, cost, value):
 
 # size: the parts of a question that prices depend on, each an array
 @njit(**OUTER)
-def price_cells(factual, ends, allowed, option_cost, step, price, squared, choice, start, column, cuts, cost, value, own):
+def price_cells(
+    factual, ends, allowed, option_cost, step, price, squared, choice, start, column, cuts, cost, value, own
+):
     """Fill cost and value (2, cell) and own (feature); `cuts` holds the cuts of numbers, and the cells of options."""
     if SOURCES < 0:
         return

@@ -122,7 +122,7 @@ def settle(forest, table, person, stack, state):
 def _want(forest, stack, s, state, leaf, gain):
     """Credit every limit of a wanted leaf that the nearest point breaks."""
     broken = 0
-    for round in range(2):
+    for turn in range(2):
         for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
             g, near = forest.limit[FEATURE, i], stack.near[s, forest.limit[FEATURE, i]]
             if forest.choice[g]:
@@ -135,7 +135,7 @@ def _want(forest, stack, s, state, leaf, gain):
                 side, cell = 0, forest.limit[MOST, i]
             else:
                 continue
-            if round == 0:
+            if turn == 0:
                 broken += 1
                 continue
             place = forest.start[g] + cell
@@ -221,7 +221,7 @@ def split(forest, table, person, stack, state, g, side, place):
     for turn in range(2):
         if forest.choice[g]:
             keep_among(forest, table, stack, s + turn, g, forest.limit_set[place], turn == 0)
-        elif (side == 1) == (turn == 1):
+        elif side == turn:
             keep_between(forest, table, stack, s + turn, g, place + 1 - side, stack.most[s + turn, g])
         else:
             keep_between(forest, table, stack, s + turn, g, stack.least[s + turn, g], place - side)

@@ -1,8 +1,8 @@
 """The trees as far as one person's ball reaches them.
 
-Of each tree the leaves are kept that the ball reaches, best first, as bits: the best leaf that a box leaves is the lowest
-bit. For every cell there is a list of the leaves that are lost when a box loses the cell. Trees of which one leaf is
-left are added up once and for all.
+Of each tree the leaves are kept that the ball reaches, best first, as bits: the best leaf that a box leaves is the
+lowest bit. For every cell there is a list of the leaves that are lost when a box loses the cell. Trees of which one
+leaf is left are added up once and for all.
 """
 
 from __future__ import annotations
@@ -17,23 +17,29 @@ from ifonly.search.trees.kernels.layout import (
     ABOVE,
     ADDITIVE,
     BELOW,
+    COLUMN,
     CONDITION,
+    CUT,
     FEATURE,
     FREE,
     GROWN,
     INNER,
+    LEAF,
     LEAST,
+    LEFT,
     MOST,
     ONCE,
     OUTER,
+    RIGHT,
     SOURCES,
     WORD,
-    Table,
+    LeafTable,
 )
 from ifonly.search.trees.kernels.points import EVERY, has
 
 ALL = np.uint64(0xFFFFFFFFFFFFFFFF)
 ONE = np.uint64(1)
+NOTHING = np.uint64(0)
 WORD_BITS = 64
 
 
@@ -110,7 +116,10 @@ def reached(forest, person, leaf, near, total, cutoff):
             total += more
             if not total < cutoff:
                 return False
-        elif not person.cost[FREE, forest.start[forest.limit[FEATURE, i]] + near[forest.limit[FEATURE, i]]] + more < cutoff:
+        elif (
+            not person.cost[FREE, forest.start[forest.limit[FEATURE, i]] + near[forest.limit[FEATURE, i]]] + more
+            < cutoff
+        ):
             return False
     return True
 
@@ -122,32 +131,65 @@ def _matters(forest, i, least, most, left):
     if not forest.choice[g]:
         return forest.limit[LEAST, i] > least[g] or forest.limit[MOST, i] < most[g]
     for w in range(left.shape[1]):
-        if left[g, w] & ~forest.limit_set[i, w] != np.uint64(0):
+        if left[g, w] & ~forest.limit_set[i, w] != NOTHING:
             return True
     return False
 
 
 @njit(**INNER)
-def _keep(forest, person, t, j, near, total, cutoff, kept):
+def _sort(kept, number, rank):
+    """Leaves in the order of their ranks: Shell's sort, since there are mostly few."""
+    gap = number // 2
+    while gap > 0:
+        for i in range(gap, number):
+            leaf, k = kept[i], i
+            while k >= gap and rank[kept[k - gap]] > rank[leaf]:
+                kept[k] = kept[k - gap]
+                k -= gap
+            kept[k] = leaf
+        gap = 1 if gap == 2 else gap * 5 // 11
+
+
+@njit(**INNER)
+def _keep(forest, person, t, j, near, ball, limits, kept, walk):
     """The leaves that are reached of one tree, best first for one condition; one where all add the same."""
-    number = 0
-    for i in range(forest.first_leaf[t], forest.first_leaf[t + 1]):
-        if reached(forest, person, forest.order[j, i], near, total, cutoff):
-            kept[number] = forest.order[j, i]
+    least, most, left = ball
+    number, height = 0, 1
+    walk[0] = forest.roots[t]
+    while height:
+        height -= 1
+        i = walk[height]
+        while forest.node[COLUMN, i] >= 0:
+            g, cut = forest.node[COLUMN, i], forest.node[CUT, i]
+            if forest.choice[g]:
+                down = up = False
+                for w in range(left.shape[1]):
+                    down = down or left[g, w] & forest.sets[cut, w] != NOTHING
+                    up = up or left[g, w] & ~forest.sets[cut, w] != NOTHING
+            else:
+                down, up = least[g] <= cut, most[g] > cut
+            if down and up:
+                walk[height] = forest.node[RIGHT, i]
+                height += 1
+            i = forest.node[LEFT, i] if down else forest.node[RIGHT, i]
+        leaf = forest.node[LEAF, i]
+        if reached(forest, person, leaf, near, limits[0], limits[1]):
+            kept[number] = leaf
             number += 1
+    _sort(kept, number, forest.rank[j])
     same = forest.adds_to[t] != EVERY and forest.value[j, kept[0]] == forest.value[j, kept[number - 1]]
     return 1 if same else number
 
 
 @njit(**INNER)
-def _list_leaves(forest, person, table, near, total, cutoff):
+def _list_leaves(forest, person, table, near, ball, limits, walk):
     """Bits for the leaves of every tree and condition; returns how many of them are still open."""
     conditions, v = len(forest.value), 0
     for t in range(len(forest.roots)):
         for j in range(conditions):
             first = table.tree[WORD, v]
             kept = table.leaf[first * WORD_BITS :]
-            number = _keep(forest, person, t, j, near, total, cutoff, kept)
+            number = _keep(forest, person, t, j, near, ball, limits, kept, walk)
             if number == 1:
                 table.settled[j] += forest.value[j, kept[0]]
                 continue
@@ -165,7 +207,7 @@ def _list_leaves(forest, person, table, near, total, cutoff):
 
 @njit(**INNER)
 def _note(forest, ball, i, side, counts):
-    """Count limit i of a leaf at the cells with which the leaf is lost; -1 where it cannot be lost so, else the cell."""
+    """Count limit i of a leaf at the cell with which the leaf is lost; -1 where it cannot be, else the cell."""
     least, most, _ = ball
     g = forest.limit[FEATURE, i]
     if side == BELOW:
@@ -186,7 +228,7 @@ def _count(forest, table, trees, ball, users):
     total = 0
     for v in range(trees):
         for bit in range(table.tree[WORD, v] * WORD_BITS, table.tree[WORD, v + 1] * WORD_BITS):
-            if (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == np.uint64(0):
+            if (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == NOTHING:
                 continue
             leaf = table.leaf[bit]
             for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
@@ -236,7 +278,7 @@ def _list_losses(forest, table, trees, ball, users, free, free_user):
     least, most, left = ball
     for v in range(trees):
         for bit in range(table.tree[WORD, v] * WORD_BITS, table.tree[WORD, v + 1] * WORD_BITS):
-            if (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == np.uint64(0):
+            if (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == NOTHING:
                 continue
             leaf = table.leaf[bit]
             for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
@@ -260,14 +302,14 @@ def _list_losses(forest, table, trees, ball, users, free, free_user):
 
 
 @njit(**OUTER)
-def build(forest, person, ball, near, total, cutoff):
+def build(forest, person, ball, near, total, cutoff, depth):
     """The table of the ball of the cutoff."""
     conditions, features = len(forest.value) if SOURCES >= 0 else 0, len(forest.choice)
     words = 0
     for t in range(len(forest.roots)):
         words += conditions * ((forest.first_leaf[t + 1] - forest.first_leaf[t] + WORD_BITS - 1) // WORD_BITS)
     nothing = np.empty(0, dtype=np.int32)
-    draft = Table(
+    draft = LeafTable(
         np.zeros((3, len(forest.roots) * conditions + 1), dtype=np.int64),
         np.empty(words * WORD_BITS, dtype=np.int32),
         np.empty(words * WORD_BITS),
@@ -281,10 +323,11 @@ def build(forest, person, ball, near, total, cutoff):
         np.zeros(conditions),
         np.empty(words, dtype=np.uint64),
     )
-    trees = _list_leaves(forest, person, draft, near, total, cutoff)
+    walk = np.empty(depth + 2, dtype=np.int32)
+    trees = _list_leaves(forest, person, draft, near, ball, (total, cutoff), walk)
     lost = _count(forest, draft, trees, ball, np.full(features, -1))
     _sum_up(forest, draft)
-    table = Table(
+    table = LeafTable(
         draft.tree[:, : trees + 1].copy(), draft.leaf, draft.gives, draft.bit_of, draft.lost_at,
         np.empty(lost, dtype=np.int32), np.empty(lost, dtype=np.uint64), np.empty(lost, dtype=np.int32),
         draft.user_at, np.empty(draft.user_at[-1], dtype=np.int32), draft.settled,
