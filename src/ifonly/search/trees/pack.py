@@ -82,7 +82,7 @@ def _demand(trees: Trees, costs: Costs, values: Floats, order: NDArray[np.int32]
 
 
 def least_leads(question: Question) -> Floats:
-    """What C s - d must be at least for a row to be surely decided as asked: margin + E, and above a tie that is lost."""
+    """What C s - d must be at least for a row to be surely decided as asked: margin + E, and no tie that is lost."""
     c, d = question.conditions
     least = question.target.margin + question.error
     for j in np.flatnonzero((least == 0.0) & (d == 0.0)).tolist():
