@@ -15,9 +15,10 @@ from benchmarks.suites import (
     rules,
     scale,
     search,
+    trees,
 )
 
-PARTS = (search, scale, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules)
+PARTS = (search, scale, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules, trees)
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

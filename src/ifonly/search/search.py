@@ -32,6 +32,10 @@ class Search:
         return "" if isinstance(question.model.function, Trees) else without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
+        if isinstance(question.model.function, Trees):
+            from ifonly.search.trees.solver import ForestSolver
+
+            return ForestSolver(question, tolerances)
         from ifonly.search.solver import SearchSolver
 
         table = None
@@ -41,9 +45,5 @@ class Search:
             table = favourable_rows(question, most=self.table_rows, judged=judged)
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
-        if isinstance(question.model.function, Trees):
-            from ifonly.search.trees.solver import ForestSolver
-
-            return ForestSolver(question, tolerances)
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
         return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)

@@ -84,7 +84,8 @@ class Cells:
             self.table, cost, value, own,
         )  # fmt: skip
         for g in costs.reals_in_steps:
-            self._price_steps(g, factual[g], (people.lower[i, g], people.upper[i, g]), cost, value)
+            ends = float(people.lower[i, g]), float(people.upper[i, g])
+            self._price_steps(g, float(factual[g]), ends, cost, value)
         at = self.start[:-1] + own
         stays = (cost[FREE, at] < math.inf) & (value[FREE, at] == factual)
         return PricedPerson(cost, value, own, stays.astype(np.uint8), costs.most_changes)

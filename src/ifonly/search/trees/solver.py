@@ -141,6 +141,8 @@ class _Search:
         ball = (least, most, left)
         table = build(forest, person, ball, near, total, cutoff, self.solver.depth)
         stack = new_stack(forest, table, FIRST_BOXES)
+        if self._beyond(_bytes(table) + _bytes(stack)):
+            return self._told(total, self.limits.memory)
         begin(forest, table, ball, near, total, stack, state)
         return self._advance(table, stack, table.tree.shape[1])
 
@@ -159,7 +161,7 @@ class _Search:
             lower = min(float(state.number[BEST]), float(stack.bound[: state.count[HEIGHT]].min()))
             stopped = self._stopped(seconds, looked)
             if stopped is None and code == MEMORY:
-                if self._full(stack):
+                if self._beyond(_bytes(table) + 3 * _bytes(stack)):  # the old boxes and twice as many
                     stopped = self.limits.memory
                 else:
                     stack = grown(stack)
@@ -230,11 +232,8 @@ class _Search:
             return reached
         return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
 
-    def _full(self, stack: Stack) -> bool:
-        """Would twice as many boxes be beyond the memory?"""
-        return (
-            self.limits.memory_bytes is not None and 3 * sum(part.nbytes for part in stack) > self.limits.memory_bytes
-        )
+    def _beyond(self, taken: int) -> bool:
+        return self.limits.memory_bytes is not None and taken > self.limits.memory_bytes
 
     def _told(self, lower: float, stop: Stop | None) -> Claim:
         """The claim: no row costs less than `lower`."""
@@ -254,3 +253,7 @@ class _Search:
         features = len(self.forest.choice)
         cells, must = self.state.best[:features], self.state.best[features:]
         return np.asarray(self.person.value[must, self.forest.start[:-1] + cells])
+
+
+def _bytes(arrays: LeafTable | Stack) -> int:
+    return sum(part.nbytes for part in arrays)
