@@ -18,11 +18,12 @@ from benchmarks.suites import (
     rules,
     scale,
     search,
+    trees,
 )
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits,
+    first, limits, trees,
 )  # fmt: skip
 
 

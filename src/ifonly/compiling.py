@@ -156,7 +156,7 @@ class Kernels:
     def _mark(self) -> Path | None:
         """A file beside numba's: it is compiled. Named after all that numba looks at before it believes its cache."""
         import numba
-        from llvmlite import binding  # type: ignore[import-untyped]
+        from llvmlite import binding
 
         functions, sources = self._functions()
         first = next(iter(functions.values()))

@@ -52,7 +52,9 @@ def check_agreement(model: Model, *, rows: int = ROWS, seed: int = 0, tolerances
 def _allowed(model: Model, largest: float, tolerances: Tolerances) -> float:
     """Rounding: a share of the largest score, and for trees no more than another order of summation can do."""
     if isinstance(model.function, Trees):
-        return float(model.function.in_any_order().error(np.zeros((1, 0)), np.zeros((1, 0)), model.precision).max())
+        nowhere = np.zeros((1, 0))
+        error = model.function.in_any_order().error(nowhere, nowhere, model.precision, np.zeros(0, dtype=np.bool_))
+        return float(error.max())
     relative = tolerances.agreement_relative if model.precision == "float64" else tolerances.agreement_relative_float32
     return relative * (1.0 + largest)
 

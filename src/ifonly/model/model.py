@@ -36,8 +36,8 @@ class Model:
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
     the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
-    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`. `scores_are` says what the scores have
-    to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
+    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`. `scores_are` says what the scores
+    have to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
     """
 
     function: Kind

@@ -36,19 +36,18 @@ from ifonly.schema.decimals import Grid, stepped, steps_to, written
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Lowered:
-    """A question in numbers. `start[g]:start[g+1]` are the unrolled columns of feature g."""
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a question says of changes in numbers, whatever kind its model is of: their costs, and what is allowed.
+
+    `start[g]:start[g+1]` are the unrolled columns of feature g.
+    """
 
     question: Question
     numeric: NDArray[np.bool_]
     step: Floats
     """Of numbers that move in steps: integers, and reals that have one; 0 for other reals; unused for choices."""
     start: NDArray[np.int64]
-    unroll: Floats
-    """encoded = unroll @ unrolled, shape (encoded columns, unrolled columns)."""
-    layers: tuple[tuple[Floats, Floats], ...]
-    """Weights and biases, first layer over unrolled columns, last layer giving C s - d."""
     norm: Norm
     jump: Floats
     rate: Floats
@@ -56,14 +55,6 @@ class Lowered:
     rate_down: Floats
     option_cost: tuple[Floats, ...]
     """For each choice feature a (k, k) table: the cost of going from option i to option j; (1, 1) zeros for numbers."""
-    required: NDArray[np.int64]
-    """(required neuron, 2): its hidden layer, and its place there."""
-    required_whole: NDArray[np.bool_]
-    """Neurons that take only whole values on rows of the schema."""
-    required_touches: NDArray[np.bool_]
-    """(required neuron, feature): does it look at the feature?"""
-    required_rule: NDArray[np.int64]
-    """Which of the question's rules each stands for."""
     most_changes: int
     """How many features may change."""
     partners: NDArray[np.int64]
@@ -81,28 +72,6 @@ class Lowered:
     def in_steps(self) -> NDArray[np.bool_]:
         """Numbers that move in steps."""
         return self.numeric & (self.step > 0.0)
-
-    @cached_property
-    def need(self) -> Floats:
-        """What each condition must reach: the margin."""
-        return np.full(len(self.layers[-1][1]), self.question.target.margin)
-
-    @cached_property
-    def required_neurons(self) -> NDArray[np.int64]:
-        """The required neurons, counted over all hidden layers."""
-        before = np.cumsum([0, *(len(bias) for _, bias in self.layers)])
-        return np.asarray(before[self.required[:, 0]] + self.required[:, 1])
-
-    def holding(self, points: Floats) -> NDArray[np.bool_]:
-        """(person, required neuron): does the person's own row meet the rule?"""
-        rules, schema = self.question.rules, self.question.schema
-        held = np.zeros((len(points), len(self.required)), dtype=bool)
-        if len(self.required):
-            wanted = sorted(set(self.required_rule.tolist()))
-            verdict = {r: [rules[r].allows_row(schema, point, point) for point in points] for r in wanted}
-            for j, r in enumerate(self.required_rule.tolist()):
-                held[:, j] = verdict[r]
-        return held
 
     def unrolled(self, points: Floats) -> Floats:
         """Points as unrolled columns."""
@@ -134,13 +103,14 @@ class Lowered:
         A real number on a grid is the float64 nearest to it, and so are the factual and the step: the change is off by
         at most 4 last digits of the number.
         """
-        stepped = np.isin(np.arange(self.features), self._reals_in_steps)
+        stepped = np.isin(np.arange(self.features), self.reals_in_steps)
         low, high = self._ends
         digits = 4.0 * 2.0**-53 * np.maximum(np.abs(low), np.abs(high))
         return float((np.maximum(self.rate, self.rate_down) * digits)[stepped].sum())
 
     @cached_property
-    def _reals_in_steps(self) -> NDArray[np.intp]:
+    def reals_in_steps(self) -> NDArray[np.intp]:
+        """Real numbers that move in steps: their values are decimals, worked out exactly."""
         reals = [isinstance(feature, Real) for feature in self.question.schema.features]
         return np.flatnonzero(reals & (self.step > 0.0))
 
@@ -155,15 +125,6 @@ class Lowered:
                     _to_grid(domain, feature)
                 low[g], high[g] = domain.lower[0], domain.upper[0]
         return low, high
-
-    @cached_property
-    def first(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.int64], Floats]:
-        """The first layer by features: the numbers and what one of each adds; the choices, where their columns begin,
-        and what each column adds."""
-        columns = np.ascontiguousarray(self.layers[0][0].T)
-        numbers, choices = np.flatnonzero(self.numeric), np.flatnonzero(~self.numeric)
-        starts = self.start[:-1]
-        return numbers, np.ascontiguousarray(columns[starts[numbers]]), choices, starts[choices], columns
 
     @cached_property
     def _costs(self) -> tuple[NDArray[np.intp], NDArray[np.int64], Floats]:
@@ -216,6 +177,55 @@ class Lowered:
                 if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
                     lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
         return lead
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowered(Costs):
+    """A question about a network in numbers."""
+
+    unroll: Floats
+    """encoded = unroll @ unrolled, shape (encoded columns, unrolled columns)."""
+    layers: tuple[tuple[Floats, Floats], ...]
+    """Weights and biases, first layer over unrolled columns, last layer giving C s - d."""
+    required: NDArray[np.int64]
+    """(required neuron, 2): its hidden layer, and its place there."""
+    required_whole: NDArray[np.bool_]
+    """Neurons that take only whole values on rows of the schema."""
+    required_touches: NDArray[np.bool_]
+    """(required neuron, feature): does it look at the feature?"""
+    required_rule: NDArray[np.int64]
+    """Which of the question's rules each stands for."""
+
+    @cached_property
+    def need(self) -> Floats:
+        """What each condition must reach: the margin."""
+        return np.full(len(self.layers[-1][1]), self.question.target.margin)
+
+    @cached_property
+    def required_neurons(self) -> NDArray[np.int64]:
+        """The required neurons, counted over all hidden layers."""
+        before = np.cumsum([0, *(len(bias) for _, bias in self.layers)])
+        return np.asarray(before[self.required[:, 0]] + self.required[:, 1])
+
+    def holding(self, points: Floats) -> NDArray[np.bool_]:
+        """(person, required neuron): does the person's own row meet the rule?"""
+        rules, schema = self.question.rules, self.question.schema
+        held = np.zeros((len(points), len(self.required)), dtype=bool)
+        if len(self.required):
+            wanted = sorted(set(self.required_rule.tolist()))
+            verdict = {r: [rules[r].allows_row(schema, point, point) for point in points] for r in wanted}
+            for j, r in enumerate(self.required_rule.tolist()):
+                held[:, j] = verdict[r]
+        return held
+
+    @cached_property
+    def first(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.int64], Floats]:
+        """The first layer by features: the numbers and what one of each adds; the choices, where their columns begin,
+        and what each column adds."""
+        columns = np.ascontiguousarray(self.layers[0][0].T)
+        numbers, choices = np.flatnonzero(self.numeric), np.flatnonzero(~self.numeric)
+        starts = self.start[:-1]
+        return numbers, np.ascontiguousarray(columns[starts[numbers]]), choices, starts[choices], columns
 
 
 @dataclass(frozen=True)
@@ -281,9 +291,8 @@ def without_network(question: Question, method: str) -> str:
 
 def lower(question: Question, *, simplify: bool = False) -> Lowered:
     """Lower a question to numbers. `simplify`: with fewer neurons than the model, where some are of no use."""
-    schema, distance = question.schema, question.distance
-    n = len(schema)
-    start, unroll = _unrolling(schema)
+    schema, n, costs = question.schema, len(question.schema), costs_of(question)
+    start, unroll = costs.start, _unrolling(schema, costs.start)
     c, d = question.conditions
     network = question.model.network.without_constants(constant_columns(schema))
     stack = [(layer.weight, layer.bias) for layer in network.layers]
@@ -293,28 +302,35 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     unrolled = UnrolledColumns(schema)
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
-
-    jump, slope, tables = _costs_of(distance, schema)
-    up, down = distance.direction_vectors(schema)
     return Lowered(
-        question=question,
-        numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
-        step=_steps(question),
-        start=start,
+        **{field.name: getattr(costs, field.name) for field in fields(Costs)},
         unroll=unroll,
         layers=tuple((np.ascontiguousarray(w), np.ascontiguousarray(b)) for w, b in stack),
-        norm=distance.kind,
-        jump=jump,
-        rate=slope * up,
-        rate_down=slope * down,
-        option_cost=tables,
         required=required,
         required_whole=np.array([part.whole for _, part in listed], dtype=bool),
         required_touches=np.array(
             [np.logical_or.reduceat(part.layers[0][0].any(axis=0), start[:-1]) for _, part in listed], dtype=bool
         ).reshape(-1, n),
         required_rule=np.array([r for r, _ in listed], dtype=np.int64),
-        most_changes=min([n, *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
+    )
+
+
+def costs_of(question: Question) -> Costs:
+    """The part of a question that needs no model: what changes cost, and which are allowed."""
+    schema, distance = question.schema, question.distance
+    jump, slope, tables = _rates(distance, schema)
+    up, down = distance.direction_vectors(schema)
+    return Costs(
+        question=question,
+        numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
+        step=_steps(question),
+        start=UnrolledColumns(schema).start,
+        norm=distance.kind,
+        jump=jump,
+        rate=slope * up,
+        rate_down=slope * down,
+        option_cost=tables,
+        most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
         partners=_partners(question),
     )
 
@@ -326,18 +342,16 @@ def _partners(question: Question) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _unrolling(schema: Schema) -> tuple[NDArray[np.int64], Floats]:
-    """Where the unrolled columns of each feature begin, and the matrix from unrolled to encoded columns."""
-    widths = [1 if isinstance(f, Numeric) else len(f.options) for f in schema.features]
-    start = np.concatenate(([0], np.cumsum(widths))).astype(np.int64)
+def _unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
+    """The matrix from unrolled to encoded columns. `start`: where the unrolled columns of each feature begin."""
     unroll = np.zeros((len(schema.columns), int(start[-1])))
     for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
         codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
         unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
-    return start, unroll
+    return unroll
 
 
-def _costs_of(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+def _rates(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:
     """Of each feature: what any change costs, what a unit of it costs, and (options) what each transition costs."""
     weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
     squared, n = distance.kind is Norm.L2, len(schema)

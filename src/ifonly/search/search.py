@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ifonly.model.trees import Trees
 from ifonly.problem import Question, Steps, lower
 from ifonly.problem.lowering import without_network
 from ifonly.proof import Solver
@@ -30,9 +31,13 @@ class Search:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return "" if isinstance(question.model.function, Trees) else without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
+        if isinstance(question.model.function, Trees):
+            from ifonly.search.trees.solver import ForestSolver
+
+            return ForestSolver(question, tolerances)
         from ifonly.search.solver import SearchSolver
 
         table = None

@@ -14,7 +14,7 @@ import time
 import numpy as np
 
 from ifonly.caching import cached_property
-from ifonly.problem import Lowered
+from ifonly.problem import Lowered, People
 from ifonly.problem.edges import rounder
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
@@ -65,7 +65,11 @@ class SearchSolver:
         return claims
 
     def _solve(self, points: Floats, spending: Spending) -> list[Claim]:
-        batch = self.asked.batch(self.lowered.domains(points), self.errors)
+        return self.among(self.lowered.domains(points), spending)
+
+    def among(self, people: People, spending: Spending) -> list[Claim]:
+        """The answers of people who may change so much."""
+        batch = self.asked.batch(people, self.errors)
         if self.table is not None:
             self._scan(batch, self.table)
             spending.herald.done(len(batch))
