@@ -28,6 +28,7 @@ from ifonly import (
     Enumerate,
     Explainer,
     Integer,
+    MipObjective,
     Nearest,
     NoneExists,
     Ordinal,
@@ -112,4 +113,4 @@ def test_probabilities_of_a_forest_can_be_asked_for(classes: int) -> None:
 def test_a_method_that_needs_a_network_names_one_that_does_not() -> None:
     explainer = Explainer(import_model(trained(MAKERS["forest"], 0, 2), SCHEMA))
     with pytest.raises(UnsupportedQuestion, match="needs a piecewise-linear network, but this model is an ensemble of"):
-        explainer.explain(SCHEMA.row(EVERY[0]))
+        explainer.using(MipObjective()).explain(SCHEMA.row(EVERY[0]))

@@ -26,7 +26,7 @@ def test_kinds_and_reasons() -> None:
     assert schema == Schema.infer(TABLE)
     assert schema.features == (
         Integer("age", 20, 45),
-        Real("income", 1.5, 9.25, step=0.01),
+        Real("income", 1.5, 9.25),
         Binary("owner", (False, True)),
         Binary("sex", ("f", "m")),
         Categorical("job", ("clerk", "nurse", None)),

@@ -14,6 +14,9 @@ from typing import Any, assert_never
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 
+TOO_CLOSE = "the scores of nearer rows are too close to the margin for float64 to tell"
+REFUSAL = "the model refuses a row that the imported one accepts by more than rounding explains"
+
 
 class StoppedBy(Enum):
     """What can stop a search before its bounds meet. `amount` of a `Stop` is in the unit named here."""
@@ -84,17 +87,13 @@ class Stop:
             case StoppedBy.ROUNDING:
                 return self._rounding()
             case StoppedBy.CLOSE:
-                where = "the scores of nearer rows are too close to the margin for float64 to tell"
-                return f"{where}; narrow the schema's bounds"
+                return f"{TOO_CLOSE}; narrow the schema's bounds"
             case StoppedBy.EDGE:
                 return "nearer rows lie on the edge of a rule, and float64 cannot tell on which side of it"
             case StoppedBy.TOLERANCES:
                 return "the solver's tolerances leave this gap; ask the search"
             case StoppedBy.REFUSED:
-                return (
-                    f"the model refuses a row that the imported one accepts by more than rounding explains; "
-                    f"ask for a larger margin, such as {amount:g}"
-                )
+                return f"{REFUSAL}; ask for a larger margin, such as {amount:g}"
             case StoppedBy.TROUBLE:
                 return "the solver met numerical trouble; ask another method"
             case StoppedBy.UNDECIDED:

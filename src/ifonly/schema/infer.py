@@ -91,9 +91,9 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
             why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
             return Integer(name, low, high, missing=may), "integer", why
         step = _decimal_step(distinct)
-        by = f" in steps of {show_step(step)}" if step else ""
-        why = f"numbers{by}; bounds {_ends(low, high)} are the data's{note}"
-        return Real(name, low, high, step, missing=may), "real", why
+        by = f"; step={show_step(step)} would keep answers to the data's decimals" if step else ""
+        why = f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
+        return Real(name, low, high, missing=may), "real", why
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."

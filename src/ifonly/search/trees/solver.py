@@ -11,14 +11,17 @@ import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.trees import Trees
-from ifonly.problem import Question
+from ifonly.model import Model
+from ifonly.model.trees import Ensemble, Summation, Tree, Trees
+from ifonly.problem import ClassTarget, Question
 from ifonly.problem.lowering import People, costs_of
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
+from ifonly.schema import Integer, Schema
 from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.greedy import some_point
@@ -40,7 +43,7 @@ from ifonly.search.trees.kernels.search import advance, begin, part
 from ifonly.search.trees.kernels.table import build, reach
 from ifonly.search.trees.pack import by_luck, grown, new_stack, new_state, pack_forest
 from ifonly.search.trees.ruled import RuledBoxes
-from ifonly.tolerances import Tolerances
+from ifonly.tolerances import DEFAULT, Tolerances
 
 Floats = NDArray[np.float64]
 
@@ -56,13 +59,15 @@ BELOW = 1.0 - 1e-11
 class ForestSolver:
     """The search for trees, ready for one question."""
 
-    def __init__(self, question: Question, tolerances: Tolerances) -> None:
+    def __init__(self, question: Question, tolerances: Tolerances, *, load: bool = True) -> None:
         assert isinstance(question.model.function, Trees)
         self.question, self.costs = question, costs_of(question)
         self.cells = Cells.of(question.model.function, self.costs)
         self.forest = pack_forest(question.model.function, self.costs, self.cells)
         self.depth = question.model.function.ensemble.depth
         self.by_luck = by_luck(self.forest, question)
+        if load:
+            load_tree_kernels()
         self.rules = RuledBoxes(question, self.cells, tolerances) if self.forest.ruled else None
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
@@ -101,6 +106,25 @@ class ForestSolver:
         return distance**2 if self.cells.squared else distance
 
 
+@cache
+def load_tree_kernels() -> None:
+    """Make the kernels ready, so that no person's search pays for it. Nothing happens the second time."""
+    number = Schema([Integer("x", 0, 1)])
+    tree = Tree(column=[0, -1, -1], threshold=[0.0] * 3, left=[1, 1, 2], right=[2, 1, 2], value=[0.0] * 3, adds_to=0)
+    trees = Trees(Ensemble.of([tree], columns=1, summation=Summation.plain(1)), number)
+    model = Model(function=trees, schema=number, original=trees.ensemble.scores, classes=(0, 1))
+    solver = ForestSolver(Question(model=model, target=ClassTarget(1)), DEFAULT, load=False)
+    search = _Search(
+        solver, solver.costs.domains(np.zeros((1, 1))), 0, Limits(nodes=1), Herald(0, None), threading.Event()
+    )
+    search.claim()
+    opened, state = search.opened(math.inf), search.state
+    assert opened is not None
+    table, stack = opened
+    part(solver.forest, table, search.person, stack, state, np.ones(1, dtype=np.int32))
+    advance(solver.forest, table, search.person, stack, state, 1)
+
+
 @dataclass
 class _Search:
     """One person's search."""
@@ -134,21 +158,28 @@ class _Search:
         return self._search()
 
     def _search(self) -> Claim:
-        forest, person, state = self.forest, self.person, self.state
-        features, width = len(forest.choice), forest.sets.shape[1]
-        cutoff = float(state.number[BEST])
-        near, least, most = (np.zeros(features, dtype=np.int32) for _ in range(3))
-        left = np.zeros((features, width), dtype=np.uint64)
+        cutoff = float(self.state.number[BEST])
+        opened = self.opened(cutoff)
+        if opened is None:
+            return self._told(cutoff, None)
+        table, stack = opened
+        if self._beyond(_bytes(table) + _bytes(stack)):
+            return self._told(float(stack.bound[0]), self.limits.memory)
+        return self._advance(table, stack, table.tree.shape[1])
+
+    def opened(self, cutoff: float) -> tuple[LeafTable, Stack] | None:
+        """The ball of the cutoff as a box; None where nothing is nearer."""
+        forest, person = self.forest, self.person
+        near, least, most = (np.zeros(len(forest.choice), dtype=np.int32) for _ in range(3))
+        left = np.zeros((len(forest.choice), forest.sets.shape[1]), dtype=np.uint64)
         total = reach(forest, person, cutoff, near, least, most, left)
         if total == math.inf:
-            return self._told(cutoff, None)
+            return None
         ball = (least, most, left)
         table = build(forest, person, ball, near, total, cutoff, self.solver.depth)
         stack = new_stack(forest, table, FIRST_BOXES)
-        if self._beyond(_bytes(table) + _bytes(stack)):
-            return self._told(total, self.limits.memory)
-        begin(forest, table, ball, near, total, stack, state)
-        return self._advance(table, stack, table.tree.shape[1])
+        begin(forest, table, ball, near, total, stack, self.state)
+        return table, stack
 
     def _advance(self, table: LeafTable, stack: Stack, trees: int) -> Claim:
         state, told = self.state, TELL_SECONDS

@@ -121,32 +121,27 @@ def settle(forest, table, person, stack, state):
 @njit(**ONCE)
 def _want(forest, stack, s, state, leaf, gain):
     """Credit every limit of a wanted leaf that the nearest point breaks."""
-    broken = 0
-    for turn in range(2):
-        for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
-            g, near = forest.limit[FEATURE, i], stack.near[s, forest.limit[FEATURE, i]]
+    for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
+        g, near = forest.limit[FEATURE, i], stack.near[s, forest.limit[FEATURE, i]]
+        if forest.choice[g]:
+            side, cell = 0, 0
+            if has(forest.limit_set[i], near):
+                continue
+        elif near < forest.limit[LEAST, i]:
+            side, cell = 1, forest.limit[LEAST, i]
+        elif near > forest.limit[MOST, i]:
+            side, cell = 0, forest.limit[MOST, i]
+        else:
+            continue
+        place = forest.start[g] + cell
+        if state.weight[side, place] == 0.0:
+            state.touched[state.touched[0] + 1] = 2 * place + side
+            state.touched[0] += 1
             if forest.choice[g]:
-                side, cell = 0, 0
-                if has(forest.limit_set[i], near):
-                    continue
-            elif near < forest.limit[LEAST, i]:
-                side, cell = 1, forest.limit[LEAST, i]
-            elif near > forest.limit[MOST, i]:
-                side, cell = 0, forest.limit[MOST, i]
-            else:
-                continue
-            if turn == 0:
-                broken += 1
-                continue
-            place = forest.start[g] + cell
-            if state.weight[side, place] == 0.0:
-                state.touched[state.touched[0] + 1] = 2 * place + side
-                state.touched[0] += 1
-                if forest.choice[g]:
-                    state.wanted[g], state.weight[1, place] = -1, 0.0
-            state.weight[side, place] += gain / broken
-            if forest.choice[g] and gain > state.weight[1, place]:
-                state.wanted[g], state.weight[1, place] = i, gain
+                state.wanted[g], state.weight[1, place] = -1, 0.0
+        state.weight[side, place] += gain
+        if forest.choice[g] and gain > state.weight[1, place]:
+            state.wanted[g], state.weight[1, place] = i, gain
 
 
 @njit(**ONCE)
