@@ -110,8 +110,11 @@ def _target(rng: Rng, trees: Trees, factual: Floats) -> tuple[Target, Trees]:
     return ClassTarget(int(up), margin), replace(trees, ensemble=replace(ensemble, summation=how))
 
 
-def nearest_by_cells(question: Question, factual: Floats, most: int = 300_000) -> float | None:
+def nearest_by_cells(
+    question: Question, factual: Floats, most: int = 300_000, *, by_luck: bool = False
+) -> float | None:
     """The least distance of a surely favourable row, by trying every value at which anything changes; None: too many.
+    `by_luck`: of one that the luck of rounding may make acceptable.
 
     Of a number these are its own value, the ends of ranges, the cuts and their next numbers above; of an integer and of
     a choice all values.
@@ -138,8 +141,10 @@ def nearest_by_cells(question: Question, factual: Floats, most: int = 300_000) -
         return math.inf
     scores = question.model.exact_scores(rows)
     c, d = question.conditions
-    sure = (scores @ c.T - d >= question.target.margin + question.error).all(axis=1)
-    sure &= question.target.met(question.model, scores)
+    least = question.target.margin + (-1.0 if by_luck else 1.0) * question.error
+    sure = (scores @ c.T - d >= least).all(axis=1)
+    if not by_luck or question.largest_error == 0.0:
+        sure &= question.target.met(question.model, scores)
     rows = rows[sure]
     if question.rules:
         rows = rows[[question.broken_rule(factual, row) is None for row in rows]].reshape(-1, len(values))

@@ -25,7 +25,10 @@ def wrong(question: Question, factual: np.ndarray, claim: Claim) -> str:
     if claim.stop is not None:
         return f"stopped by {claim.stop}"
     if claim.point is None:
-        return "" if claim.lower == nearest == math.inf else f"nothing found, lower {claim.lower}, nearest {nearest}"
+        lucky = nearest_by_cells(question, factual, by_luck=True)
+        assert lucky is not None
+        right = nearest == math.inf and (claim.lower == math.inf if lucky == math.inf else claim.lower <= lucky)
+        return "" if right else f"nothing found, lower {claim.lower}, nearest {nearest}, by luck {lucky}"
     witness = check_witnesses(question, factual[None, :], claim.point[None, :])[0]
     if witness.refusal:
         return witness.refusal
