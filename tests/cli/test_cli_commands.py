@@ -75,6 +75,24 @@ def test_model_show_and_convert(run, compas, tmp_path):
     assert agreed["deviation"] == 0.0
 
 
+def test_trees_of_a_library_are_shown_converted_and_asked(run, compas, tmp_path):
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is an extra")
+    data = datasets.load("compas")
+    file, own = tmp_path / "boosted.ubj", tmp_path / "boosted.npz"
+    model = xgboost.XGBClassifier(n_estimators=10, max_depth=3, n_jobs=1).fit(data.encoded(), data.labels)
+    model.get_booster().save_model(file)
+    schema = ("--schema", compas.schema)
+    shown = json.loads(run("model", "show", file, *schema, "--json").stdout)
+    assert (shown["trees"], shown["depth"], shown["deviation"]) == (10, 3, 0.0)
+    assert run("model", "convert", file, own, *schema, "--classes", "low,high").exit_code == 0
+    assert json.loads(run("model", "show", own, *schema, "--json").stdout)["classes"] == ["low", "high"]
+    assert "say what a row is with --schema FILE" in run("model", "show", own).stderr
+    asked = ("explain", *schema, "--rows", compas.few, "--method", "enumerate", "--json")
+    first = json.loads(run(*asked, "--model", own, "--target", "low").stdout)["answers"]
+    second = json.loads(run(*asked, "--model", file, "--classes", "low,high", "--target", "low").stdout)["answers"]
+    assert [a["counterfactual"] for a in first] == [a["counterfactual"] for a in second] and len(first) == 6
+
+
 def test_datasets(run, tmp_path):
     listed = json.loads(run("datasets", "--json").stdout)["datasets"]
     assert [d["name"] for d in listed] == list(datasets.names())

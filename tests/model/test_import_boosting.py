@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from typing import Any
 
 import catboost
@@ -13,12 +14,13 @@ import xgboost
 from sklearn.compose import make_column_transformer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, OrdinalEncoder, StandardScaler
+from threadpoolctl import threadpool_limits
 
 from ifonly import Binary, Categorical, Integer, Model, Real, Schema, import_model
 from ifonly.errors import ModelError, UnsupportedModel
 from model.forests import SCHEMA, everywhere, points_and_labels
 
-QUIET_LIGHT = {"n_estimators": 20, "verbose": -1, "min_child_samples": 5}
+QUIET_LIGHT = {"n_estimators": 20, "verbose": -1, "min_child_samples": 5, "n_jobs": 1}
 QUIET_CAT = {"iterations": 20, "verbose": 0, "allow_writing_files": False, "thread_count": 1}
 RAW = Schema(
     [
@@ -30,6 +32,13 @@ RAW = Schema(
     ]
 )
 WITH_MISSING = Schema([RAW["rate"], Categorical("town", ["x", "y", "z", None]), *RAW.features[2:]])
+
+
+@pytest.fixture(autouse=True)
+def one_thread() -> Any:
+    """Small models: threads that wait for each other would take most of the time."""
+    with threadpool_limits(1):
+        yield
 
 
 def margins(model: Any, table: Any) -> Any:
@@ -45,8 +54,12 @@ def agrees(imported: Model, original: Any, table_of: Any) -> None:
     rows = everywhere(imported)
     theirs = np.asarray(margins(original, table_of(rows)), dtype=np.float64).reshape(len(rows), -1)
     assert np.array_equal(imported.exact_scores(rows), theirs)
+    alone = [np.ravel(margins(original, table_of(rows[i : i + 1]))) for i in range(0, len(rows), len(rows) // 20)]
+    assert np.array_equal(np.array(alone), theirs[:: len(rows) // 20])
     assert imported.deviation == 0.0
     assert imported.function.ensemble.summation.ordered
+    again = pickle.loads(pickle.dumps(imported))
+    assert np.array_equal(again.scores(rows[:20]), imported.scores(rows[:20]))
     if hasattr(original, "classes_"):
         decided = np.ravel(original.predict(table_of(rows))).tolist()
         assert [original.classes_[k] for k in imported.decide(imported.scores(rows))] == decided
@@ -56,9 +69,10 @@ def estimators() -> Any:
     for boosting in ("gbdt", "dart"):
         yield lightgbm.LGBMClassifier(boosting_type=boosting, **QUIET_LIGHT)
     yield lightgbm.LGBMClassifier(**{**QUIET_LIGHT, "n_estimators": 3}, num_leaves=2)
-    yield xgboost.XGBClassifier(n_estimators=20, max_depth=4)
-    yield xgboost.XGBClassifier(n_estimators=20, max_depth=3, base_score=0.3)
-    yield xgboost.XGBRFClassifier(n_estimators=20, max_depth=4)
+    yield xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=4)
+    yield xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=3, base_score=0.3)
+    yield xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=3, multi_strategy="multi_output_tree")
+    yield xgboost.XGBRFClassifier(n_jobs=1, n_estimators=20, max_depth=4)
     for policy in ("SymmetricTree", "Lossguide", "Depthwise"):
         yield catboost.CatBoostClassifier(grow_policy=policy, **QUIET_CAT)
 
@@ -80,7 +94,7 @@ def test_classifiers(estimator: Any, classes: int) -> None:
 @pytest.mark.parametrize(
     "estimator",
     [
-        xgboost.XGBRegressor(n_estimators=20),
+        xgboost.XGBRegressor(n_jobs=1, n_estimators=20),
         lightgbm.LGBMRegressor(**QUIET_LIGHT),
         lightgbm.LGBMRegressor(boosting_type="rf", bagging_freq=1, bagging_fraction=0.7, **QUIET_LIGHT),
         catboost.CatBoostRegressor(**QUIET_CAT),
@@ -98,7 +112,9 @@ def test_regressions(estimator: Any) -> None:
 
 def test_dart_of_xgboost_is_within_its_bound() -> None:
     points, labels = points_and_labels(classes=3)
-    dart = xgboost.XGBClassifier(n_estimators=20, booster="dart", rate_drop=0.3).fit(SCHEMA.encode(points), labels)
+    dart = xgboost.XGBClassifier(n_jobs=1, n_estimators=20, booster="dart", rate_drop=0.3).fit(
+        SCHEMA.encode(points), labels
+    )
     imported = import_model(dart, SCHEMA)
     assert 0.0 <= imported.deviation <= imported.error.max() < 1e-4
 
@@ -108,11 +124,11 @@ def test_what_stopped_early_counts_up_to_its_best_round(library: str) -> None:
     points, labels = points_and_labels()
     x = SCHEMA.encode(points)
     if library == "xgboost":
-        model = xgboost.XGBClassifier(n_estimators=50, early_stopping_rounds=2, learning_rate=1.0)
+        model = xgboost.XGBClassifier(n_jobs=1, n_estimators=50, early_stopping_rounds=2, learning_rate=1.0)
         model.fit(x[:300], labels[:300], eval_set=[(x[300:], labels[300:])], verbose=0)
         rounds = model.best_iteration + 1
     else:
-        model = lightgbm.LGBMClassifier(n_estimators=300, learning_rate=1.0, verbose=-1)
+        model = lightgbm.LGBMClassifier(n_estimators=300, learning_rate=1.0, verbose=-1, n_jobs=1)
         stop = lightgbm.early_stopping(2, verbose=False)
         model.fit(x[:300], labels[:300], eval_X=x[300:], eval_y=labels[300:], callbacks=[stop])
         rounds = model.best_iteration_
@@ -143,7 +159,9 @@ def raw_rows(schema: Schema) -> tuple[Any, Any]:
 @pytest.mark.parametrize("one_hot", [1, 10])
 def test_categories_of_xgboost(one_hot: int) -> None:
     points, labels = raw_rows(WITH_MISSING)
-    model = xgboost.XGBClassifier(n_estimators=20, max_depth=5, enable_categorical=True, max_cat_to_onehot=one_hot)
+    model = xgboost.XGBClassifier(
+        n_jobs=1, n_estimators=20, max_depth=5, enable_categorical=True, max_cat_to_onehot=one_hot
+    )
     model.fit(table_of(WITH_MISSING, points), labels)
     imported = import_model(model, WITH_MISSING)
     agrees(imported, model, lambda rows: table_of(WITH_MISSING, rows))
@@ -174,7 +192,7 @@ def test_categories_of_catboost(one_hot: int) -> None:
 @pytest.mark.parametrize(
     "estimator",
     [
-        xgboost.XGBClassifier(n_estimators=20),
+        xgboost.XGBClassifier(n_jobs=1, n_estimators=20),
         lightgbm.LGBMClassifier(**QUIET_LIGHT),
         catboost.CatBoostClassifier(**QUIET_CAT),
     ],
@@ -200,13 +218,38 @@ def test_zeros_of_a_sparse_table_are_missing_to_xgboost() -> None:
     points, labels = raw_rows(RAW)
     table = table_of(RAW, points, as_categories=False)
     coded = make_column_transformer((OneHotEncoder(sparse_output=True), ["town", "code"]))
-    pipeline = make_pipeline(coded, xgboost.XGBClassifier(n_estimators=20)).fit(table, labels)
+    pipeline = make_pipeline(coded, xgboost.XGBClassifier(n_jobs=1, n_estimators=20)).fit(table, labels)
     assert import_model(pipeline, RAW).deviation == 0.0
     mixed = make_column_transformer(
-        (StandardScaler(), ["rate"]), (OneHotEncoder(sparse_output=True), ["town", "code"]), sparse_threshold=1.0
+        (StandardScaler(), ["rate"]),
+        ("passthrough", ["age"]),
+        (OneHotEncoder(sparse_output=True), ["town", "code"]),
+        sparse_threshold=1.0,
     )
-    with pytest.raises(UnsupportedModel, match="takes zeros for missing values.*dense table"):
-        import_model(make_pipeline(mixed, xgboost.XGBClassifier(n_estimators=20)).fit(table, labels), RAW)
+    pipeline = make_pipeline(mixed, xgboost.XGBClassifier(n_jobs=1, n_estimators=20)).fit(table, labels)
+    imported = import_model(pipeline, RAW)
+    rows = everywhere(imported)
+    zeros = rows[:300].copy()
+    zeros[:, 0], zeros[150:, 2] = pipeline[0].named_transformers_["standardscaler"].mean_[0], 0
+    rows = np.concatenate([rows, zeros])
+    inside = pipeline[:-1].transform(table_of(RAW, rows, as_categories=False))
+    assert (inside[-len(zeros) :, [0]].toarray() == 0.0).all()
+    assert np.array_equal(imported.exact_scores(rows)[:, 0], margins(pipeline[-1], inside))
+
+
+@pytest.mark.parametrize("library", ["lightgbm", "xgboost"])
+def test_zeros_that_a_library_takes_for_missing(library: str) -> None:
+    points, labels = points_and_labels()
+    model = lightgbm.LGBMClassifier(zero_as_missing=True, **QUIET_LIGHT)
+    if library == "xgboost":
+        model = xgboost.XGBClassifier(n_jobs=1, n_estimators=20, max_depth=4, missing=0.0)
+    model.fit(SCHEMA.encode(points), labels)
+    imported = import_model(model, SCHEMA)
+    rows = everywhere(imported)
+    zeros, tiny = rows[:200].copy(), rows[:200].copy()
+    zeros[:, [0, 1, 5]], tiny[:, 0] = 0.0, np.resize([1e-36, -1e-36, 1e-34, -1e-44, 2.0**-150, 5e-324], 200)
+    rows = np.concatenate([rows, zeros, tiny])
+    assert np.array_equal(imported.exact_scores(rows)[:, 0], margins(model, SCHEMA.encode(rows)))
 
 
 # ---------------------------------------------------------------------- refusals
@@ -215,15 +258,9 @@ def test_zeros_of_a_sparse_table_are_missing_to_xgboost() -> None:
 def refusals() -> Any:
     points, labels = points_and_labels()
     x, y = SCHEMA.encode(points), labels
-    yield xgboost.XGBClassifier(booster="gblinear").fit(x, y), "'gblinear' of XGBoost has no trees"
-    yield xgboost.XGBClassifier(n_estimators=2, missing=-1.0).fit(x, y), "takes -1.0 for a missing value"
-    yield xgboost.XGBRegressor(n_estimators=2, objective="count:poisson").fit(x, y), "another function of the sum"
-    yield (
-        xgboost.XGBRegressor(n_estimators=2, multi_strategy="multi_output_tree").fit(x, np.stack([y, y], 1)),
-        "vector at each leaf",
-    )
+    yield xgboost.XGBClassifier(n_jobs=1, booster="gblinear").fit(x, y), "'gblinear' of XGBoost has no trees"
+    yield xgboost.XGBClassifier(n_jobs=1, n_estimators=2, missing=-1.0).fit(x, y), "takes -1.0 for a missing value"
     yield lightgbm.LGBMClassifier(linear_tree=True, **QUIET_LIGHT).fit(x, y), "Linear trees"
-    yield lightgbm.LGBMClassifier(zero_as_missing=True, **QUIET_LIGHT).fit(x, y), "takes zeros for missing"
     yield lightgbm.LGBMRegressor(objective="poisson", **QUIET_LIGHT).fit(x, y), "'poisson' of LightGBM"
     yield catboost.CatBoostRegressor(loss_function="Poisson", **QUIET_CAT).fit(x, y), "'Poisson' of CatBoost"
     moved = catboost.CatBoostClassifier(**QUIET_CAT).fit(x, y)
@@ -240,13 +277,13 @@ def test_refusals_say_why() -> None:
 
 def test_unfitted_and_misnamed() -> None:
     points, labels = points_and_labels()
-    for unfitted in (xgboost.XGBClassifier(), lightgbm.LGBMClassifier(), catboost.CatBoostClassifier()):
+    for unfitted in (xgboost.XGBClassifier(n_jobs=1), lightgbm.LGBMClassifier(), catboost.CatBoostClassifier()):
         with pytest.raises(ModelError, match="is not fitted"):
             import_model(unfitted, SCHEMA)
     regression = lightgbm.LGBMRegressor(**QUIET_LIGHT).fit(SCHEMA.encode(points), labels)
     with pytest.raises(ModelError, match="is a regression; it has no classes"):
         import_model(regression, SCHEMA, classes=("a", "b"))
-    classifier = xgboost.XGBClassifier(n_estimators=2).fit(SCHEMA.encode(points), labels)
+    classifier = xgboost.XGBClassifier(n_jobs=1, n_estimators=2).fit(SCHEMA.encode(points), labels)
     with pytest.raises(ModelError, match="is a classifier, not a regression"):
         import_model(classifier, SCHEMA, regression=True)
     with pytest.raises(ModelError, match="columns"):

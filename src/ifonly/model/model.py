@@ -135,13 +135,13 @@ def network_model(
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """The network as its own original."""
+    """The function as its own original."""
 
-    network: Network
+    function: Kind
     schema: Schema
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.network.scores(self.schema.encode(points))
+        return self.function.scores(self.schema.encode(points))
 
 
 @dataclass(frozen=True)

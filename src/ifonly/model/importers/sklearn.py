@@ -49,22 +49,14 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     grown = grown_by(estimator, schema)
     if grown is not None:
         return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
-    name = type(estimator).__name__
-    known = sklearn_name(estimator, ESTIMATORS)
-    if known is None:
-        raise UnsupportedModel(
-            f"The estimator {name} has no exact piecewise-linear form here; supported are MLPClassifier, MLPRegressor, "
-            f"linear classifiers and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...) "
-            f"and SVC with a linear kernel.",
-            operation=name,
-        )
+    name, reader = type(estimator).__name__, _reader(estimator)
     arithmetic = Columns(schema)
     source = source_of(model, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
     flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)
-    read = ESTIMATORS[known](estimator, flow)
+    read = reader(estimator, flow)
     if read.answer == "predict" and classes:
         raise ModelError(f"{name} is a regression; it has no classes, but {len(classes)} class names were given.")
     if read.answer != "predict" and regression:
@@ -80,6 +72,20 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     )
     check_decisions(imported, model, source, own)
     return check_agreement(replace(imported, probabilities=_probabilities(imported, model, estimator, source)))
+
+
+def _reader(estimator: Any) -> Callable[[Any, Flow], Reading]:
+    """How to read the weights of an estimator."""
+    known = sklearn_name(estimator, ESTIMATORS)
+    if known is not None:
+        return ESTIMATORS[known]
+    name = type(estimator).__name__
+    raise UnsupportedModel(
+        f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
+        f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
+        f"kernel, decision trees, forests and boosting.",
+        operation=name,
+    )
 
 
 # ---------------------------------------------------------------------- what the model reads

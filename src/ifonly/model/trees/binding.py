@@ -8,8 +8,9 @@ Each column that the trees read is a function of one feature: a number as it is 
               which is monotone
     choices   the set of options that go left
 
-Splits that all numbers or options of their feature pass on one side are left out. The result reads points (one float64 per feature, options by their numbers), compares by <= in float64, and gives the
-scores of the original on every row of the schema, bit for bit.
+Splits where all rows that reach them go one way are left out. The result reads points (one float64 per feature, options
+by their numbers), compares by <= in float64, and gives the scores of the original on every row of the schema, bit for
+bit.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ from ifonly.errors import ModelError
 from ifonly.model.trees.ensemble import Bools, Ensemble, Floats, Ints, Nodes
 from ifonly.schema import Choice, Integer, Numeric, Schema
 
+AT_ONCE = 1 << 23
+"""Numbers that are held at once while rows are followed down the trees."""
 ROUNDS = 66
 """Halvings that part any two of the 2^64 floats."""
 
@@ -129,18 +132,50 @@ class _Binding:
         made = replace(
             self.old, columns=len(self.schema), nodes=nodes, sets=sets, comparison="<=", compared_in="float64"
         )
-        return _pruned(made, self._one_way(nodes))
+        return _pruned(made, _one_way(made, self.schema))
 
-    def _one_way(self, nodes: Nodes) -> Ints:
-        """The node that all rows go on to from each: itself, unless its split parts nothing."""
-        on = np.arange(len(nodes), dtype=np.int32)
-        for side, end in ((nodes.left, np.inf), (nodes.right, -np.inf)):
-            on = np.where((nodes.column >= 0) & (nodes.chosen < 0) & (nodes.threshold == end), side, on)
-        counts = np.array([len(f.options) if isinstance(f, Choice) else 0 for f in self.schema.features])
-        sizes = np.array([table.sum() for table in self.tables] or [0])[nodes.chosen]
-        choice = nodes.chosen >= 0
-        on = np.where(choice & (sizes == counts[nodes.column]), nodes.left, on)
-        return np.where(choice & (sizes == 0), nodes.right, on)
+
+def _one_way(ensemble: Ensemble, schema: Schema) -> Ints:
+    """The node that all rows which come to a node go on to: itself, where rows part."""
+    on = np.arange(len(ensemble.nodes), dtype=np.int32)
+    size = len(schema) * (2 + ensemble.sets.shape[1])
+    step = max(1, AT_ONCE // size // max(1, len(ensemble.nodes) // len(ensemble.roots)))
+    for first in range(0, len(ensemble.roots), step):
+        _follow(ensemble, schema, ensemble.roots[first : first + step], on)
+    return on
+
+
+def _follow(ensemble: Ensemble, schema: Schema, here: Ints, on: Ints) -> None:
+    """Down from these roots, with what the splits above leave of each feature: least < x <= most, and options."""
+    nodes, width = ensemble.nodes, ensemble.sets.shape[1]
+    least, most = (np.full((len(here), len(schema)), end) for end in (-np.inf, np.inf))
+    counts = [len(f.options) if isinstance(f, Choice) else 0 for f in schema.features]
+    allowed = np.repeat((np.arange(width) < np.array(counts)[:, None])[None], len(here), axis=0)
+    while len(inner := np.flatnonzero(nodes.column[here] >= 0)):
+        here, least, most, allowed = here[inner], least[inner], most[inner], allowed[inner]
+        at = np.arange(len(here)), nodes.column[here]
+        cut, chosen = nodes.threshold[here], nodes.chosen[here]
+        number, own = chosen < 0, allowed[at]
+        table = ensemble.sets[chosen] if len(ensemble.sets) else np.zeros_like(own)
+        inside, outside = (np.where(number[:, None], own, own & part) for part in (table, ~table))
+        below, above = np.minimum(most[at], cut), np.maximum(least[at], cut)
+        goes_left = np.where(number, least[at] < below, inside.any(axis=1))
+        goes_right = np.where(number, above < most[at], outside.any(axis=1))
+        left, right = nodes.left[here], nodes.right[here]
+        on[here] = np.where(goes_left & goes_right, here, np.where(goes_left, left, right))
+        below, above = np.where(number, below, most[at]), np.where(number, above, least[at])
+        sides = (
+            (part[goes_left] for part in (left, least, _with(most, at, below), _with(allowed, at, inside))),
+            (part[goes_right] for part in (right, _with(least, at, above), most, _with(allowed, at, outside))),
+        )
+        here, least, most, allowed = (np.concatenate(parts) for parts in zip(*sides, strict=True))
+
+
+def _with(array: NDArray[Any], at: tuple[Any, Any], values: NDArray[Any]) -> NDArray[Any]:
+    """A copy of the array with these values there."""
+    changed = array.copy()
+    changed[at] = values
+    return changed
 
 
 def _pruned(ensemble: Ensemble, on: Ints) -> Ensemble:

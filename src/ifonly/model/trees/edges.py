@@ -13,37 +13,39 @@ from ifonly.model.trees.ensemble import Bools, Floats
 from ifonly.model.trees.kind import Trees
 from ifonly.schema import Choice, Integer, Numeric
 
-MOST_SPLITS = 10_000
-"""Splits that are looked at: every cut and every set of options once, then more of the nodes, up to this many."""
+MOST_SPLITS, ENOUGH_SPLITS = 10_000, 3_000
+"""Splits that are looked at: each cut and each set of options once, up to the first number; others up to the second."""
 
 
-def edge_points(trees: Trees, *, seed: int, most: int = MOST_SPLITS) -> Floats:
+def edge_points(trees: Trees, *, seed: int) -> Floats:
     """Points at the splits of trees, and to both sides of each."""
     rng = np.random.default_rng(seed)
-    nodes = _chosen_nodes(trees, most, rng)
+    nodes = _chosen_nodes(trees, rng)
     if not len(nodes):
         return np.zeros((0, len(trees.schema)))
-    points, (least, most_, allowed) = trees.schema.sample(len(nodes), rng), _boxes(trees, nodes)
+    points, (least, most, allowed) = trees.schema.sample(len(nodes), rng), _boxes(trees, nodes)
     for i, feature in enumerate(trees.schema.features):
         if isinstance(feature, Choice):
             usable = allowed[:, i, : len(feature.options)]
             wrong = ~usable[np.arange(len(points)), points[:, i].astype(np.intp)]
             points[wrong, i] = usable[wrong].argmax(axis=1)
         else:
-            inside = (points[:, i] > least[:, i]) & (points[:, i] <= most_[:, i])
-            nearest = np.where(np.isfinite(most_[:, i]), most_[:, i], _step(feature, least[:, i], up=True))
+            inside = (points[:, i] > least[:, i]) & (points[:, i] <= most[:, i])
+            nearest = np.where(np.isfinite(most[:, i]), most[:, i], _step(feature, least[:, i], up=True))
             points[:, i] = np.where(inside, points[:, i], np.clip(nearest, feature.lower, feature.upper))
     return _at_splits(trees, nodes, points)
 
 
-def _chosen_nodes(trees: Trees, most: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def _chosen_nodes(trees: Trees, rng: np.random.Generator) -> NDArray[np.intp]:
     """Inner nodes: first one of every different split, then any others."""
     nodes = trees.ensemble.nodes
     inner = rng.permutation(np.flatnonzero(nodes.column >= 0))
-    keys = np.stack([nodes.column[inner], nodes.chosen[inner], nodes.threshold[inner]])
-    _, first = np.unique(keys, axis=1, return_index=True)
+    values, which = np.unique(nodes.threshold[inner], return_inverse=True)
+    which = np.where(nodes.chosen[inner] < 0, which, len(values) + nodes.chosen[inner])
+    width = len(values) + len(trees.ensemble.sets)
+    _, first = np.unique(nodes.column[inner].astype(np.int64) * width + which, return_index=True)
     others = np.delete(inner, first)
-    return np.concatenate([inner[first], others])[:most]
+    return np.concatenate([inner[rng.permutation(first)][:MOST_SPLITS], others[: max(0, ENOUGH_SPLITS - len(first))]])
 
 
 def _boxes(trees: Trees, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Bools]:

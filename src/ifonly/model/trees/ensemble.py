@@ -1,4 +1,4 @@
-"""Tree ensembles in one flat form, whatever library grew them.
+"""Ensembles of trees in one flat form, whatever library grew them.
 
     score_k(x) = ((start_k + sum_t value_k(leaf of x in tree t)) / divisor) * scale + shift_k
 
@@ -105,7 +105,7 @@ class Summation:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Tree:
+class LibraryTree:
     """One tree as a library has it: a leaf has column -1; its row of `value` counts, that of other nodes does not."""
 
     column: Any
@@ -192,12 +192,15 @@ class Ensemble:
         return result
 
     def _leaves(self, x: Floats) -> Ints:
-        nodes, rows = self.nodes, np.arange(len(x))[:, None]
-        here = np.repeat(self.roots[None, :], len(x), axis=0)
-        for _ in range(self.depth):
-            left = self.goes_left(here, x[rows, nodes.column[here]])
-            here = np.where(left, nodes.left[here], nodes.right[here])
-        return nodes.leaf[here]
+        nodes, trees = self.nodes, len(self.roots)
+        here = np.tile(self.roots, len(x))
+        going, column = np.arange(len(here)), nodes.column[here]
+        while len(going := going[column >= 0]):
+            node, column = here[going], column[column >= 0]
+            left = self.goes_left(node, x[going // trees, column])
+            here[going] = node = np.where(left, nodes.left[node], nodes.right[node])
+            column = nodes.column[node]
+        return nodes.leaf[here].reshape(len(x), trees)
 
     def scores(self, x: Floats) -> Floats:
         """The scores of rows, shape (rows, outputs), added up as the library does. Equal rows have equal scores."""
@@ -271,7 +274,7 @@ class Ensemble:
     @classmethod
     def of(
         cls,
-        trees: Sequence[Tree],
+        trees: Sequence[LibraryTree],
         *,
         columns: int,
         summation: Summation,
@@ -307,7 +310,7 @@ class _Joined:
         self.sets: dict[tuple[int, ...], int] = {}
         self.count = self.leaves = 0
 
-    def add(self, tree: Tree) -> None:
+    def add(self, tree: LibraryTree) -> None:
         column = np.asarray(tree.column, dtype=np.int64)
         own, leaf = np.arange(len(column)), column < 0
         missing = np.zeros(len(column), dtype=bool) if tree.missing_left is None else np.asarray(tree.missing_left)
@@ -378,7 +381,7 @@ def _check_trees(ensemble: Ensemble) -> None:
     if (children < 0).any() or (children >= count).any() or ((ensemble.roots < 0) | (ensemble.roots >= count)).any():
         raise damaged
     entered = np.concatenate([nodes.left[inner], nodes.right[inner], ensemble.roots])
-    if len(entered) != count or len(np.unique(entered)) != count:  # each node is entered once, by its parent
+    if len(entered) != count or (np.bincount(entered, minlength=count) != 1).any():  # each once, by its parent
         raise damaged
     if ((nodes.left != own) | (nodes.right != own))[~inner].any() or (nodes.column >= ensemble.columns).any():
         raise damaged

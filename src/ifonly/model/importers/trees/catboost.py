@@ -17,7 +17,7 @@ import numpy as np
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.trees.growing import Call, Grown, of_library
-from ifonly.model.trees import Ensemble, Summation, Tree
+from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema import Choice, Schema
 from ifonly.schema.features import plain
 
@@ -179,7 +179,7 @@ class _Reader:
             )
         return column
 
-    def _oblivious(self, categories: dict[int, list[Any]]) -> list[Tree]:
+    def _oblivious(self, categories: dict[int, list[Any]]) -> list[LibraryTree]:
         """Every node of a level has the same split; bit i of a leaf's number is what split i says."""
         sides = self._sides(categories) if categories else {}
         result = []
@@ -221,7 +221,7 @@ class _Reader:
         return sides
 
 
-def _nested(reader: _Reader, root: dict[str, Any]) -> Tree:
+def _nested(reader: _Reader, root: dict[str, Any]) -> LibraryTree:
     """A tree that is not symmetric: nested splits."""
     waiting, rows, values = [root], [], []
     for node in waiting:  # grows while it is read
@@ -241,9 +241,9 @@ def _nested(reader: _Reader, root: dict[str, Any]) -> Tree:
     return _listed(rows, np.stack(values), {})
 
 
-def _listed(rows: list[tuple[int, float, bool, int, int]], values: Any, sets: dict[int, list[int]]) -> Tree:
+def _listed(rows: list[tuple[int, float, bool, int, int]], values: Any, sets: dict[int, list[int]]) -> LibraryTree:
     """Nodes as (column, border, whether missing goes left, left, right)."""
     column, threshold, missing_left, left, right = (np.array(part) for part in zip(*rows, strict=True))
-    return Tree(
+    return LibraryTree(
         column=column, threshold=threshold, left=left, right=right, value=values, missing_left=missing_left, sets=sets
     )

@@ -17,11 +17,13 @@ from ifonly.model.importers.sklearn import LOG_ODDS, RawSource, Source, asked, c
 from ifonly.model.importers.transformers import transformed
 from ifonly.model.model import Logistic, Model
 from ifonly.model.trees import Ensemble, Feed, Trees, bound
+from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Schema
 from ifonly.schema.features import is_missing, same_value
 
 Floats = NDArray[np.float64]
 Front: TypeAlias = list[tuple[str, Any]]
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
 NEAR = 1e-5
 """Scores nearer to a tie than this are settled by the probabilities that the library itself reports."""
 
@@ -83,7 +85,8 @@ def model_of(
         raise ModelError(f"{grown.name} is a classifier, not a regression; leave out regression=True.")
     arithmetic = Columns(schema)
     source = _source(grown, model, front, arithmetic)
-    ensemble = bound(grown.ensemble, _feed(grown, source, front, arithmetic), schema)
+    feed, zeros = _feed(grown, source, front, arithmetic)
+    ensemble = bound(without_missing_zeros(grown.ensemble, zeros) if zeros else grown.ensemble, feed, schema)
     original = TreesOriginal(_prepared(grown, source), model, grown)
     imported = Model(
         function=Trees(ensemble, schema, tie=grown.tie),
@@ -166,7 +169,8 @@ def _spelled(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name if name in known else spaced.get(name, name) for name in names)
 
 
-def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> Feed:
+def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> tuple[Feed, frozenset[int]]:
+    """The columns of the trees, and which of them are numbers whose zeros are missing values."""
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
@@ -174,7 +178,8 @@ def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> Fe
         raise ModelError(f"{grown.name} takes {grown.ensemble.columns} columns, but it is given {len(columns)}.")
     used = set(np.unique(grown.ensemble.nodes.column).tolist())
     owners = [_owner(column, grown.name, arithmetic) if j in used else 0 for j, column in enumerate(columns)]
-    return Feed(owners, _Columns(grown, source, tuple(step for _, step in front), tuple(owners)))
+    made = _Columns(grown, source, tuple(step for _, step in front), tuple(owners))
+    return Feed(owners, made), made.numbers_without_zeros()
 
 
 def _owner(column: Column, name: str, arithmetic: Columns) -> int:
@@ -217,25 +222,30 @@ class _Columns:
         made = [self._numbers(j, np.asarray(column)) for j, column in enumerate(columns)]
         if self.grown.read_as_zero:
             made = [np.where(np.abs(column) <= self.grown.read_as_zero, 0.0, column) for column in made]
-        if self.grown.zeros == "missing" or (sparse and self.grown.zeros == "missing if sparse"):
+        if self.zeros_are_missing(sparse):
             made = [self._without_zeros(j, column) for j, column in enumerate(made)]
         return np.column_stack(made)
 
+    def zeros_are_missing(self, sparse: bool) -> bool:
+        return self.grown.zeros == "missing" or (sparse and self.grown.zeros == "missing if sparse")
+
+    def numbers_without_zeros(self) -> frozenset[int]:
+        """The columns of numbers whose zeros are missing values to the library."""
+        schema = self.source.arithmetic.schema
+        table = self.source.table(schema.grid[0][None, :])
+        for step in self.steps:
+            table = asked_of(step, table)
+        if not self.zeros_are_missing(hasattr(table, "toarray")):
+            return frozenset()
+        return frozenset(j for j, i in enumerate(self.owners) if not isinstance(schema.features[i], Choice))
+
     def _without_zeros(self, j: int, column: Floats) -> Floats:
-        """Zeros as missing values; among numbers they are left, where all splits send both the same way."""
-        feature = self.source.arithmetic.schema.features[self.owners[j]]
-        if isinstance(feature, Choice):
+        """Zeros of a choice's column as missing values; a number that only float32 makes zero is none."""
+        if isinstance(self.source.arithmetic.schema.features[self.owners[j]], Choice):
             return np.where(column == 0.0, np.nan, column)
-        form = self.grown.ensemble
-        at = np.flatnonzero(form.nodes.column == j)
-        if (form.goes_left(at, np.zeros(len(at))) != form.nodes.missing_left[at]).any():
-            raise UnsupportedModel(
-                f"{self.grown.name} takes zeros for missing values, and sends a missing value of a column of feature "
-                f"'{feature.name}' another way than a zero; give it a dense table (sparse_threshold=0, "
-                f"sparse_output=False), or fit it with zeros as numbers.",
-                operation="zeros as missing numbers",
-            )
-        return column
+        with np.errstate(under="ignore"):
+            rounded = (column != 0.0) & (column.astype(np.float32) == 0.0)
+        return np.where(rounded, np.copysign(SMALLEST, column), column)
 
     def _numbers(self, j: int, column: NDArray[Any]) -> Floats:
         known = self.grown.categories.get(j)

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.trees.growing import Call, Grown, of_library
-from ifonly.model.trees import Ensemble, Summation, Tree
+from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema.features import plain
 
 ZERO_SIZE = float(np.float32(1e-35))
@@ -112,7 +112,7 @@ def _missing_types(tree: dict[str, str]) -> NDArray[np.int64]:
     return (decision[decision & CATEGORICAL == 0] >> MISSING_SHIFT) & 3
 
 
-def _tree(tree: dict[str, str], output: int) -> Tree:
+def _tree(tree: dict[str, str], output: int) -> LibraryTree:
     """Splits first, leaves after them: a child that is not negative is a split, else ~child is a leaf."""
     if int(tree.get("is_linear", "0")):
         raise UnsupportedModel("Linear trees (linear_tree=true) are not piecewise constant.", operation="linear_tree")
@@ -126,7 +126,7 @@ def _tree(tree: dict[str, str], output: int) -> Tree:
     missing_left = np.where(nothing, threshold >= 0.0, decision & DEFAULT_LEFT > 0)  # without a type NaN counts as 0
     missing_left &= decision & CATEGORICAL == 0
     end = np.arange(splits, splits + leaves)
-    return Tree(
+    return LibraryTree(
         column=np.concatenate([column, np.full(leaves, -1)]),
         threshold=np.concatenate([threshold, np.zeros(leaves)]),
         left=np.concatenate([left, end]),

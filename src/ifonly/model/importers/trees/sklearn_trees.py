@@ -21,7 +21,7 @@ from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.sklearn import asked
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.growing import Call, Grown
-from ifonly.model.trees import EVERY, Ensemble, Summation, Tree
+from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import plain
 
 Floats = NDArray[np.float64]
@@ -41,25 +41,25 @@ def grown_by_sklearn(estimator: Any) -> Grown | None:
 class _Average:
     """Trees whose leaves hold one value per output, and how many are averaged. `nested`: an average of averages."""
 
-    trees: list[Tree]
+    trees: list[LibraryTree]
     count: int
     nested: bool = False
 
-    def share(self, weight: float) -> list[Tree]:
+    def share(self, weight: float) -> list[LibraryTree]:
         """The trees, as a share of a larger average."""
         return [replace(tree, value=np.asarray(tree.value) * (weight / self.count)) for tree in self.trees]
 
 
-def _columns(trees: list[Tree], features: Any) -> list[Tree]:
+def _columns(trees: list[LibraryTree], features: Any) -> list[LibraryTree]:
     """The trees over the columns that these features are taken from."""
     chosen = np.asarray(features)
     return [replace(tree, column=np.where(tree.column < 0, -1, chosen[tree.column])) for tree in trees]
 
 
-def _tree(tree: Any, value: Floats, adds_to: int = EVERY) -> Tree:
+def _tree(tree: Any, value: Floats, adds_to: int = EVERY) -> LibraryTree:
     """One of scikit-learn's trees with these values."""
     leaf = tree.children_left < 0
-    return Tree(
+    return LibraryTree(
         column=np.where(leaf, -1, tree.feature),
         threshold=tree.threshold,
         left=tree.children_left,
@@ -134,7 +134,7 @@ class Votes:
         return np.asarray(given.sum(axis=1) / sum(self.weights))
 
 
-def _decided(tree: Tree) -> Tree:
+def _decided(tree: LibraryTree) -> LibraryTree:
     """The tree whose leaves say one for their class, and zero for others."""
     value = np.asarray(tree.value)
     return replace(tree, value=np.eye(value.shape[1])[value.argmax(axis=1)])
@@ -267,7 +267,7 @@ def _histogram(estimator: Any) -> Grown:
     ]
     start = np.ravel(np.asarray(estimator._baseline_prediction, dtype=np.float64))
     if not trees:
-        trees = [Tree(column=[-1], threshold=[0.0], left=[0], right=[0], value=[0.0], adds_to=0)]
+        trees = [LibraryTree(column=[-1], threshold=[0.0], left=[0], right=[0], value=[0.0], adds_to=0)]
     ensemble = Ensemble.of(
         trees, columns=_count(estimator), summation=Summation(start=start, shift=np.zeros(len(start)))
     )
@@ -293,14 +293,14 @@ def _histogram_columns(estimator: Any) -> tuple[NDArray[np.intp], dict[int, list
     return order, {j: [plain(c) for c in one.tolist()] for j, one in zip(places, known, strict=True)}
 
 
-def _histogram_tree(predictor: Any, order: NDArray[np.intp], output: int) -> Tree:
+def _histogram_tree(predictor: Any, order: NDArray[np.intp], output: int) -> LibraryTree:
     nodes = predictor.nodes
     leaf = nodes["is_leaf"].astype(bool)
     sets = {}
     for i in np.flatnonzero(nodes["is_categorical"].astype(bool) & ~leaf).tolist():
         words = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][i]]
         sets[i] = [32 * w + bit for w, word in enumerate(words.tolist()) for bit in range(32) if word >> bit & 1]
-    return Tree(
+    return LibraryTree(
         column=np.where(leaf, -1, order[np.where(leaf, 0, nodes["feature_idx"])]),
         threshold=nodes["num_threshold"],
         left=nodes["left"],

@@ -18,10 +18,12 @@ from numpy.typing import NDArray
 
 from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.trees.growing import Call, Grown, of_library
-from ifonly.model.trees import Ensemble, Summation, Tree
+from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import is_missing, plain
 
 Floats = NDArray[np.float64]
+ZERO_SIZE = 2.0**-150
+"""The largest number that is 0 in float32."""
 TIE = 2.0**-20
 """Margins that differ by less may have equal probabilities in float32."""
 DECISIONS = ("binary:logistic", "binary:hinge", "multi:softprob", "multi:softmax")
@@ -44,10 +46,11 @@ def grown_by_xgboost(model: Any) -> Grown | None:
     name = type(model).__name__
     if not model.__sklearn_is_fitted__():
         raise ModelError(f"The {name} is not fitted; call fit before importing it.")
-    if not is_missing(plain(model.missing)):
+    absent = plain(model.missing)
+    if not is_missing(absent) and absent != 0.0:
         raise UnsupportedModel(
-            f"The {name} takes {model.missing!r} for a missing value; only NaN is supported: fit it with missing=nan.",
-            operation=f"{name}(missing={model.missing!r})",
+            f"The {name} takes {absent!r} for a missing value; only NaN and 0 are supported: fit it with missing=nan.",
+            operation=f"{name}(missing={absent!r})",
         )
     booster = model.get_booster()
     last = model.best_iteration + 1 if getattr(model, "early_stopping_rounds", None) is not None else None
@@ -60,6 +63,8 @@ def grown_by_xgboost(model: Any) -> Grown | None:
         scores=Call("predict", (("output_margin", True),)),
         classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()) if decides else (),
         decided=decides,
+        zeros="missing if sparse" if is_missing(absent) else "missing",
+        read_as_zero=0.0 if is_missing(absent) else ZERO_SIZE,
     )
 
 
@@ -175,17 +180,10 @@ def _read(booster: Any, last: int | None) -> _Read:
     )
 
 
-def _tree(tree: dict[str, Any], output: int, weight: float) -> Tree:
+def _tree(tree: dict[str, Any], output: int, weight: float) -> LibraryTree:
     left, right = np.array(tree["left_children"]), np.array(tree["right_children"])
     leaf = left < 0
-    width = int(tree["tree_param"]["size_leaf_vector"] or 1)
-    if width > 1:
-        raise UnsupportedModel(
-            "Trees with a vector at each leaf (multi_strategy='multi_output_tree') are not supported; "
-            "use multi_strategy='one_output_per_tree'.",
-            operation="multi_output_tree",
-        )
-    value = np.array(tree["split_conditions"], dtype=np.float32)
+    numbers, value = np.array(tree["split_conditions"], dtype=np.float32), _values(tree, left, right)
     sets = {
         node: tree["categories"][start : start + size]
         for node, start, size in zip(
@@ -193,16 +191,27 @@ def _tree(tree: dict[str, Any], output: int, weight: float) -> Tree:
         )
     }
     turned = np.isin(np.arange(len(left)), list(sets))  # a category of the set goes right
-    return Tree(
+    return LibraryTree(
         column=np.where(leaf, -1, tree["split_indices"]),
-        threshold=value.astype(np.float64),
+        threshold=numbers.astype(np.float64),
         left=np.where(turned, right, left),
         right=np.where(turned, left, right),
         missing_left=np.array(tree["default_left"], dtype=bool) != turned,
         value=(value * np.float32(weight)).astype(np.float64),
         sets=sets,
-        adds_to=output,
+        adds_to=output if value.ndim == 1 else EVERY,
     )
+
+
+def _values(tree: dict[str, Any], left: NDArray[Any], right: NDArray[Any]) -> NDArray[np.float32]:
+    """One number per node, or a vector, of which the right child of a leaf is the number."""
+    width = int(tree["tree_param"]["size_leaf_vector"] or 1)
+    if width <= 1:
+        return np.array(tree["split_conditions"], dtype=np.float32)
+    if "leaf_weights" not in tree:
+        return np.array(tree["base_weights"], dtype=np.float32).reshape(len(left), width)
+    stored = np.array(tree["leaf_weights"], dtype=np.float32).reshape(-1, width)
+    return stored[np.where(left < 0, right, 0)]
 
 
 def _base(text: str, objective: str, outputs: int) -> Floats:
