@@ -14,7 +14,7 @@ from random_problems import MARGINS, Floats, Rng, _score_target, random_problem
 from random_rules import random_ruled_problem
 
 from ifonly.model import Model
-from ifonly.model.trees import EVERY, Ensemble, Summation, Tree, Trees
+from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Question, Target
 from ifonly.schema import Choice, Integer, Numeric, Schema
 
@@ -58,7 +58,7 @@ def _trees(rng: Rng, schema: Schema, points: Floats) -> Trees:
     return Trees(replace(ensemble, sets=sets), schema)
 
 
-def _tree(rng: Rng, schema: Schema, points: Floats, whole: bool, width: int, adds_to: int) -> Tree:
+def _tree(rng: Rng, schema: Schema, points: Floats, whole: bool, width: int, adds_to: int) -> LibraryTree:
     column, threshold, left, right, sets, value = [], [], [], [], {}, []
 
     def grow(depth: int) -> int:
@@ -78,7 +78,9 @@ def _tree(rng: Rng, schema: Schema, points: Floats, whole: bool, width: int, add
         return node
 
     grow(int(rng.integers(0, 4)))
-    return Tree(column=column, threshold=threshold, left=left, right=right, value=value, sets=sets, adds_to=adds_to)
+    return LibraryTree(
+        column=column, threshold=threshold, left=left, right=right, value=value, sets=sets, adds_to=adds_to
+    )
 
 
 def _cut(rng: Rng, feature: Numeric, own: Floats) -> float:

@@ -9,7 +9,7 @@ import pytest
 
 from ifonly import Integer, Real, Schema
 from ifonly.model import Model
-from ifonly.model.trees import Ensemble, Summation, Tree, Trees
+from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Distance, OnlyWith, Question, Steps
 from ifonly.proof import Limits, Progress, StoppedBy
 from ifonly.search import Search
@@ -17,14 +17,14 @@ from ifonly.search import Search
 NO_LIMITS = Limits()
 
 
-def model_of(schema: Schema, trees: list[Tree], shift: float = 0.0) -> Model:
+def model_of(schema: Schema, trees: list[LibraryTree], shift: float = 0.0) -> Model:
     summation = Summation(start=np.zeros(1), shift=np.array([shift]))
     function = Trees(Ensemble.of(trees, columns=len(schema), summation=summation), schema)
     return Model(function=function, schema=schema, original=function.ensemble.scores, classes=("no", "yes"))
 
 
-def stump(column: int, threshold: float, left: float, right: float) -> Tree:
-    return Tree(
+def stump(column: int, threshold: float, left: float, right: float) -> LibraryTree:
+    return LibraryTree(
         column=[column, -1, -1], threshold=[threshold, 0.0, 0.0], left=[1, -1, -1], right=[2, -1, -1],
         value=[0.0, left, right], adds_to=0,
     )  # fmt: skip

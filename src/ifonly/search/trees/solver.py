@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.model import Model
-from ifonly.model.trees import Ensemble, Summation, Tree, Trees
+from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Question
 from ifonly.problem.lowering import People, costs_of
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
@@ -108,7 +108,9 @@ class ForestSolver:
 def load_tree_kernels() -> None:
     """Make the kernels ready, so that no person's search pays for it. Nothing happens the second time."""
     number = Schema([Integer("x", 0, 1)])
-    tree = Tree(column=[0, -1, -1], threshold=[0.0] * 3, left=[1, 1, 2], right=[2, 1, 2], value=[0.0] * 3, adds_to=0)
+    tree = LibraryTree(
+        column=[0, -1, -1], threshold=[0.0] * 3, left=[1, 1, 2], right=[2, 1, 2], value=[0.0] * 3, adds_to=0
+    )
     trees = Trees(Ensemble.of([tree], columns=1, summation=Summation.plain(1)), number)
     model = Model(function=trees, schema=number, original=trees.ensemble.scores, classes=(0, 1))
     solver = ForestSolver(Question(model=model, target=ClassTarget(1)), DEFAULT, load=False)
