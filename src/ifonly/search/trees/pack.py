@@ -177,7 +177,7 @@ def new_state(forest: Forest) -> State:
     features, cells = len(forest.choice), int(forest.start[-1])
     return State(
         best=np.zeros(2 * features, dtype=np.int32),
-        number=np.zeros(2),
+        number=np.full(2, np.inf),
         count=np.zeros(2, dtype=np.int64),
         weight=np.zeros((2, cells)),
         touched=np.zeros(2 * cells + 1, dtype=np.int64),

@@ -10,7 +10,7 @@ import threading
 import time
 from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cache
 
 import numpy as np
@@ -30,6 +30,7 @@ from ifonly.search.trees.kernels.layout import (
     BEST,
     DONE,
     HEIGHT,
+    LEFT_OVER,
     LOOK,
     MEMORY,
     NODES,
@@ -39,7 +40,7 @@ from ifonly.search.trees.kernels.layout import (
     Stack,
     State,
 )
-from ifonly.search.trees.kernels.search import advance, begin, part
+from ifonly.search.trees.kernels.search import advance, begin
 from ifonly.search.trees.kernels.table import build, reach
 from ifonly.search.trees.pack import by_luck, grown, new_stack, new_state, pack_forest
 from ifonly.search.trees.ruled import RuledBoxes
@@ -51,6 +52,7 @@ FIRST_SLICE = 200_000
 """Trees times nodes of the first slice: a few milliseconds."""
 SLICE_SECONDS = 0.02
 FIRST_BOXES = 64
+NOWHERE = np.zeros(0, dtype=np.int32)
 TELL_SECONDS = 0.2
 BELOW = 1.0 - 1e-11
 """Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
@@ -119,11 +121,9 @@ def load_tree_kernels() -> None:
     people, quiet = solver.costs.domains(np.zeros((1, 1))), Herald(0, None)
     search = _Search(solver, solver.forest, people, 0, Limits(nodes=1), quiet, threading.Event())
     search.claim()
-    opened, state = search.opened(math.inf), search.state
+    opened = search.opened(math.inf)
     assert opened is not None
-    table, stack = opened
-    part(solver.forest, table, search.person, stack, state, np.ones(1, dtype=np.int32))
-    advance(solver.forest, table, search.person, stack, state, 1)
+    advance(solver.forest, opened[0], search.person, opened[1], search.state, 1, NOWHERE)
 
 
 @dataclass
@@ -142,6 +142,8 @@ class _Search:
     residual: float = math.inf
     """The least bound of a box that was closed without meeting it."""
     stopped: Stop | None = None
+    other: NDArray[np.int32] = field(default_factory=lambda: NOWHERE)
+    """Under rules: the cells of a row that the box on top is split at."""
 
     def claim(self) -> Claim:
         self.begun, solver = time.perf_counter(), self.solver
@@ -188,10 +190,12 @@ class _Search:
         while True:
             if self.limits.nodes is not None:
                 nodes = max(1, min(nodes, self.limits.nodes - int(state.count[NODES])))
-            code = advance(self.forest, table, self.person, stack, state, nodes)
+            code = advance(self.forest, table, self.person, stack, state, nodes, self.other)
             if code == DONE:
                 return self._told(float(state.number[BEST]), None)
-            if code == LOOK and self._looked(table, stack):
+            if code != MEMORY:
+                self.other = NOWHERE
+            if code == LOOK and self._looked(stack):
                 continue
             seconds, looked = time.perf_counter() - self.begun, int(state.count[NODES])
             lower = min(float(state.number[BEST]), float(stack.bound[: state.count[HEIGHT]].min()))
@@ -210,7 +214,7 @@ class _Search:
             left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
             nodes = max(1, int(looked / seconds * min(SLICE_SECONDS, left)))
 
-    def _looked(self, table: LeafTable, stack: Stack) -> bool:
+    def _looked(self, stack: Stack) -> bool:
         """Judge the nearest point of the box on top by the rules, or else find the nearest row of the box that they
         admit; the box is then closed, or split between the two. False if a limit was reached on the way.
         """
@@ -232,11 +236,8 @@ class _Search:
             if claim.point is None and claim.lower < math.inf:
                 self.residual = min(self.residual, float(stack.bound[s]))
             state.count[HEIGHT] -= 1
-        elif stack.bound[s] >= state.number[BEST] or not part(
-            self.forest, table, self.person, stack, state, self.solver.cells.of_point(claim.point)
-        ):
-            self.residual = min(self.residual, float(stack.bound[s]))
-            state.count[HEIGHT] -= 1
+        else:
+            self.other = self.solver.cells.of_point(claim.point)
         return True
 
     def _offer(self, point: Floats, bound: float) -> bool:
@@ -273,7 +274,7 @@ class _Search:
 
     def _told(self, lower: float, stop: Stop | None) -> Claim:
         """The claim: no row costs less than `lower`."""
-        lower = min(lower, self.residual)
+        lower = min(lower, self.residual, float(self.state.number[LEFT_OVER]))
         return Claim(
             point=self._point() if math.isfinite(self.state.number[BEST]) and lower < math.inf else None,
             lower=self.solver.distance(lower) * BELOW,

@@ -200,9 +200,10 @@ def _begin(forest, person, best, cells, origin, sums, gains, nodes, moved):
         if not permitted(forest, person, cells, g, cells[g]):
             return math.inf
     sums_of(forest, cells, sums)
-    met = True
+    unmet = 0
     for j in range(len(sums)):
-        met = met and sums[j] >= forest.demand[NEED, j] + forest.demand[SLACK, j]
+        unmet += sums[j] < forest.demand[NEED, j] + forest.demand[SLACK, j]
+    met = unmet == 0
     if met:
         take(best, cells)
     elif not _climb(forest, person, cells, sums, gains, best, nodes, moved) < math.inf:

@@ -67,7 +67,8 @@ BELOW, ABOVE = 0, 1
 """Leaves that are lost when a cell is dropped from below, and from above. Of choices there is only the first."""
 
 # ---- State.number, State.count
-BEST, PROVEN = 0, 1
+BEST, LEFT_OVER = 0, 1
+"""The cost of the best point; the least bound of a box that could not be split any more."""
 HEIGHT, NODES = 0, 1
 
 

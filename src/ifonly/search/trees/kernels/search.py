@@ -31,6 +31,7 @@ from ifonly.search.trees.kernels.layout import (
     HEIGHT,
     INNER,
     LEAST,
+    LEFT_OVER,
     LOOK,
     MEMORY,
     MOST,
@@ -164,33 +165,48 @@ def choose(forest, table, stack, state):
     for i in range(1, state.touched[0] + 1):
         state.weight[0, state.touched[i] // 2] = state.weight[1, state.touched[i] // 2] = 0.0
     if chosen < 0:
-        return -1, 0, 0
-    g = 0
+        return np.int64(-1), 0, 0
+    g = np.int64(0)
     while forest.start[g + 1] <= chosen // 2:
         g += 1
     return g, chosen % 2, state.wanted[g] if forest.choice[g] else chosen // 2 - forest.start[g]
 
 
+@njit(**INNER)
+def broken(forest, near, leaf):
+    """A limit of a leaf that a point breaks, as a split: (feature, side, cell or limit), feature -1 if none."""
+    for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
+        g = np.int64(forest.limit[FEATURE, i])
+        if forest.choice[g]:
+            if not has(forest.limit_set[i], near[g]):
+                return g, 0, i
+        elif near[g] < forest.limit[LEAST, i]:
+            return g, 1, np.int64(forest.limit[LEAST, i])
+        elif near[g] > forest.limit[MOST, i]:
+            return g, 0, np.int64(forest.limit[MOST, i])
+    return np.int64(-1), 0, 0
+
+
 @njit(**ONCE)
-def open_tree(forest, table, stack, state):
+def open_tree(forest, table, stack, s):
     """Any split of a box in which no leaf is wanted: at a limit of a leaf of some tree that has several left."""
-    s = state.count[HEIGHT] - 1
     for v in range(table.tree.shape[1] - 1):
-        for w in range(table.tree[WORD, v], table.tree[WORD, v + 1]):
-            for b in range(64):
-                if (stack.alive[s, w] >> np.uint64(b)) & ONE == NOTHING or w * 64 + b == stack.at[s, v]:
-                    continue
-                leaf = table.leaf[w * 64 + b]
-                for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
-                    g, near = forest.limit[FEATURE, i], stack.near[s, forest.limit[FEATURE, i]]
-                    if forest.choice[g]:
-                        if not has(forest.limit_set[i], near):
-                            return g, 0, i
-                    elif near < forest.limit[LEAST, i]:
-                        return g, 1, forest.limit[LEAST, i]
-                    elif near > forest.limit[MOST, i]:
-                        return g, 0, forest.limit[MOST, i]
-    return -1, 0, 0
+        for bit in range(table.tree[WORD, v] * 64, table.tree[WORD, v + 1] * 64):
+            alive = (stack.alive[s, bit // 64] >> np.uint64(bit % 64)) & ONE != NOTHING
+            if alive and bit != stack.at[s, v]:
+                return broken(forest, stack.near[s], table.leaf[bit])
+    return np.int64(-1), 0, 0
+
+
+@njit(**ONCE)
+def tell_apart(forest, stack, s, other):
+    """A split between the nearest point and another one; feature -1 where no tree tells the two apart."""
+    for t in range(len(forest.roots)):
+        leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], other)
+        g, side, place = broken(forest, stack.near[s], leaf)
+        if g >= 0:
+            return g, side, place
+    return np.int64(-1), 0, 0
 
 
 @njit(**ONCE)
@@ -208,7 +224,7 @@ def _copy(stack, s):
     stack.bound[s + 1] = stack.bound[s]
 
 
-@njit(**INNER)
+@njit(**ONCE)
 def split(forest, table, person, stack, state, g, side, place):
     """The box on top becomes two: where the nearest point stays, and, above it, where it moves."""
     s = state.count[HEIGHT] - 1
@@ -249,57 +265,38 @@ def begin(forest, table, ball, near, total, stack, state):
 
 
 @njit(**INNER)
-def run(forest, table, person, stack, state, end):
+def run(forest, table, person, stack, state, end, other):
     """Look at boxes until none is open, `end` nodes have been, or the stack is full."""
+    apart = len(other) > 0
     while state.count[HEIGHT] > 0:
         if state.count[NODES] >= end:
             return SLICE
         if state.count[HEIGHT] + 1 >= len(stack.bound):
             return MEMORY
-        state.count[NODES] += 1
-        found = settle(forest, table, person, stack, state)
-        if found == ASK:
-            return LOOK
-        if found == CLOSED:
-            state.count[HEIGHT] -= 1
-            continue
-        g, side, place = choose(forest, table, stack, state)
+        s = state.count[HEIGHT] - 1
+        if apart:
+            g, side, place = tell_apart(forest, stack, s, other)
+            apart = False
+        else:
+            state.count[NODES] += 1
+            found = settle(forest, table, person, stack, state)
+            if found == ASK:
+                return LOOK
+            if found == CLOSED:
+                state.count[HEIGHT] -= 1
+                continue
+            g, side, place = choose(forest, table, stack, state)
+            if g < 0:
+                g, side, place = open_tree(forest, table, stack, s)
         if g < 0:
-            g, side, place = open_tree(forest, table, stack, state)
-        if g < 0:
+            state.number[LEFT_OVER] = min(state.number[LEFT_OVER], stack.bound[s])
             state.count[HEIGHT] -= 1
             continue
         split(forest, table, person, stack, state, g, side, place)
     return DONE
 
 
-@njit(**INNER)
-def _part(forest, table, person, stack, state, cells):
-    near = stack.near[state.count[HEIGHT] - 1]
-    for t in range(len(forest.roots)):
-        leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], cells)
-        for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
-            g = forest.limit[FEATURE, i]
-            if forest.choice[g]:
-                if not has(forest.limit_set[i], near[g]):
-                    split(forest, table, person, stack, state, g, 0, i)
-                    return True
-            elif near[g] < forest.limit[LEAST, i]:
-                split(forest, table, person, stack, state, g, 1, forest.limit[LEAST, i])
-                return True
-            elif near[g] > forest.limit[MOST, i]:
-                split(forest, table, person, stack, state, g, 0, forest.limit[MOST, i])
-                return True
-    return False
-
-
 @njit(**OUTER)
-def part(forest, table, person, stack, state, cells):
-    """Split the box on top between its nearest point and another; False where no tree tells the two apart."""
-    return _part(forest, table, person, stack, state, cells) if SOURCES >= 0 else False
-
-
-@njit(**OUTER)
-def advance(forest, table, person, stack, state, nodes):
-    """Go on for so many nodes."""
-    return run(forest, table, person, stack, state, state.count[NODES] + nodes if SOURCES >= 0 else 0)
+def advance(forest, table, person, stack, state, nodes, other):
+    """Go on for so many nodes. First split the box on top between its nearest point and another (none: empty)."""
+    return run(forest, table, person, stack, state, state.count[NODES] + nodes if SOURCES >= 0 else 0, other)
