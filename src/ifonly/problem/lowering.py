@@ -165,15 +165,19 @@ class Costs:
             allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
         return People(points, option, lower, upper, allowed, cost, lead)
 
+    def relative(self, g: int) -> bool:
+        """Must the feature move by whole steps from the person's own value?"""
+        return any(isinstance(one, Steps) for h, some in self._constraints if h == g for one in some)
+
     def _onto_grids(self, points: Floats, lower: Floats, upper: Floats) -> Floats:
         """Move the ends of the real numbers that have a grid onto it (in place); the lead of every number."""
         lead = np.zeros((len(points), self.features))
         for g, grid in self.question.schema.grids.items():
-            relative = any(isinstance(one, Steps) for h, some in self._constraints if h == g for one in some)
+            relative = self.relative(g)
             free = (lower[:, g] == grid.value(0)) & (upper[:, g] == grid.value(grid.steps))
             for i in np.flatnonzero(~free | (grid.nearest_to(points[:, g]) != points[:, g])).tolist():
                 own, *ends = (float(column[i, g]) for column in (points, lower, upper))
-                lower[i, g], upper[i, g], lead[i, g] = _on_grid(grid, own, ends, relative)
+                lower[i, g], upper[i, g], lead[i, g] = on_grid(grid, own, ends, relative)
                 if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
                     lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
         return lead
@@ -256,7 +260,7 @@ class People:
         return np.asarray(self.lead > 0.0)
 
 
-def _on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tuple[float, float, float]:
+def on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tuple[float, float, float]:
     """The least and the largest value between the ends that is the person's own or on the grid; and the lead.
 
     `relative`: it must also be whole steps of a constraint away from the person's own value, as the ends are already.

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 
 import numpy as np
@@ -92,20 +94,36 @@ class Cells:
 
     def _price_steps(self, g: int, own: float, ends: tuple[float, float], cost: Floats, value: Floats) -> None:
         """A real number that moves in steps, which are decimals: the values are worked out exactly."""
-        step, first = float(self.costs.step[g]), int(self.start[g])
-        rates = float(self.costs.rate[g]), float(self.costs.rate_down[g])
+        first = int(self.start[g])
         edges = [-math.inf, *self.cuts(g).tolist(), math.inf]
         for k, (below, end) in enumerate(pairwise(edges)):
             cost[:, first + k], value[:, first + k] = math.inf, own
             low, high = max(ends[0], math.nextafter(below, math.inf)), min(ends[1], end)
             if not low <= high:
                 continue
+            prices = [(self._price(g, own, entered), entered) for entered in self._beside(g, own, low, high)]
+            if prices:
+                cost[MUST, first + k], value[MUST, first + k] = min(prices)
+            if low <= own <= high:
+                prices = [(0.0, own)]
+            if prices:
+                cost[FREE, first + k], value[FREE, first + k] = min(prices)
+
+    def _price(self, g: int, own: float, entered: float) -> float:
+        rate = float((self.costs.rate if entered > own else self.costs.rate_down)[g])
+        change = rate * abs(entered - own)
+        return change**2 if self.squared else change + float(self.costs.jump[g])
+
+    def _beside(self, g: int, own: float, low: float, high: float) -> list[float]:
+        """The values between low and high that are next to the person's own, on either side."""
+        grid = self.costs.question.schema.grids.get(g)
+        if grid is None or self.costs.relative(g):
+            step = float(self.costs.step[g])
             least, most = steps_between(own, step, low, high)
-            if least > most:
-                continue
-            entered = stepped(own, min(max(0, least), most), step)
-            change = rates[0] * (entered - own) if entered > own else rates[1] * (own - entered)
-            price = change**2 if self.squared else change + (float(self.costs.jump[g]) if entered != own else 0.0)
-            cost[FREE, first + k], value[FREE, first + k] = price, entered
-            if entered != own:
-                cost[MUST, first + k], value[MUST, first + k] = price, entered
+            number: Callable[[int], float] = partial(stepped, own, step=step)
+            sides = min(most, -1), max(least, 1)
+        else:
+            least, most = grid.between(low, high)
+            place, number = grid.place(own), grid.value
+            sides = min(most, math.ceil(place) - 1), max(least, math.floor(place) + 1)
+        return [number(k) for k in sides if least <= k <= most]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Question, lower
-from ifonly.problem.lowering import People
+from ifonly.problem.lowering import People, on_grid
 from ifonly.proof import Claim, Limits
 from ifonly.schema.decimals import stepped, steps_between
 from ifonly.search.herald import Herald
@@ -55,7 +55,11 @@ class RuledBoxes:
                 lower[0, g] = max(lower[0, g], math.nextafter(cuts[least[g] - 1], math.inf))
             if most[g] < len(cuts):
                 upper[0, g] = min(upper[0, g], cuts[most[g]])
-            if step > 0.0 and lower[0, g] <= upper[0, g]:
+            grid = self.question.schema.grids.get(g)
+            if grid is not None and lower[0, g] <= upper[0, g] and not costs.relative(g):
+                ends = float(lower[0, g]), float(upper[0, g])
+                lower[0, g], upper[0, g], _ = on_grid(grid, own, ends, relative=False)
+            elif step > 0.0 and lower[0, g] <= upper[0, g]:
                 first, last = steps_between(own, step, float(lower[0, g]), float(upper[0, g]))
                 lower[0, g], upper[0, g] = stepped(own, first, step), stepped(own, last, step)
             allowed[0, columns] = lower[0, g] <= upper[0, g]
