@@ -124,6 +124,8 @@ class SureSearch:
     def _by_luck(self, batch: SearchBatch, members: list[int], spending: Spending) -> None:
         """How near a row could be that is accepted by luck."""
         members = [i for i in members if math.isfinite(batch.best[i, -1]) and i not in batch.stops]
+        batch.lucky[[i for i in members if batch.best[i, -1] == 0.0]] = 0.0
+        members = [i for i in members if batch.best[i, -1] > 0.0 and not self.asked.records]
         if not members:
             return
         people, reach = batch.allowed.part(members), self.asked.distance(batch.best[members, -1]) * (1.0 + 1e-6)

@@ -8,6 +8,8 @@ from collections import deque
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
 
+import numpy as np
+
 from ifonly.proof import Limits, Stop, StoppedBy
 from ifonly.search.alarm import Alarm
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
@@ -216,8 +218,8 @@ class Spending:
         return replace(self, limits=limits)
 
     def on(self, asked: PackedQuestion, batch: SearchBatch, radius: Floats) -> None:
-        """Search for everyone in the batch, each within their radius (a cost)."""
-        threads, count = self.threads, len(batch)
+        """Search for everyone in the batch, each within their radius (a cost; 0 is none to begin with)."""
+        threads, count, radius = self.threads, len(batch), np.where(radius > 0.0, radius, math.inf)
         size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(count / (4 * threads))))
         waiting = deque((first, min(first + size, count)) for first in range(0, count, size))
         if threads == 1 or count <= size:
