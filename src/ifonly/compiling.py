@@ -17,6 +17,7 @@ import contextlib
 import importlib
 import math
 import os
+import pickle
 import subprocess
 import sys
 import threading
@@ -123,15 +124,28 @@ class Kernels:
             mark, (functions, _) = self._mark, self._functions()
             ready = SimpleNamespace(**functions)
             if self.cached:
-                self._try_out(ready)
+                self._try_out_anew(ready, mark)
             else:
                 self._tell("")
                 with contextlib.nullcontext() if self.locked else _locked(mark):  # another may be about to finish it
-                    self._try_out(ready)
+                    self._try_out_anew(ready, mark)
                     if mark is not None:
                         with contextlib.suppress(OSError):  # read-only: then it is compiled, and said, each time
                             mark.touch()
             self.now, self.compiled = ready, True
+
+    def _try_out_anew(self, ready: Any, mark: Path | None) -> None:
+        """Try the functions out. What an older version of them has left in the cache may name what is no longer there,
+        and numba then fails before it looks how old it is: such leavings are removed."""
+        try:
+            self._try_out(ready)
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            left = [] if mark is None else list(mark.parent.glob("*.nbi"))
+            if not left:
+                raise
+            for index in left:
+                index.unlink(missing_ok=True)
+            self._try_out(ready)
 
     def _tell(self, words: str) -> None:
         """Say once why somebody waits."""

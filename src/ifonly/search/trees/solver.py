@@ -8,14 +8,15 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, field, replace
-from functools import cache
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.compiling import Kernels
 from ifonly.model import Model
 from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Question
@@ -34,6 +35,7 @@ from ifonly.search.trees.kernels.layout import (
     LOOK,
     MEMORY,
     NODES,
+    SOURCES,
     Forest,
     LeafTable,
     PricedPerson,
@@ -69,7 +71,7 @@ class ForestSolver:
         self.depth = question.model.function.ensemble.depth
         self.by_luck = by_luck(self.forest, question)
         if load:
-            load_tree_kernels()
+            TREE_KERNELS.load()
         self.rules = RuledBoxes(question, self.cells, tolerances) if self.forest.ruled else None
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
@@ -108,9 +110,12 @@ class ForestSolver:
         return distance**2 if self.cells.squared else distance
 
 
-@cache
-def load_tree_kernels() -> None:
-    """Make the kernels ready, so that no person's search pays for it. Nothing happens the second time."""
+def _functions() -> tuple[Mapping[str, Any], int]:
+    return {"some_point": some_point, "build": build, "begin": begin, "advance": advance}, SOURCES
+
+
+def _try_out(kernel: Any) -> None:
+    """Ask about one number and one tree."""
     number = Schema([Integer("x", 0, 1)])
     tree = LibraryTree(
         column=[0, -1, -1], threshold=[0.0] * 3, left=[1, 1, 2], right=[2, 1, 2], value=[0.0] * 3, adds_to=0
@@ -124,6 +129,10 @@ def load_tree_kernels() -> None:
     opened = search.opened(math.inf)
     assert opened is not None
     advance(solver.forest, opened[0], search.person, opened[1], search.state, 1, NOWHERE)
+
+
+TREE_KERNELS = Kernels("ifonly.search.trees.solver:TREE_KERNELS", "the search for trees", _functions, _try_out)
+"""Compiled before the first question to trees: plain Python would take too long for most of them."""
 
 
 @dataclass
