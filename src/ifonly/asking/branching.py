@@ -108,7 +108,7 @@ class Branching:
         else:
             lower = min(lower, best.upper)
             closed = self._tolerances.close(lower, best.upper)
-            claim = replace(best.claim, lower=lower, stop=None if closed else stop, record=None)
+            claim = replace(best.claim, lower=lower, lucky=None, stop=None if closed else stop, record=None)
         return Found(replace(claim, nodes=spent.nodes, seconds=spent.seconds), None if best is None else best.witness)
 
 

@@ -124,7 +124,8 @@ class Filling:
         lower = min(*bounds, best.upper)
         closed = best.witness is not None and tolerances.close(lower, best.upper)
         stop = None if closed or lower == math.inf else spent.stop or best.left
-        claim = replace(best.claim, lower=lower, stop=stop, nodes=spent.nodes, seconds=spent.seconds, record=None)
+        claim = replace(best.claim, lower=lower, lucky=None, stop=stop, nodes=spent.nodes, seconds=spent.seconds,
+                        record=None)  # fmt: skip
         return Found(claim, best.witness)
 
     def _choices(self) -> Iterator[tuple[str, ...]]:
@@ -147,13 +148,13 @@ class Filling:
         found = asker.nearest(wanted, before[None, :], asked, threads)[0]
         lower = found.lower if found.lower == math.inf else self._counted(found.lower, filled)
         if found.witness is None or found.claim.point is None:
-            return Found(replace(found.claim, lower=lower), None, found.left)
+            return Found(replace(found.claim, lower=lower, lucky=None), None, found.left)
         own = [self.schema.index(name) for name in filled]
         after, scores = self._shorter(asker, wanted, asked, before, found, own)
         before[own] = after[own]  # whose value makes no difference
         upper = self._counted(distance.between(asker.model.schema, before, after), filled)
         after[[self.schema.index(name) for name in rest]] = math.nan
-        claim = replace(found.claim, point=after, lower=min(lower, upper))
+        claim = replace(found.claim, point=after, lower=min(lower, upper), lucky=None)
         return Found(claim, replace(found.witness, distance=upper, scores=scores), found.left)
 
     def _shorter(
