@@ -146,6 +146,7 @@ class Enumeration:
     def _solve(self, factual: NDArray[np.float64], limits: Limits) -> Claim:
         question, begun = self.question, time.perf_counter()
         best, best_distance, nearest, looked = None, math.inf, math.inf, 0
+        doubts: list[tuple[float, float]] = []
         stopped: Stop | None = None
         for rows in self._chunks(factual):
             stopped = limits.reached(seconds=time.perf_counter() - begun, nodes=looked)
@@ -160,15 +161,18 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            could, surely = _accepted(question, rows[close])
+            could, surely, most = _accepted(question, rows[close])
             nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
+            open_ones = np.flatnonzero(could & ~surely)
+            doubts += zip(distance[close[open_ones]].tolist(), most[open_ones].tolist(), strict=True)
             if surely.any():
                 first = close[surely][distance[close[surely]].argmin()]
                 best, best_distance = rows[first], float(distance[first])
+        blur, lower = self._sure_of(best, best_distance, doubts) if best is not None else (0.0, nearest)
         return Claim(
             point=best,
-            lower=0.0 if stopped else nearest if best is None else best_distance,
-            blur=0.0 if best is None else question.blur or float(question.error_at(best[None, :])[0]),
+            lower=0.0 if stopped else lower,
+            blur=blur,
             lucky=None if stopped else min(nearest, best_distance),
             method="enumerate",
             stop=stopped,
@@ -176,18 +180,36 @@ class Enumeration:
             seconds=time.perf_counter() - begun,
         )
 
+    def _sure_of(
+        self, best: NDArray[np.float64], distance: float, doubts: list[tuple[float, float]]
+    ) -> tuple[float, float]:
+        """A number that the row is above the margin by, and no nearer row is, and the distance; where there is none,
+        the distance of the first row that may be."""
+        question = self.question
+        blur = question.blur or float(question.error_at(best[None, :])[0])
+        nearer = [(far, most) for far, most in doubts if far < distance and most >= blur]
+        if not nearer:
+            return blur, distance
+        more = max(most for _, most in nearer) * (1.0 + 1e-9)
+        if more <= float(question.lead(best[None, :])[0][0]):
+            return more, distance
+        return blur, min(far for far, _ in nearer)
 
-def _accepted(question: Question, rows: NDArray[np.float64]) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows the deployed model could accept, and which it surely does. Only those near the margin need a close
-    look."""
+
+def _accepted(
+    question: Question, rows: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Which rows the deployed model could accept, and which it surely does; and by how much a row is above the margin
+    at most, of those where that is in doubt. Only those near the margin need a close look."""
     c, d = question.conditions
     lead = question.model.exact_scores(rows) @ c.T - d - question.target.margin
     could = np.asarray((lead >= -question.computed_error).all(axis=1))
     surely = np.asarray((lead >= question.computed_error + (question.blur or 0.0)).all(axis=1))
-    doubtful = np.flatnonzero(could & ~surely)
+    doubtful, most = np.flatnonzero(could & ~surely), np.zeros(len(rows))
     if len(doubtful):
         least, own = question.lead(rows[doubtful])
         error = question.error_at(rows[doubtful])
         could[doubtful] = least + 2.0 * own >= -error
         surely[doubtful] = least >= (question.blur or error)
-    return could, surely
+        most[doubtful] = least + 2.0 * own
+    return could, surely, most

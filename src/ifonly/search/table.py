@@ -60,8 +60,19 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
         doubtful = points[could & (lead <= question.computed_error).any(axis=1)]
         if question.blur is None and len(doubtful):
             blur = max(blur, float(question.error_at(doubtful).max()))
-    surely = np.concatenate(leads) >= blur + question.own_error
-    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.asarray(surely.all(axis=1)), blur, judged)
+    worst, own = np.concatenate(leads).min(axis=1, initial=math.inf), float(question.own_error.max(initial=0.0))
+    blur = _apart(blur, worst, own)
+    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.asarray(worst >= blur + own), blur, judged)
+
+
+def _apart(blur: float, leads: Floats, own: float) -> float:
+    """The blur, or a little more, so that no lead is nearer to it than what the leads themselves may be off by: then
+    every row is surely above it, or surely below."""
+    for lead in np.sort(leads[leads > blur - own]).tolist():
+        if lead >= blur + own:
+            break
+        blur = (lead + own) * (1.0 + 1e-9)
+    return blur
 
 
 def row_counts(schema: Schema) -> list[int] | None:
