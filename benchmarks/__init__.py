@@ -1,1 +1,5 @@
-"""Benchmarks: `python -m benchmarks --help`."""
+"""Benchmarks: `python -m benchmarks --help`. What they measure is compiled, unless a suite says otherwise."""
+
+import os
+
+os.environ.setdefault("IFONLY_COMPILE", "first")

@@ -8,16 +8,23 @@ from benchmarks.publishing import publish, report
 from benchmarks.suites import (
     agreement,
     certificates,
+    deployed,
     diversity,
+    first,
+    limits,
     method_table,
     paper,
     peers,
     rules,
     scale,
     search,
+    trees,
 )
 
-PARTS = (search, scale, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules)
+PARTS = (
+    search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
+    first, limits, trees,
+)  # fmt: skip
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"]})

@@ -1,8 +1,12 @@
-"""Settings shared by all tests: hypothesis draws the same examples every time, on every machine."""
+"""Settings shared by all tests: hypothesis draws the same examples every time, on every machine; kernels are compiled first."""
 
 from __future__ import annotations
 
+import os
+
 from hypothesis import HealthCheck, settings
+
+os.environ.setdefault("IFONLY_COMPILE", "first")  # what is tested is what is compiled, in every process of a test
 
 settings.register_profile(
     "ifonly",

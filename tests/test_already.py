@@ -161,7 +161,7 @@ def test_a_note_names_what_rounding_can_do() -> None:
     assert isinstance(answer, Unknown)
     assert answer.note.startswith("the scores of the rows left are within 0.0")
     assert answer.note.endswith(
-        "which is what rounding can do in float32; to tell them apart, import the model in float64"
+        "where rounding in float32 may decide either way; to tell them apart, import the model in float64"
     )
 
 

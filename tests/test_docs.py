@@ -23,6 +23,7 @@ PAGES = (
     "docs/certificate.md",
     "docs/methods.md",
     "docs/models.md",
+    "docs/missing.md",
     "docs/engine.md",
     "docs/datasets.md",
 )

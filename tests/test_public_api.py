@@ -33,6 +33,7 @@ PUBLIC = [
     "Enumerate",
     "Explainer",
     "Failed",
+    "FillIn",
     "Fixed",
     "FlipSet",
     "Free",

@@ -100,7 +100,7 @@ def test_the_number_of_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> 
 
 
 def test_the_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Each question takes its second; all together ten."""
+    """Each question takes a second; all together have ten."""
     now = 0.0
     monkeypatch.setattr(module.time, "perf_counter", lambda: now)
 
@@ -109,7 +109,7 @@ def test_the_time_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
         now += 1.0
         return ROW if len(constraints) < 6 else NONE
 
-    reasons = find_reasons([Fixed(f"f{i}") for i in range(9)], ask, seconds=1.0)
+    reasons = find_reasons([Fixed(f"f{i}") for i in range(9)], ask, seconds=10.0)
     assert now == 11.0
     assert "(time limit of 10 s)" in reasons.note
     assert not find_reasons([Fixed(f"f{i}") for i in range(6)], ask).note

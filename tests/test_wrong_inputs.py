@@ -20,6 +20,7 @@ from ifonly import (
     ClassTarget,
     Distance,
     Explainer,
+    FillIn,
     Fixed,
     Integer,
     Limits,
@@ -101,6 +102,9 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     ),
     # schemas
     "bounds the wrong way round": (lambda f: Real("Income", 2, 1), "Income"),
+    "missing that is neither true nor false": (lambda f: Real("Income", 0, 1, missing="no"), "Income"),  # type: ignore[arg-type]
+    "filling in what is never missing": (lambda f: EXPLAINER.explain(ANN, constraints=[FillIn("Income")]), "Income"),
+    "filling in for nothing": (lambda f: FillIn("Income", 0.0), "Income"),
     "an infinite bound": (lambda f: Real("Income", 0, math.inf), "inf"),
     "an option twice": (lambda f: Categorical("Job", ["a", "a"]), "Job"),
     "an encoding that is none": (lambda f: Ordinal("Job", ["a"], "binary"), "binary"),  # type: ignore[arg-type]

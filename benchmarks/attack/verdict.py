@@ -42,13 +42,18 @@ def wrong(
 
 
 def wrong_bound(world: World, answer: Any, near: Rows) -> Iterator[str]:
-    """Is a favourable row nearer than what is called proven?"""
+    """Is a favourable row nearer than what is called proven? `lower` is about rows that are sure, by the blur."""
     size, row = near[0]
     best = world.shown(size)
     if answer.status == "none exists":
         yield f"none exists, but {row} at {best!r}"
-    elif answer.lower > best * (1 + RELATIVE) + 1e-300:
-        yield f"{answer.status}, nothing nearer than {answer.lower!r}, but {row} at {best!r}"
+        return
+    lucky = answer.lucky if answer.counterfactual is not None else answer.lower
+    if lucky is not None and lucky > best * (1 + RELATIVE) + 1e-300:
+        yield f"{answer.status}, not by luck nearer than {lucky!r}, but {row} at {best!r}"
+    sure = next(((size, row) for size, row in near if world.sure(row, answer.blur)), None)
+    if sure is not None and answer.lower > world.shown(sure[0]) * (1 + RELATIVE) + 1e-300:
+        yield f"{answer.status}, nothing nearer than {answer.lower!r}, but {sure[1]} at {world.shown(sure[0])!r}"
 
 
 def wrong_row(world: World, answer: Any, held: Sequence[Constraint]) -> Iterator[str]:

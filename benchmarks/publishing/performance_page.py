@@ -249,7 +249,7 @@ def _cold(found: Found) -> list[Row]:
     times = {way: [r.seconds for r in found["cold"] if r.way == way] for way in ("cold", "warm")}
     if not all(times.values()):
         return []
-    text = f"{np.median(times['cold']):.0f} s; once compiled {np.median(times['warm']):.1f} s, everything included"
+    text = f"{np.median(times['cold']):.1f} s; once compiled {np.median(times['warm']):.1f} s, everything included"
     return [("first answer of a new process with nothing compiled", text, "python -m benchmarks search --only cold")]
 
 

@@ -79,4 +79,7 @@ class ForkGate:
         self._inside = {me: self._inside[me]} if me in self._inside else {}
 
 
-__all__ = ["ForkGate", "cached_property"]
+PREPARING = ForkGate()
+"""Around the first time of everything: a fork waits for it."""
+
+__all__ = ["PREPARING", "ForkGate", "cached_property"]

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -20,10 +21,11 @@ import numpy as np
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
-from ifonly.asking.finder import PREPARING
-from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, uncounted
+from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
+from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
+from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
@@ -33,14 +35,16 @@ from ifonly.printing import shown
 from ifonly.problem import Distance, Question
 from ifonly.problem.conditions import Situation
 from ifonly.problem.different import Diversity, distances_between, settled_reals
+from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
-from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Reasons
+from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
 from ifonly.schema import Schema, read_points
 from ifonly.schema.features import plain
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
+from ifonly.waiting import on_terminal
 
 MOST_KEPT = 64
 """Calls whose query is not read again."""
@@ -80,6 +84,7 @@ class Explainer:
         self.reasons: bool | None = None
         self._everybody = merged(self.schema, (), self.constraints)
         self._asker = Asker(self.model, tolerances)
+        self._others = Others(self.model, tolerances)
         self._teller = Teller(self.model, tolerances)
         self._kept: dict[Any, Asked] = {}
 
@@ -104,8 +109,7 @@ class Explainer:
 
         `method`: how to search, such as MipObjective(). `limits`: what one row may spend. `listen` is called with
         `Progress`. `reasons`: where there is no row, say which constraints rule it out and what would help (by default
-        for one row, not for many); the limits hold for each question that this takes, and ten times as many seconds
-        for all of them.
+        for one row, not for many); of the seconds of a row, they have what its answer has left.
         """
         other = copy.copy(self)  # without what is kept, which knows the method and the limits
         if method is not None:
@@ -145,11 +149,14 @@ class Explainer:
         added). What the answer may spend and how it is found is said with `limits` here, or with `using`.
         """
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            return self._explain_lacking(lacked, point, query_of(query, target, distance, constraints), limits)
         asked = self._read_once(query, target, distance, constraints, limits)
         askers = self._asker.askers(point[None, :], [0])
-        told = self._asker.find(askers, asked, self.threads)
-        answer = next(self._teller.answers(askers, [0], told, _named(asked)))
-        return answer if self.reasons is False else self._with_reasons(answer, point, told[0][0], asked)
+        with _heard(asked) as heard:
+            told = self._asker.find(askers, heard, self.threads)
+            answer = next(self._teller.answers(askers, [0], told, _named(asked)))
+            return answer if self.reasons is False else self._with_reasons(answer, point, told[0][0], heard)
 
     def explain_many(
         self,
@@ -167,8 +174,12 @@ class Explainer:
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        rest = iter(self._answer_all(points[good], good, asked))
-        answers = [next(rest) if error is None else failed(i, error) for i, error in enumerate(errors)]
+        with _heard(asked) as heard:
+            if self.schema.may_lack:
+                told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), heard)
+            else:
+                told = dict(zip(good, self._answer_all(points[good], good, heard), strict=True))
+        answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun)
 
     def explain_diverse(
@@ -186,11 +197,20 @@ class Explainer:
         `several` is how many, or a `Diversity`, which also says in what way and by how much they differ. Limits are per
         answer. Where there are fewer, `ended` of the set says why.
         """
-        begun = time.perf_counter()
-        diversity = several if isinstance(several, Diversity) else Diversity(several)
-        asked = self._asker.branched(self._asked(query_of(query, target, distance, constraints), None, listen=False))
-        diversity.check(self.schema, asked.distance)
         point = self.schema.read(row)
+        diversity = several if isinstance(several, Diversity) else Diversity(several)
+        whole = query_of(query, target, distance, constraints)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, whole)
+            if isinstance(diversity.apart_distance, Distance):
+                diversity = replace(diversity, apart_distance=distance_among(diversity.apart_distance, lacked))
+            return other.explain_diverse(self.schema.row(point), diversity, among)
+        return self._diverse(point, diversity, self._asker.branched(self._asked(whole, None, listen=False)))
+
+    def _diverse(self, point: Floats, diversity: Diversity, asked: Asked) -> DiverseAnswers:
+        """Several answers of one person."""
+        begun = time.perf_counter()
+        diversity.check(self.schema, asked.distance)
         askers, wanted = self._one(point, asked)
         conditions, ordinary = parted(asked.constraints)
         asking = Asking(
@@ -199,7 +219,8 @@ class Explainer:
             conditions,
             settled_reals(self.schema, point, ordinary),
         )
-        found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
+        with _heard(asked, lazy=False):
+            found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
         ended = None if found.ended is None else self._told(askers, wanted, found.ended, asked)
         if isinstance(ended, NoneExists) and not found.found:  # the query itself has no answer: say why
             ended = self._with_reasons(ended, point, wanted, asked)
@@ -228,14 +249,18 @@ class Explainer:
         if any(parted(asked.constraints)[0]):
             raise QuestionError("A correlated cost cannot be minimised under a condition such as Near.")
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            name = lacked[0]
+            raise RowError(f"A correlated cost has no meaning where '{name}' is missing; fill it in.", feature=name)
         askers, wanted = self._one(point, asked)
-        found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
-            self._asker.ask(wanted, point, asked, self.threads),
-            Situation(self.schema, point, asked.distance),
-            cost,
-            limits=asked.limits,
-            tolerances=self.tolerances,
-        )
+        with _heard(asked, lazy=False):
+            found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
+                self._asker.ask(wanted, point, asked, self.threads),
+                Situation(self.schema, point, asked.distance),
+                cost,
+                limits=asked.limits,
+                tolerances=self.tolerances,
+            )
         return self._told(askers, wanted, found, asked, "correlated l1")
 
     def audit(
@@ -255,6 +280,9 @@ class Explainer:
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
         point = self.schema.read(row)
+        if lacked := self.schema.lacked(point):
+            other, among = self._staying(lacked, query_of(query, None, None, ()))
+            return other.question(self.schema.row(point), among)
         asked = self._asked(query_of(query, None, None, ()), None)
         wanted = self._asker.wanted(asked.target, int(self._asker.askers(point[None, :], [0]).decided[0]))
         return self._asker.finder.question(wanted.alternatives[0], asked), point
@@ -270,6 +298,81 @@ class Explainer:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = read_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
+
+    # ------------------------------------------------------------------ people who lack numbers
+
+    def _among(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+        """The explainer of the people who lack these numbers, and the query as it is for them."""
+        asker, teller = self._others.of(lacked)
+        other = copy.copy(self)
+        other.model, other.schema = asker.model, asker.model.schema
+        other._asker, other._teller, other._kept = asker, teller, {}
+        other.constraints = other._everybody = ()  # they are in the query
+        return other, query_among(self.schema, query, self.constraints_for(query.constraints), lacked)
+
+    def _staying(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+        """The same, where nothing can be filled in."""
+        if changes := fillable(self.constraints_for(query.constraints), lacked):
+            raise UnsupportedQuestion(
+                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; "
+                f"here it stays missing: leave that out."
+            )
+        return self._among(lacked, query)
+
+    def _explain_lacking(self, lacked: tuple[str, ...], point: Floats, query: Query, limits: Any) -> Answer:
+        """The answer of one person who lacks numbers."""
+        other, among = self._among(lacked, query)
+        if not fillable(self.constraints_for(query.constraints), lacked):
+            return other.explain(self.schema.row(point), among, limits=limits)
+        asked = replace(self._asked(query, limits), constraints=self.constraints_for(query.constraints))
+        return self._filled(other, other._read_once(among, None, None, (), limits), point, lacked, asked)
+
+    def _filled(self, other: Explainer, staying: Asked, point: Floats, lacked: tuple[str, ...], asked: Asked) -> Answer:
+        """The answer of one person who lacks numbers that may be filled in."""
+        filling = Filling(
+            others=self._others, schema=self.schema, point=point, lacked=lacked,
+            changes=fillable(asked.constraints, lacked), asked=asked,
+        )  # fmt: skip
+        askers, wanted = other._one(np.nan_to_num(point, nan=0.0), staying)
+        has = other._asker.standing(wanted, askers, staying)[0]
+        if has is not None:
+            return other._told(askers, wanted, has, staying)
+        found = filling.nearest(wanted, self.threads)
+        told = self._told(replace(askers, points=point[None, :]), wanted, found, asked)
+        changes = tuple(one for one in told.changes if (one.before, one.after) != (None, None))  # NaN is not NaN
+        return replace(told, changes=changes)
+
+    def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
+        """One answer per row, for all who lack the same numbers at once."""
+        told: dict[int, Answer] = {}
+        done, people = 0, len(distinct(points[rows])[0]) if rows else 0
+        for lacked, members in patterns(self.schema, points, rows).items():
+            heard = replace(asked, listen=shifted(asked.listen, done, people))
+            told |= zip(members, self._answer_pattern(lacked, points[members], members, query, heard), strict=True)
+            done += len(distinct(points[members])[0]) if members else 0
+        return told
+
+    def _answer_pattern(
+        self, lacked: tuple[str, ...], points: Floats, rows: list[int], query: Query, asked: Asked
+    ) -> list[Answer]:
+        """One answer per person of those who lack the same numbers."""
+        if not lacked or not rows:
+            return self._answer_all(points, rows, asked)
+        try:
+            other, among = self._among(lacked, query)
+            staying = replace(other._read_once(among, None, None, (), asked.limits), listen=asked.listen)
+            every = self.constraints_for(query.constraints)
+            if not fillable(every, lacked):
+                return other._answer_all(np.nan_to_num(points, nan=0.0), rows, staying)
+            unique, inverse = distinct(points)
+            answers = []
+            for point in unique:
+                answers.append(self._filled(other, staying, point, lacked, replace(asked, constraints=every)))
+                if asked.listen is not None:
+                    asked.listen(Progress(finished=len(answers), people=len(unique)))
+            return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
+        except RowError as error:
+            return [failed(row, error) for row in rows]
 
     # ------------------------------------------------------------------ from a query to answers
 
@@ -295,7 +398,7 @@ class Explainer:
         return Asked(
             target=query.target,
             distance=query.measure,
-            constraints=self.constraints_for(query.constraints),
+            constraints=without_leave(self.constraints_for(query.constraints), self.schema),
             fewest_first=query.fewest_first,
             method=self.method,
             limits=self.limits if limits is None else _checked_limits(limits),
@@ -352,10 +455,11 @@ class Explainer:
         """The answer; where none exists, with the constraints that rule it out and what would help."""
         if not isinstance(answer, NoneExists):
             return answer
-        heard = replace(asked, listen=uncounted(asked.listen))
+        heard, begun = replace(asked, listen=uncounted(asked.listen)), time.perf_counter() - answer.seconds
 
         def ask(constraints: tuple[Any, ...]) -> Found:
-            under = self._asker.branched(replace(heard, constraints=constraints))
+            left = asked.limits.after(time.perf_counter() - begun)
+            under = self._asker.branched(replace(heard, constraints=constraints, limits=left))
             try:
                 return self._asker.nearest(wanted, point[None, :], under, self.threads)[0]
             except UnsupportedQuestion:  # e.g. the enumerator, when a real number is no longer fixed
@@ -365,7 +469,7 @@ class Explainer:
             asked.constraints,
             ask,
             lambda after: self._teller.changes(point, after),
-            seconds=asked.limits.seconds,
+            seconds=asked.limits.after(answer.seconds).seconds,
             tolerances=self.tolerances,
         )
         return replace(answer, reasons=reasons)
@@ -395,6 +499,17 @@ def explain_correlated(
 ) -> Answer:
     """`explainer.explain_correlated(row, cost, ...)`: the allowed row with the least correlated cost."""
     return explainer.explain_correlated(row, cost, query, target=target, constraints=constraints)
+
+
+@contextmanager
+def _heard(asked: Asked, *, lazy: bool = True) -> Iterator[Asked]:
+    """What is asked, with someone who listens: on a terminal, where nobody else does, a bar."""
+    bar = None if asked.listen is not None else on_terminal(lazy=lazy)
+    if bar is None:
+        yield asked
+    else:
+        with bar:
+            yield replace(asked, listen=bar)
 
 
 def _named(asked: Asked) -> str:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from dataclasses import replace
+from types import SimpleNamespace
 
 import numpy as np
 import pytest
 
 import ifonly
 from cases import load
-from ifonly import Certificate, ClassTarget, Distance, Enumerate, Limits, Search, Tolerances, check
-from ifonly.certifying.certify import certificate_of, certify_question
+from ifonly import (
+    Certificate,
+    ClassTarget,
+    Distance,
+    Enumerate,
+    Limits,
+    Search,
+    Tolerances,
+    check,
+)
+from ifonly.certifying import certify, effort
+from ifonly.certifying.certify import Certifier, certificate_of, certify_question
+from ifonly.certifying.effort import OutOfTime
+from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Question
+from ifonly.tolerances import DEFAULT
 from oracles.random_problems import random_problem
 
 TOLERANCES = Tolerances()
@@ -45,12 +60,12 @@ def test_random_problems(seed, finite):
     if finite:  # every row, looked at
         seen = Enumerate().prepare(question).solve(points[:1], Limits())[0]
         sure = math.inf if seen.point is None else question.distance.between(question.schema, points[0], seen.point)
-        assert checked.lower <= sure * (1.0 + 1e-12) and (checked.upper or math.inf) >= seen.lower * (1.0 - 1e-12)
+        assert checked.lower <= sure * (1.0 + 1e-12) and (checked.upper or math.inf) >= seen.lucky * (1.0 - 1e-12)
     if checked.upper is None:
         assert checked.lower == math.inf or checked.lower <= claim.lower
     else:
         assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
-        assert checked.upper >= claim.lower * (1.0 - 1e-6)
+        assert checked.upper >= claim.lucky * (1.0 - 1e-6)  # a row on the very margin, which exact arithmetic takes
 
 
 def test_the_verbs(tmp_path):
@@ -106,3 +121,22 @@ def test_target_is_met_already():
     question = Question(model=model, target=ClassTarget(0, margin=0.0), distance=Distance("l1"))
     checked = check(certify_question(question, np.array(points[0]), TOLERANCES, Limits()))
     assert checked.valid and checked.lower == checked.upper == 0.0
+
+
+def test_time_is_up_while_the_proof_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search has its answer in time; writing it out would be too late, and says so."""
+    question, points = random_problem(3)
+    certifier = Certifier(question, DEFAULT)
+    claim = certifier._solver.solve(points[:1], Limits())[0]
+    assert claim.stop is None
+    assert check(certifier.certificate(points[0], claim)).valid
+    with pytest.raises(OutOfTime):
+        certifier.certificate(points[0], claim, until=0.0)
+    late = itertools.count(0.0, 100.0)
+    monkeypatch.setattr(certify, "time", SimpleNamespace(perf_counter=lambda: next(late)))
+    monkeypatch.setattr(effort.time, "perf_counter", lambda: 1e9)
+    monkeypatch.setattr(type(certifier._solver), "solve", lambda self, points, limits: [claim])
+    with pytest.raises(
+        UnsupportedQuestion, match=r"could not be written out within the time limit of 0\.5 s; raise it"
+    ):
+        certifier.proven(points[0], Limits(seconds=0.5))

@@ -6,13 +6,17 @@ import copy
 import json
 import random
 import zlib
+from dataclasses import replace
 
+import numpy as np
 import pytest
 
-from certificate.samples import restamped, small
-from ifonly import Certificate, check
+from certificate.samples import question, restamped, small
+from ifonly import Certificate, Limits, Real, Schema, Tolerances, check
 from ifonly.certificate.format import MAX_TEXT, canonical
-from ifonly.errors import FileError
+from ifonly.certifying.certify import certify_question
+from ifonly.errors import FileError, UnsupportedQuestion
+from ifonly.model import network_model
 
 
 def refused(tmp_path, content):
@@ -108,3 +112,15 @@ def test_the_file_is_canonical():
     certificate = small("l1")
     text = zlib.decompress(certificate.content)
     assert text == canonical(json.loads(text)) and text.isascii()
+
+
+def test_steps_of_real_numbers_cannot_be_stated():
+    asked, point = question("l1")
+    stepped = Schema([Real("a", 0.0, 4.0, step=0.25), *asked.schema.features[1:]])
+    model = network_model(asked.model.network, stepped)
+    with pytest.raises(UnsupportedQuestion, match="cannot state the steps of a real number yet, such as those of 'a'"):
+        certify_question(replace(asked, model=model), np.array(point), Tolerances(), Limits())
+    data = json.loads(canonical(small("l1").data))
+    data["question"]["schema"]["features"][0]["step"] = 0.25
+    checked = check(restamped(data))
+    assert not checked.valid and "real numbers with steps" in checked.failure

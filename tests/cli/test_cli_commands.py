@@ -9,7 +9,7 @@ import shlex
 
 import pytest
 
-from ifonly import Schema, datasets, load_network
+from ifonly import Real, Schema, datasets, load_network
 from ifonly.cli import codes
 from ifonly.cli.app import app
 
@@ -51,6 +51,11 @@ def test_schema_infer(run, tmp_path):
     assert {f.name: f.kind for f in schema} == {
         "Age": "integer", "Income": "real", "Job": "categorical", "Member": "binary", "Score": "integer",
     }  # fmt: skip
+    assert schema["Income"] == Real("Income", 7, 10.5, missing=True)
+    run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file)
+    assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5)
+    assert "5 to 12.5 in steps of 2.5" in run("schema", "show", file).stdout
+    assert "31 to 55 in steps of 1/12" in run("schema", "show", file).stdout
     data = json.loads(run("schema", "infer", table, "--json").stdout)
     assert [guess["feature"] for guess in data["guesses"]] == [f["name"] for f in data["schema"]["features"]]
 
@@ -73,6 +78,24 @@ def test_model_show_and_convert(run, compas, tmp_path):
     assert network.fingerprint == shown["fingerprint"] and list(classes) == shown["classes"]
     agreed = json.loads(run("model", "show", back, "--schema", compas.schema, "--json").stdout)
     assert agreed["deviation"] == 0.0
+
+
+def test_trees_of_a_library_are_shown_converted_and_asked(run, compas, tmp_path):
+    xgboost = pytest.importorskip("xgboost", reason="xgboost is an extra")
+    data = datasets.load("compas")
+    file, own = tmp_path / "boosted.ubj", tmp_path / "boosted.npz"
+    model = xgboost.XGBClassifier(n_estimators=10, max_depth=3, n_jobs=1).fit(data.encoded(), data.labels)
+    model.get_booster().save_model(file)
+    schema = ("--schema", compas.schema)
+    shown = json.loads(run("model", "show", file, *schema, "--json").stdout)
+    assert (shown["trees"], shown["depth"], shown["deviation"]) == (10, 3, 0.0)
+    assert run("model", "convert", file, own, *schema, "--classes", "low,high").exit_code == 0
+    assert json.loads(run("model", "show", own, *schema, "--json").stdout)["classes"] == ["low", "high"]
+    assert "say what a row is with --schema FILE" in run("model", "show", own).stderr
+    asked = ("explain", *schema, "--rows", compas.few, "--method", "enumerate", "--json")
+    first = json.loads(run(*asked, "--model", own, "--target", "low").stdout)["answers"]
+    second = json.loads(run(*asked, "--model", file, "--classes", "low,high", "--target", "low").stdout)["answers"]
+    assert [a["counterfactual"] for a in first] == [a["counterfactual"] for a in second] and len(first) == 6
 
 
 def test_datasets(run, tmp_path):

@@ -25,7 +25,7 @@ COMMANDS: dict[str, list[str]] = {
     "audit": ["--by", "--plot", "--target", "--rows"],
     "certify": ["--row", "--output", "--target", "--rule"],
     "check": ["", "--time-limit"],
-    "schema infer": ["", "--drop", "--output"],
+    "schema infer": ["", "--drop", "--step", "--output"],
     "schema show": [""],
     "model show": ["", "--schema", "--classes"],
     "model convert": ["", "--schema"],

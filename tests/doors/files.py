@@ -25,9 +25,12 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from doors.mutate import damaged, distorted, twisted
-from ifonly import Binary, Categorical, Integer, Network, Ordinal, Real, Schema, load_model, save_network
+from ifonly import Binary, Categorical, Integer, Model, Network, Ordinal, Real, Schema, load_model, save_network
 from ifonly.cli.tables import read_table
 from ifonly.errors import Contradiction, IfonlyError
+from ifonly.model import save_trees
+from ifonly.model.model import ForwardPass
+from ifonly.model.trees import Ensemble, Feed, LibraryTree, Summation, Trees, bound
 from ifonly.schema import infer as propose
 from ifonly.schema import load_schema, read_points, schema_to_json
 
@@ -123,6 +126,49 @@ def _networks(name: str) -> list[tuple[str, Any]]:
         return [(name, path.read_bytes())]
 
 
+def _trees(name: str) -> list[tuple[str, Any]]:
+    """Two trees over the schema: a number, options, a vector at each leaf."""
+    heap = {"left": [1, 3, 2, 3, 4], "right": [2, 4, 2, 3, 4], "value": np.arange(10.0).reshape(5, 2)}
+    grown = [
+        LibraryTree(column=[column, 1, -1, -1, -1], threshold=[0.5, 30.0, 0, 0, 0], **heap)
+        for column in (0, len(SCHEMA.columns) - 1)
+    ]
+    ensemble = Ensemble.of(grown, columns=len(SCHEMA.columns), summation=Summation.plain(2), compared_in="float32")
+    owners = [i for i, feature in enumerate(SCHEMA.features) for _ in feature.column_names]
+    trees = Trees(bound(ensemble, Feed(owners, SCHEMA.encode), SCHEMA), SCHEMA)
+    model = Model(function=trees, schema=SCHEMA, original=ForwardPass(trees, SCHEMA), classes=("no", "yes"))
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / name
+        save_trees(model, path)
+        return [(name, path.read_bytes())]
+
+
+def _onnx_trees() -> list[tuple[str, Any]]:
+    from onnx import TensorProto, helper
+
+    columns = len(SCHEMA.columns)
+    nodes = {"treeids": [0] * 5, "nodeids": [0, 1, 2, 3, 4], "featureids": [0, 1, 0, 0, 0],
+             "values": [0.5, 30.0, 0.0, 0.0, 0.0], "modes": ["BRANCH_LEQ", "BRANCH_LT", "LEAF", "LEAF", "LEAF"],
+             "truenodeids": [1, 3, 0, 0, 0], "falsenodeids": [2, 4, 0, 0, 0]}  # fmt: skip
+    leaves = {"treeids": [0] * 3, "nodeids": [2, 3, 4], "ids": [0, 0, 0], "weights": [0.5, -1.0, 2.0]}
+    given = {f"nodes_{key}": value for key, value in nodes.items()}
+    more = {"classlabels_int64s": [0, 1], "post_transform": "LOGISTIC", "base_values": [0.25]}
+    decides = {**given, **{f"class_{key}": value for key, value in leaves.items()}, **more}
+    predicts = {**given, **{f"target_{key}": value for key, value in leaves.items()}, "n_targets": 1}
+    models = []
+    for operation, attributes, outputs in (
+        ("TreeEnsembleClassifier", decides, ["label", "y"]), ("TreeEnsembleRegressor", predicts, ["y"]),
+    ):  # fmt: skip
+        node = helper.make_node(operation, ["x"], outputs, domain="ai.onnx.ml", **attributes)
+        graph = helper.make_graph(
+            [node], "g", [helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", columns])],
+            [helper.make_tensor_value_info("y", TensorProto.FLOAT, ["N", "K"])],
+        )  # fmt: skip
+        opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 3)]
+        models.append(("model.onnx", helper.make_model(graph, opset_imports=opsets, ir_version=8)))
+    return models
+
+
 ROWS = [
     {"income": 1.5, "age": 20, "owner": True, "level": "mid", "job": "nurse"},
     {"income": -2, "age": 90, "owner": False, "level": "low", "job": None},
@@ -177,6 +223,12 @@ DOORS: dict[str, Door] = {
         lambda: [(name, json.loads(content)) for name, content in _networks("net.json")], _text,
         lambda path: load_model(path, SCHEMA),
     ),
+    "trees npz": Door(lambda: _trees("trees.npz"), damaged, lambda path: load_model(path, SCHEMA)),
+    "trees json": Door(
+        lambda: [(name, json.loads(content)) for name, content in _trees("trees.json")], _text,
+        lambda path: load_model(path, SCHEMA),
+    ),
+    "trees onnx": Door(_onnx_trees, _proto, lambda path: load_model(path, SCHEMA)),
     "schema": Door(lambda: [("schema.json", schema_to_json(SCHEMA))], _text, load_schema),
     "csv": Door(_csv, damaged, _read_rows),
     "jsonl": Door(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),

@@ -14,6 +14,7 @@ import math
 import traceback
 import warnings
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -32,6 +33,7 @@ from ifonly import (
     Distance,
     Enumerate,
     Explainer,
+    FillIn,
     Fixed,
     Free,
     Integer,
@@ -246,10 +248,21 @@ def audited(by: Any) -> Any:
     return found
 
 
+def lacking(value: Any, leave: FillIn) -> Any:
+    """A number that may be missing, filled in or not, of a model that would take that."""
+    schema = Schema([Integer("Age", 0, 3, missing=True), Binary("Owner")])
+    model = network_model(Network.of([([[1.0, 0.0]], [-1.5])]), schema)
+    filled = network_model(Network.of([([[0.0, 0.0]], [-1.5])]), schema.lacking(["Age"]))
+    explainer = Explainer(replace(model, for_schema=lambda own: filled)).using(Enumerate())
+    return shown(explainer.explain({"Age": value, "Owner": True}, constraints=[leave]))
+
+
 Call = Callable[..., Any]
 CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
-    "Real": (lambda **k: schema_with(Real(**k)), {"name": "x", "lower": 0.0, "upper": 1.0}),
-    "Integer": (lambda **k: schema_with(Integer(**k)), {"name": "x", "lower": 0, "upper": 10, "step": 2}),
+    "Real": (lambda **k: schema_with(Real(**k)), {"name": "x", "lower": 0.0, "upper": 1.0, "missing": False}),
+    "Integer": (
+        lambda **k: schema_with(Integer(**k)), {"name": "x", "lower": 0, "upper": 10, "step": 2, "missing": False},
+    ),
     "Binary": (lambda **k: schema_with(Binary(**k)), {"name": "x", "values": (0, 1)}),
     "Ordinal": (
         lambda **k: schema_with(Ordinal(**k)), {"name": "x", "levels": ("a", "b"), "encoding": "thermometer"},
@@ -273,7 +286,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "schema json feature": (
         lambda **k: schema_from_json({"format": "ifonly-schema", "version": 1, "features": [k]}),
-        {"kind": "integer", "name": "x", "lower": 0, "upper": 1, "step": 1},
+        {"kind": "integer", "name": "x", "lower": 0, "upper": 1, "step": 1, "missing": True},
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
@@ -323,6 +336,8 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "TopTarget": (lambda **k: with_target(TopTarget(**k)), {"label": "x", "k": 2, "margin": 1e-6}),
     "Fixed": (lambda **k: with_constraint(Fixed(**k)), {"feature": "Age"}),
     "Free": (lambda **k: with_constraint(Free(**k)), {"feature": "Age"}),
+    "FillIn": (lambda **k: lacking(None, FillIn(**k)), {"feature": "Age", "change": 0.5}),
+    "a number that may be missing": (lambda x: lacking(x, FillIn("Age")), {"x": None}),
     "OnlyUp": (lambda **k: with_constraint(OnlyUp(**k)), {"feature": "Age"}),
     "OnlyDown": (lambda **k: with_constraint(OnlyDown(**k)), {"feature": "Age"}),
     "OnlyWith": (lambda **k: with_constraint(OnlyWith(**k)), {"feature": "Age", "partner": "Job"}),

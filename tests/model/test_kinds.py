@@ -52,7 +52,7 @@ class Parity:
     def decide(self, scores: Any) -> Any:
         return by_sign_or_largest(scores)
 
-    def error(self, lower: Any, upper: Any, precision: Any) -> Any:
+    def error(self, lower: Any, upper: Any, precision: Any, exact: Any) -> Any:
         return np.zeros((len(lower), 1))
 
     def as_network(self) -> Any:
@@ -76,8 +76,8 @@ class Scorecard(Parity):
     def scores(self, x: Any) -> Any:
         return np.asarray(x) @ np.array(self.points)[:, None] - 1.0
 
-    def error(self, lower: Any, upper: Any, precision: Any) -> Any:
-        return self.network.error(lower, upper, precision)
+    def error(self, lower: Any, upper: Any, precision: Any, exact: Any) -> Any:
+        return self.network.error(lower, upper, precision, exact)
 
     def as_network(self) -> Any:
         return self.network

@@ -93,6 +93,7 @@ def test_no_deployed_model_is_farther_off_than_the_bound(precision: Any, flushes
                 h = machine.affine(weight, bias, h)
                 h = [max(v, machine.type(0.0)) for v in h] if k < len(layers) - 1 else h
             within(h, exactly(layers, x), error)
+            within(h, exactly(layers, x), model.error_at(np.array([x]))[0])
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
@@ -120,7 +121,42 @@ def test_steps_that_an_importer_multiplied_are_counted_one_by_one(precision: Any
         h: list[Any] = [machine.type(v) for v in x]
         for weight, bias in steps:
             h = machine.affine(weight, bias, h)
-        within(h, exactly([(layer.weight, layer.bias) for layer in network.layers], x), error)
+        exact = exactly([(layer.weight, layer.bias) for layer in network.layers], x)
+        within(h, exact, error)
+        within(h, exact, model.error_at(np.array([x]))[0])
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+@pytest.mark.parametrize("flushes", [False, True])
+@pytest.mark.parametrize("precision", ["float32", "float64"])
+def test_a_shift_and_a_scaling_before_a_network_are_counted_as_they_are_computed(precision: Any, flushes: bool) -> None:
+    """(x - mean) / std, then layers: over the schema, and at the row itself."""
+    rng = np.random.default_rng(9)
+    sharper = 0
+    for _ in range(250):
+        ends = [RANGES[k] for k in rng.integers(0, len(RANGES), rng.integers(1, 4))]
+        schema = Schema(tuple(Real(f"x{i}", *end) for i, end in enumerate(ends)))
+        width, inner = len(ends), int(rng.integers(1, 4))
+        mean, factor = hostile(rng, precision, width), hostile(rng, precision, width)
+        first = hostile(rng, precision, inner, width), hostile(rng, precision, inner)
+        last = hostile(rng, precision, 1, inner), hostile(rng, precision, 1)
+        flow = Flow.of(width).scale(1.0, -mean.astype(float), name="centre").scale(factor.astype(float), name="scale")
+        try:
+            network = flow.linear(*first, name="first").relu().linear(*last, name="last").finish()
+        except ModelError:
+            continue
+        model = Model(function=network, schema=schema, original=lambda p: p, classes=(0, 1), precision=precision)
+        machine = Arithmetic(precision, rng, flushes)
+        x = [float(rng.choice([*end, rng.uniform(*end)])) for end in ends]
+        h: list[Any] = [machine.rounded(machine.rounded(v) - machine.rounded(m)) for v, m in zip(x, mean, strict=True)]
+        h = [machine.rounded(v * machine.rounded(f)) for v, f in zip(h, factor, strict=True)]
+        h = machine.affine(*last, [max(v, machine.type(0.0)) for v in machine.affine(*first, h)])
+        exact = exactly([(layer.weight, layer.bias) for layer in network.layers], x)
+        at_row = model.error_at(np.array([x]))[0]
+        within(h, exact, model.error)
+        within(h, exact, at_row)
+        sharper += bool((at_row < 0.5 * model.error).any())
+    assert sharper > 5
 
 
 def test_what_is_lost_below_the_least_normal_number_is_no_proof() -> None:

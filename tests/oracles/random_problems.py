@@ -11,6 +11,7 @@ import itertools
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from fractions import Fraction
 
 import numpy as np
 from numpy.typing import NDArray
@@ -40,12 +41,17 @@ MOST_ROWS = 20_000
 MARGINS = (0.0, 1e-6, 0.1)
 
 
-def random_problem(seed: int, *, finite: bool = False) -> tuple[Question, Floats]:
-    """A question and one to three factuals. `finite`: real features are fixed, at most `MOST_ROWS` rows."""
-    rng = np.random.default_rng([seed, finite])
+def random_problem(seed: int, *, finite: bool = False, steps: bool = False) -> tuple[Question, Floats]:
+    """A question and one to three factuals. `finite`: real features are fixed, at most `MOST_ROWS` rows. `steps`: what
+    would be integers are real numbers with a step, and factuals may be off their grid.
+    """
+    rng = np.random.default_rng([seed, finite, 2] if steps else [seed, finite])
     schema = _schema(rng, finite)
+    schema = _in_steps(rng, schema) if steps else schema
     style = _Style.draw(rng)
     points = schema.sample(int(rng.integers(1, 4)), rng)
+    if steps:
+        points = _off_grid(rng, schema, points)
     if rng.random() < 0.1:  # at the end of everything
         points[0] = [f.lower if isinstance(f, Real | Integer) else 0.0 for f in schema.features]
     network = _network(rng, schema, style)
@@ -80,6 +86,30 @@ def _schema(rng: Rng, finite: bool) -> Schema:
     if rng.random() < 0.4:  # the model reads its columns in another order
         schema = Schema(schema.features, [schema.columns[i] for i in rng.permutation(len(schema.columns))])
     return schema
+
+
+def _in_steps(rng: Rng, schema: Schema) -> Schema:
+    """The schema with real numbers in steps for its integers: cents, twelfths, hundreds."""
+    features: list[Feature] = []
+    for feature in schema.features:
+        if isinstance(feature, Integer) and feature.steps:
+            step = Fraction(rng.choice(["0.01", "0.1", "0.25", "0.3", "5", "500", "1/3", "1/12", "0.0001"]))
+            first = int(rng.choice([0, 0, 1, -3, 1234]))
+            ends = float(first * step), float((first + feature.steps) * step)
+            features.append(Real(feature.name, *ends, step))
+        else:
+            features.append(feature)
+    return Schema(features, schema.columns)
+
+
+def _off_grid(rng: Rng, schema: Schema, points: Floats) -> Floats:
+    """Some people's own values between the steps, as people write them."""
+    for g, grid in schema.grids.items():
+        for i in np.flatnonzero(rng.random(len(points)) < 0.4).tolist():
+            between = grid.value(int(rng.integers(0, grid.steps))) + float(grid.step) * float(rng.uniform(0.01, 0.99))
+            points[i, g] = float(f"{between:.{rng.integers(6, 9)}g}")
+            points[i, g] = schema.features[g].read(min(max(points[i, g], grid.value(0)), grid.value(grid.steps)))
+    return points
 
 
 def _feature(rng: Rng, name: str, reals: float) -> Feature:
@@ -229,7 +259,7 @@ def _constraints(rng: Rng, schema: Schema, finite: bool) -> tuple[Constraint, ..
     constraints: list[Constraint] = []
     busy = 0.0 if rng.random() < 0.3 else 0.2
     for feature in schema:
-        if finite and isinstance(feature, Real):
+        if finite and isinstance(feature, Real) and feature.grid is None:
             constraints.append(_one_value(rng, feature))
         while rng.random() < busy:
             constraints.append(_constraint(rng, feature))

@@ -14,13 +14,16 @@ from random_problems import Floats, Rng, random_problem
 from ifonly.problem import Constraint, Distance, Question, RowRule
 from ifonly.problem.rules import read_constraint
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
+from ifonly.schema.decimals import rounded, written
+from ifonly.schema.features import show_number
 
 
-def random_ruled_problem(seed: int, *, finite: bool = False) -> tuple[Question, Floats]:
+def random_ruled_problem(seed: int, *, finite: bool = False, steps: bool = False) -> tuple[Question, Floats]:
     """`random_problem` with one to three rules, and sometimes other costs."""
-    question, points = random_problem(seed, finite=finite)
+    question, points = random_problem(seed, finite=finite, steps=steps)
     rng = np.random.default_rng([seed, finite, 6])
     rules = [_rule(rng, question.schema) for _ in range(int(rng.integers(1, 4)))]
+    rules += [read_constraint(_about_steps(rng, question.schema, points[0]), question.schema)] if steps else []
     distance = _costs(rng, question.schema, question.distance) if rng.random() < 0.3 else question.distance
     return replace(question, constraints=(*question.constraints, *rules), distance=distance), points
 
@@ -29,8 +32,33 @@ def _rule(rng: Rng, schema: Schema) -> Constraint | RowRule:
     return read_constraint(_sentence(rng, schema), schema)
 
 
+def _about_steps(rng: Rng, schema: Schema, point: Floats) -> str:
+    """What binds on a grid: sums that end on it, shares, steps of several steps."""
+    if not schema.grids:
+        return "at most 3 changes"
+    g, h = (int(rng.choice(list(schema.grids))) for _ in range(2))
+    name, other, grid, sign = schema.names[g], schema.names[h], schema.grids[g], rng.choice(["<=", ">="])
+    decimal = grid.parts in (1, 4, 10, 100, 10_000)
+    match int(rng.integers(6)):
+        case 0:
+            return f"{name} changes by at most {rng.choice([10, 25, 50, 100])} %"
+        case 1 if decimal:
+            return f"{name} changes in steps of {show_number(rounded(grid.step * int(rng.integers(1, 4))))}"
+        case 2 if g != h and decimal:
+            middle = grid.value(int(rng.integers(0, grid.steps + 1)))
+            middle = written(middle) + written(float(point[h]) if rng.random() < 0.5 else float(grid.step))
+            return f"{name} + {other} {sign} {show_number(rounded(middle))}"
+        case 3 if g != h:
+            return f"{name} {sign} {other}"
+        case 4:
+            gap = sorted(grid.value(int(k)) for k in rng.integers(0, grid.steps + 1, 2))
+            return f"{name} <= {show_number(gap[0])} or {name} >= {show_number(gap[1])}"
+        case _:
+            return f"{name} {sign} {show_number(grid.value(int(rng.integers(0, grid.steps + 1))))}"
+
+
 def _sentence(rng: Rng, schema: Schema) -> str:
-    stepped = [f.name for f in schema.features if not isinstance(f, Real)]
+    stepped = [f.name for f in schema.features if not isinstance(f, Real) or f.grid is not None]
     match int(rng.integers(9)):
         case 0:
             return f"at most {rng.integers(0, 4)} changes"

@@ -43,13 +43,14 @@ def all_rows(question: Question, before: Floats) -> Floats:
 
 
 def favourable(question: Question, rows: Floats) -> tuple[NDArray[np.bool_], NDArray[np.bool_]]:
-    """Which rows are surely decided as asked, and which could be, given the rounding of scores."""
+    """Which rows are surely above the margin by the blur, and which could be, given the rounding of scores."""
     if not len(rows):
         return np.zeros(0, dtype=bool), np.zeros(0, dtype=bool)
     c, d = question.conditions
     scores = question.model.network.scores(question.schema.encode(rows)) @ c.T - d - question.target.margin
     slack = 2.0 * np.abs(c) @ question.model.error
-    return (scores >= slack).all(axis=1), (scores >= -slack).all(axis=1)
+    assert question.blur is not None
+    return (scores >= question.blur + slack).all(axis=1), (scores >= question.blur - slack).all(axis=1)
 
 
 def differs(question: Question, diversity: Diversity, before: Floats, rows: Floats, other: Floats) -> NDArray[np.bool_]:

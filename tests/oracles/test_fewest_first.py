@@ -27,7 +27,7 @@ def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
         for f in question.schema.features
     ]
     rows = np.array(list(itertools.product(*values)), dtype=float)
-    rows = rows[question.target.met(question.model, question.model.scores(rows))]
+    rows = rows[question.lead(rows)[0] >= question.blur]  # sure rows: a tie on the margin is none
     rows = np.array([row for row in rows if question.allows(factual, row) is None])
     if not len(rows):
         return None
@@ -104,7 +104,8 @@ class Scripted:
         return Solver()
 
 
-LATE = Stop(StoppedBy.SECONDS, 1.0)
+LATE = Stop(StoppedBy.SECONDS, 2.0)
+"""The share of a stage."""
 
 
 def claim(point: Any, lower: float, stop: Stop | None = None) -> Claim:
@@ -118,7 +119,7 @@ def ask(**claims: Claim) -> Any:
         .using(method, reasons=False)
         .explain(ROW, Query(fewest_first=True), limits=Limits(seconds=4.0))
     )
-    assert set(method.limits) == {2.0}
+    assert method.limits == [pytest.approx(2.0, abs=0.5)] * len(method.limits)  # less what preparing took
     return answer
 
 
@@ -130,7 +131,7 @@ def test_both_stages_must_be_proven() -> None:
     assert ask(l0=claim(one, 0.01, LATE), l1=claim(one, nearest)).status == "nearest"
     fewer = ask(l0=claim([1, 1, 3], 1 / 3, LATE), l1=claim(one, nearest))
     assert (fewer.status, fewer.upper) == ("within", nearest)
-    assert fewer.note == "fewer than 3 changes were not ruled out: time limit of 1 s"
+    assert fewer.note == "fewer than 3 changes were not ruled out: time limit of 2 s"
     late = ask(l0=claim(two, 1 / 3), l1=claim(None, 0.05, LATE))
     assert (late.status, late.lower, late.upper, late.stop) == ("within", 0.05, pytest.approx(0.3), LATE)
     open_ended = ask(l0=claim(None, 1 / 3, LATE))

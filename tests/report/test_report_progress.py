@@ -4,11 +4,17 @@ from __future__ import annotations
 
 import io
 import math
+import sys
 import threading
 import time
+from typing import Any
 
+import numpy as np
 import pytest
+import rich.progress  # noqa: F401  not while the clock runs
 
+from ifonly import Explainer, Limits, Network, Real, Schema, datasets, waiting
+from ifonly.model import network_model
 from ifonly.proof import Progress
 from ifonly.report import progress
 
@@ -71,3 +77,59 @@ def test_a_pipe_shows_nothing():
 def test_an_error_passes_through():
     with pytest.raises(KeyboardInterrupt), progress(5, stream=Terminal(), delay=0.0):
         raise KeyboardInterrupt
+
+
+# ---------------------------------------------------------------------------------------------- where nobody listens
+
+
+def hard() -> tuple[Explainer, Any]:
+    """Minutes of work: from 0, all corners are as good, and all must be ruled out."""
+    count = 14
+    schema = Schema([Real(f"x{i}", -1, 1) for i in range(count)])
+    both = np.concatenate([np.eye(count), -np.eye(count)])
+    network = Network.of([(both, np.zeros(2 * count)), (np.ones((1, 2 * count)), [-0.5 * count])])
+    return Explainer(network_model(network, schema)), schema.row(np.zeros(count))
+
+
+def test_an_explainer_on_a_terminal_shows_how_far_it_is(monkeypatch):
+    explainer, row = hard()
+    stream = Terminal()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
+    explainer.explain(row, distance="l2", limits=Limits(seconds=3.0))
+    assert "explaining" in stream.getvalue() and " nodes, between " in stream.getvalue()
+    assert not waiting._ON_SCREEN.locked()
+    seen = len(stream.getvalue())
+    explainer.using(listen=lambda event: None).explain(row, distance="l2", limits=Limits(seconds=0.5))
+    assert len(stream.getvalue()) == seen  # somebody else listens
+
+
+def test_an_explainer_elsewhere_is_quiet(monkeypatch):
+    explainer, row = hard()
+    stream = io.StringIO()
+    monkeypatch.setattr(sys, "stderr", stream)
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.0)
+    explainer.explain(row, distance="l2", limits=Limits(seconds=0.5))
+    monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
+    explainer.explain(row, distance="l2", limits=Limits(seconds=0.3))
+    assert stream.getvalue() == ""
+
+
+def test_a_quick_answer_starts_no_thread(monkeypatch):
+    started = []
+    monkeypatch.setattr(waiting.threading, "Timer", lambda *arguments: started.append(arguments))
+    monkeypatch.setattr(sys, "stderr", Terminal())
+    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    explainer.explain(data.row(51))
+    assert started == []
+
+
+def test_one_bar_at_a_time():
+    first, second = Terminal(), Terminal()
+    with progress(5, stream=first, delay=0.0):
+        wait_for(first, "explaining")
+        with progress(5, stream=second, delay=0.0):
+            time.sleep(0.2)
+    assert second.getvalue() == ""
+    with progress(5, stream=second, delay=0.0):
+        wait_for(second, "explaining")

@@ -42,7 +42,7 @@ def test_kinds_and_reasons() -> None:
 
 def test_missing_numbers_are_announced() -> None:
     _, (guess,) = infer({"x": [1.5, None, 3.0, 4.0]})
-    assert "1 rows have no value and will be refused" in guess.why
+    assert "missing in 1 rows, which a model must be able to take" in guess.why
 
 
 def test_frames_and_rows() -> None:

@@ -132,7 +132,7 @@ class Node:
 
     def clip(self) -> Node:
         kernel = compiled(node.clip_to_ball)
-        self.base_cost = kernel(self.pack, self.person.cost, self.budget, self.lo, self.hi, self.mask, self.F[BASE])
+        self.base_cost = kernel(self.pack, self.person, self.budget, self.lo, self.hi, self.mask, self.F[BASE])
         return self
 
     def make_compact(self) -> Node:

@@ -93,8 +93,9 @@ def test_needs_are_in_order(norm) -> None:
         assert (need[LOW] < margin).all()
         assert (need[HIGH] > margin).all()
         assert (need[AIM] > need[HIGH]).all()
-        assert need[HIGH] - margin == pytest.approx(margin - need[LOW], rel=1e-3)
-        assert need[HIGH] - margin == pytest.approx(node.lowered.question.error, rel=1e-3)
+        own = node.person.slack[-len(margin - need[LOW]) :]
+        assert margin - need[LOW] == pytest.approx(node.lowered.question.error, rel=1e-3)
+        assert need[HIGH] - own - margin == pytest.approx(node.lowered.question.blur, rel=1e-3)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}], ids=["l1", "l2", "linf", "mixture"])
@@ -137,7 +138,7 @@ def test_integers_are_packed_in_steps() -> None:
     assert pack.first.tolist() == [[10.0, 3.0, 0.0, 7.0]]
     point = schema.read({"n": 11, "x": 0.5, "b": False})
     people = pack_people(lowered, lowered.domains(point[None, :]), errors_everywhere(lowered), units(lowered))
-    assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0]]
+    assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0], [0.0, 0.0, 0.0]]
     assert people.z[0] == pytest.approx([2.0 * 11 + 1.5 + 0.5])
     assert people.cost[0].tolist() == [0.0, 0.0, 0.0, pytest.approx(1 / 3)]
     assert pack.price[layout.RATE, 0] == pytest.approx(5.0 / 20.0 / 3.0)  # one step of five, range 20, three features

@@ -30,6 +30,7 @@ from ifonly import (
 )
 from ifonly.problem import Question
 from ifonly.proof import Claim, Progress, Stop, StoppedBy
+from ifonly.search import load_kernels
 from ifonly.search.kernels import search as kernel
 
 NORMS: tuple[Any, ...] = ("l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7})
@@ -58,7 +59,7 @@ def credit(norm: Any = "l1", margin: float = 0.0, constraints: Any = ()) -> tupl
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
     """Kernels are loaded before anything is timed."""
-    Search(table_rows=0).prepare(hard_question())
+    load_kernels()
 
 
 # ---------------------------------------------------------------------------------------------- limits

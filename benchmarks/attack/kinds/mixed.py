@@ -84,7 +84,8 @@ def beaten(world: World, answer: Any, rivals: list[Row]) -> list[str]:
         if row == world.row:
             continue
         far = world.shown(world.size(row))
-        if far < answer.lower * (1 - 1e-9) and world.allowed(row, world.constraints) and world.met(row):
+        near = far < answer.lower * (1 - 1e-9) and world.allowed(row, world.constraints)
+        if near and world.met(row) and world.sure(row, answer.blur):
             scores = [float(s) for s in exact(world.layers, encode(world.features, row))]
             return [f"{answer.status}, nothing nearer than {answer.lower!r}, but {row} at {far!r} with scores {scores}"]
     return []

@@ -10,8 +10,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
-from ifonly.asking.finder import MOST_KEPT, PREPARING, Finder
+from ifonly.asking.finder import MOST_KEPT, Finder
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
+from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
@@ -33,9 +34,10 @@ class Asker:
         """The people, with what the model itself says of them; `rows` are the numbers that a complaint names."""
         with PREPARING:  # frameworks import and compile at their first call
             scores = self.model.scores(points)
-        blank = np.flatnonzero(np.isnan(scores).any(axis=1))
-        if len(blank):
-            raise ModelError(f"The model gives no score (NaN) for row {rows[blank[0]]}, so nothing can be said of it.")
+        blank = np.isnan(scores)
+        if blank.any():
+            row = rows[int(np.argwhere(blank)[0, 0])]
+            raise ModelError(f"The model gives no score (NaN) for row {row}, so nothing can be said of it.")
         decided = self.model.decide(scores) if self.model.is_classifier else np.zeros(len(points), dtype=np.intp)
         return Askers(points=points, scores=scores, decided=decided)
 
@@ -56,12 +58,13 @@ class Asker:
         if target is None:
             self._check_two_classes()
             target = OtherTarget()
+        other = False
         if isinstance(target, OtherTarget) and len(model.classes) == 2:
-            target = ClassTarget(model.classes[1 - now], target.margin)
+            target, other = ClassTarget(model.classes[1 - now], target.margin), True
         if isinstance(target, OpenTarget):
             target.check(model)
             return Wanted(target.describe(), target.words(model, now), target.alternatives(model, now), target, now)
-        return Wanted(target.describe(), target.words(), (target,))
+        return Wanted(target.describe(), target.words(), (target,), other=other)
 
     def _check_two_classes(self) -> None:
         classes = self.model.classes
@@ -91,14 +94,13 @@ class Asker:
         `asked` must be `branched` already.
         """
         told: dict[int, tuple[Wanted, Found]] = {}
-        groups = self.groups(asked, askers.decided)
-        for wanted, members in groups:
-            mine = askers if len(members) == len(askers) else askers.part(members)
-            for i, found in zip(members, self.standing(wanted, mine, asked), strict=True):
-                if found is not None:
-                    told[i] = (wanted, found)
-        waiting = [(wanted, [i for i in members if i not in told]) for wanted, members in groups]
-        apart = [(wanted, members, *distinct(askers.points[members])) for wanted, members in waiting if members]
+        apart = []
+        for wanted, members in self.groups(asked, askers.decided):
+            standing = self.standing(wanted, askers.part(members), asked)
+            told |= {i: (wanted, found) for i, found in zip(members, standing, strict=True) if found is not None}
+            waiting = [i for i in members if i not in told]
+            if waiting:
+                apart.append((wanted, waiting, *distinct(askers.part(waiting).points)))
         done = len(distinct(askers.points[sorted(told)])[0]) if told else 0
         people = done + sum(len(unique) for _, _, unique, _ in apart)
         if asked.listen is not None and not apart:

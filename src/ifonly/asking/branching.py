@@ -56,7 +56,7 @@ class Branching:
 
     def nearest(self, conditions: Sequence[Condition], limits: Limits) -> Found:
         """The nearest row that meets all conditions. The limits are for all the asking together."""
-        spent = _Spent(limits)
+        spent = Spent(limits)
         leaves, self._leaves, self._best = self._leaves, [], None
         for leaf in leaves:
             self._settle(leaf, conditions)
@@ -98,7 +98,7 @@ class Branching:
             self._seen.add(key)
             heapq.heappush(self._open, (bound, -next(self._order), together))  # of equals the newest first
 
-    def _found(self, spent: _Spent) -> Found:
+    def _found(self, spent: Spent) -> Found:
         """What is known of all nodes together."""
         best = self._best
         lower = min([leaf.bound for leaf in self._leaves] + [entry[0] for entry in self._open[:1]], default=math.inf)
@@ -108,11 +108,11 @@ class Branching:
         else:
             lower = min(lower, best.upper)
             closed = self._tolerances.close(lower, best.upper)
-            claim = replace(best.claim, lower=lower, stop=None if closed else stop, record=None)
+            claim = replace(best.claim, lower=lower, lucky=None, stop=None if closed else stop, record=None)
         return Found(replace(claim, nodes=spent.nodes, seconds=spent.seconds), None if best is None else best.witness)
 
 
-class _Spent:
+class Spent:
     """What one call has spent of its limits."""
 
     def __init__(self, limits: Limits) -> None:

@@ -78,5 +78,6 @@ def least_correlated(
         nodes=sum(found.claim.nodes for found in costs.told),
         seconds=math.fsum(found.claim.seconds for found in costs.told),
         record=None,
+        lucky=None,
     )
     return Found(claim, replace(best.witness, distance=upper))

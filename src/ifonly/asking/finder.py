@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import math
 import threading
+import time
 from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
-from ifonly.caching import ForkGate
+from ifonly.caching import PREPARING
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model
@@ -36,9 +37,6 @@ MOST_KEPT = 64
 """Questions, and solvers of them, that are kept from call to call."""
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
-
-PREPARING = ForkGate()
-"""Around the first time of everything: a fork waits for it."""
 
 EXACT = ("search", "enumerate")
 """Methods without tolerances of their own: what they leave open is due to rounding."""
@@ -112,9 +110,11 @@ class Finder:
         """For each person who is decided as asked already: the row as it is, at distance 0, by the model's own word."""
         for target in wanted.alternatives:  # the question must make sense, whoever asks it
             self.question(target, asked)
-        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
         result: list[Found | None] = [None] * len(points)
-        for i in np.flatnonzero(has).tolist():
+        if wanted.other:
+            return result
+        has = decided_as_asked(wanted.target or wanted.alternatives[0], self.model, points, scores, wanted.now)
+        for i in [k for k, already in enumerate(has.tolist()) if already]:
             result[i] = Found(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),
                 Witness(refusal="", deciding=False, distance=0.0, scores=scores[i]),
@@ -160,7 +160,7 @@ class Finder:
         fewer = first.claim.lower * len(self.model.schema) <= most - 1 + COUNT_TOLERANCE
         left = Stop(StoppedBy.FEWER, most, cause=first.claim.stop) if fewer else None
         nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
-        return Found(replace(claim, nodes=nodes, seconds=seconds, record=None), witness, left)
+        return Found(replace(claim, nodes=nodes, seconds=seconds, lucky=None, record=None), witness, left)
 
     def _nearest(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
@@ -190,6 +190,8 @@ class Finder:
             best.claim,
             lower=weakest.claim.lower,
             stop=weakest.claim.stop,
+            blur=max(found.claim.blur for found in each),
+            lucky=_least([found.claim.lucky for found in each]),
             nodes=sum(found.claim.nodes for found in each),
             seconds=sum(found.claim.seconds for found in each),
             record=None,
@@ -200,15 +202,21 @@ class Finder:
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
     ) -> list[Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method = asked.method
+        method, begun = asked.method, time.perf_counter()
         result = [Found(_NOTHING, None)] * len(points)
-        waiting = list(range(len(points)))
+        waiting, who = list(range(len(points))), points
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            claims = self._solver(careful, method).solve(points[waiting], asked.limits, threads=threads, listen=heard)
+            solver = self._solver(careful, method)
+            alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
+            spent = time.perf_counter() - begun if alone else max(result[i].claim.seconds for i in waiting)
+            left = asked.limits.after(spent)
+            claims = solver.solve(who, left, threads=threads, listen=heard)
+            if left is not asked.limits:
+                claims = [claim.counting(spent, asked.limits) for claim in claims]
             if len(claims) != len(waiting):
                 raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
-            claims, witnesses = _witnessed(question, points[waiting], claims, self.tolerances)
+            claims, witnesses = _witnessed(question, who, claims, self.tolerances)
             refused = []
             for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
                 if witness is None or not witness.refusal:
@@ -220,21 +228,25 @@ class Finder:
                     raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
             if not refused:
                 break
-            waiting, heard = refused, None
+            waiting, who, heard = refused, points[refused], None
         return result
 
     def _with_stop(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
-        """The claim; where nothing stopped the method and yet the bounds do not meet, stopped by rounding.
+        """The claim; where nothing stopped the method and yet the bounds do not meet, what its arithmetic left open.
 
-        Rows whose score is within E of the margin are neither returned nor ruled out.
+        Without a row: no row is sure, and some may be accepted by luck. With one: a solver's tolerances, the edge of a
+        rule about real numbers, or scores that float64 cannot tell from the margin.
         """
         if claim.stop is not None or claim.lower == math.inf:
             return claim
-        if witness is not None and self.tolerances.close(claim.lower, witness.distance):
+        if witness is None:
+            rounding = Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision)
+            return replace(claim, stop=rounding)
+        if self.tolerances.close(claim.lower, witness.distance):
             return claim
-        error, precision = float(question.error.max()), question.model.precision
-        by = StoppedBy.EDGE if question.rules else StoppedBy.ROUNDING
-        return replace(claim, stop=Stop(by if claim.method in EXACT else StoppedBy.TOLERANCES, error, precision))
+        if claim.method not in EXACT:
+            return replace(claim, stop=Stop(StoppedBy.TOLERANCES))
+        return replace(claim, stop=Stop(StoppedBy.EDGE if question.rules else StoppedBy.CLOSE))
 
 
 def refusal(method: Method, question: Question) -> str:
@@ -246,13 +258,19 @@ def refusal(method: Method, question: Question) -> str:
 def _refused(claim: Claim, careful: Question) -> Claim:
     """A claim whose row the deployed model refuses. It is then not the model that the bound was proven for."""
     margin = covering_margin(careful.more_careful(CAUTION))
-    return replace(claim, point=None, lower=0.0, stop=Stop(StoppedBy.REFUSED, margin))
+    return replace(claim, point=None, lower=0.0, lucky=None, stop=Stop(StoppedBy.REFUSED, margin))
 
 
 def _not_yet(found: Found) -> Found:
     """Before the second of two stages: without a row, all that is known is whether there can be one."""
     lower = math.inf if found.claim.lower == math.inf else 0.0
-    return Found(replace(found.claim, point=None, lower=lower, record=None), None)
+    return Found(replace(found.claim, point=None, lower=lower, lucky=None, record=None), None)
+
+
+def _least(bounds: list[float | None]) -> float | None:
+    """The least of several bounds; None where one is not known."""
+    known = [bound for bound in bounds if bound is not None]
+    return min(known) if len(known) == len(bounds) else None
 
 
 def _shared(limits: Limits, parts: int) -> Limits:
@@ -279,7 +297,10 @@ def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Cla
     found = [k for k, claim in enumerate(claims) if claim.point is not None]
     result: list[Witness | None] = [None] * len(claims)
     if found:
-        rows = np.array([claims[k].point for k in found])
-        for k, witness in zip(found, check_witnesses(question, points[found], rows), strict=True):
+        rows, before = (
+            np.array([claims[k].point for k in found]),
+            points if len(found) == len(points) else points[found],
+        )
+        for k, witness in zip(found, check_witnesses(question, before, rows), strict=True):
             result[k] = witness
     return result

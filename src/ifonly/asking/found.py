@@ -66,6 +66,8 @@ class Wanted:
     target: OpenTarget | None = None
     now: int = 0
     """The class that these people have (for open targets)."""
+    other: bool = False
+    """It is the class, of two, that these people do not have: nobody has it already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -93,7 +95,9 @@ class Askers:
         return len(self.points)
 
     def part(self, members: Sequence[int]) -> Askers:
-        """Only these people."""
+        """Only these people, given in order."""
+        if len(members) == len(self):
+            return self
         chosen = list(members)
         return Askers(points=self.points[chosen], scores=self.scores[chosen], decided=self.decided[chosen])
 

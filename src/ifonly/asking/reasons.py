@@ -30,14 +30,12 @@ ChangesOf: TypeAlias = Callable[[Floats], tuple[Change, ...]]
 
 MOST_ASKED = 200
 """How many questions may be asked to explain one answer."""
-TIMES = 10
-"""How many times the seconds of one question all of them together may take."""
 
 
 def find_reasons(
     constraints: Sequence[Any], ask: AskUnder, changes: ChangesOf, *, seconds: float | None, tolerances: Tolerances
 ) -> Reasons:
-    """The reasons of a person for whom these constraints leave no row. `seconds`: what one question may take."""
+    """The reasons of a person for whom these constraints leave no row. `seconds`: what all of it may take."""
     distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
     return _Subsets(distinct, ask, changes, seconds, tolerances).reasons()
 
@@ -87,7 +85,7 @@ class _Subsets:
         tolerances: Tolerances,
     ) -> None:
         self.constraints, self.ask, self.changes, self.tolerances = constraints, ask, changes, tolerances
-        self.seconds = math.inf if seconds is None else TIMES * seconds
+        self.seconds = math.inf if seconds is None else seconds
         self.end = time.perf_counter() + self.seconds
         self.stop: Stop | None = None
         self.everything = frozenset(range(len(constraints)))

@@ -29,6 +29,7 @@ class Teller:
         self.model, self.schema, self.tolerances = model, model.schema, tolerances
         self.counted = [isinstance(feature, Numeric) for feature in self.schema.features]
         self.labels = [plain(name) for name in model.classes]
+        self.blank = np.full(model.outputs, math.nan)
 
     def answers(
         self, askers: Askers, rows: Sequence[int], told: Sequence[tuple[Wanted, Found]], distance_name: str
@@ -37,10 +38,8 @@ class Teller:
         found = [one for _, one in told]
         after = np.array([p if f.claim.point is None else f.claim.point
                           for p, f in zip(askers.points, found, strict=True)])  # fmt: skip
-        blank = np.full(askers.scores.shape[1], math.nan)
-        scores = np.array([blank if f.witness is None else f.witness.scores for f in found])
-        moved = _where(askers.points != after)
-        old, new = self._values(askers.points, after)
+        scores = np.array([self.blank if f.witness is None else f.witness.scores for f in found])
+        old, new, moved = self._compared(askers.points, after)
         score_before, score_after = _scores(askers.scores), _scores(scores)
         decision_before, decision_after = self._decisions(askers.decided), self._decided(scores)
         names = self.schema.names
@@ -70,31 +69,31 @@ class Teller:
         assert one.witness is not None
         upper = one.witness.distance
         lower = _agreed_lower(one.claim, upper)
+        lucky = None if one.claim.lucky is None else min(one.claim.lucky, lower)
+        told = {**told, "blur": one.claim.blur, "lucky": lucky, "precision": self.model.precision}
         if one.left is None and self.tolerances.close(lower, upper):
             return Nearest(lower=lower, upper=upper, breaks=one.breaks, **told)
         return Within(lower=lower, upper=upper, breaks=one.breaks, stop=one.stop, **told)
 
     def changes(self, before: Floats, after: Floats) -> tuple[Change, ...]:
         """What differs between two points."""
-        (old,), (new,) = self._values(before[None, :], after[None, :])
-        moved = np.flatnonzero(before != after).tolist()
+        (old,), (new,), (moved,) = self._compared(before[None, :], after[None, :])
         return tuple(Change(self.schema.names[g], old[g], new[g], self.counted[g]) for g in moved)
 
-    def _values(self, before: Floats, after: Floats) -> tuple[list[list[Any]], list[list[Any]]]:
-        """Points in the user's own values, row by row; of those after a change, only what changed is looked up."""
+    def _compared(self, before: Floats, after: Floats) -> tuple[list[list[Any]], list[list[Any]], list[list[int]]]:
+        """Points before and after in the user's own values, row by row, and for each row the features that moved."""
         if len(before) >= FEW:
             old, new = (zip(*user_columns(self.schema, points).values(), strict=True) for points in (before, after))
-            return list(map(list, old)), list(map(list, new))
+            return list(map(list, old)), list(map(list, new)), _where(before != after)
         features = self.schema.features
-        olds, news = [], []
+        olds, news, moved = [], [], []
         for one, other in zip(before.tolist(), after.tolist(), strict=True):
-            old_row = [feature.value(v) for feature, v in zip(features, one, strict=True)]
-            olds.append(old_row)
-            news.append([
-                v if a == b else feature.value(b)
-                for feature, a, b, v in zip(features, one, other, old_row, strict=True)
-            ])  # fmt: skip
-        return olds, news
+            olds.append([feature.value(v) for feature, v in zip(features, one, strict=True)])
+            news.append(olds[-1].copy())
+            moved.append([g for g, (a, b) in enumerate(zip(one, other, strict=True)) if a != b])
+            for g in moved[-1]:
+                news[-1][g] = features[g].value(other[g])
+        return olds, news, moved
 
     def _decided(self, scores: NDArray[np.float64]) -> list[Any]:
         return self._decisions(self.model.decide(scores)) if self.labels else [None] * len(scores)
@@ -143,6 +142,7 @@ def _scores(scores: NDArray[np.float64]) -> list[Any]:
 def _where(moved: NDArray[np.bool_]) -> list[list[int]]:
     """For each row, the features that moved."""
     result: list[list[int]] = [[] for _ in moved]
-    for i, g in zip(*(index.tolist() for index in np.nonzero(moved)), strict=True):
+    rows, features = moved.nonzero()
+    for i, g in zip(rows.tolist(), features.tolist(), strict=True):
         result[i].append(g)
     return result

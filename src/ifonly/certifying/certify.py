@@ -9,7 +9,9 @@ all, the claimed lower bound is lowered.
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Sequence
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Protocol
@@ -22,9 +24,10 @@ from ifonly.certificate.check.checker import MAX_DEPTH, MAX_NODES, Checked, Walk
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certifying.effort import Effort, OutOfTime, Verify
 from ifonly.certifying.stating import grids, hexes, question_data, question_of
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
-from ifonly.model import Model
+from ifonly.model import Model, network_model
 from ifonly.problem import (
     Distance,
     OpenTarget,
@@ -33,15 +36,16 @@ from ifonly.problem import (
 )
 from ifonly.problem.query import Query, query_of
 from ifonly.problem.standing import broken_by, decided_as_asked
+from ifonly.proof.answer import Answer
 from ifonly.proof.claim import Claim, Limits, Method, Solver
 from ifonly.proof.deployed import deployed_answer
+from ifonly.proof.stop import StoppedBy
 from ifonly.proof.tidy import tidied
 from ifonly.search.search import Search
 from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
 if TYPE_CHECKING:
     from ifonly.certifying.leaves import NetworkFloats
-    from ifonly.certifying.prove import Verify
 
 SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
@@ -61,6 +65,8 @@ class Prepared(Protocol):
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, NDArray[np.float64]]: ...
 
+    def explain(self, row: Any, query: Query | None = None) -> Answer: ...
+
 
 def certify(
     explainer: Prepared,
@@ -73,9 +79,10 @@ def certify(
 ) -> Certificate:
     """The answer to `explainer.explain(row, ...)` as a certificate that `ifonly.check` verifies in exact arithmetic.
 
-    The proof is about the network in real arithmetic on its stored weights. With another method than the search
-    (`explainer.using(method)`), the certificate has no proof of the lower bound but the solver's word, and says so;
-    `prove` replaces it by a proof.
+    The proof is about the network in real arithmetic on its stored weights, and about a margin that is larger than the
+    asked one by what the deployed model may lose of a score (the answer's `blur`): what reaches it, the model accepts.
+    With another method than the search (`explainer.using(method)`), the certificate has no proof of the lower bound but
+    the solver's word, and says so; `prove` replaces it by a proof.
     """
     asked = query_of(query, target, distance, constraints)
     if asked.fewest_first:
@@ -85,12 +92,24 @@ def certify(
         wanted = asked.target.describe()
         raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
     question, point = explainer.question(row, asked)
-    certifier = Certifier(question, explainer.tolerances)
-    certifier.refuse_what_is_there(point)
+    Certifier(question, explainer.tolerances).refuse_what_is_there(point)
+    answer = explainer.explain(row, asked)
+    if answer.stop is not None and answer.stop.by is StoppedBy.REFUSED:
+        raise UnsupportedQuestion(f"There is no row to certify: {answer.note}.")
+    certifier = Certifier(_in_real_numbers(question, answer.blur), explainer.tolerances, deployed=question)
+    found = None if answer.counterfactual is None else question.schema.read(answer.counterfactual)
     if isinstance(explainer.method, Search):
-        return certifier.proven(point, explainer.limits)
-    claim = explainer.method.prepare(question, explainer.tolerances).solve(point[None, :], explainer.limits)[0]
+        return certifier.proven(point, explainer.limits, found)
+    claim = Claim(point=found, lower=answer.lower, method=answer.method, stop=answer.stop)
     return certifier.trusted(point, claim)
+
+
+def _in_real_numbers(question: Question, blur: float) -> Question:
+    """The question to the network itself, whose exact score must be so much more above the margin."""
+    target = replace(question.target, margin=question.target.margin + blur)
+    model = network_model(question.model.network, question.schema, classes=question.model.classes,
+                          regression=not question.model.classes)  # fmt: skip
+    return replace(question, model=replace(model, probabilities=question.model.probabilities), target=target)
 
 
 def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None) -> Certificate:
@@ -142,18 +161,25 @@ class Certifier:
 
     Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
     closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
-    takes up to three times as long, more for large trees; False verifies nothing.
+    takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
+    model that is asked what it says of a witness, where that is another one.
     """
 
-    def __init__(self, question: Question, tolerances: Tolerances, *, verified: bool | None = None) -> None:
+    def __init__(
+        self,
+        question: Question,
+        tolerances: Tolerances,
+        *,
+        verified: bool | None = None,
+        deployed: Question | None = None,
+    ) -> None:
         self.question, self.tolerances, self.verified = question, tolerances, verified
+        self.deployed = deployed or question
         self._data = question_data(question)
         self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats]] = {}
 
     @property
     def _ways(self) -> tuple[Verify, ...]:
-        from ifonly.certifying.prove import Verify
-
         if self.verified is None:
             return (Verify.DOUBTFUL,)
         return (Verify.DOUBTFUL, Verify.ALL) if self.verified else (Verify.NONE,)
@@ -180,24 +206,46 @@ class Certifier:
                 f"{refusal}. Ask with a smaller margin."
             )
 
-    def proven(self, point: NDArray[np.float64], limits: Limits) -> Certificate:
-        """Search, and write the proof out."""
-        return self.certificate(point, self._solver.solve(point[None, :], limits)[0])
+    def proven(
+        self, point: NDArray[np.float64], limits: Limits, found: NDArray[np.float64] | None = None
+    ) -> Certificate:
+        """Search, and write the proof out, within the limits; with the row `found` as its witness, if it is one."""
+        begun = time.perf_counter()
+        solver = self._solver
+        spent = time.perf_counter() - begun
+        claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
+        until = math.inf if limits.seconds is None else begun + limits.seconds
+        try:
+            return self.certificate(point, claim, found, until=until)
+        except OutOfTime:
+            raise UnsupportedQuestion(
+                f"The proof could not be written out within the time limit of {limits.seconds:g} s; raise it, or ask "
+                "`explain`, which gives the answer without proof."
+            ) from None
 
-    def certificate(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
-        """The certificate of a claim that the search made about this person, with records."""
+    def certificate(
+        self,
+        point: NDArray[np.float64],
+        claim: Claim,
+        found: NDArray[np.float64] | None = None,
+        *,
+        until: float = math.inf,
+    ) -> Certificate:
+        """The certificate of a claim that the search made about this person, with records; `OutOfTime` after `until`,
+        which is in the seconds of `time.perf_counter`.
+        """
         if claim.stop is not None:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
         asked, statement, network = self._stated(point)
-        witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
+        witness, upper = _witness(self.question, statement, point, claim, self.tolerances, found)
         failure = "a box could not be closed"
         for verify in self._ways:
-            found = _exactly(statement, network, claim, (witness, upper), self.tolerances, verify)
-            if found is None:
+            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, until))
+            if proof is None:
                 break
-            refusal = _refusal(statement, found) if self.verified else _too_large(found[0])
+            refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
             if not refusal:
-                return self._written(asked, statement, claim, found[1:], {"tree": found[0]})
+                return self._written(asked, statement, claim, proof[1:], {"tree": proof[0]})
             failure = refusal
         raise UnsupportedQuestion(
             f"The search's answer could not be proven in exact arithmetic: {failure}; `explain` gives it without proof."
@@ -235,7 +283,7 @@ class Certifier:
         self, asked: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
     ) -> Certificate:
         lower, witness, upper = stated
-        deployed = None if witness is None else deployed_answer(self.question, np.array(witness)).to_data()
+        deployed = None if witness is None else deployed_answer(self.deployed, np.array(witness)).to_data()
         data: dict[str, Any] = {
             "format": FORMAT,
             "version": VERSION,
@@ -267,7 +315,7 @@ Proven = tuple[list[Any], float | None, Witness, float | None]
 
 def _exactly(
     statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
-    tolerances: Tolerances, verify: Verify,
+    tolerances: Tolerances, effort: Effort,
 ) -> Proven | None:  # fmt: skip
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
@@ -278,7 +326,8 @@ def _exactly(
     from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
-        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, verify)
+        effort.check_time()
+        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, effort)
 
     witness, upper = found
     for _ in range(NEARER):
@@ -339,15 +388,17 @@ def _distance(statement: Statement, point: tuple[float, ...]) -> float:
 
 
 def _witness(
-    question: Question, statement: Statement, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances
-) -> tuple[Witness, float | None]:
-    """The claimed row, with shorter numbers where they pass too, and its distance, rounded up."""
+    question: Question, statement: Statement, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances,
+    found: NDArray[np.float64] | None = None,
+) -> tuple[Witness, float | None]:  # fmt: skip
+    """The row found, or the claimed one, with shorter numbers where they pass too; and its distance, rounded up."""
     if claim.point is None:
         return None, None
-    for one in (*tidied(question, point[None, :], [claim], tolerances), claim):
-        assert one.point is not None
-        row = tuple((one.point + 0.0).tolist())
-        upper = _distance(statement, row)
-        if not witness_refusal(statement, row, upper):
-            return row, upper
+    for row in (found, *(one.point for one in tidied(question, point[None, :], [claim], tolerances)), claim.point):
+        if row is None:
+            continue
+        witness = tuple((row + 0.0).tolist())
+        upper = _distance(statement, witness)
+        if not witness_refusal(statement, witness, upper) and tolerances.close(min(claim.lower, upper), upper):
+            return witness, upper
     return None, None

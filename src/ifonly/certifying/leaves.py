@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
+import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,8 +14,10 @@ from numpy.typing import NDArray
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.region import Bounds
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
-from ifonly.certifying.twin import layout, tree
+from ifonly.certifying.twin import layout
+from ifonly.certifying.warm import TWIN
 from ifonly.schema import Choice
+from ifonly.search.pack import products_of
 from ifonly.search.record import Record
 
 NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
@@ -25,6 +27,8 @@ NARROW = 1e-7
 """The same for what is doubtful: decided by so little that exact arithmetic should look at it."""
 GRAINS = 1000.0
 """Roundings of the checker to its grid that are doubtful."""
+PLAIN_PRODUCTS = 3_000_000
+"""So many take plain Python a second or two: for more, the compiled kernels are waited for."""
 ONE = (1.0).hex()
 
 Floats = NDArray[np.float64]
@@ -71,13 +75,15 @@ class NetworkFloats:
         self.weights = np.concatenate([np.zeros(0), *(weight.ravel() for weight, _ in self.layers[1:])])
         self.biases = np.concatenate([bias for _, bias in self.layers])
         self.first = np.ascontiguousarray(_floats([c for part in columns for c in part], statement.exponents[0]).T)
+        self.products = products_of([starts[-1], *sizes])
 
 
 class Leaves:
     """One person's question at one radius, in floating point."""
 
     def __init__(self, statement: Statement, network: NetworkFloats, radius: int | None) -> None:
-        self.statement = statement
+        self.statement, self.begun = statement, time.perf_counter()
+        self.products = network.products
         grid, unit = statement.grid, statement.cost_unit
         domains = statement.domains
         self.low = np.array([_float(d.low, grid) for d in domains])
@@ -177,7 +183,8 @@ class Leaves:
     def _walk(
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
     ) -> Iterator[Split | Closed | Open]:  # fmt: skip
-        found = tree.walk(self.asked, log, phase, low, high, mask, side, known)
+        self._make_ready(len(log))
+        found = TWIN.now.walk(self.asked, log, phase, low, high, mask, side, known)
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
         begun = 0
@@ -191,6 +198,13 @@ class Leaves:
                 yield Closed({"rows": own}, bool(doubtful))
             begun = end
 
+    def _make_ready(self, log: int) -> None:
+        """Something must be at hand that walks a log of this length."""
+        TWIN.prepare()
+        TWIN.look(self.begun)
+        if not TWIN.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
+            TWIN.wait()
+
     def _split(self, which: int, value: float) -> Split:
         statement = self.statement
         if which < 0:
@@ -199,12 +213,6 @@ class Leaves:
             return ["option", which, int(value)]
         step = statement.domains[which].step >> statement.grid
         return ["number", which, on_grid(statement, value * (step or 1))]
-
-
-def twin_is_cached() -> bool:
-    """Has numba compiled `walk` since its sources were last changed? (If not, the first certificate waits for it.)"""
-    changed = max(file.stat().st_mtime for file in Path(tree.__file__).parent.glob("*.py"))
-    return any(file.stat().st_mtime >= changed for file in Path(tree.walk.stats.cache_path).glob("tree.*walk*.nbc"))
 
 
 def _floats(rows: Sequence[Sequence[int]], bits: int) -> Floats:

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ifonly.certificate.check.region import Region
 from ifonly.certifying.leaves import NORMS
-from ifonly.certifying.twin import layout, tree
+from ifonly.certifying.twin import layout
+from ifonly.certifying.warm import TWIN
 
 CUTS = 60
 SMALL = 1e-9
@@ -60,7 +61,7 @@ class Planes:
 
     def answer(self, a: Floats) -> Floats:
         """The y in box and ball that makes a.y largest."""
-        found: Floats = tree.answer(self.norm, self.floats, self.whole, len(self.region.items), self.budget, a)
+        found: Floats = TWIN.now.answer(self.norm, self.floats, self.whole, len(self.region.items), self.budget, a)
         return found
 
     # ------------------------------------------------------------------ the network at a point of the region

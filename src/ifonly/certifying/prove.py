@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from enum import Enum
 from fractions import Fraction
 from typing import Any
 
@@ -18,6 +17,7 @@ from ifonly.certificate.check.checker import MAX_NODES, Walk, most_of_rows
 from ifonly.certificate.check.reading import Refusal, scaled
 from ifonly.certificate.check.region import Bounds, Region
 from ifonly.certificate.check.statement import Statement
+from ifonly.certifying.effort import USUAL, Effort, Verify
 from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.certifying.multipliers import Planes, best_multipliers
 from ifonly.errors import UnsupportedQuestion
@@ -57,18 +57,9 @@ class _Work:
     """Floating point has not looked at it."""
 
 
-class Verify(Enum):
-    """Which leaves of floating point the checker looks at, before they are written."""
-
-    NONE = "none"
-    DOUBTFUL = "doubtful"
-    """Those that were closed by a narrow margin, and every one of a small tree."""
-    ALL = "all"
-
-
 def prove(
     statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None,
-    verify: Verify = Verify.DOUBTFUL,
+    effort: Effort = USUAL,
 ) -> list[Any]:  # fmt: skip
     """The tree in preorder: what floating point closes for sure, and the rest in exact arithmetic.
 
@@ -76,11 +67,12 @@ def prove(
     """
     leaves = Leaves(statement, network, radius)
     found = leaves.of_record(record)
-    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), verify)
+    prover = _Prover(statement, leaves, radius, MORE_SPLITS + TIMES * len(found), effort)
     # the checker's slopes follow from its bounds of the whole: where floating point has none, it begins from those
     if np.isinf(leaves.known).any() and prover.known is not None:
         leaves.learn(prover.known)
         found = leaves.of_record(record)
+    verify = effort.verify
     if verify is not Verify.NONE and not _is_whole(found):
         found = [Open(0)]
     if verify is Verify.DOUBTFUL and len(found) <= SMALL_TREE:
@@ -124,8 +116,9 @@ def sides(statement: Statement, box: Box, split: list[Any]) -> tuple[Box, Box]:
 class _Prover:
     """Closes in exact arithmetic what floating point leaves open, splitting further where that is needed."""
 
-    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, verify: Verify) -> None:
-        self.statement, self.leaves, self.radius, self.verify = statement, leaves, radius, verify
+    def __init__(self, statement: Statement, leaves: Leaves, radius: int | None, most: int, effort: Effort) -> None:
+        self.statement, self.leaves, self.radius, self.verify = statement, leaves, radius, effort.verify
+        self.effort = effort
         self.splits, self.most = 0, most
 
     @cached_property
@@ -138,6 +131,7 @@ class _Prover:
 
     def believes(self, box: Box, closed: Closed) -> bool:
         """Is this leaf of floating point written as it is? If it is to be verified: does the checker close the box?"""
+        self.effort.check_time()
         if self.verify is Verify.NONE or not (closed.doubtful or self.verify is Verify.ALL):
             return True
         try:
@@ -160,6 +154,7 @@ class _Prover:
 
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
+        self.effort.check_time()
         closed = self.leaves.of_box(work.box) if work.fresh else None
         if closed is not None and self.believes(work.box, closed):
             return closed.leaf, []

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 from fractions import Fraction
 from typing import Any
 
@@ -48,13 +49,20 @@ def question_data(question: Question) -> dict[str, Any]:
         raise UnsupportedQuestion(
             f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them."
         )
+    if schema.grids:
+        name = schema.names[next(iter(schema.grids))]
+        raise UnsupportedQuestion(
+            f"A certificate cannot state the steps of a real number yet, such as those of '{name}'; `explain` answers "
+            f"with them, and an Integer, in whole units of its own, may have them here, too."
+        )
     if not distance.is_symmetric:
         raise UnsupportedQuestion("A certificate cannot state costs by direction or transition yet; `explain` can.")
     function = question.model.function.statement()
     if function is None:
         raise UnsupportedQuestion(f"A certificate cannot state {question.model.function.name} yet; `explain` can.")
+    there = [replace(f, missing=False) if isinstance(f, Numeric) else f for f in schema.features]
     return {
-        "schema": schema_to_json(Schema(schema.features, schema.columns)),
+        "schema": schema_to_json(Schema(there, schema.columns)),  # what is there does not become missing
         **function,
         "distance": {
             "norm": distance.norm if isinstance(distance.norm, str) else "l0+l1",

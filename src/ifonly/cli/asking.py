@@ -15,7 +15,7 @@ from ifonly.errors import IfonlyError, RowError
 from ifonly.explainer import Explainer
 from ifonly.problem import Query
 from ifonly.proof import Answer, Answers
-from ifonly.report.progress import ProgressBar
+from ifonly.waiting import ProgressBar
 
 BATCH_SECONDS = 0.5
 

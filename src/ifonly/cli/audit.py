@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, load_search, note, show, show_json
+from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
@@ -97,8 +97,6 @@ def _told(explainer: Explainer, query: Query, source: Source, options: dict[str,
     methods = read_methods(options["methods"])
     if len(methods) > 1:
         raise QuestionError("An audit is by one method; name one with --method.")
-    if methods[0] is None or methods[0].name == "search":
-        load_search()
     with progress(len(source.rows)) as bar:
         return ask(explainer.using(methods[0]), source.rows, query, bar)
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, load_search, note, show_json
+from ifonly.cli.console import json_option, note, show_json
 from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
@@ -45,7 +45,6 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         checked = check(certificate)
     else:
         _refuse_a_question()
-        _load()
         certificate = prove(file, limits=limits)
         checked = check(certificate)
         contradiction = disagreement(check(file), checked)
@@ -63,15 +62,6 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         note(f"To replace the solver's word by a proof: ifonly certify {output} --output FILE")
         return codes.LIMIT
     return codes.PROVEN if checked.valid else codes.CONTRADICTION
-
-
-def _load() -> None:
-    """Load what is compiled, and say so when it must be compiled first."""
-    from ifonly.certifying.leaves import twin_is_cached
-
-    load_search()
-    if not twin_is_cached():
-        note("Compiling the writer of proofs for this machine: about half a minute, once ...")
 
 
 def _refuse_a_question() -> None:
@@ -101,6 +91,5 @@ def _asked(options: dict[str, Any], limits: Any) -> Certificate:
     methods = read_methods(options["methods"])
     if len(methods) != 1:
         raise QuestionError("A certificate is about one method's answer; name one with --method.")
-    _load()
     query = read_query(options, explainer.schema, source.data)
     return make(explainer.using(methods[0], limits=limits), next(iter(source.rows.values())), query)

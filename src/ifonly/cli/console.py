@@ -45,12 +45,3 @@ def note(message: str) -> None:
     from ifonly.printing import lines
 
     click.echo(lines(message), err=True)
-
-
-def load_search() -> None:
-    """Load the search kernels before anyone waits for an answer, and say so when they must be compiled first."""
-    from ifonly.search import kernels_are_cached, load_kernels
-
-    if not kernels_are_cached():
-        note("Compiling the search for this machine: about forty seconds, once ...")
-    load_kernels()

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, load_search, show, show_json
+from ifonly.cli.console import json_option, show, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -42,7 +42,6 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
     numbers = unhappy[:count]
     rows, asked = [people[i] for i in numbers], Distance(read_norm(distance))
     wanted = words.classes[1 - words.unfavourable]
-    load_search()
     answers = _renumbered(explainer.explain_many(rows, target=wanted, distance=asked), numbers)
     if as_json:
         show_json({"dataset": name, "answers": answers.to_dicts(), "next": _next(name, numbers[0])})

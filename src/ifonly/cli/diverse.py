@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, load_search, note, show, show_json
+from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
@@ -91,8 +91,6 @@ def _sets(
     if len(methods) > 1:
         raise QuestionError("A set is made by one method; name one with --method.")
     method = methods[0]
-    if method is None or method.name == "search":
-        load_search()
     with progress(len(rows)) as bar:
         for done, (number, row) in enumerate(rows.items()):
             try:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, load_search, note, show, show_json
+from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
@@ -83,8 +83,6 @@ def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer
 
     told: dict[str, Told] = {}
     for method in methods:
-        if method is None or method.name == "search":
-            load_search()
         with progress(len(source.rows)) as bar:
             one = ask(explainer.using(method), source.rows, query, bar)
         if isinstance(one.stopped, IfonlyError) and not any(answer.method for answer in one.answers):

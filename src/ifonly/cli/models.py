@@ -12,7 +12,7 @@ from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import with_options
 
 if TYPE_CHECKING:
-    from ifonly.model import Model, Network
+    from ifonly.model import Kind, Model
 
 OWN = (".npz", ".json")
 
@@ -39,7 +39,7 @@ def model(ctx: click.Context) -> None:
 @with_options(READING)
 @json_option
 def show_file(file: str, as_json: bool, **options: Any) -> int:
-    """Show the network that MODEL (.npz, .json, .onnx) becomes."""
+    """Show what MODEL (.npz, .json, .onnx, .ubj, .txt, .cbm) becomes: a network, or an ensemble of trees."""
     from ifonly.report import Facts
 
     facts = _facts(_load(file, options))
@@ -58,14 +58,18 @@ def show_file(file: str, as_json: bool, **options: Any) -> int:
 def convert(source: str, target: str, as_json: bool, **options: Any) -> int:
     """Convert the model IN to ifonly's own file OUT (.npz or .json)."""
     from ifonly.errors import FileError
-    from ifonly.model import save_network
+    from ifonly.model import Network, save_network, save_trees
     from ifonly.schema.io import replacing
 
     if Path(target).suffix not in OWN:
-        raise FileError(f"A network file ends in .npz or .json; '{Path(target).name}' does not.")
+        raise FileError(f"A model file of ifonly ends in .npz or .json; '{Path(target).name}' does not.")
     loaded = _load(source, options)
     with replacing(target) as temporary:
-        save_network(loaded.network, temporary, classes=loaded.classes, regression=loaded.regression)
+        if isinstance(loaded.function, Network):
+            save_network(loaded.function, temporary, classes=loaded.classes, regression=loaded.regression)
+        else:
+            assert loaded.model is not None  # only networks are read without a schema
+            save_trees(loaded.model, temporary)
     if as_json:
         show_json({"file": target, **_facts(loaded)})
     else:
@@ -77,7 +81,7 @@ def convert(source: str, target: str, as_json: bool, **options: Any) -> int:
 class _Loaded:
     """A model as a file can hold it; `model` only where a schema was given."""
 
-    network: Network
+    function: Kind
     classes: tuple[Any, ...]
     regression: bool
     model: Model | None = None
@@ -88,6 +92,7 @@ def _load(file: str, options: dict[str, Any]) -> _Loaded:
     from ifonly.cli.source import load_any
     from ifonly.errors import ModelError
     from ifonly.model.files import read_network
+    from ifonly.model.trees.files import is_trees_file
     from ifonly.schema import load_schema
 
     classes = tuple(listed(options["classes"])) if options["classes"] else ()
@@ -96,30 +101,45 @@ def _load(file: str, options: dict[str, Any]) -> _Loaded:
         pickled = options["unsafe_pickle"]
         loaded = load_any(file, load_schema(schema_file), classes=classes, regression=regression, unsafe_pickle=pickled)
         return _Loaded(
-            network=loaded.network, classes=loaded.classes, regression=not loaded.is_classifier, model=loaded
+            function=loaded.function.as_network() or loaded.function,
+            classes=loaded.classes,
+            regression=not loaded.is_classifier,
+            model=loaded,
         )
-    if Path(file).suffix not in OWN:
+    if Path(file).suffix not in OWN or is_trees_file(Path(file)):
         raise ModelError(f"To read '{file}', say what a row is with --schema FILE.")
     stored = read_network(file)
     regression = regression or (stored.regression and not classes)
     names = classes if classes or regression else stored.classes
-    return _Loaded(network=stored.network, classes=names, regression=regression)
+    return _Loaded(function=stored.network, classes=names, regression=regression)
 
 
 def _facts(loaded: _Loaded) -> dict[str, Any]:
-    network = loaded.network
+    function = loaded.function
     facts = {
-        "inputs": network.inputs,
-        "hidden": list(network.hidden),
-        "outputs": network.outputs,
-        "weights": sum(layer.weight.size + layer.bias.size for layer in network.layers),
+        "inputs": function.inputs,
+        **_sizes(function),
         "task": "regression" if loaded.regression else "classification",
         "classes": list(loaded.classes),
-        "fingerprint": network.fingerprint,
+        "fingerprint": function.fingerprint,
     }
     if loaded.model is not None:
         facts |= {"kind": loaded.model.source, "precision": loaded.model.precision, "deviation": loaded.model.deviation}
     return facts
+
+
+def _sizes(function: Kind) -> dict[str, Any]:
+    from ifonly.model import Network
+    from ifonly.model.trees import Trees
+
+    match function:
+        case Network(layers=layers):
+            weights = sum(layer.weight.size + layer.bias.size for layer in layers)
+            return {"hidden": list(function.hidden), "outputs": function.outputs, "weights": weights}
+        case Trees(ensemble=ensemble):
+            sizes = {"trees": len(ensemble.roots), "leaves": len(ensemble.values), "depth": ensemble.depth}
+            return {**sizes, "outputs": function.outputs}
+    return {"outputs": function.outputs}
 
 
 def _words(value: Any) -> str:

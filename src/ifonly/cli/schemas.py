@@ -10,9 +10,7 @@ from ifonly.cli.console import json_option, note, show, show_json
 
 if TYPE_CHECKING:
     from ifonly.cli.tables import Table
-    from ifonly.schema import Feature
-
-_NO_VALUE = ("na", "n/a", "nan", "null", "none")
+    from ifonly.schema import Feature, Schema
 
 
 @click.group(invoke_without_command=True)
@@ -26,9 +24,10 @@ def schema(ctx: click.Context) -> None:
 @schema.command()
 @click.argument("file", metavar="TABLE")
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
+@click.option("--step", "steps", multiple=True, metavar="C=S", help="Column C moves in steps of S (0.01, 500, 1/12).")
 @click.option("--output", metavar="FILE", help="Write the schema there (.json).")
 @json_option
-def infer(file: str, drop: tuple[str, ...], output: str | None, as_json: bool) -> int:
+def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], output: str | None, as_json: bool) -> int:
     """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
     from ifonly.cli.tables import read_table
     from ifonly.report import Paragraph, Sheet
@@ -38,6 +37,7 @@ def infer(file: str, drop: tuple[str, ...], output: str | None, as_json: bool) -
 
     table = read_table(file)
     proposed, guesses = propose(_columns(table, drop, file))
+    proposed = _with_steps(proposed, steps)
     if output is not None:
         with replacing(_json_path(output)) as temporary:
             save_schema(proposed, temporary)
@@ -69,6 +69,29 @@ def show_file(file: str, as_json: bool) -> int:
     pairs = (("features", len(loaded)), ("model columns", len(loaded.columns)), ("space", _space(list(loaded))))
     show((sheet, Facts([(name, str(value)) for name, value in pairs])))
     return 0
+
+
+def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
+    """The schema with the steps that were asked for, and the bounds of those columns at multiples of them."""
+    import math
+    from fractions import Fraction
+
+    from ifonly.errors import SchemaError
+    from ifonly.schema import Numeric, Real, Schema
+    from ifonly.schema.decimals import rounded, written
+    from ifonly.schema.features import read_step
+
+    features = list(proposed.features)
+    for given in steps:
+        name, _, text = given.rpartition("=")
+        feature = proposed[name.strip()]
+        step: Fraction = read_step(feature.name, text)
+        if not isinstance(feature, Numeric):
+            raise SchemaError(f"'{feature.name}' is {feature.kind}, so it has no step; leave out --step '{given}'.")
+        lower = rounded(math.floor(written(feature.lower) / step) * step)
+        upper = rounded(math.ceil(written(feature.upper) / step) * step)
+        features[proposed.index(feature.name)] = Real(feature.name, lower, upper, step)
+    return Schema(features, proposed.columns, proposed.rules)
 
 
 def _json_path(output: str) -> str:
@@ -103,25 +126,28 @@ def _typed(values: list[Any]) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    return isinstance(value, str) and value.strip().lower() in _NO_VALUE
+    from ifonly.schema.features import NO_VALUE
+
+    return isinstance(value, str) and value.strip().lower() in NO_VALUE
 
 
 def _values(feature: Feature) -> str:
+    from fractions import Fraction
+
     from ifonly.proof import show as words
-    from ifonly.schema import Numeric
+    from ifonly.schema import Integer, Numeric, Real
+    from ifonly.schema.features import show_step
 
     if isinstance(feature, Numeric):
-        step = getattr(feature, "step", 1)
-        return f"{words(feature.lower)} to {words(feature.upper)}" + (f" in steps of {step}" if step != 1 else "")
+        step = feature.step if isinstance(feature, Integer | Real) else None
+        by = f" in steps of {show_step(Fraction(step))}" if step not in (None, 1) else ""
+        return f"{words(feature.lower)} to {words(feature.upper)}{by}" + (", or missing" if feature.missing else "")
     return ", ".join(words(option) for option in feature.options)
 
 
 def _space(features: list[Feature]) -> str:
     import math
 
-    from ifonly.schema import Choice, Integer
-
-    if any(feature.kind == "real" for feature in features):
-        return "infinite (it has real numbers)"
-    choices = math.prod(len(f.options) for f in features if isinstance(f, Choice))
-    return f"{choices * math.prod(f.steps + 1 for f in features if isinstance(f, Integer)):,} rows"
+    counts = [feature.count for feature in features]
+    finite = [count for count in counts if count is not None]
+    return f"{math.prod(finite):,} rows" if len(finite) == len(counts) else "infinite (it has real numbers)"

@@ -24,6 +24,8 @@ Neither is ever worse than the interval.
 
 from __future__ import annotations
 
+import math
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Literal, TypeAlias, assert_never, get_args
@@ -67,11 +69,18 @@ class Bounds:
         return sum(int(self.unstable(i).sum()) for i in range(len(self.lower) - 1))
 
 
-def neuron_bounds(lowered: Lowered, person: Person, budget: float | None, how: BoundsName | Literal["none"]) -> Bounds:
-    """Bounds over a domain that is cut to the budget already."""
+def neuron_bounds(
+    lowered: Lowered,
+    person: Person,
+    budget: float | None,
+    how: BoundsName | Literal["none"],
+    *,
+    until: float = math.inf,
+) -> Bounds:
+    """Bounds over a domain that is cut to the budget already; after `until` (as of `time.perf_counter`) wider ones."""
     match how:
         case "linear":
-            return linear_bounds(lowered, person, budget)
+            return linear_bounds(lowered, person, budget, until=until)
         case "backward":
             return backward_bounds(lowered, person, budget)
         case "interval":
@@ -196,7 +205,7 @@ def _within_budget(form: Form, matrix: Floats, constant: Floats) -> Floats:
     return np.array(most) + constant + _off(np.abs(constant))
 
 
-def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None) -> Bounds:
+def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None, *, until: float = math.inf) -> Bounds:
     """Two linear programs per neuron whose interval leaves its state open (and for each condition).
 
     `person` should be cut to what the budget allows. A neuron whose interval already fixes its state is left alone.
@@ -209,7 +218,8 @@ def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None)
     low, high = input_interval(lowered, person, *lowered.layers[0])
     lows, highs = [], []
     for i in range(len(lowered.layers)):
-        low, high = _tightened(form, z, c, low, high, last=i == len(lowered.layers) - 1)
+        if time.perf_counter() < until:
+            low, high = _tightened(form, z, c, low, high, until, last=i == len(lowered.layers) - 1)
         lows.append(low)
         highs.append(high)
         if i + 1 < len(lowered.layers):
@@ -220,7 +230,9 @@ def linear_bounds(lowered: Lowered, person: Person, budget: float | None = None)
     return Bounds(lower=tuple(lows), upper=tuple(highs))
 
 
-def _tightened(form: Form, z: Floats, c: Floats, low: Floats, high: Floats, *, last: bool) -> tuple[Floats, Floats]:
+def _tightened(
+    form: Form, z: Floats, c: Floats, low: Floats, high: Floats, until: float, *, last: bool
+) -> tuple[Floats, Floats]:
     """Both ends of each open neuron z v + c by a linear program each, where that is better."""
     low, high = low.copy(), high.copy()
     neurons = np.arange(len(low)) if last else np.flatnonzero((low < 0.0) & (high > 0.0))
@@ -230,6 +242,8 @@ def _tightened(form: Form, z: Floats, c: Floats, low: Floats, high: Floats, *, l
     highs.setOptionValue("presolve", "off")
     highs.setOptionValue("solver", "simplex")
     for j in neurons.tolist():
+        if time.perf_counter() > until:
+            break
         low[j] = max(low[j], _least(highs, form, z[j]) + c[j] - float(_off(np.abs(c[j]))))
         high[j] = min(high[j], -_least(highs, form, -z[j]) + c[j] + float(_off(np.abs(c[j]))))
         if low[j] > high[j]:  # only over an empty set can this be; both ends hold there, and a program needs an order

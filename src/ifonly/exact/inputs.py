@@ -29,6 +29,10 @@ class Person:
     upper: Floats
     allowed: NDArray[np.bool_]
     cost: Floats
+    blur: float = 0.0
+    """How much above the margin a score must be for a row to count."""
+    own: float = 0.0
+    """How much more, so that float64 here cannot take it away."""
 
     @classmethod
     def of(cls, people: People, index: int) -> Person:

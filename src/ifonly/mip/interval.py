@@ -106,8 +106,8 @@ class IntervalSolver:
         searched = cut_to(lowered, person, budget)
         if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
             return Finding(verdict=Verdict.NONE)
-        bounds = neuron_bounds(lowered, searched, budget, self.method.bounds)
-        if (bounds.upper[-1] - lowered.need < -lowered.question.error).any():  # a condition that nothing here meets
+        bounds = neuron_bounds(lowered, searched, budget, self.method.bounds, until=work.clock.until)
+        if (bounds.upper[-1] - lowered.need < person.blur).any():  # a condition that nothing here meets
             return Finding(verdict=Verdict.NONE)
         program, side = formulate_output(lowered, searched, budget, bounds)
         return self._optimised(person, searched, budget, work, program, side)
@@ -116,24 +116,24 @@ class IntervalSolver:
         self, person: Person, searched: Person, budget: float, work: _IntervalWork, program: Program, side: InputSide
     ) -> Finding:
         """Solve, and again with more tangents where the solution lies below a parabola."""
-        lowered, error = self.lowered, self.lowered.question.error
+        lowered, wanted = self.lowered, person.blur + person.own
         tangents = work.tangents.setdefault(tuple(side.inputs.feature[side.squared].tolist()), [])
         program = _with_tangents(program, side, tangents)
         for _ in range(MOST_ROUNDS):
-            settings = replace(work.clock.settings(), enough=-(float(error.max()) + MORE))
+            settings = replace(work.clock.settings(), enough=-(wanted + MORE))
             outcome = backends.run(program.form, self.method.backend, settings)
             work.nodes[0] += outcome.nodes
             if outcome.ending is Ending.INFEASIBLE and lowered.question.rules:
                 return Finding(verdict=Verdict.NONE)  # no row within the budget meets the rules: the solver's word
             if outcome.ending is Ending.INFEASIBLE:  # not so: the nearest row is in the budget, and the slack is free
                 return Finding(verdict=Verdict.STOPPED, stop=stop_of(Ending.TROUBLE, work.clock.limits))
-            if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > error.max():
+            if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > -person.blur:
                 return Finding(verdict=Verdict.NONE)
             shrink = 1.0
             if outcome.values is not None:
                 row = read_point(lowered, searched, program.inputs, outcome.values[: len(program.inputs)])
                 shrink = min(budget / max(distance_of(lowered, person, row), 1e-300), 1.0)
-                point = repaired(lowered, person, row, lowered.need + error)
+                point = repaired(lowered, person, row, lowered.need + wanted)
                 if point is not None:  # where tangents stand for squares it may be beyond the budget, and still a row
                     distance = distance_of(lowered, person, point)
                     if distance <= budget * (1.0 + accepted(lowered)):

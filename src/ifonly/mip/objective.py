@@ -1,9 +1,9 @@
 """MIP-OBJ (paper, Algorithm 5): the distance is the objective of one mixed-integer program.
 
-    bound   the solver's own lower bound for  C s - d >= margin - E  (E: the deployed model's rounding error), less
-            SLACK
-    row     its solution, snapped to the schema and repaired to  C s - d >= margin + E;  when no real feature can repair
-            it (everything discrete, the row exactly on the margin), another program asks for a little more
+    bound   the solver's own lower bound for  C s - d >= margin + E  (E: what the deployed model can lose by rounding),
+            less SLACK
+    row     its solution, snapped to the schema and repaired to the same;  when no real feature can repair it
+            (everything discrete, the row exactly on the margin), another program asks for a little more
 
 How much more: a binary that is 1e-9 away from 0 still lets a big-M of 100 pass 1e-7, and layers multiply that. So the
 next program asks for ten times what the row missed, and at least for MORE. Two things are the solver's word: that its
@@ -105,7 +105,7 @@ class ObjectiveSolver:
 
     def _answer(self, person: Person, clock: Clock) -> Claim:
         lowered = self.lowered
-        known = known_row(lowered, person, lowered.need + lowered.question.error) if self.method.ball else None
+        known = known_row(lowered, person, lowered.need + person.blur + person.own) if self.method.ball else None
         found = self._within_ball(person, known, clock)
         if self.method.refine and found.point is not None and self._loose(person, found):
             again = self._within_ball(person, found.point, clock)
@@ -132,10 +132,13 @@ class ObjectiveSolver:
 
     def _search(self, person: Person, searched: Person, clock: Clock) -> _Found:
         """Solve, snap, repair; ask for more where that fails."""
-        lowered, error = self.lowered, self.lowered.question.error
-        need, wanted = lowered.need - error, lowered.need + error
+        lowered = self.lowered
+        need = lowered.need + person.blur
+        wanted = need + person.own
         found = _Found(bound=0.0, ending=Ending.TROUBLE)
-        bounds, missing = self._bounds(searched), None
+        bounds, missing = self._bounds(searched, clock), None
+        if clock.out:
+            return replace(found, ending=Ending.TIME)
         for attempt in range(ROUNDS):
             program = formulate(lowered, searched, need, bounds, clear=MORE * attempt)
             outcome = self._run(program, clock)
@@ -159,13 +162,16 @@ class ObjectiveSolver:
             need = wanted + max(MORE, 10.0 * missed)
         return replace(found, ending=Ending.TROUBLE)
 
-    def _bounds(self, person: Person) -> Bounds:
-        """Bounds of the neurons; people with the same domain share them."""
+    def _bounds(self, person: Person, clock: Clock) -> Bounds:
+        """Bounds of the neurons; people with the same domain share them, unless there was no time to finish them."""
         key = person.lower.tobytes() + person.upper.tobytes() + person.allowed.tobytes()
         if key not in self.kept and len(self.kept) >= MOST_KEPT:
             self.kept.clear()
         if key not in self.kept:
-            self.kept[key] = neuron_bounds(self.lowered, person, None, self.method.bounds)
+            bounds = neuron_bounds(self.lowered, person, None, self.method.bounds, until=clock.until)
+            if clock.out:
+                return bounds
+            self.kept[key] = bounds
         return self.kept[key]
 
     def _run(self, program: Program, clock: Clock) -> Outcome:

@@ -143,7 +143,7 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], list[tuple[Any, Any]]]:
         total = sum(entry.file_size for entry in archive.infolist())
         if len(archive.infolist()) > 2 * MAX_LAYERS + 1 or total > MAX_BYTES:
             raise FileError(f"'{path}' would unpack to {len(entries)} arrays of {total} bytes, which is no network.")
-        head = _check_head(json.loads(str(_read_array(archive, entries["head.npy"], path, kinds="U"))), path)
+        head = _check_head(json.loads(str(read_array(archive, entries["head.npy"], path, kinds="U"))), path)
         count = head.get("layers")
         if isinstance(count, bool) or not isinstance(count, int) or not 1 <= count <= MAX_LAYERS:
             raise FileError(f"'{path}' claims {shown(count)} layers.")
@@ -151,11 +151,11 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], list[tuple[Any, Any]]]:
         for name in (name for pair in names for name in pair):
             if name not in entries:
                 raise FileError(f"'{path}' is damaged: it claims {count} layers, but has no '{name[:-4]}'.")
-        pairs = [[_read_array(archive, entries[name], path, kinds="iuf") for name in pair] for pair in names]
+        pairs = [[read_array(archive, entries[name], path, kinds="iuf") for name in pair] for pair in names]
         return head, [(weight, bias) for weight, bias in pairs]
 
 
-def _read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, *, kinds: str) -> Any:
+def read_array(archive: zipfile.ZipFile, entry: zipfile.ZipInfo, path: Path, *, kinds: str) -> Any:
     """One array, whose header must claim numbers (or text, for the head) and just as many bytes as there are."""
     name = entry.filename[:-4]
     with archive.open(entry) as file:

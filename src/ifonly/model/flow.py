@@ -20,7 +20,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.rounding import Majorant, losses
+from ifonly.model.rounding import Majorant, Stage, losses
 
 Floats = NDArray[np.float64]
 
@@ -38,6 +38,8 @@ class Step:
     """See `Majorant`; None where `losses` says it."""
     peak: float = 0.0
     """Of the steps before the last."""
+    stages: tuple[Stage, ...] = ()
+    """What it is made of, one after another; none for a map that is all there is to it."""
 
     def sizes(self) -> tuple[Floats, Floats]:
         weight = np.abs(self.weight) if self.size_weight is None else self.size_weight
@@ -55,7 +57,11 @@ class Step:
             self.terms + first.terms,
             self.all_lost() * first.growth() + _applied(size, first.all_lost()),
             max(self.largest() * first.growth(), first.largest()),
+            (*first.made_of(), *self.made_of()),
         )
+
+    def made_of(self) -> tuple[Stage, ...]:
+        return self.stages or (Stage(self.weight, self.bias, *self.sizes(), self.terms),)
 
     def all_lost(self) -> Floats:
         """What underflow may take of each output: see `Majorant`."""
@@ -76,13 +82,15 @@ class Step:
         if self.weight.ndim == 2:
             return self
         size = None if self.size_weight is None else np.diag(self.size_weight)
-        return replace(self, weight=np.diag(self.weight), size_weight=size, lost=self.all_lost())
+        return replace(self, weight=np.diag(self.weight), size_weight=size, lost=self.all_lost(), stages=self.made_of())
 
     def majorant(self) -> Majorant | None:
         """None where the step is the layer itself."""
         if self.size_weight is None:
             return None
-        return Majorant(*self.sizes(), terms=self.terms, lost=self.all_lost(), peak=self.largest())
+        return Majorant(
+            *self.sizes(), terms=self.terms, lost=self.all_lost(), peak=self.largest(), stages=self.made_of()
+        )
 
 
 def _product(a: Floats, b: Floats) -> Floats:
@@ -136,7 +144,10 @@ class Flow:
             if part.size not in (1, self.width):
                 raise ModelError(f"'{name}' combines {self.width} values with {part.size} numbers.")
         diagonal, added, size = (np.array(np.broadcast_to(part, (self.width,))) for part in parts)
-        return self._then(Step(diagonal, added, np.abs(diagonal), size, 4), self.width)
+        step = Step(diagonal, added, np.abs(diagonal), size, 4)
+        if size_shift is None and (diagonal == 1.0).all():  # a constant is added, and nothing else
+            step = replace(step, stages=(Stage(diagonal, added, None, None, 1),))
+        return self._then(step, self.width)
 
     def pick(self, columns: Sequence[int], *, name: str) -> Flow:
         """Some of the values, in this order."""

@@ -45,10 +45,11 @@ class Kind(Protocol):
     def decide(self, scores: Floats) -> NDArray[np.intp]:
         """The class of each row of scores."""
 
-    def error(self, lower: Floats, upper: Floats, precision: Precision) -> Floats:
+    def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
         """How far a deployed score can be from the exact one on the rows of each box of encoded columns.
 
         Arrays of shape (boxes, columns) to (boxes, outputs). Rigorous for any order of summation in the precision.
+        `exact`: columns of which every value is a number of the precision, so that reading a row does not round it.
         """
 
     def as_network(self) -> Any:

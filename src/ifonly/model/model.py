@@ -8,10 +8,10 @@ the model speaks in probabilities); for K > 2 classes one score each, the larges
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
-from ifonly.model.rounding import column_box
+from ifonly.model.rounding import column_box, constant_columns, exact_columns
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
@@ -35,7 +35,9 @@ class Model:
     A model without class names is a regression. `deviation` is the largest difference between the original and the
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
-    the score. `source` says where the model came from.
+    the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
+    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`. `scores_are` says what the scores
+    have to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
     """
 
     function: Kind
@@ -46,6 +48,8 @@ class Model:
     precision: Precision = "float64"
     deviation: float = 0.0
     probabilities: Scores | None = None
+    for_schema: Callable[[Schema], Model] | None = None
+    scores_are: Literal["log-odds", "probabilities"] = "log-odds"
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
@@ -85,7 +89,35 @@ class Model:
     def error_in(self, precision: Precision) -> NDArray[np.float64]:
         """The same for a model that computes in this precision."""
         lower, upper = column_box(self.schema)
-        return self.function.error(lower[None, :], upper[None, :], precision)[0]
+        exact = exact_columns(self.schema, precision)
+        return self.function.error(lower[None, :], upper[None, :], precision, exact)[0]
+
+    def error_over(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same on the rows of each box of encoded columns: arrays of shape (boxes, columns) to (boxes, outputs)."""
+        return self.function.error(lower, upper, self.precision, self._exact)
+
+    def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same at single points, shape (points, outputs)."""
+        encoded = self.schema.encode(points)
+        return self.error_over(encoded, encoded)
+
+    def sharp_scores(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The function's scores of many points, and how far they can be from real arithmetic: as close as float64
+        goes."""
+        encoded = self.schema.encode(points)
+        exact = np.ones(encoded.shape[1], dtype=np.bool_)
+        return self._sharp.scores(encoded), self._sharp.error(encoded, encoded, "float64", exact)
+
+    @cached_property
+    def _sharp(self) -> Kind:
+        network = self.function.as_network()
+        if not isinstance(network, Network):
+            return self.function
+        return network.without_constants(constant_columns(self.schema))
+
+    @cached_property
+    def _exact(self) -> NDArray[np.bool_]:
+        return exact_columns(self.schema, self.precision)
 
     def exact_scores(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The scores of many points by the function, shape (n, outputs), in float64."""
@@ -104,7 +136,19 @@ class Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
         if len(self.classes) != 2:
             raise ModelError("Only the score between two classes can be a log-odds.")
+        if self.scores_are == "probabilities":
+            raise ModelError("The scores of this model are probabilities already, not log-odds.")
         return replace(self, probabilities=Logistic(self.original))
+
+    def lacking(self, names: Collection[str]) -> Model:
+        """The same model for the people who lack these numbers."""
+        if self.for_schema is None:
+            raise ModelError(
+                f"This model ({self.source}) takes no missing numbers; fill them in before asking, or put an imputer "
+                f"before the model (a scikit-learn Pipeline with a SimpleImputer)."
+            )
+        made = replace(self.for_schema(self.schema.lacking(names)), classes=self.classes)
+        return made.as_log_odds() if isinstance(self.probabilities, Logistic) and not made.probabilities else made
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The class of each row of scores."""
@@ -131,13 +175,13 @@ def network_model(
 
 @dataclass(frozen=True)
 class ForwardPass:
-    """The network as its own original."""
+    """The function as its own original."""
 
-    network: Network
+    function: Kind
     schema: Schema
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        return self.network.scores(self.schema.encode(points))
+        return self.function.scores(self.schema.encode(points))
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ import hashlib
 import itertools
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -26,8 +27,6 @@ from ifonly.printing import shown
 from ifonly.schema.given import items
 
 MAX_LAYERS = 1000
-FEW = 8
-"""Up to so many rows are scored one by one."""
 MAX_WEIGHTS = 200_000_000
 MAX_WIDTH = 100_000
 """Neurons of one layer: a model is compared on a thousand rows at once, and each neuron of it with them."""
@@ -107,11 +106,11 @@ class Network:
     def name(self) -> str:
         return "a network"
 
-    @property
+    @cached_property
     def inputs(self) -> int:
         return int(self.layers[0].weight.shape[1])
 
-    @property
+    @cached_property
     def outputs(self) -> int:
         return int(self.layers[-1].weight.shape[0])
 
@@ -123,33 +122,23 @@ class Network:
     def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The forward pass in float64, for one encoded row or many."""
         h = np.asarray(x, dtype=np.float64)
-        for layer in self.layers[:-1]:
-            h = np.maximum(h @ layer.weight.T + layer.bias, 0.0)
-        return h @ self.layers[-1].weight.T + self.layers[-1].bias
-
-    def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The forward pass, whose last bits do not depend on where a row stands, as those of matrix products do."""
-        h = np.asarray(x, dtype=np.float64)
-        if len(h) <= FEW:
-            return np.array([self._score(row) for row in h])
-        for layer in self.layers[:-1]:
-            h = np.maximum(np.einsum("ni,oi->no", h, layer.weight) + layer.bias, 0.0)
-        return np.asarray(np.einsum("ni,oi->no", h, self.layers[-1].weight) + self.layers[-1].bias)
-
-    def _score(self, h: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The forward pass of one row."""
         *hidden, last = self.layers
         for layer in hidden:
-            h = np.maximum(layer.weight @ h + layer.bias, 0.0)
-        return last.weight @ h + last.bias
+            h = np.maximum(h.dot(layer.weight.T) + layer.bias, 0.0)
+        return np.asarray(h.dot(last.weight.T) + last.bias)
+
+    def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows
+        do: here each row has a product of its own."""
+        return np.asarray(self.scores(x[:, None, :])[:, 0, :])
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         return by_sign_or_largest(scores)
 
     def error(
-        self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        return layered_error(self.layers, lower, upper, precision)
+        return layered_error(self.layers, (lower, upper), precision, exact)
 
     def as_network(self) -> Network:
         return self
@@ -169,6 +158,27 @@ class Network:
         if len(majorants) != len(self.layers):
             raise ModelError(f"The network has {len(self.layers)} layers, but {len(majorants)} majorants.")
         return Network([Affine(a.weight, a.bias, m) for a, m in zip(self.layers, majorants, strict=True)])
+
+    def without_constants(self, value: NDArray[np.float64]) -> Network:
+        """The same function of rows that have these values (where not 0): they are made part of the first bias,
+        exactly.
+
+        A model that divides by a standard deviation of nearly 0 has very large weights there, which cancel against the
+        bias. Added up, they leave nothing for rounding to act on.
+        """
+        first, constant = self.layers[0], np.flatnonzero(value)
+        if not len(constant):
+            return Network([Affine(layer.weight, layer.bias) for layer in self.layers])
+        values = [Fraction(v) for v in value[constant].tolist()]
+        parts = zip(first.bias.tolist(), first.weight[:, constant].tolist(), strict=True)
+        bias = [
+            float(sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(b))) for b, row in parts
+        ]
+        weight = first.weight.copy()
+        weight[:, constant] = 0.0
+        return Network(
+            [Affine(weight, np.array(bias)), *(Affine(layer.weight, layer.bias) for layer in self.layers[1:])]
+        )
 
     @cached_property
     def fingerprint(self) -> str:

@@ -26,11 +26,13 @@ from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
-from ifonly.schema.features import is_missing, plain, show_number
+from ifonly.schema.features import is_missing, plain, show_number, show_step
 from ifonly.schema.given import is_label, items
 
 Mask: TypeAlias = NDArray[np.bool_]
 
+LEAST_FILLING, MOST_FILLING = 1e-9, 1e9
+"""What filling in a number may count as."""
 FINEST_STEP = 4
 """Last digits of a real number: the finest step that float64 can tell apart."""
 
@@ -273,10 +275,21 @@ class Steps:
                 f"Feature '{self.feature}' is {feature.describe()}: a step must be a multiple of {feature.step}; "
                 f"it is {show_number(self.step)}."
             )
+        if isinstance(feature, Real) and feature.grid is not None:
+            self._check_multiple(feature.grid.step)
         last_digit = math.ulp(max(abs(feature.lower), abs(feature.upper)))
         if isinstance(feature, Real) and self.step < FINEST_STEP * last_digit:
             raise QuestionError(
                 f"The step {show_number(self.step)} of '{self.feature}' is too fine for float64; give a coarser one."
+            )
+
+    def _check_multiple(self, own: Fraction) -> None:
+        if written(self.step) % own != 0 or written(float(own)) != own:
+            why = (
+                "must be a multiple of that" if written(float(own)) == own else "as well has no decimals: leave it out"
+            )
+            raise QuestionError(
+                f"Feature '{self.feature}' has steps of {show_step(own)}: a step {why}; it is {show_number(self.step)}."
             )
 
     def allows(self, feature: Feature, before: float, after: float) -> bool:
@@ -314,7 +327,47 @@ class Free:
         return f"{show_name(self.feature)} is free"
 
 
-Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed | ChangeAtMost | Steps | Free
+@dataclass(frozen=True, slots=True)
+class FillIn:
+    """A number that is missing may be filled in, with any value that it may have; it stays missing otherwise.
+
+    Filling in counts as this much `change`, whatever the value: 1 is as much as going through the whole range. It is
+    weighted like every other change.
+    """
+
+    feature: str
+    change: float = 1.0
+
+    def __post_init__(self) -> None:
+        change = plain(self.change)
+        number = isinstance(change, int | float) and not isinstance(change, bool)
+        if not number or not LEAST_FILLING <= change <= MOST_FILLING:
+            raise QuestionError(
+                f"Filling in '{self.feature}' must count as a change between {LEAST_FILLING:g} and {MOST_FILLING:g}; "
+                f"it is {shown(self.change)}."
+            )
+        object.__setattr__(self, "change", float(change))
+
+    def check(self, schema: Schema) -> None:
+        feature = schema[self.feature]
+        if not isinstance(feature, Numeric) or not feature.missing:
+            raise QuestionError(
+                f"Feature '{self.feature}' is never missing, so there is nothing to fill in; if a number may be "
+                f"missing, the schema says so with missing=True."
+            )
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        return True
+
+    def restrict(self, feature: Feature, before: NDArray[np.float64], domains: Domains) -> None:
+        """Nothing to narrow."""
+
+    def describe(self) -> str:
+        at = "" if self.change == 1.0 else f" at {show_number(self.change)}"
+        return f"{show_name(self.feature)} may be filled in{at}"
+
+
+Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed | ChangeAtMost | Steps | Free | FillIn
 
 
 def narrowed(

@@ -88,22 +88,22 @@ class Distance:
         moves = tuple((name, tuple(table.items())) for name, table in sorted(self.transitions.items()))
         return hash((shares, *tables, moves))
 
-    @property
+    @cached_property
     def is_symmetric(self) -> bool:
         """Are there no costs by direction or by transition?"""
         return not (self.up or self.down or self.transitions)
 
-    @property
+    @cached_property
     def kind(self) -> Norm:
         """The norm; mixtures count as L1 (with a jump of `jump` at the factual)."""
         return Norm.L1 if isinstance(self.norm, Mapping) else Norm(self.norm)
 
-    @property
+    @cached_property
     def jump(self) -> float:
         """The share of l0."""
         return float(self.norm["l0"]) if isinstance(self.norm, Mapping) else float(self.norm == "l0")
 
-    @property
+    @cached_property
     def rate(self) -> float:
         """The share of what grows with the change (l1, l2 or linf)."""
         return float(self.norm["l1"]) if isinstance(self.norm, Mapping) else float(self.norm != "l0")
@@ -214,16 +214,16 @@ class Measure:
         return self.distance.rate * self.weight * most / self.scale / len(self.schema)
 
     @cached_property
-    def _all_or_nothing(self) -> NDArray[np.bool_]:
-        """Features that change or do not: binaries and categories."""
-        return np.array([f.kind in ("binary", "categorical") for f in self.schema.features])
+    def _most(self) -> NDArray[np.float64]:
+        """The most that delta can be: binaries and categories change by 1, or not at all."""
+        return np.array([1.0 if f.kind in ("binary", "categorical") else np.inf for f in self.schema.features])
 
     def changes(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.float64]:
         """delta, feature by feature, unweighted; `after` may be one point or many."""
         gap = (after - before) / self.scale
         if not self.distance.is_symmetric:
             return self._costed(before, after, gap)
-        return np.where(self._all_or_nothing, gap != 0.0, np.abs(gap))
+        return np.minimum(np.abs(gap), self._most)
 
     def _costed(
         self, before: NDArray[np.float64], after: NDArray[np.float64], gap: NDArray[np.float64]
@@ -247,9 +247,10 @@ class Measure:
             case Norm.LINF:
                 result = weighted.max(axis=-1) / n
             case Norm.L0 | Norm.L1:
-                result = distance.rate * weighted.sum(axis=-1)
-                if distance.jump:
-                    result = distance.jump * ((after != before) * self.weight).sum(axis=-1) + result
+                result = weighted.sum(axis=-1)
+                if distance.jump:  # without one, the rate is 1
+                    jumps = ((after != before) * self.weight).sum(axis=-1)
+                    result = distance.jump * jumps + distance.rate * result
                 result = result / n
         return result if after.ndim == 2 else float(result)
 
@@ -272,6 +273,9 @@ def scales_from_data(schema: Schema, table: Any, kind: str = "mad") -> dict[str,
         if not isinstance(feature, Numeric):
             continue
         column = points[:, i]
+        column = column[~np.isnan(column)]
+        if not len(column):
+            column = np.zeros(1)
         match kind:
             case "mad":
                 spread = float(np.median(np.abs(column - np.median(column))))

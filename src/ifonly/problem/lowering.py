@@ -14,14 +14,16 @@ pre-activations must be >= 0 and that lead nowhere.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
+from ifonly.model.rounding import constant_columns
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -29,24 +31,23 @@ from ifonly.problem.question import Question
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.schema import Integer, Numeric, Real, Schema
-from ifonly.schema.decimals import stepped, steps_to, written
+from ifonly.schema.decimals import Grid, stepped, steps_to, written
 
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class Lowered:
-    """A question in numbers. `start[g]:start[g+1]` are the unrolled columns of feature g."""
+@dataclass(frozen=True, kw_only=True)
+class Costs:
+    """What a question says of changes in numbers, whatever kind its model is of: their costs, and what is allowed.
+
+    `start[g]:start[g+1]` are the unrolled columns of feature g.
+    """
 
     question: Question
     numeric: NDArray[np.bool_]
     step: Floats
-    """Integers: the grid's step; 0 for reals; unused for choices."""
+    """Of numbers that move in steps: integers, and reals that have one; 0 for other reals; unused for choices."""
     start: NDArray[np.int64]
-    unroll: Floats
-    """encoded = unroll @ unrolled, shape (encoded columns, unrolled columns)."""
-    layers: tuple[tuple[Floats, Floats], ...]
-    """Weights and biases, first layer over unrolled columns, last layer giving C s - d."""
     norm: Norm
     jump: Floats
     rate: Floats
@@ -54,14 +55,6 @@ class Lowered:
     rate_down: Floats
     option_cost: tuple[Floats, ...]
     """For each choice feature a (k, k) table: the cost of going from option i to option j; (1, 1) zeros for numbers."""
-    required: NDArray[np.int64]
-    """(required neuron, 2): its hidden layer, and its place there."""
-    required_whole: NDArray[np.bool_]
-    """Neurons that take only whole values on rows of the schema."""
-    required_touches: NDArray[np.bool_]
-    """(required neuron, feature): does it look at the feature?"""
-    required_rule: NDArray[np.int64]
-    """Which of the question's rules each stands for."""
     most_changes: int
     """How many features may change."""
     partners: NDArray[np.int64]
@@ -74,6 +67,138 @@ class Lowered:
     @property
     def width(self) -> int:
         return int(self.start[-1])
+
+    @cached_property
+    def in_steps(self) -> NDArray[np.bool_]:
+        """Numbers that move in steps."""
+        return self.numeric & (self.step > 0.0)
+
+    def unrolled(self, points: Floats) -> Floats:
+        """Points as unrolled columns."""
+        many = np.atleast_2d(points)
+        result = np.zeros((len(many), self.width))
+        for g in range(self.features):
+            if self.numeric[g]:
+                result[:, self.start[g]] = many[:, g]
+            else:
+                result[np.arange(len(many)), self.start[g] + many[:, g].astype(np.intp)] = 1.0
+        return result if np.ndim(points) == 2 else result[0]
+
+    def on_steps(self, factual: Floats, points: Floats) -> Floats:
+        """Points (one per person) with every real number that moves in steps at the decimal that its step is."""
+        for g, grid in self.question.schema.grids.items():
+            points[:, g] = np.where(points[:, g] == factual[:, g], factual[:, g], grid.nearest_to(points[:, g]))
+        for constraint in self.question.by_feature:
+            g = self.question.schema.index(constraint.feature)
+            if isinstance(constraint, Steps) and isinstance(self.question.schema.features[g], Real):
+                step = float(self.step[g])
+                pairs = zip(factual[:, g].tolist(), points[:, g].tolist(), strict=True)
+                points[:, g] = [stepped(old, steps_to(old, new, step), step) for old, new in pairs]
+        return points
+
+    @cached_property
+    def grid_rounding(self) -> float:
+        """How far the distance of a row can be from that of its steps, if these were exact numbers.
+
+        A real number on a grid is the float64 nearest to it, and so are the factual and the step: the change is off by
+        at most 4 last digits of the number.
+        """
+        stepped = np.isin(np.arange(self.features), self.reals_in_steps)
+        low, high = self._ends
+        digits = 4.0 * 2.0**-53 * np.maximum(np.abs(low), np.abs(high))
+        return float((np.maximum(self.rate, self.rate_down) * digits)[stepped].sum())
+
+    @cached_property
+    def reals_in_steps(self) -> NDArray[np.intp]:
+        """Real numbers that move in steps: their values are decimals, worked out exactly."""
+        reals = [isinstance(feature, Real) for feature in self.question.schema.features]
+        return np.flatnonzero(reals & (self.step > 0.0))
+
+    @cached_property
+    def _ends(self) -> tuple[Floats, Floats]:
+        """The ends of every number's domain in the schema, on its grid."""
+        low, high = np.zeros(self.features), np.zeros(self.features)
+        for g, feature in enumerate(self.question.schema.features):
+            if isinstance(feature, Numeric):
+                domain = Domains(np.array([feature.lower]), np.array([feature.upper]), np.ones((1, 1), dtype=bool))
+                if isinstance(feature, Integer):
+                    _to_grid(domain, feature)
+                low[g], high[g] = domain.lower[0], domain.upper[0]
+        return low, high
+
+    @cached_property
+    def _costs(self) -> tuple[NDArray[np.intp], NDArray[np.int64], Floats]:
+        """Of each column: its feature, and where its costs begin in the table of all of them, which comes last."""
+        lengths = np.repeat([len(cost) for cost in self.option_cost], np.diff(self.start))
+        table = np.concatenate([cost.T.ravel() for cost in self.option_cost])  # (after, before)
+        return np.repeat(np.arange(self.features), np.diff(self.start)), np.cumsum(lengths) - lengths, table
+
+    @cached_property
+    def _constraints(self) -> list[tuple[int, list[Constraint]]]:
+        """The features that have constraints, and these."""
+        by_feature: dict[int, list[Constraint]] = {}
+        for constraint in self.question.by_feature:
+            by_feature.setdefault(self.question.schema.index(constraint.feature), []).append(constraint)
+        return list(by_feature.items())
+
+    def domains(self, points: Floats) -> People:
+        """What each of many people may change, under the schema and the constraints."""
+        low, high = self._ends
+        lower, upper = np.where(self.numeric, low, points), np.where(self.numeric, high, points)
+        option = np.where(self.numeric, 0.0, points).astype(np.int64)
+        allowed = np.ones((len(points), self.width), dtype=bool)
+        features, starts, table = self._costs
+        cost = table.take(option.take(features, axis=1) + starts)
+        for g, constraints in self._constraints:
+            feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
+            domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())
+            domain = narrowed(feature, points[:, g], constraints, domain)
+            if isinstance(feature, Numeric):
+                if isinstance(feature, Integer):
+                    _to_grid(domain, feature)
+                lower[:, g], upper[:, g] = domain.lower, domain.upper
+                allowed[:, here] = (domain.lower <= domain.upper)[:, None]
+            else:
+                allowed[:, here] = domain.allowed
+        lead = self._onto_grids(points, lower, upper)
+        for g in self.question.schema.grids:
+            allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
+        return People(points, option, lower, upper, allowed, cost, lead)
+
+    def relative(self, g: int) -> bool:
+        """Must the feature move by whole steps from the person's own value?"""
+        return any(isinstance(one, Steps) for h, some in self._constraints if h == g for one in some)
+
+    def _onto_grids(self, points: Floats, lower: Floats, upper: Floats) -> Floats:
+        """Move the ends of the real numbers that have a grid onto it (in place); the lead of every number."""
+        lead = np.zeros((len(points), self.features))
+        for g, grid in self.question.schema.grids.items():
+            relative = self.relative(g)
+            free = (lower[:, g] == grid.value(0)) & (upper[:, g] == grid.value(grid.steps))
+            for i in np.flatnonzero(~free | (grid.nearest_to(points[:, g]) != points[:, g])).tolist():
+                own, *ends = (float(column[i, g]) for column in (points, lower, upper))
+                lower[i, g], upper[i, g], lead[i, g] = on_grid(grid, own, ends, relative)
+                if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
+                    lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
+        return lead
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lowered(Costs):
+    """A question about a network in numbers."""
+
+    unroll: Floats
+    """encoded = unroll @ unrolled, shape (encoded columns, unrolled columns)."""
+    layers: tuple[tuple[Floats, Floats], ...]
+    """Weights and biases, first layer over unrolled columns, last layer giving C s - d."""
+    required: NDArray[np.int64]
+    """(required neuron, 2): its hidden layer, and its place there."""
+    required_whole: NDArray[np.bool_]
+    """Neurons that take only whole values on rows of the schema."""
+    required_touches: NDArray[np.bool_]
+    """(required neuron, feature): does it look at the feature?"""
+    required_rule: NDArray[np.int64]
+    """Which of the question's rules each stands for."""
 
     @cached_property
     def need(self) -> Floats:
@@ -97,39 +222,6 @@ class Lowered:
                 held[:, j] = verdict[r]
         return held
 
-    def unrolled(self, points: Floats) -> Floats:
-        """Points as unrolled columns."""
-        many = np.atleast_2d(points)
-        result = np.zeros((len(many), self.width))
-        for g in range(self.features):
-            if self.numeric[g]:
-                result[:, self.start[g]] = many[:, g]
-            else:
-                result[np.arange(len(many)), self.start[g] + many[:, g].astype(np.intp)] = 1.0
-        return result if np.ndim(points) == 2 else result[0]
-
-    def on_steps(self, factual: Floats, points: Floats) -> Floats:
-        """Points (one per person) with every real number that moves in steps at the decimal that its step is."""
-        for constraint in self.question.by_feature:
-            g = self.question.schema.index(constraint.feature)
-            if isinstance(constraint, Steps) and isinstance(self.question.schema.features[g], Real):
-                step = float(self.step[g])
-                pairs = zip(factual[:, g].tolist(), points[:, g].tolist(), strict=True)
-                points[:, g] = [stepped(old, steps_to(old, new, step), step) for old, new in pairs]
-        return points
-
-    @cached_property
-    def _ends(self) -> tuple[Floats, Floats]:
-        """The ends of every number's domain in the schema, on its grid."""
-        low, high = np.zeros(self.features), np.zeros(self.features)
-        for g, feature in enumerate(self.question.schema.features):
-            if isinstance(feature, Numeric):
-                domain = Domains(np.array([feature.lower]), np.array([feature.upper]), np.ones((1, 1), dtype=bool))
-                if isinstance(feature, Integer):
-                    _to_grid(domain, feature)
-                low[g], high[g] = domain.lower[0], domain.upper[0]
-        return low, high
-
     @cached_property
     def first(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.int64], Floats]:
         """The first layer by features: the numbers and what one of each adds; the choices, where their columns begin,
@@ -139,71 +231,49 @@ class Lowered:
         starts = self.start[:-1]
         return numbers, np.ascontiguousarray(columns[starts[numbers]]), choices, starts[choices], columns
 
-    @cached_property
-    def _costs(self) -> tuple[NDArray[np.intp], NDArray[np.intp], NDArray[np.int64], Floats]:
-        """Of each column of a choice: where it stands, its feature, where its costs begin in the table, the table."""
-        places, features, starts, table, at = [], [], [], [np.zeros(0)], 0
-        for g in np.flatnonzero(~self.numeric).tolist():
-            cost = self.option_cost[g]  # (before, after)
-            for option in range(cost.shape[1]):
-                places.append(int(self.start[g]) + option)
-                features.append(g)
-                starts.append(at)
-                table.append(cost[:, option])
-                at += len(cost)
-        return (
-            np.array(places, dtype=np.intp),
-            np.array(features, dtype=np.intp),
-            np.array(starts),
-            np.concatenate(table),
-        )
-
-    @cached_property
-    def _constraints(self) -> list[tuple[int, list[Constraint]]]:
-        """The features that have constraints, and these."""
-        by_feature: dict[int, list[Constraint]] = {}
-        for constraint in self.question.by_feature:
-            by_feature.setdefault(self.question.schema.index(constraint.feature), []).append(constraint)
-        return list(by_feature.items())
-
-    def domains(self, points: Floats) -> People:
-        """What each of many people may change, under the schema and the constraints."""
-        low, high = self._ends
-        lower, upper = np.where(self.numeric, low, points), np.where(self.numeric, high, points)
-        allowed, cost = np.ones((len(points), self.width), dtype=bool), np.zeros((len(points), self.width))
-        places, features, starts, table = self._costs
-        if len(places):
-            cost[:, places] = table[starts + points[:, features].astype(np.intp)]
-        for g, constraints in self._constraints:
-            feature, here = self.question.schema.features[g], slice(int(self.start[g]), int(self.start[g + 1]))
-            domain = Domains(lower[:, g].copy(), upper[:, g].copy(), allowed[:, here].copy())
-            domain = narrowed(feature, points[:, g], constraints, domain)
-            if isinstance(feature, Numeric):
-                if isinstance(feature, Integer):
-                    _to_grid(domain, feature)
-                lower[:, g], upper[:, g] = domain.lower, domain.upper
-                allowed[:, here] = (domain.lower <= domain.upper)[:, None]
-            else:
-                allowed[:, here] = domain.allowed
-        return People(points, lower, upper, allowed, cost)
-
 
 @dataclass(frozen=True)
 class People:
-    """For each person: the factual point, the interval of each number, the allowed options and their costs."""
+    """For each person: the factual point, the interval of each number (of a choice: the factual), the allowed options
+    and their costs."""
 
     factual: Floats
+    option: NDArray[np.int64]
+    """The factual's options; 0 for numbers."""
     lower: Floats
     upper: Floats
     allowed: NDArray[np.bool_]
     cost: Floats
+    lead: Floats
+    """Of numbers whose own value is off their grid: how many steps (less than one) the next value above it is away."""
 
     def __len__(self) -> int:
         return len(self.factual)
 
     def part(self, members: list[int]) -> People:
         """Only these people."""
-        return People(*(getattr(self, name)[members] for name in ("factual", "lower", "upper", "allowed", "cost")))
+        return People(*(getattr(self, part.name)[members] for part in fields(self)))
+
+    @property
+    def off_grid(self) -> NDArray[np.bool_]:
+        """(person, feature): is the person's own value off the feature's grid?"""
+        return np.asarray(self.lead > 0.0)
+
+
+def on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tuple[float, float, float]:
+    """The least and the largest value between the ends that is the person's own or on the grid; and the lead.
+
+    `relative`: it must also be whole steps of a constraint away from the person's own value, as the ends are already.
+    Where that is off the grid, nothing else is.
+    """
+    lower, upper = ends
+    lead = float(-grid.place(own) % 1)
+    if lead == 0.0 and relative:
+        return lower, upper, 0.0
+    first, last = grid.between(lower, upper)
+    values = [grid.value(first), grid.value(last)] if first <= last and not relative else []
+    values += [own] if lower <= own <= upper else []
+    return (min(values), max(values), lead) if values else (math.inf, -math.inf, 0.0)
 
 
 def _to_grid(domain: Domains, feature: Integer) -> None:
@@ -225,39 +295,46 @@ def without_network(question: Question, method: str) -> str:
 
 def lower(question: Question, *, simplify: bool = False) -> Lowered:
     """Lower a question to numbers. `simplify`: with fewer neurons than the model, where some are of no use."""
-    schema, distance = question.schema, question.distance
-    n = len(schema)
-    start, unroll = _unrolling(schema)
+    schema, n, costs = question.schema, len(question.schema), costs_of(question)
+    start, unroll = costs.start, _unrolling(schema, costs.start)
     c, d = question.conditions
-    stack = [(layer.weight, layer.bias) for layer in question.model.network.layers]
+    network = question.model.network.without_constants(constant_columns(schema))
+    stack = [(layer.weight, layer.bias) for layer in network.layers]
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])
     stack = simplified(stack) if simplify else stack
     unrolled = UnrolledColumns(schema)
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
-
-    jump, slope, tables = _costs_of(distance, schema)
-    up, down = distance.direction_vectors(schema)
     return Lowered(
-        question=question,
-        numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
-        step=_steps(question),
-        start=start,
+        **{field.name: getattr(costs, field.name) for field in fields(Costs)},
         unroll=unroll,
         layers=tuple((np.ascontiguousarray(w), np.ascontiguousarray(b)) for w, b in stack),
-        norm=distance.kind,
-        jump=jump,
-        rate=slope * up,
-        rate_down=slope * down,
-        option_cost=tables,
         required=required,
         required_whole=np.array([part.whole for _, part in listed], dtype=bool),
         required_touches=np.array(
             [np.logical_or.reduceat(part.layers[0][0].any(axis=0), start[:-1]) for _, part in listed], dtype=bool
         ).reshape(-1, n),
         required_rule=np.array([r for r, _ in listed], dtype=np.int64),
-        most_changes=min([n, *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
+    )
+
+
+def costs_of(question: Question) -> Costs:
+    """The part of a question that needs no model: what changes cost, and which are allowed."""
+    schema, distance = question.schema, question.distance
+    jump, slope, tables = _rates(distance, schema)
+    up, down = distance.direction_vectors(schema)
+    return Costs(
+        question=question,
+        numeric=np.array([isinstance(f, Numeric) for f in schema.features]),
+        step=_steps(question),
+        start=UnrolledColumns(schema).start,
+        norm=distance.kind,
+        jump=jump,
+        rate=slope * up,
+        rate_down=slope * down,
+        option_cost=tables,
+        most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
         partners=_partners(question),
     )
 
@@ -269,18 +346,16 @@ def _partners(question: Question) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _unrolling(schema: Schema) -> tuple[NDArray[np.int64], Floats]:
-    """Where the unrolled columns of each feature begin, and the matrix from unrolled to encoded columns."""
-    widths = [1 if isinstance(f, Numeric) else len(f.options) for f in schema.features]
-    start = np.concatenate(([0], np.cumsum(widths))).astype(np.int64)
+def _unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
+    """The matrix from unrolled to encoded columns. `start`: where the unrolled columns of each feature begin."""
     unroll = np.zeros((len(schema.columns), int(start[-1])))
     for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
         codes = np.ones((1, 1)) if isinstance(feature, Numeric) else feature.codes
         unroll[np.ix_(columns, np.arange(start[g], start[g + 1]))] = codes.T
-    return start, unroll
+    return unroll
 
 
-def _costs_of(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:
+def _rates(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple[Floats, ...]]:
     """Of each feature: what any change costs, what a unit of it costs, and (options) what each transition costs."""
     weight, scale = distance.weight_vector(schema), distance.scale_vector(schema)
     squared, n = distance.kind is Norm.L2, len(schema)
@@ -298,12 +373,14 @@ def _costs_of(distance: Distance, schema: Schema) -> tuple[Floats, Floats, tuple
 
 
 def _steps(question: Question) -> Floats:
-    """The grid of each number: an integer's own step, or the one that a constraint asks for; 0 for none."""
+    """The grid of each number: its own step, or the one that a constraint asks for (a multiple of it); 0 for none."""
     step = np.array([float(f.step) if isinstance(f, Integer) else 0.0 for f in question.schema.features])
     for constraint in question.by_feature:
         if isinstance(constraint, Steps):
             g = question.schema.index(constraint.feature)
             step[g] = _common_step(question.schema.names[g], step[g], constraint.step)
+    for g, grid in question.schema.grids.items():
+        step[g] = step[g] or float(grid.step)
     return step
 
 

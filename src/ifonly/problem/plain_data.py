@@ -19,6 +19,7 @@ from ifonly.printing import shown
 from ifonly.problem.constraints import (
     Allowed,
     ChangeAtMost,
+    FillIn,
     Fixed,
     Free,
     OnlyDown,
@@ -50,12 +51,13 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "change_at_most": ChangeAtMost,
     "steps": Steps,
     "free": Free,
+    "fill_in": FillIn,
     "at_most_changes": AtMostChanges,
     "only_with": OnlyWith,
     "rule": Rule,
 }
 _KIND_OF = {kind: name for name, kind in CONSTRAINTS.items()}
-_OPTIONAL = {Range: ("lower", "upper"), ChangeAtMost: ("by", "share")}
+_OPTIONAL = {Range: ("lower", "upper"), ChangeAtMost: ("by", "share"), FillIn: ("change",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
 """What a range without this end has there: JSON has no infinity."""
 

@@ -20,6 +20,22 @@ from ifonly.problem.rule import RowRule, is_row_rule
 from ifonly.problem.target import Target
 from ifonly.schema import Schema
 
+FAR_BELOW = 1e-8
+"""Score: a hundredth of the default margin."""
+CLEARLY = 16.0
+GUESS = 2.0
+"""How much more rounding is allowed for at a row than there is at the one that the guess is made at."""
+GUESSES = 6
+ROOM = 1e-9
+"""Of the way that a score must go: rows found in floating point may miss their aim by that, and bounds do not care."""
+
+
+def rounded_up(numbers: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:
+    """Numbers with two digits that are no smaller."""
+    with np.errstate(divide="ignore", invalid="ignore"):
+        power = 10.0 ** (np.floor(np.log10(numbers)) - 1.0)
+        return np.where(numbers > 0.0, np.ceil(numbers / power * (1.0 + 1e-12)) * power * (1.0 + 1e-15), 0.0)
+
 
 @dataclass(frozen=True, kw_only=True)
 class Question:
@@ -57,7 +73,7 @@ class Question:
                 f"the model's weights."
             )
 
-    @property
+    @cached_property
     def schema(self) -> Schema:
         return self.model.schema
 
@@ -70,11 +86,6 @@ class Question:
     def rules(self) -> tuple[RowRule, ...]:
         """The constraints on the row as a whole."""
         return tuple(c for c in self.constraints if is_row_rule(c))
-
-    @cached_property
-    def real_features(self) -> frozenset[int]:
-        """Which features are real numbers."""
-        return frozenset(self.schema.reals.tolist())
 
     @cached_property
     def measure(self) -> Measure:
@@ -93,10 +104,49 @@ class Question:
         return np.asarray(self.caution * (np.abs(c) @ self.model.error))
 
     @cached_property
+    def blur(self) -> float | None:
+        """How much above the margin a score must be for a row to count, where one small number will do for all rows, as
+        in float64; None where it depends on the row. Well above E, so that rows on the very margin are clearly below
+        it.
+        """
+        blur = float(rounded_up(CLEARLY * self.largest_error))
+        return blur if blur <= FAR_BELOW else None
+
+    def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same for each of these people, guessed at their own rows where it depends on the row."""
+        if self.blur is not None:
+            return np.full(len(points), self.blur)
+        return np.minimum(GUESS * self.error_at(points), rounded_up(self.largest_error))
+
+    def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The same at single points, one number per point: of the condition where it is largest, with two digits."""
+        c, _ = self.conditions
+        return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1, initial=0.0))
+
+    def lead(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what
+        float64 may have taken from that here."""
+        c, d = self.conditions
+        scores, error = self.model.sharp_scores(points)
+        own = error @ np.abs(c).T
+        lead = scores @ c.T - d - self.target.margin - own
+        return np.asarray(lead.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))
+
+    @cached_property
+    def largest_error(self) -> np.float64:
+        """The largest of E; a target that asks for nothing has none."""
+        return np.float64(self.error.max(initial=0.0))
+
+    @cached_property
+    def own_error(self) -> NDArray[np.float64]:
+        """e: how far the network's own forward pass in float64 can be from real arithmetic, per condition."""
+        c, _ = self.conditions
+        return np.asarray(np.abs(c) @ self.model.error_in("float64"))
+
+    @cached_property
     def computed_error(self) -> NDArray[np.float64]:
         """E + e: how far the deployed model's C s - d can be from the network's own forward pass in float64."""
-        c, _ = self.conditions
-        return np.asarray(self.error + np.abs(c) @ self.model.error_in("float64"))
+        return np.asarray(self.error + self.own_error)
 
     def more_careful(self, factor: float) -> Question:
         return replace(self, caution=self.caution * factor)

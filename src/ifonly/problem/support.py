@@ -56,10 +56,11 @@ class OnlyWith:
         schema.index(self.feature)
         if self.feature == self.partner:
             raise QuestionError(f"'{self.feature}' always changes together with itself; name another feature.")
-        if isinstance(schema[self.partner], Real):
+        partner = schema[self.partner]
+        if isinstance(partner, Real) and partner.grid is None:
             raise QuestionError(
                 f"'{self.partner}' is a real number, which can change by next to nothing, so '{self.feature}' "
-                f"changing only with it has no nearest row; make '{self.partner}' an integer with steps."
+                f"changing only with it has no nearest row; give '{self.partner}' a step."
             )
 
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:

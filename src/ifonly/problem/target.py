@@ -107,8 +107,9 @@ class ClassTarget:
 
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         """Which rows of the user's own scores meet the target: the decision itself, and the margin (or another one)."""
-        c, d = self.conditions(model)
-        return (model.decide(scores) == self._index(model)) & (scores @ c.T - d >= _least(self, margin)).all(axis=1)
+        index = self._index(model)
+        c, d = _ahead_of_all(index, model.outputs)
+        return (model.decide(scores) == index) & (scores @ c.T - d >= _least(self, margin)).all(axis=1)
 
     def describe(self) -> str:
         return f"{self.label}"
@@ -190,8 +191,9 @@ class ScoreTarget:
 class ProbabilityTarget:
     """The model must give the class a probability of at least this much.
 
-    For two classes that is linear in the scores,  s >= log(p / (1 - p)),  with s the log-odds of the class. The
-    threshold is rounded up, and the row that is returned must also reach the probability that the model itself reports.
+    For two classes that is linear in the scores,  s >= log(p / (1 - p)),  with s the log-odds of the class; where the
+    scores are the probabilities (those of a forest are), s >= p. The threshold is rounded up, and the row that is
+    returned must also reach the probability that the model itself reports.
     """
 
     label: Any
@@ -210,7 +212,7 @@ class ProbabilityTarget:
 
     def check(self, model: Model) -> None:
         class_index(model, self.label)
-        if len(model.classes) > 2:
+        if len(model.classes) > 2 and model.scores_are == "log-odds":
             others = len(model.classes) - 1
             enough = self.threshold + math.log(others)
             raise QuestionError(
@@ -235,6 +237,8 @@ class ProbabilityTarget:
         return up - down + 2.0**-50 * (abs(up) + abs(down))
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        if model.scores_are == "probabilities":
+            return ScoreTarget(at_least=self.at_least, output=class_index(model, self.label)).conditions(model)
         c, d = ClassTarget(self.label).conditions(model)
         return c, d + self.threshold
 

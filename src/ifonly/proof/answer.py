@@ -123,6 +123,13 @@ class Answer(ABC):
     nodes: int = 0
     stop: Stop | None = None
     """What stopped the search before it was over."""
+    blur: float = 0.0
+    """What the model's own arithmetic can do to the score at the counterfactual. `lower` is about rows that are sure:
+    whose exact score is at least so much above the margin, so that the model accepts them however it rounds."""
+    lucky: float | None = None
+    """Nothing nearer than this is accepted, whatever the luck of rounding; None where it was not looked for."""
+    precision: str = "float64"
+    """What the model computes in."""
     subject: str = "the decision"
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
@@ -171,6 +178,9 @@ class Answer(ABC):
             "nodes": self.nodes,
             "note": self.note,
             "stop": None if self.stop is None else self.stop.to_dict(),
+            "blur": self.blur,
+            "lucky": self.lucky,
+            "precision": self.precision,
             "subject": self.subject,
             "state": self.state,
             "already": self.already,
@@ -259,6 +269,9 @@ class Failed(Answer):
     def to_dict(self) -> dict[str, Any]:
         return {**Answer.to_dict(self), "error": self.error}
 
+
+VISIBLE = 5e-6
+"""Relative: what shows in six digits of a distance."""
 
 COLUMNS = (
     "row",
@@ -368,11 +381,19 @@ def _sentence(answer: Any, given: str) -> str:
     changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
     start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
     if isinstance(answer, Nearest):
-        return (
-            f"{start}; no smaller change does it{given} (proven, {answer.distance_name} distance {answer.upper:.6g})."
-        )
+        proven = f"proven, {answer.distance_name} distance {answer.upper:.6g}{_blurred(answer)}"
+        return f"{start}; no smaller change does it{given} ({proven})."
     known = f", but none within {answer.lower:.6g} exists (proven)" if answer.lower > 0 else ""
     return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
+
+
+def _blurred(answer: Any) -> str:
+    """How much nearer the luck of rounding might bring a row, where that can be seen in the distance."""
+    if answer.lucky is None or answer.upper - answer.lucky <= VISIBLE * answer.upper:
+        return ""
+    by = answer.upper - answer.lucky
+    places = max(0, -math.floor(math.log10(by)))
+    return f"; {answer.precision} arithmetic blurs this by up to {math.ceil(by * 10**places) / 10**places:.{places}f}"
 
 
 def _outcome(answer: Any, state: str) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -17,6 +17,8 @@ from ifonly.proof.stop import Stop, StoppedBy
 from ifonly.schema.features import plain
 from ifonly.tolerances import DEFAULT, Tolerances
 
+NO_TIME = 1e-9
+"""Seconds: a limit is never 0."""
 MOST = 2**62
 """A limit on nodes or bytes that nothing reaches: more cannot be counted."""
 
@@ -43,6 +45,12 @@ class Limits:
         if self.seconds is not None and seconds >= self.seconds:
             return Stop(StoppedBy.SECONDS, self.seconds)
         return Stop(StoppedBy.NODES, self.nodes) if self.nodes is not None and nodes >= self.nodes else None
+
+    def after(self, seconds: float) -> Limits:
+        """What is left of them after so many seconds."""
+        if self.seconds is None or seconds <= 0.0:
+            return self
+        return replace(self, seconds=max(self.seconds - seconds, NO_TIME))
 
     @property
     def memory(self) -> Stop:
@@ -71,7 +79,10 @@ Listener = Callable[[Progress], None]
 class Claim:
     """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
-    `lower` = infinity claims that none exists. The distance of `point` is not claimed: it is recomputed.
+    Favourable is a row whose exact score is at least `blur` above the margin, which is as much as the deployed model
+    can lose of it at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that
+    may be accepted by the luck of rounding; nothing nearer than `lucky` is, where that is known. `lower` = infinity
+    claims that no row is accepted at all, lucky or not. The distance of `point` is not claimed: it is recomputed.
     """
 
     point: NDArray[np.float64] | None
@@ -81,10 +92,18 @@ class Claim:
     nodes: int = 0
     seconds: float = 0.0
     record: Any = None
+    blur: float = 0.0
+    lucky: float | None = None
 
     def __post_init__(self) -> None:
         if math.isnan(self.lower) or self.lower < 0.0:
             raise ValueError(f"A lower bound of {self.lower} on a distance is a bug.")
+
+    def counting(self, spent: float, limits: Limits) -> Claim:
+        """The claim of a method that had `limits.after(spent)`: where time was up, it is the whole limit that was."""
+        if self.stop is None or self.stop.by is not StoppedBy.SECONDS:
+            return self
+        return replace(self, stop=Stop(StoppedBy.SECONDS, limits.seconds), seconds=self.seconds + spent)
 
 
 class Solver(Protocol):

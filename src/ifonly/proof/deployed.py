@@ -53,6 +53,6 @@ def deployed_answer(question: Question, point: NDArray[np.float64]) -> Deployed:
 
 def covering_margin(question: Question) -> float:
     """The asked margin and what the deployed model's rounding can take from it, rounded up to two digits."""
-    wanted = max(question.target.margin + float(question.error.max()), LEAST_MARGIN)
+    wanted = max(question.target.margin + float(question.largest_error), LEAST_MARGIN)
     power = math.floor(math.log10(wanted)) - 1
     return float(f"{math.ceil(wanted / 10.0**power * (1.0 + 1e-12))}e{power}")

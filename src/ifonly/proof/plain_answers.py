@@ -37,6 +37,9 @@ FIELDS = {
     "seconds": "seconds",
     "nodes": "nodes",
     "stop": "stop",
+    "blur": "blur",
+    "lucky": "lucky",
+    "precision": "precision",
     "subject": "subject",
     "state": "state",
     "breaks": "breaks",
@@ -144,8 +147,10 @@ def number(value: Any, name: str) -> float:
 
 def _length(value: Any, name: str) -> float:
     """A distance, or a bound on one."""
-    if value is None:
-        return math.inf
+    return math.inf if value is None else _at_least_0(value, name)
+
+
+def _at_least_0(value: Any, name: str) -> float:
     if number(value, name) < 0.0:
         raise _wrong(name, "at least 0", value)
     return value
@@ -213,6 +218,9 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "seconds": number,
     "nodes": _count,
     "stop": _or_none(lambda value, name: Stop.from_dict(value)),
+    "blur": _at_least_0,
+    "lucky": _or_none(_at_least_0),
+    "precision": text,
     "subject": text,
     "state": text,
     "breaks": _texts,

@@ -14,6 +14,9 @@ from typing import Any, assert_never
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 
+TOO_CLOSE = "the scores of nearer rows are too close to the margin for float64 to tell"
+REFUSAL = "the model refuses a row that the imported one accepts by more than rounding explains"
+
 
 class StoppedBy(Enum):
     """What can stop a search before its bounds meet. `amount` of a `Stop` is in the unit named here."""
@@ -31,11 +34,13 @@ class StoppedBy(Enum):
     GAP = "gap"
     """The gap that the method itself was told to close."""
     ROUNDING = "rounding"
-    """Scores within E (the amount) of the margin: the deployed model's arithmetic may decide either way."""
+    """No row is sure: the scores of those left are within E (the amount) of the margin, and rounding decides."""
+    CLOSE = "close"
+    """Nearer rows have scores that float64, in which the search computes, cannot tell from what they must reach."""
     EDGE = "edge"
-    """The same, where rules about real numbers have edges too."""
+    """Nearer rows lie on the edge of a rule about real numbers, and float64 cannot tell on which side."""
     TOLERANCES = "tolerances"
-    """A solver's own tolerances, or scores within E (the amount) of the margin."""
+    """A solver's own tolerances."""
     REFUSED = "refused"
     """The user's model refuses a row that the imported model accepts; the amount is a margin that avoids it."""
     TROUBLE = "trouble"
@@ -79,16 +84,16 @@ class Stop:
                 return f"the nearest distance was not found in {amount:.0f} steps; ask for a larger gap"
             case StoppedBy.GAP:
                 return f"the method's own gap of {amount:g} was reached"
-            case StoppedBy.ROUNDING | StoppedBy.EDGE:
-                return self._rounding(row)
+            case StoppedBy.ROUNDING:
+                return self._rounding()
+            case StoppedBy.CLOSE:
+                return f"{TOO_CLOSE}; narrow the schema's bounds"
+            case StoppedBy.EDGE:
+                return "nearer rows lie on the edge of a rule, and float64 cannot tell on which side of it"
             case StoppedBy.TOLERANCES:
-                within = f"scores within {amount:.2g} of the margin"
-                return f"the solver's tolerances, or {within}, leave this gap; ask the search"
+                return "the solver's tolerances leave this gap; ask the search"
             case StoppedBy.REFUSED:
-                return (
-                    f"the model refuses a row that the imported one accepts by more than rounding explains; "
-                    f"ask for a larger margin, such as {amount:g}"
-                )
+                return f"{REFUSAL}; ask for a larger margin, such as {amount:g}"
             case StoppedBy.TROUBLE:
                 return "the solver met numerical trouble; ask another method"
             case StoppedBy.UNDECIDED:
@@ -101,14 +106,12 @@ class Stop:
             case _:
                 assert_never(self.by)
 
-    def _rounding(self, row: bool) -> str:
+    def _rounding(self) -> str:
         """The words for what rounding leaves open."""
-        what = "nearer rows" if row else "the rows left"
-        edge = ", or they are on the edge of a rule" if self.by is StoppedBy.EDGE else ""
         remedy = "import the model in float64" if self.detail == "float32" else "narrow the schema's bounds"
         return (
-            f"the scores of {what} are within {self.amount or 0.0:.2g} of the margin, which is what rounding can do in "
-            f"{self.detail or 'float64'}{edge}; to tell them apart, {remedy}"
+            f"the scores of the rows left are within {self.amount or 0.0:.2g} of the margin, where rounding in "
+            f"{self.detail or 'float64'} may decide either way; to tell them apart, {remedy}"
         )
 
     def to_dict(self) -> dict[str, Any]:

@@ -4,19 +4,21 @@ The nearest row usually sits on the margin, so its real values have all their di
 when it is printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to
 the fewest decimals that keep the row within the gap of the proven lower bound. A rounded row is kept only if the
 network scores it no lower than the original on every condition; like any other row, it must then pass the witness
-check.
+check. Where that fails, something else binds: see `corners`.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
 from ifonly.proof.claim import Claim
+from ifonly.proof.corners import shorter
 from ifonly.tolerances import Tolerances
 
 ATTEMPTS = 2
@@ -27,16 +29,14 @@ def tidied(
     question: Question, factuals: NDArray[np.float64], claims: Sequence[Claim], tolerances: Tolerances
 ) -> list[Claim]:
     """The claims, with shorter numbers in their rows where that is possible."""
-    result, reals = list(claims), question.schema.reals
-    found = [i for i, claim in enumerate(claims) if claim.point is not None] if len(reals) else []
+    result, reals = list(claims), question.schema.reals.tolist()
+    found = [i for i, claim in enumerate(claims) if claim.point is not None] if reals else []
     if not found:
         return result
     points = np.array([claims[i].point for i in found])
     before = factuals if len(found) == len(factuals) else factuals[found]
-    cells: dict[int, list[int]] = {}
-    for k, g in np.argwhere(points != before).tolist():
-        if g in question.real_features:
-            cells.setdefault(k, []).append(g)
+    moved = [[g for g in reals if old[g] != new[g]] for old, new in zip(before.tolist(), points.tolist(), strict=True)]
+    cells = {k: some for k, some in enumerate(moved) if some}
     if not cells:
         return result
     upper = question.measure.between(before, points).tolist()
@@ -45,12 +45,12 @@ def tidied(
     for attempt in range(ATTEMPTS):
         if not waiting:
             break
-        old, now = before[waiting], points[waiting]
+        old, now = (before, points) if len(waiting) == len(points) else (before[waiting], points[waiting])
         rounded = now.copy()
         for row, k in enumerate(waiting):
             _round(question, old[row], rounded[row], cells[k], most[k] - upper[k], attempt)
         scores = _conditions(question, np.concatenate([now, rounded]))
-        good: list[bool] = np.all(scores[len(now) :] >= scores[: len(now)], axis=1).tolist()
+        good = [all(kept) for kept in (scores[len(now) :] >= scores[: len(now)]).tolist()]
         far = question.measure.between(old, rounded).tolist()
         left = []
         for row, k in enumerate(waiting):
@@ -59,7 +59,16 @@ def tidied(
             elif question.allows(factuals[found[k]], rounded[row]) is None:
                 result[found[k]] = _with_point(claims[found[k]], rounded[row])
         waiting = left
+    for k in (k for k in cells if most[k] > upper[k] and result[found[k]] is claims[found[k]]):
+        result[found[k]] = _around(question, before[k], claims[found[k]], cells[k], most[k])
     return result
+
+
+def _around(question: Question, before: NDArray[np.float64], claim: Claim, cells: list[int], most: float) -> Claim:
+    """The claim, with the short numbers around its row if there are any."""
+    assert claim.point is not None
+    short = shorter(question, before, claim.point, cells, (claim.lower, most), partial(_conditions, question))
+    return claim if short is None else _with_point(claim, short)
 
 
 def _round(
@@ -96,11 +105,13 @@ def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:
         nodes=claim.nodes,
         seconds=claim.seconds,
         record=claim.record,
+        blur=claim.blur,
+        lucky=claim.lucky,
     )
 
 
 def _conditions(question: Question, points: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The conditions' values. Not by matrix products, whose last bits depend on how many rows they are given."""
+    """The conditions' values; each row has a product of its own, whose last bits do not depend on the other rows."""
     c, d = question.conditions
     scores = question.model.function.steady_scores(question.schema.encode(points))
-    return np.asarray(np.einsum("no,co->nc", scores, c) - d)
+    return np.asarray((scores[:, None, :] @ c.T)[:, 0, :] - d)

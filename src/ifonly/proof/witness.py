@@ -56,9 +56,10 @@ def _asked(question: Question, points: NDArray[np.float64]) -> tuple[NDArray[np.
 
 def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[str]:
     """For each row why it cannot be an answer, whatever the model says of it; empty when it can."""
-    refusals = [""] * len(points)
-    for i in np.flatnonzero(~question.schema.admits(points)).tolist():
-        refusals[i] = f"the row {points[i].tolist()} is not a row of the schema"
+    refusals = [
+        "" if good else f"the row {point.tolist()} is not a row of the schema"
+        for good, point in zip(question.schema.admits(points, factuals).tolist(), points, strict=True)
+    ]
     for constraint in question.by_feature:
         g = question.schema.index(constraint.feature)
         feature = question.schema.features[g]

@@ -2,9 +2,9 @@
 
 from ifonly.report.audit import audit_page, audit_svg, flip_sets_page
 from ifonly.report.page import Block, Commands, Facts, Heading, Page, Paragraph, Sheet, plain
-from ifonly.report.progress import ProgressBar, progress
 from ifonly.report.summary import summary
 from ifonly.report.text import answer_page, answers_page, summary_page, text
+from ifonly.waiting import ProgressBar, progress
 
 __all__ = [
     "Block", "Commands", "Facts", "Heading", "Page", "Paragraph", "ProgressBar", "Sheet", "answer_page", "answers_page",

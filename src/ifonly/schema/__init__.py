@@ -1,6 +1,6 @@
 """What a row is."""
 
-from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer, Numeric, Ordinal, Real, Value
+from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer, Missing, Numeric, Ordinal, Real, Value
 from ifonly.schema.infer import Guess, infer
 from ifonly.schema.io import load_schema, save_schema, schema_from_json, schema_to_json, write_whole
 from ifonly.schema.schema import Schema
@@ -13,6 +13,7 @@ __all__ = [
     "Feature",
     "Guess",
     "Integer",
+    "Missing",
     "Numeric",
     "Ordinal",
     "Real",

@@ -8,8 +8,16 @@ rounded once, at the end, to the nearest float64. So 100 - 57 % is 43, and three
 from __future__ import annotations
 
 import math
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+MOST_PARTS = 2**50
+"""Of the whole numbers that a grid is made of: float64 divides them with one rounding, and tells the results apart."""
 
 
 @lru_cache(maxsize=1 << 14)
@@ -45,3 +53,62 @@ def steps_between(start: float, step: float, first: float, last: float) -> tuple
     low += (stepped(start, low, step) < first) - (stepped(start, low - 1, step) >= first)
     high += (stepped(start, high + 1, step) <= last) - (stepped(start, high, step) > last)
     return low, high
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """The numbers origin + k step for k = 0, 1, ..., steps, each the float64 nearest to the exact one.
+
+    They are (first + k by) / parts, in whole numbers of at most `MOST_PARTS`: the division is the only rounding.
+    """
+
+    first: int
+    by: int
+    parts: int
+    steps: int
+
+    @classmethod
+    def of(cls, lower: float, upper: float, step: Fraction) -> Grid | None:
+        """The grid from lower up to the last step that is not above upper; None if it is too fine for float64."""
+        origin = written(lower)
+        multiple = round(origin / step) * step
+        origin = multiple if rounded(multiple) == lower else origin  # 0.08333333333333333 is one step of 1/12
+        parts = math.lcm(origin.denominator, step.denominator)
+        first, by = int(origin * parts), int(step * parts)
+        steps = max(0, math.floor((written(upper) - origin) / step))
+        if max(abs(first), abs(first + (steps + 2) * by), parts) > MOST_PARTS:
+            return None
+        grid = cls(first, by, parts, steps)
+        return cls(first, by, parts, steps + 1) if grid.value(steps + 1) <= upper else grid
+
+    @property
+    def step(self) -> Fraction:
+        return Fraction(self.by, self.parts)
+
+    def value(self, k: int) -> float:
+        """The number after k steps."""
+        return (self.first + k * self.by) / self.parts  # Python rounds a quotient of whole numbers once
+
+    def values(self, k: NDArray[Any]) -> NDArray[np.float64]:
+        """The numbers after so many steps each."""
+        return np.asarray((self.first + self.by * k.astype(np.float64)) / self.parts)
+
+    def place(self, number: float) -> Fraction:
+        """How many steps a number is above the first, exactly: whole on the grid."""
+        k = self.nearest(number)
+        return Fraction(k) if self.value(k) == number else (written(number) * self.parts - self.first) / self.by
+
+    def nearest(self, number: float) -> int:
+        """The place of the nearest number of the grid."""
+        return min(max(round((number * self.parts - self.first) / self.by), 0), self.steps)
+
+    def nearest_to(self, numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The numbers of the grid that these are nearest to."""
+        places = np.rint((numbers * float(self.parts) - self.first) / self.by)
+        return self.values(np.clip(places, 0, self.steps))
+
+    def between(self, first: float, last: float) -> tuple[int, int]:
+        """The first and the last place in [first, last]; the first is the larger one if there is none."""
+        low = min(max(math.ceil(self.place(first)), 0), self.steps + 1) if first > self.value(0) else 0
+        high = max(min(math.floor(self.place(last)), self.steps), -1) if last < self.value(self.steps) else self.steps
+        return low, high

@@ -8,9 +8,12 @@ values appear only here, at the door.
 from __future__ import annotations
 
 import math
+import re
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from decimal import Decimal
+from fractions import Fraction
 from typing import Any, ClassVar, Literal, TypeAlias
 
 import numpy as np
@@ -19,12 +22,15 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import escaped, is_printable, quoted, shown
+from ifonly.schema.decimals import Grid, rounded, written
 from ifonly.tolerances import GRID
 
 Value: TypeAlias = str | bool | int | float | None
 Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
 MAX_NAME = 200
 """Characters of a feature's name."""
+NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
+"""Texts that stand for a missing number in a table."""
 
 
 def is_missing(value: Any) -> bool:
@@ -55,15 +61,21 @@ def same_value(a: Any, b: Any) -> bool:
 
 @dataclass(frozen=True)
 class Numeric:
-    """What real and integer features share: an interval of numbers, encoded as one column."""
+    """What real and integer features share: an interval of numbers, encoded as one column.
+
+    `missing`: rows may lack the number, if the model takes that. The coordinate of a point is then NaN.
+    """
 
     name: str
     lower: float
     upper: float
+    missing: bool = field(default=False, kw_only=True)
     kind: ClassVar[str]
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        if not isinstance(self.missing, bool):
+            raise SchemaError(f"Feature '{self.name}': 'missing' must be True or False; it is {shown(self.missing)}.")
         for end in ("lower", "upper"):
             value = plain(getattr(self, end))
             if isinstance(value, bool) or not isinstance(value, int | float) or not math.isfinite(value):
@@ -95,10 +107,12 @@ class Numeric:
             if snapped is not None:
                 return snapped
         value = plain(value)
+        if self.missing and (is_missing(value) or (isinstance(value, str) and value.strip().lower() in NO_VALUE)):
+            return math.nan
         if is_missing(value):
             message = (
-                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking "
-                f"(only features with options can declare 'missing' as one of them)."
+                f"Feature '{self.name}' has no value{_at(row)}; fill it in before asking, or, if the model takes "
+                f"missing numbers (a pipeline that imputes them), declare the feature with missing=True."
             )
             raise RowError(message, feature=self.name, row=row, value=value)
         try:
@@ -118,6 +132,12 @@ class Numeric:
         """Which numbers belong to the feature, exactly as they are?"""
         return (numbers >= self.lower) & (numbers <= self.upper)
 
+    def _or_missing(self) -> str:
+        return " or missing" if self.missing else ""
+
+    def _to_dict(self, **own: Any) -> dict[str, Any]:
+        return {"kind": self.kind, "name": self.name, **own, **({"missing": True} if self.missing else {})}
+
     def _wrong(self, value: Any, row: int | None) -> RowError:
         message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {shown(value)}."
         return RowError(message, feature=self.name, row=row, value=value)
@@ -125,18 +145,75 @@ class Numeric:
 
 @dataclass(frozen=True)
 class Real(Numeric):
-    """A real number in [lower, upper]."""
+    """A real number in [lower, upper].
 
+    With a `step` it changes to lower, lower + step, ... only, exactly as written: 0.01, 5, "1/12". The person's own
+    value may be off this grid, and may stay there.
+    """
+
+    step: float | str | Fraction | None = None
     kind: ClassVar[str] = "real"
 
-    def describe(self) -> str:
-        return f"a number in [{show_number(self.lower)}, {show_number(self.upper)}]"
+    def __post_init__(self) -> None:
+        Numeric.__post_init__(self)
+        if self.step is not None:
+            step = read_step(self.name, self.step)
+            object.__setattr__(self, "step", step)
+            self._check_grid(step)
 
-    def value(self, number: float) -> float:
-        return float(number)
+    def _check_grid(self, step: Fraction) -> None:
+        where, by, grid = f"Feature '{self.name}'", show_step(step), self.grid
+        if step > written(self.upper) - written(self.lower) and (grid is None or grid.steps == 0):
+            raise SchemaError(
+                f"{where}: a step of {by} is larger than its range [{show_number(self.lower)}, "
+                f"{show_number(self.upper)}]; give a smaller step, or wider bounds."
+            )
+        if grid is None:
+            raise SchemaError(f"{where}: steps of {by} are too fine for float64 in this range; give a coarser step.")
+        if grid.value(grid.steps) != self.upper:
+            last, beyond = (show_number(grid.value(k)) for k in (grid.steps, grid.steps + 1))
+            raise SchemaError(
+                f"{where}: upper bound {show_number(self.upper)} is no whole number of steps of {by} above "
+                f"{show_number(self.lower)}; make it {last} or {beyond}."
+            )
+
+    @cached_property
+    def grid(self) -> Grid | None:
+        """The numbers that it may change to; None where these are all in its range."""
+        return None if self.step is None else Grid.of(self.lower, self.upper, Fraction(self.step))
+
+    @property
+    def count(self) -> int | None:
+        """How many values it may change to; None where there is no end to them."""
+        return None if self.grid is None else self.grid.steps + 1
+
+    def snap(self, number: float) -> float | None:
+        snapped = super().snap(number)
+        if snapped is None or self.grid is None:
+            return snapped
+        close = self.grid.value(self.grid.nearest(snapped))
+        return close if abs(close - snapped) <= GRID * float(self.grid.step) else snapped
+
+    def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
+        inside = super().fits(numbers)
+        if self.grid is None:
+            return inside
+        with np.errstate(invalid="ignore"):
+            close = self.grid.nearest_to(numbers)
+            return inside & ((numbers == close) | (np.abs(numbers - close) > GRID * float(self.grid.step)))
+
+    def describe(self) -> str:
+        return f"a number in [{show_number(self.lower)}, {show_number(self.upper)}]{self._or_missing()}"
+
+    def value(self, number: float) -> float | None:
+        return None if number != number else float(number)
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "lower": self.lower, "upper": self.upper}
+        plainly = self._to_dict(lower=self.lower, upper=self.upper)
+        if self.step is None:
+            return plainly
+        step = Fraction(self.step)
+        return {**plainly, "step": float(step) if written(float(step)) == step else show_step(step)}
 
 
 @dataclass(frozen=True)
@@ -167,9 +244,14 @@ class Integer(Numeric):
     def steps(self) -> int:
         return round(self.width / self.step)
 
+    @property
+    def count(self) -> int:
+        """How many values it has."""
+        return self.steps + 1
+
     def describe(self) -> str:
         by = "" if self.step == 1 else f" in steps of {self.step}"
-        return f"an integer in [{show_number(self.lower)}, {show_number(self.upper)}]{by}"
+        return f"an integer in [{show_number(self.lower)}, {show_number(self.upper)}]{by}{self._or_missing()}"
 
     def snap(self, number: float) -> float | None:
         if not math.isfinite(number):
@@ -183,12 +265,11 @@ class Integer(Numeric):
         steps = np.round((numbers - self.lower) / self.step)
         return super().fits(numbers) & (self.lower + steps * self.step == numbers)
 
-    def value(self, number: float) -> int:
-        return round(number)
+    def value(self, number: float) -> int | None:
+        return None if number != number else round(number)
 
     def to_dict(self) -> dict[str, Any]:
-        low, high = int(self.lower), int(self.upper)
-        return {"kind": self.kind, "name": self.name, "lower": low, "upper": high, "step": self.step}
+        return self._to_dict(lower=int(self.lower), upper=int(self.upper), step=self.step)
 
 
 class Choice:
@@ -249,12 +330,19 @@ class Choice:
             case "code":
                 return (self.name,)
 
+    @property
+    def count(self) -> int:
+        """How many values it has."""
+        return len(self.options)
+
     def describe(self) -> str:
         shown = ", ".join(escaped(_label(o)) for o in self.options[:12])
         return f"one of: {shown}" + (", ..." if len(self.options) > 12 else "")
 
     def read(self, value: Any, *, row: int | None = None) -> float:
         """The index of the option that the user's value names, or a RowError."""
+        if type(value) is str and value in self._index:  # what most values are
+            return float(self._index[value])
         value = plain(value)
         missing = is_missing(value)
         key = None if missing else value
@@ -336,6 +424,43 @@ class Categorical(Choice):
 
     def to_dict(self) -> dict[str, Any]:
         return {"kind": self.kind, "name": self.name, "categories": list(self.options), "encoding": self.encoding}
+
+
+@dataclass(frozen=True)
+class Missing(Categorical):
+    """A number as it is for the people who lack it: its one option is that it is missing. Made by `Schema.lacking`."""
+
+    number: Real | Integer | None = None
+
+    @classmethod
+    def of(cls, number: Real | Integer) -> Missing:
+        return cls(number.name, (None,), "code", number)
+
+
+_STEP = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}|/[0-9]{1,18})?")
+
+
+def read_step(name: str, step: Any) -> Fraction:
+    """A step as the exact number that was written."""
+    given = plain(step)
+    given = str(given) if isinstance(given, Decimal) else given
+    exact: Fraction | None = None
+    if isinstance(given, str) and _STEP.fullmatch(given.strip()) and not given.strip().endswith("/0"):
+        exact = Fraction(given.strip())
+    elif isinstance(given, Fraction) or (isinstance(given, int) and not isinstance(given, bool)):
+        exact = Fraction(given)
+    elif isinstance(given, float) and math.isfinite(given):
+        exact = written(given)
+    if exact is None or exact <= 0 or not sys.float_info.min <= rounded(exact) < math.inf:
+        raise SchemaError(
+            f"Feature '{name}': step must be a number > 0, such as 0.01, 500 or \"1/12\"; it is {shown(step)}."
+        )
+    return exact
+
+
+def show_step(step: Fraction) -> str:
+    """A step as it is written: 0.01, 500, 1/12."""
+    return show_number(float(step)) if written(float(step)) == step else str(step)
 
 
 Feature: TypeAlias = Real | Integer | Binary | Ordinal | Categorical

@@ -4,15 +4,30 @@ from __future__ import annotations
 
 import sys
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
 
 from ifonly.errors import SchemaError
 from ifonly.printing import shown
-from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, is_missing, plain, show_number
+from ifonly.schema.decimals import Grid, written
+from ifonly.schema.features import (
+    Binary,
+    Categorical,
+    Feature,
+    Integer,
+    Ordinal,
+    Real,
+    is_missing,
+    plain,
+    show_number,
+    show_step,
+)
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
 
 MOST_CATEGORIES = 1000
+MOST_DECIMALS = 4
+"""A column whose numbers have no more than these moves in steps of its last decimal."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +74,8 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     except TypeError:
         raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.") from None
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
-    note = f"; {missing} rows have no value and will be refused" if missing else ""
+    note = f"; missing in {missing} rows, which a model must be able to take" if missing else ""
+    may = bool(missing)
     if len(distinct) == 2 and not missing:
         ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
         return (
@@ -72,8 +88,12 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
             raise SchemaError(f"Column '{name}' has infinite values; remove them.")
         low, high = float(min(distinct)), float(max(distinct))
         if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
-            return Integer(name, low, high), "integer", f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
-        return Real(name, low, high), "real", f"numbers; bounds {_ends(low, high)} are the data's{note}"
+            why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
+            return Integer(name, low, high, missing=may), "integer", why
+        step = _decimal_step(distinct)
+        by = f"; step={show_step(step)} would keep answers to the data's decimals" if step else ""
+        why = f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
+        return Real(name, low, high, missing=may), "real", why
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."
@@ -83,6 +103,16 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         options.append(None)
     why = f"{len(distinct)} different values" + (f"; missing ({missing} rows) is a category too" if missing else "")
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
+
+
+def _decimal_step(numbers: list[Any]) -> Fraction | None:
+    """The last decimal that the numbers have, if they have few; None where they have many, or are one number."""
+    for decimals in range(1, MOST_DECIMALS + 1):
+        if all(10**decimals % written(v).denominator == 0 for v in numbers):
+            step = Fraction(1, 10**decimals)
+            fine = Grid.of(float(min(numbers)), float(max(numbers)), step) is not None
+            return step if fine and len(numbers) > 1 else None
+    return None
 
 
 def _ends(low: float, high: float) -> str:

@@ -21,8 +21,8 @@ VERSION = 1
 MAX_BYTES = 64 * 2**20
 
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
-    "real": (Real, ("lower", "upper"), ()),
-    "integer": (Integer, ("lower", "upper"), ("step",)),
+    "real": (Real, ("lower", "upper"), ("step", "missing")),
+    "integer": (Integer, ("lower", "upper"), ("step", "missing")),
     "binary": (Binary, (), ("values",)),
     "ordinal": (Ordinal, ("levels",), ("encoding",)),
     "categorical": (Categorical, ("categories",), ("encoding",)),

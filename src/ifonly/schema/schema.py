@@ -7,7 +7,7 @@ Three views of the same thing: the user's *row* (names to values), the *point* (
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from pathlib import Path
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown
-from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real, Value
+from ifonly.schema.decimals import Grid
+from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
 from ifonly.schema.given import items
 
 MAX_COLUMNS = 100_000
@@ -139,6 +140,35 @@ class Schema:
         place = {name: i for i, name in enumerate(self.columns)}
         return tuple(np.array([place[c] for c in feature.column_names], dtype=np.intp) for feature in self.features)
 
+    # ------------------------------------------------------------------ people who lack a number
+
+    @cached_property
+    def may_lack(self) -> bool:
+        """May a row of this schema lack a number?"""
+        return any(isinstance(feature, Numeric) and feature.missing for feature in self.features)
+
+    def lacked(self, point: NDArray[np.float64]) -> tuple[str, ...]:
+        """The numbers that are missing in a row."""
+        return tuple(self.names[g] for g in np.flatnonzero(np.isnan(point)).tolist()) if self.may_lack else ()
+
+    def lacking(self, names: Collection[str]) -> Schema:
+        """The schema of the people who lack these numbers, which stay missing: the same columns, and no rules of its
+        own, since rules are merged and read for all people alike.
+        """
+        features = (Missing.of(f) if f.name in names and isinstance(f, Real | Integer) else f for f in self.features)
+        return Schema(tuple(features), self.columns)
+
+    @cached_property
+    def whole(self) -> Schema:
+        """The schema that this is the `lacking` of, without its rules."""
+        features = [f.number if isinstance(f, Missing) and f.number is not None else f for f in self.features]
+        return Schema(tuple(features), self.columns)
+
+    @cached_property
+    def unknown(self) -> frozenset[int]:
+        """The positions of the numbers that the people of this schema lack."""
+        return frozenset(g for g, feature in enumerate(self.features) if isinstance(feature, Missing))
+
     # ------------------------------------------------------------------ rows and points
 
     def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
@@ -178,23 +208,39 @@ class Schema:
         """A point in the user's own values."""
         return {f.name: f.value(v) for f, v in zip(self.features, point.tolist(), strict=True)}
 
-    def admits(self, points: NDArray[np.float64]) -> NDArray[np.bool_]:
-        """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this."""
-        lower, upper, step = self.grid
-        good = ((points >= lower) & (points <= upper)).all(axis=-1)
-        discrete = points[..., self._stepped]
-        low, by = lower[self._stepped], step[self._stepped]
-        return good & (low + by * np.rint((discrete - low) / by) == discrete).all(axis=-1)
+    def admits(self, points: NDArray[np.float64], before: NDArray[np.float64] | None = None) -> NDArray[np.bool_]:
+        """Which points (one or many) are rows of this schema, exactly? No tolerance: a returned row must pass this.
+
+        A real number with a step must be on its grid, or be what it was `before`.
+        """
+        lower, upper, _ = self.grid
+        stepped, low, by = self._steps
+        steps = (points - low) / by
+        np.rint(steps, out=steps, where=stepped)
+        good = np.asarray(((points >= lower) & (points <= upper) & (low + by * steps == points)).all(axis=-1))
+        for g, grid in self.grids.items():
+            here = np.asarray(points[..., g])
+            good = good & ((grid.nearest_to(here) == here) | (False if before is None else here == before[..., g]))
+        return good
 
     @cached_property
-    def _stepped(self) -> NDArray[np.intp]:
-        """The coordinates that have a step."""
-        return np.flatnonzero(self.grid[2] > 0.0)
+    def _steps(self) -> tuple[NDArray[np.bool_], NDArray[np.float64], NDArray[np.float64]]:
+        """Which coordinates have a step, the lower end of these, and the step; 0 and 1 for the others."""
+        lower, _, step = self.grid
+        stepped = step > 0.0
+        return stepped, np.where(stepped, lower, 0.0), np.where(stepped, step, 1.0)
 
     @cached_property
     def reals(self) -> NDArray[np.intp]:
-        """Which features are real numbers."""
-        return np.array([i for i, feature in enumerate(self.features) if isinstance(feature, Real)], dtype=np.intp)
+        """Which features are real numbers without a step."""
+        reals = [i for i, f in enumerate(self.features) if isinstance(f, Real) and i not in self.grids]
+        return np.array(reals, dtype=np.intp)
+
+    @cached_property
+    def grids(self) -> dict[int, Grid]:
+        """The grids of the real numbers that have a step."""
+        reals = ((i, feature.grid) for i, feature in enumerate(self.features) if isinstance(feature, Real))
+        return {i: grid for i, grid in reals if grid is not None}
 
     @cached_property
     def grid(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
@@ -214,9 +260,9 @@ class Schema:
         """Points (one or many) as the model's columns."""
         many = points if points.ndim == 2 else points[None, :]
         source, coded, first, table = self._encoding
-        encoded = many[:, source]
+        encoded = many.take(source, axis=1)
         if len(coded):
-            encoded[:, coded] = table[first + encoded[:, coded].astype(np.intp)]
+            encoded[:, coded] = table.take(encoded.take(coded, axis=1).astype(np.intp) + first)
         return encoded if points.ndim == 2 else encoded[0]
 
     @cached_property
@@ -268,6 +314,8 @@ class Schema:
                 points[:, i] = rng.integers(0, len(feature.options), count)
             elif isinstance(feature, Integer):
                 points[:, i] = feature.lower + feature.step * rng.integers(0, feature.steps + 1, count)
+            elif i in self.grids:
+                points[:, i] = self.grids[i].values(rng.integers(0, self.grids[i].steps + 1, count))
             else:
                 points[:, i] = rng.uniform(feature.lower, feature.upper, count)
         return points

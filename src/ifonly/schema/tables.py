@@ -118,7 +118,8 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
         array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else None
         if array is not None and array.dtype.kind in "iuf":
             numbers = array.astype(np.float64)
-            if feature.fits(numbers).all():
+            fits = feature.fits(numbers)
+            if (fits | np.isnan(numbers) if feature.missing else fits).all():
                 return numbers
     if isinstance(column, np.ndarray) and column.dtype.kind in "mMcV":  # tolist would turn dates into plain integers
         values = [str(value) for value in column]
@@ -163,6 +164,8 @@ def user_columns(schema: Schema, points: NDArray[np.float64]) -> dict[str, list[
 
 
 def _user_column(feature: Feature, column: NDArray[np.float64]) -> list[Any]:
+    if isinstance(feature, Numeric) and feature.missing and np.isnan(column).any():
+        return [feature.value(number) for number in column.tolist()]
     if isinstance(feature, Real):
         return column.tolist()
     whole = np.rint(column).astype(np.int64).tolist()

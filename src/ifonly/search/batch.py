@@ -11,11 +11,12 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import LEAST, MOST, SQUARED, Pack, PackedPeople, Scratch, Tree
-from ifonly.search.pack import Errors, pack_people, pack_question, units
+from ifonly.search.kernels.layout import MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
+from ifonly.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.search.record import Record
 from ifonly.tolerances import Tolerances
 
@@ -39,6 +40,13 @@ class SearchBatch:
     spent_nodes: NDArray[np.int64]
     spent_seconds: Floats
     """What an earlier pass took of each person's limits."""
+    blur: Floats
+    """How much above the margin a score must be for a row of each person to count."""
+    own: Floats
+    """What the search itself may lose of a score at the row that it finds."""
+    lucky: Floats
+    """Nothing nearer (in the question's distance) is accepted, however the model rounds; NaN where that is not
+    known."""
     stops: dict[int, Stop] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
 
@@ -51,6 +59,12 @@ class SearchBatch:
         self.seconds[i] += part.seconds[k]
         if k in part.stops:
             self.stops[i] = part.stops[k]
+
+    def take(self, i: int, part: SearchBatch, k: int) -> None:
+        """What a further pass found for person i, who is person k there."""
+        self.lower[i], self.best[i] = part.lower[k], part.best[k]
+        if k in part.records:
+            self.records[i] = part.records[k]
 
 
 @dataclass(frozen=True)
@@ -68,9 +82,19 @@ class PackedQuestion:
     def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
         return cls(lowered, pack_question(lowered, tolerances), units(lowered), records)
 
-    @property
+    @cached_property
     def squared(self) -> bool:
         return self.pack.norm == SQUARED
+
+    @cached_property
+    def node_bytes(self) -> int:
+        """What one node of a tree takes."""
+        return node_bytes(self.pack)
+
+    @cached_property
+    def products(self) -> float:
+        """About how many products one node takes."""
+        return products_of(self.pack.index[SIZES, : self.pack.layers + 1].tolist())
 
     def batch(self, allowed: Allowed, errors: Errors) -> SearchBatch:
         count = len(allowed)
@@ -83,6 +107,9 @@ class PackedQuestion:
             seconds=np.zeros(count),
             spent_nodes=np.zeros(count, dtype=np.int64),
             spent_seconds=np.zeros(count),
+            blur=np.zeros(count),
+            own=np.zeros(count),
+            lucky=np.full(count, math.nan),
         )
 
     def distance(self, cost: Floats) -> Floats:
@@ -95,17 +122,24 @@ class PackedQuestion:
 
     def points(self, batch: SearchBatch) -> tuple[Floats, NDArray[np.bool_]]:
         """The rows found, in the question's own units, and whether there is one."""
-        allowed = batch.allowed
-        found = np.isfinite(batch.best[:, -1])
-        change = np.where(found[:, None], batch.best[:, :-1], 0.0)
-        changed = change != 0.0
-        moved = np.where(changed, allowed.factual + change * self.unit, allowed.factual)
-        low, high = batch.people.box[:, LEAST], batch.people.box[:, MOST]
-        ends = END * np.maximum(np.abs(low), np.abs(high))  # an end of the domain is that end, to the last bit
-        moved = np.where(changed & (change >= high - ends), allowed.upper, moved)
-        moved = np.where(changed & (change <= low + ends), allowed.lower, moved)
-        inside = np.minimum(np.maximum(moved, allowed.lower), allowed.upper)
-        return self.lowered.on_steps(allowed.factual, np.where(self.lowered.numeric, inside, change)), found
+        allowed, best = batch.allowed, batch.best[:, :-1]
+        points, found = allowed.factual.copy(), np.isfinite(batch.best[:, -1])
+        rows, features = ((best != allowed.option) & found[:, None]).nonzero()
+        for i, g in zip(rows.tolist(), features.tolist(), strict=True):
+            points[i, g] = self._moved(batch, i, g) if self.lowered.numeric[g] else best[i, g]
+        return self.lowered.on_steps(allowed.factual, points), found
+
+    def _moved(self, batch: SearchBatch, i: int, g: int) -> float:
+        """Where person i's change of feature g leads to. An end of the domain is that end, to the last bit."""
+        allowed, change = batch.allowed, float(batch.best[i, g])
+        least, most = batch.people.box[i, : MOST + 1, g].tolist()
+        lower, upper = float(allowed.lower[i, g]), float(allowed.upper[i, g])
+        end = END * max(abs(least), abs(most))
+        if change <= least + end:
+            return lower
+        if change >= most - end:
+            return upper
+        return min(max(float(allowed.factual[i, g]) + change * float(self.unit[g]), lower), upper)
 
     def put(self, batch: SearchBatch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""
@@ -115,8 +149,10 @@ class PackedQuestion:
 
     def claims(self, batch: SearchBatch) -> list[Claim]:
         points, found = self.points(batch)
-        lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12), 0.0)
-        rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(), strict=True)
+        lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12) - self.lowered.grid_rounding, 0.0)
+        lucky = [None if math.isnan(v) else v for v in batch.lucky.tolist()]
+        rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(),
+                   batch.blur.tolist(), lucky, strict=True)  # fmt: skip
         return [
             Claim(
                 point=point if good else None,
@@ -126,6 +162,8 @@ class PackedQuestion:
                 nodes=nodes,
                 seconds=seconds,
                 record=batch.records.get(i),
+                blur=blur,
+                lucky=luck if luck is None else min(luck, low),
             )
-            for i, (point, good, low, nodes, seconds) in enumerate(rows)
+            for i, (point, good, low, nodes, seconds, blur, luck) in enumerate(rows)
         ]

@@ -1,9 +1,9 @@
 """The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
 
 It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve
-as the oracle of everything else. With E for the rounding of the deployed model and e for that of the scores
-computed here, a row counts as favourable when the deployed model could call it so (score >= margin - E - e), and
-may be returned when score >= margin + E. The two differ only on rows that sit on the margin to the last bits.
+as the oracle of everything else. With E for what the deployed model can lose of a score at the row itself and e for
+what the score computed here may be off by, a row is sure when score >= margin + E + e, and could be accepted by luck
+when score >= margin - E - e. The two differ only on rows that sit on the margin to the last bits.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Allowed, Constraint, Fixed, OnlyDown, OnlyUp, Question, Range
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop
-from ifonly.schema import Choice, Feature, Integer, Numeric
+from ifonly.schema import Choice, Feature, Integer, Numeric, Real
+from ifonly.schema.decimals import Grid
 from ifonly.tolerances import DEFAULT, Tolerances
 
 CHUNK = 1 << 14
@@ -67,6 +68,8 @@ class Enumeration:
             lower, upper = self._ends(feature, before, mine)
             if isinstance(feature, Integer):
                 values = self._integers(feature, lower, upper)
+            elif isinstance(feature, Real) and feature.grid is not None:
+                values = self._on_grid(feature.name, feature.grid, before, lower, upper)
             else:
                 values = self._real_values(feature, lower, upper)
         return values if not mine else np.array([v for v in values.tolist() if self._allows(mine, feature, before, v)])
@@ -79,13 +82,23 @@ class Enumeration:
         """The integer's values from lower to upper, or one more at either end."""
         first = max(math.floor((lower - feature.lower) / feature.step), 0)
         last = min(math.ceil((upper - feature.lower) / feature.step), feature.steps)
-        if last - first >= self.most_rows:
-            raise UnsupportedQuestion(
-                f"The enumerator may look at {self.most_rows:,} rows, but '{feature.name}' alone has "
-                f"{last - first + 1:,} values; use another method."
-            )
+        self._count(feature.name, last - first + 1)
         values = feature.lower + feature.step * np.arange(first, last + 1, dtype=np.float64)
         return np.asarray(values[(values >= lower) & (values <= upper)], dtype=np.float64)
+
+    def _on_grid(self, name: str, grid: Grid, before: float, lower: float, upper: float) -> NDArray[np.float64]:
+        """The values of a real number's grid from lower to upper, and the person's own if that is among them."""
+        first, last = grid.between(lower, upper)
+        self._count(name, last - first + 1)
+        values = grid.values(np.arange(first, last + 1))
+        return np.union1d(values, [before]) if lower <= before <= upper else values
+
+    def _count(self, name: str, values: int) -> None:
+        if values > self.most_rows:
+            raise UnsupportedQuestion(
+                f"The enumerator may look at {self.most_rows:,} rows, but '{name}' alone has {values:,} values; "
+                f"use another method."
+            )
 
     @staticmethod
     def _ends(feature: Numeric, before: float, constraints: list[Constraint]) -> tuple[float, float]:
@@ -111,7 +124,7 @@ class Enumeration:
         if lower < upper:
             raise UnsupportedQuestion(
                 f"The enumerator needs a finite space, but '{feature.name}' is a real number that may change; "
-                f"fix it, or use another method."
+                f"fix it, give it a step, or use another method."
             )
         return np.array([lower] if lower == upper else [])
 
@@ -132,9 +145,8 @@ class Enumeration:
 
     def _solve(self, factual: NDArray[np.float64], limits: Limits) -> Claim:
         question, begun = self.question, time.perf_counter()
-        c, d = question.conditions
-        margin = question.target.margin
         best, best_distance, nearest, looked = None, math.inf, math.inf, 0
+        doubts: list[tuple[float, float]] = []
         stopped: Stop | None = None
         for rows in self._chunks(factual):
             stopped = limits.reached(seconds=time.perf_counter() - begun, nodes=looked)
@@ -149,18 +161,55 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            scores = question.model.exact_scores(rows[close]) @ c.T - d
-            could = (scores >= margin - question.computed_error).all(axis=1)
+            could, surely, most = _accepted(question, rows[close])
             nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
-            surely = close[(scores >= margin + question.error).all(axis=1)]
-            if len(surely):
-                first = surely[distance[surely].argmin()]
+            open_ones = np.flatnonzero(could & ~surely)
+            doubts += zip(distance[close[open_ones]].tolist(), most[open_ones].tolist(), strict=True)
+            if surely.any():
+                first = close[surely][distance[close[surely]].argmin()]
                 best, best_distance = rows[first], float(distance[first])
+        blur, lower = self._sure_of(best, best_distance, doubts) if best is not None else (0.0, nearest)
         return Claim(
             point=best,
-            lower=0.0 if stopped else min(nearest, best_distance),
+            lower=0.0 if stopped else lower,
+            blur=blur,
+            lucky=None if stopped else min(nearest, best_distance),
             method="enumerate",
             stop=stopped,
             nodes=looked,
             seconds=time.perf_counter() - begun,
         )
+
+    def _sure_of(
+        self, best: NDArray[np.float64], distance: float, doubts: list[tuple[float, float]]
+    ) -> tuple[float, float]:
+        """A number that the row is above the margin by, and no nearer row is, and the distance; where there is none,
+        the distance of the first row that may be."""
+        question = self.question
+        blur = question.blur or float(question.error_at(best[None, :])[0])
+        nearer = [(far, most) for far, most in doubts if far < distance and most >= blur]
+        if not nearer:
+            return blur, distance
+        more = max(most for _, most in nearer) * (1.0 + 1e-9)
+        if more <= float(question.lead(best[None, :])[0][0]):
+            return more, distance
+        return blur, min(far for far, _ in nearer)
+
+
+def _accepted(
+    question: Question, rows: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """Which rows the deployed model could accept, and which it surely does; and by how much a row is above the margin
+    at most, of those where that is in doubt. Only those near the margin need a close look."""
+    c, d = question.conditions
+    lead = question.model.exact_scores(rows) @ c.T - d - question.target.margin
+    could = np.asarray((lead >= -question.computed_error).all(axis=1))
+    surely = np.asarray((lead >= question.computed_error + (question.blur or 0.0)).all(axis=1))
+    doubtful, most = np.flatnonzero(could & ~surely), np.zeros(len(rows))
+    if len(doubtful):
+        least, own = question.lead(rows[doubtful])
+        error = question.error_at(rows[doubtful])
+        could[doubtful] = least + 2.0 * own >= -error
+        surely[doubtful] = least >= (question.blur or error)
+        most[doubtful] = least + 2.0 * own
+    return could, surely, most

@@ -16,9 +16,11 @@ class Herald:
         self.people, self.finished, self._listen, self._lock = people, 0, listen, threading.Lock()
 
     def done(self, count: int) -> None:
+        if self._listen is None:
+            return
         with self._lock:
             self.finished += count
-            if self._listen is not None and self.finished < self.people:
+            if self.finished < self.people:
                 self._listen(Progress(finished=self.finished, people=self.people))
 
     def all_done(self) -> None:
@@ -34,17 +36,23 @@ class Herald:
     def under_way(self, tree: Tree, squared: bool, seconds: float) -> None:
         if self._listen is None:
             return
-        numbers = [proven(tree), float(tree.number[RADIUS]), float(tree.number[BEST])]
-        low, radius, best = (math.sqrt(v) for v in numbers) if squared else numbers
+        numbers = [proven(tree), float(tree.number[BEST]), float(tree.number[RADIUS])]
+        low, best, radius = (math.sqrt(v) for v in numbers) if squared else numbers
+        self.tell(low, best, int(tree.count[NODES]), seconds, radius)
+
+    def tell(self, lower: float, upper: float, nodes: int, seconds: float, radius: float = 0.0) -> None:
+        """What is known of one who is not finished."""
+        if self._listen is None:
+            return
         with self._lock:
             self._listen(
                 Progress(
                     finished=self.finished,
                     people=self.people,
                     radius=radius,
-                    nodes=int(tree.count[NODES]),
-                    lower=low,
-                    upper=best,
+                    nodes=nodes,
+                    lower=lower,
+                    upper=upper,
                     seconds=seconds,
                 )
             )

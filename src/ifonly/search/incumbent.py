@@ -45,13 +45,16 @@ class _Space:
         for g, mine in zip(self.choices, own, strict=True):
             if not mine and not self.empty:
                 self.begin[g] = float(self.allowed[lowered.start[g] : lowered.start[g + 1]].argmax())
+        self.lead = person.lead[0]
         self.step = np.where(lowered.step > 0.0, lowered.step, 0.0)
 
     def snapped(self, rows: Floats) -> Floats:
         """Integers to their grid, counted from the factual; everything inside the domains."""
-        change = rows - self.factual
+        change, lead = rows - self.factual, self.lead
         with np.errstate(divide="ignore", invalid="ignore"):
-            whole = np.where(self.step > 0.0, np.round(change / self.step) * self.step, change)
+            steps = change / self.step
+            steps = np.where((lead > 0.0) & (steps > lead - 1.0) & (steps < lead), 0.0, np.round(steps - lead) + lead)
+            whole = np.where(self.step > 0.0, steps * self.step, change)
         moved = np.where(whole == 0.0, self.factual, self.factual + whole)
         return np.where(self.lowered.numeric, np.clip(moved, self.low, self.high), rows)
 
@@ -120,6 +123,8 @@ def _drawn_near(space: _Space, row: Floats, aim: Floats, until: float) -> Floats
 
     low, high = 0.0, 1.0
     for _ in range(HALVINGS):
+        if time.perf_counter() > until:
+            break
         middle = 0.5 * (low + high)
         trial = np.where(space.lowered.numeric, space.begin + middle * (row - space.begin), row)
         low, high = (low, middle) if good(space.snapped(trial[None, :]))[0] else (middle, high)
@@ -129,11 +134,14 @@ def _drawn_near(space: _Space, row: Floats, aim: Floats, until: float) -> Floats
         changed = np.flatnonzero(row != space.begin)
         if not len(changed) or time.perf_counter() > until:
             break
-        trials = np.repeat(row[None, :], len(changed), axis=0)
-        trials[np.arange(len(changed)), changed] = space.begin[changed]
-        for g in changed[good(trials)].tolist():
-            trial = row.copy()
-            trial[g] = space.begin[g]
-            if good(trial[None, :])[0]:
-                row = trial
+        for few in np.split(changed, range(STARTS, len(changed), STARTS)):
+            if time.perf_counter() > until:
+                return row
+            trials = np.repeat(row[None, :], len(few), axis=0)
+            trials[np.arange(len(few)), few] = space.begin[few]
+            for g in few[good(trials)].tolist():
+                trial = row.copy()
+                trial[g] = space.begin[g]
+                if good(trial[None, :])[0]:
+                    row = trial
     return row

@@ -1,13 +1,19 @@
 """A question and its people, packed into flat arrays for the kernels.
 
-Numerics. The kernels compute in float64 and every bound is widened outward by an a-priori error bound: a value that
-is a sum of products through the layers, evaluated in any order with T terms in all, is off by at most gamma_T times
-the same sum with absolute values, which is bounded over the box of the person (`slack`). With E the rounding error
+Numerics. The kernels compute in float64 and every bound is widened outward by what rounding can do to it: a bound in
+advance over the box of the person (`slack`), or what the node itself gives, if that is less. With E the rounding error
 of the deployed model over the same box (what underflow takes, in the model and in the kernels, is in both):
 
     LOW  = margin - E    no point below this is ever accepted by the deployed model: bounds are proven against it
-    HIGH = margin + E    a point at or above this surely is: only such points are returned
+    HIGH = margin + E    a point at or above this surely is: only such points are returned (and a little more, for what
+                         the kernels may lose themselves)
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
+
+Where E is too large for the two to meet, only sure points count (`surely`): LOW is then margin + E as well, and HIGH is
+above it by what the kernels' own rounding can do.
+
+A real number on a grid is searched as so many steps from the factual, but is the float64 nearest to that, and so are
+the factual and the step: 4 roundings of the number. The error of the first layer has room for 8 more than its sum has.
 
 So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
 relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
@@ -15,6 +21,7 @@ relative 1e-12 is given away for it); a proof in exact arithmetic is the certifi
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import NamedTuple
 
 import numpy as np
@@ -51,7 +58,7 @@ Floats = NDArray[np.float64]
 
 def units(lowered: Lowered) -> Floats:
     """What one internal unit of each feature is: a step of an integer, 1 otherwise."""
-    return np.where(lowered.numeric & (lowered.step > 0), lowered.step, 1.0)
+    return np.where(lowered.in_steps, lowered.step, 1.0)
 
 
 def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
@@ -91,22 +98,31 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
 
 def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats) -> PackedPeople:
     """The arrays of many people; `errors` are theirs, or the same for all of them; `unit` is that of the question."""
-    points, numeric = people.factual, lowered.numeric
-    integer = numeric & (lowered.step > 0)
-    box = np.stack([(people.lower - points) / unit, (people.upper - points) / unit], axis=1)
-    box = np.where(integer, np.round(box), np.where(numeric, box, 0.0))
-    slack, need, start = (_for_all(part, len(points)) for part in errors)
-    need[:, layout.HOLDS, need.shape[2] - len(lowered.required) :] = lowered.holding(points)
+    points = people.factual
+    box = np.empty((len(points), 3, lowered.features))
+    ends, box[:, layout.LEAD] = box[:, : layout.MOST + 1], people.lead
+    np.subtract(people.lower, points, out=ends[:, layout.LEAST])
+    np.subtract(people.upper, points, out=ends[:, layout.MOST])
+    ends /= unit
+    if lowered.question.schema.grids:
+        lead = people.lead[:, None]
+        np.copyto(ends, np.where(ends == 0.0, 0.0, np.round(ends - lead) + lead), where=lowered.in_steps)
+    else:
+        np.rint(ends, out=ends, where=lowered.in_steps)
+    slack, need, start, lost = (_for_all(part, len(points)) for part in errors)
+    if len(lowered.required):
+        need[:, layout.HOLDS, -len(lowered.required) :] = lowered.holding(points)
     return PackedPeople(
-        z=_first_layer(lowered, points),
-        box=np.ascontiguousarray(box),
-        mask=people.allowed.astype(np.uint8),
+        z=_first_layer(lowered, people),
+        box=box,
+        mask=people.allowed.view(np.uint8),
         cost=people.cost,
-        option=np.where(numeric, 0.0, points).astype(np.int64),
+        option=people.option,
         slack=slack,
         need=need,
         start=start,
         most=np.full(len(points), lowered.most_changes, dtype=np.int64),
+        lost=lost,
     )
 
 
@@ -117,12 +133,14 @@ def _for_all(part: Floats, count: int) -> Floats:
     return np.array(np.broadcast_to(part, (count, *part.shape[1:])), order="C")
 
 
-def _first_layer(lowered: Lowered, points: Floats) -> Floats:
-    """The first layer at each point. Unlike in a matrix product, no one else's row matters to the last bit."""
+def _first_layer(lowered: Lowered, people: Allowed) -> Floats:
+    """The first layer at each factual. Each row has a product of its own, so that no one else's row matters to the last
+    bit."""
     numbers, slopes, choices, starts, columns = lowered.first
-    z = np.einsum("ng,gi->ni", points[:, numbers], slopes) + lowered.layers[0][1]
+    z = (people.factual.take(numbers, axis=1)[:, None, :] @ slopes)[:, 0, :]
+    z += lowered.layers[0][1]
     if len(choices):
-        z += columns[starts + points[:, choices].astype(np.intp)].sum(axis=1)
+        z += columns.take(people.option.take(choices, axis=1) + starts, axis=0).sum(axis=1)
     return z
 
 
@@ -135,6 +153,8 @@ class Errors(NamedTuple):
     """(box, 3, condition): LOW, HIGH, AIM; then the same for the neurons that stand for rules."""
     start: Floats
     """(box, 2, hidden neuron): interval bounds of the pre-activations."""
+    lost: Floats
+    """(box): what underflow can take of any bound."""
 
 
 def errors_everywhere(lowered: Lowered) -> Errors:
@@ -158,15 +178,27 @@ def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
 
 def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> Errors:
     """Over boxes: the least and largest point of each, and the options that may occur in it."""
-    slack, start = _slacks(lowered, low, high, options)
+    slack, start, lost = _slacks(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
-    error = question.caution * (
-        question.model.function.error(*_encoded(lowered, low, high, options), question.model.precision) @ np.abs(c).T
-    )
-    need = np.stack([lowered.need - error, lowered.need + error, lowered.need + 2.0 * error + 2.0 * slack[-1]], axis=1)
+    error = question.caution * (question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T)
+    own = slack[-1]
+    high = lowered.need + (error if question.blur is None else question.blur) + own
+    need = np.stack([lowered.need - error, high, high + error + 2.0 * own], axis=1)
     flat = np.concatenate(slack, axis=1)
-    return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start)
+    return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start, lost=lost)
+
+
+def surely(lowered: Lowered, errors: Errors, blur: Floats, own: Floats) -> Errors:
+    """The same for people who want to be sure, each of a score that is `blur` above the margin.
+
+    `own` is what the kernels may lose of a score themselves, at the row that they find.
+    """
+    count = lowered.need.size
+    need = np.array(np.broadcast_to(errors.need, (len(blur), *errors.need.shape[1:])))
+    least = (lowered.need + blur[:, None])[:, None, :]
+    need[:, :, :count] = least + own[:, None, None] * np.array([0.0, 1.0, 2.0])[:, None]
+    return errors._replace(need=need)
 
 
 def _floors(lowered: Lowered, slack: Floats) -> Floats:
@@ -189,13 +221,46 @@ def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bo
     return lower, upper
 
 
-def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[list[Floats], Floats]:
-    """What rounding can do to a bound of each neuron, layer by layer, over the boxes; and intervals of the hidden ones.
+def _slacks(
+    lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]
+) -> tuple[list[Floats], Floats, Floats]:
+    """What rounding can do to a bound of each neuron, layer by layer, over the boxes; intervals of the hidden ones; and
+    what underflow can take.
 
-    The first layer at the factual is computed once, off by `first`; a plane is then a sum of products along the
-    paths from there, each with at most T roundings, so off by T u times the sum of its absolute terms, `paths`. A
-    ReLU that is off in the whole box has no part in any sum: the search starts from these interval bounds.
+    A bound is a plane, found by substitution back through the layers. The coefficients c of a layer's neurons are sums
+    of products, and off by their rounding times |c| |W|; each is the factor of a ReLU's own value, which is between 0
+    and `active`. So a layer adds K u (|W| active + |b|), with K for all operations on the way, times the coefficients
+    that its neurons have above, which the products of |W| bound. A ReLU that is off in the whole box has no part in any
+    sum. The kernels do the same in each node, with the coefficients as they are (`network.begin_losses`).
     """
+    weight, bias = lowered.layers[0]
+    lower, upper, work = _first_interval(lowered, low, high, options)
+    first = 2.0 * (lowered.width + len(bias) + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
+    lower, upper = lower - first, upper + first
+    operations = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
+    everything = operations + 2.0 * sum(len(bias) for _, bias in lowered.layers)
+    lost = _LostBelow(lowered, low, high)
+    slack = first + 1.5 * UNIT_ROUNDOFF * everything * np.maximum(np.abs(lower), np.abs(upper))
+    taken = lost.after(weight, bias)
+    slacks, starts = [slack + taken], []
+    for weight, bias in lowered.layers[1:]:
+        starts.append(np.stack([lower, upper], axis=1))
+        off = upper <= 0.0
+        active, size = np.maximum(upper, 0.0), np.abs(weight)
+        slack = np.where(off, 0.0, slack) @ size.T
+        slack = slack + 1.5 * UNIT_ROUNDOFF * everything * (active @ size.T + np.abs(bias))
+        taken = lost.after(weight, bias)
+        slacks.append(slack + taken)
+        inactive = np.maximum(lower, 0.0)
+        centre, radius = (0.5 * (inactive + active)) @ weight.T + bias, (0.5 * (active - inactive)) @ size.T
+        lower, upper = centre - radius - slacks[-1], centre + radius + slacks[-1]
+    return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0)), taken[:, 0]
+
+
+def _first_interval(
+    lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats]:
+    """Of each neuron of the first layer: the least and largest value over the boxes, and what its terms add up to."""
     weight, bias = lowered.layers[0]
     lower = upper = np.zeros((len(low), len(bias))) + bias
     work = np.zeros((len(low), len(bias))) + np.abs(bias)
@@ -210,25 +275,7 @@ def _slacks(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
             lower = lower + np.where(listed, mine, np.inf).min(axis=1)
             upper = upper + np.where(listed, mine, -np.inf).max(axis=1)
             work += np.where(listed, np.abs(mine), 0.0).max(axis=1)
-    first = 2.0 * (lowered.width + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
-    lower, upper = lower - first, upper + first
-    paths = np.maximum(np.abs(lower), np.abs(upper))
-    terms = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
-    lost = _LostBelow(lowered, low, high)
-    slacks, starts = [first + 1.5 * UNIT_ROUNDOFF * terms * paths + lost.after(weight, bias)], []
-    for weight, bias in lowered.layers[1:]:
-        starts.append(np.stack([lower, upper], axis=1))
-        off = upper <= 0.0
-        paths, first = np.where(off, 0.0, paths), np.where(off, 0.0, first)
-        terms = terms + (~off).sum(axis=1, keepdims=True)
-        size = np.abs(weight)
-        paths, first = paths @ size.T + np.abs(bias), first @ size.T
-        slack = first + 1.5 * UNIT_ROUNDOFF * terms * paths + lost.after(weight, bias)
-        lower, upper = np.maximum(lower, 0.0), np.maximum(upper, 0.0)
-        centre, radius = (0.5 * (lower + upper)) @ weight.T + bias, (0.5 * (upper - lower)) @ size.T + slack
-        lower, upper = centre - radius, centre + radius
-        slacks.append(slack)
-    return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0))
+    return lower, upper, work
 
 
 class _LostBelow:
@@ -270,7 +317,7 @@ def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
     features, columns = pack.price.shape[1], int(pack.index[layout.SIZES, 0])
     hidden, widest = hidden_neurons(pack), int(pack.index[layout.SIZES, : pack.layers + 1].max())
     variables = 2 * features + columns + 1
-    row = max(hidden, widest, columns, features + 1)
+    row = max(hidden + 3, widest, columns, features + 1)  # LOSS has three entries more
     return Scratch(
         F=np.zeros((layout.FLOAT_ROWS, row)),
         I=np.zeros((layout.INT_ROWS, row), dtype=np.int64),
@@ -281,6 +328,12 @@ def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
         A=np.zeros((MOST_ROWS, columns)),
         B=np.zeros((MOST_ROWS if records else 0, hidden), dtype=np.uint8),
     )
+
+
+def products_of(sizes: Sequence[int]) -> float:
+    """About how many products bounding the neurons takes: a plane of each, down to the inputs, which come first."""
+    wide = np.array(sizes, dtype=float)
+    return float((np.cumsum(wide[:-1] * wide[1:]) * wide[1:]).sum())
 
 
 def node_bytes(pack: Pack) -> int:

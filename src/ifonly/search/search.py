@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ifonly.model.trees import Trees
 from ifonly.problem import Question, Steps, lower
 from ifonly.problem.lowering import without_network
 from ifonly.proof import Solver
@@ -19,18 +20,24 @@ class Search:
 
     `table_rows`: finite spaces up to this size are tabulated once and scanned for each person (under rules, which judge
     row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
-    answer's `record`); spaces are then never tabulated.
+    answer's `record`); spaces are then never tabulated. `luck`: always find out how near a row could be that the model
+    accepts only by the luck of its rounding (the answer's `lucky`), which may take as long again.
     """
 
     table_rows: int = 20_000
     records: bool = False
+    luck: bool = False
     name: str = "search"
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return "" if isinstance(question.model.function, Trees) else without_network(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
+        if isinstance(question.model.function, Trees):
+            from ifonly.search.trees.solver import ForestSolver
+
+            return ForestSolver(question, tolerances)
         from ifonly.search.solver import SearchSolver
 
         table = None
@@ -41,4 +48,4 @@ class Search:
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
-        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records)
+        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records, luck=self.luck)

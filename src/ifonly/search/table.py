@@ -20,11 +20,14 @@ Floats = NDArray[np.float64]
 class FavourableTable:
     """Points that the deployed model could call favourable, and which of them surely are.
 
-    The scores are computed here, off by e: could be is score >= margin - E - e.
+    The scores are computed here, off by e: could be is score >= margin - E - e with E for the whole schema, and surely
+    is score >= margin + `blur` + e, where `blur` is the question's own, or else the largest E of those that are in
+    doubt.
     """
 
     points: Floats
     surely: NDArray[np.bool_]
+    blur: float
     judged: bool
     """Every row must be judged by the constraints themselves: rules, or steps from the person's own value."""
 
@@ -48,13 +51,28 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
     if counts is None or math.prod(counts) > most:
         return None
     c, d = question.conditions
-    kept, surely = [], []
+    kept, leads, blur = [], [], question.blur or 0.0
     for points in rows_in_chunks(question.schema, counts):
-        scores = question.model.exact_scores(points) @ c.T - d
-        could = (scores >= question.target.margin - question.computed_error).all(axis=1)
+        lead = question.model.exact_scores(points) @ c.T - d - question.target.margin
+        could = (lead >= -question.computed_error).all(axis=1)
         kept.append(points[could])
-        surely.append((scores[could] >= question.target.margin + question.error).all(axis=1))
-    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.concatenate(surely), judged)
+        leads.append(lead[could])
+        doubtful = points[could & (lead <= question.computed_error).any(axis=1)]
+        if question.blur is None and len(doubtful):
+            blur = max(blur, float(question.error_at(doubtful).max()))
+    worst, own = np.concatenate(leads).min(axis=1, initial=math.inf), float(question.own_error.max(initial=0.0))
+    blur = _apart(blur, worst, own)
+    return FavourableTable(np.ascontiguousarray(np.concatenate(kept)), np.asarray(worst >= blur + own), blur, judged)
+
+
+def _apart(blur: float, leads: Floats, own: float) -> float:
+    """The blur, or a little more, so that no lead is nearer to it than what the leads themselves may be off by: then
+    every row is surely above it, or surely below."""
+    for lead in np.sort(leads[leads > blur - own]).tolist():
+        if lead >= blur + own:
+            break
+        blur = (lead + own) * (1.0 + 1e-9)
+    return blur
 
 
 def row_counts(schema: Schema) -> list[int] | None:

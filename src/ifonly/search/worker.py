@@ -3,18 +3,22 @@
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Iterator
+from collections import deque
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import dataclass, replace
+
+import numpy as np
 
 from ifonly.proof import Limits, Stop, StoppedBy
+from ifonly.search.alarm import Alarm
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
-from ifonly.search.kernels import search as kernel
 from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
-from ifonly.search.pack import grown, new_scratch, new_tree, node_bytes
+from ifonly.search.pack import grown, new_scratch, new_tree
 from ifonly.search.record import read_log
+from ifonly.search.warm import KERNELS
 
 PEOPLE_A_CALL = 64
 FIRST_SLICE_NODES = 256
@@ -27,21 +31,11 @@ MOST_SPARE = 8
 """Buffers that are kept for the next call."""
 LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that some row is looked for before the first."""
-
-
-class Ranges(Iterator[tuple[int, int]]):
-    """Stretches of people, to be drawn by several threads."""
-
-    def __init__(self, people: int, size: int) -> None:
-        self._people, self._size, self._next, self._lock = people, size, 0, threading.Lock()
-
-    def __next__(self) -> tuple[int, int]:
-        with self._lock:
-            first = self._next
-            if first >= self._people:
-                raise StopIteration
-            self._next = min(first + self._size, self._people)
-            return first, self._next
+SLOW_NODE = 100_000
+"""Products for one node from which on the clock must run inside it (about 0.2 ms)."""
+PLAIN_SLICE = 2
+PLAIN_NODE = 1_000_000
+"""Products for one node from which on it takes plain Python half a second: then the compiled kernels are waited for."""
 
 
 class Worker:
@@ -51,13 +45,14 @@ class Worker:
         self, asked: PackedQuestion, batch: SearchBatch, radius: Floats, limits: Limits, herald: Herald
     ) -> None:
         self.asked, self.batch, self.radius, self.limits, self.herald = asked, batch, radius, limits, herald
-        self.stop = threading.Event()
+        self.stopped = False
         # while the pool doubles, the old one and the new one are both there; records get half of the memory
         most = (limits.memory_bytes or 2**62) * 2 // (6 if asked.records else 3)
-        self.most_nodes = max(16, most // node_bytes(asked.pack))
+        self.most_nodes = max(16, most // asked.node_bytes)
         self.most_log = max(FIRST_LOG, most // 8) if asked.records else 0
         self.large = asked.pack.weights.size >= LARGE_NETWORK
-        self.first_slice = max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // asked.pack.weights.size))
+        self.products = asked.products
+        self.begun = time.perf_counter()
         self.first_pool = min(FIRST_POOL, self.most_nodes)
         self.scratch, self.tree = self._buffers()
 
@@ -72,33 +67,64 @@ class Worker:
             tree = new_tree(asked.pack, self.first_pool, log=FIRST_LOG if asked.records else 0)
         return scratch, tree
 
-    def work(self, ranges: Ranges) -> None:
-        for first, last in ranges:
-            i = first
-            while i < last and not self.stop.is_set():
+    def work(self, waiting: deque[tuple[int, int]]) -> None:
+        """Answer stretches of people, which several threads draw from one queue."""
+        while waiting and not self.stopped:
+            try:
+                i, last = waiting.popleft()
+            except IndexError:  # another thread was faster
+                break
+            while i < last and not self.stopped:
                 i = self._stretch(i, last)
         small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
         if small and len(self.asked.spare) < MOST_SPARE:
             self.asked.spare.append((self.scratch, self.tree))
 
+    @property
+    def first_slice(self) -> int:
+        if not KERNELS.compiled:
+            return PLAIN_SLICE
+        return max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // self.asked.pack.weights.size))
+
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
-        batch = self.batch
-        reached, code = kernel.search_people(
+        batch, search_people = self.batch, KERNELS.now.search_people
+        reached, code = search_people(
             self.asked.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree,
             batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
         return int(reached), int(code)
 
+    def _left(self, i: int) -> float:
+        """The seconds that person i has, before anything is done here."""
+        seconds = self.limits.seconds
+        return math.inf if seconds is None else seconds - float(self.batch.spent_seconds[i])
+
     def _stretch(self, first: int, last: int) -> int:
         """Answer people from `first` on, in one call as far as it goes; returns whom to go on with."""
         batch, begun = self.batch, time.perf_counter()
-        alone = self.asked.records or batch.spent_nodes[first] > 0
+        left = self._left(first)
+        KERNELS.look(self.begun, begun + left)
+        inside = left < math.inf and (self.products >= SLOW_NODE or not KERNELS.compiled)  # the clock runs in a node
+        alone = self.asked.records or self.large or inside or not KERNELS.compiled or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
-        slice_nodes = self.first_slice
-        if self.large:
-            last = first + 1
-            self._begin(first, begun)
+        with Alarm(self.scratch, left if inside else None) as alarm:
+            if self.large:
+                self._begin(first, begun)
+            if KERNELS.compiled or self.products < PLAIN_NODE or self._wait(begun + left):
+                last = self._search(first, last, begun, alarm)
+            else:
+                batch.seconds[first] = time.perf_counter() - begun
+                batch.stops[first] = Stop(StoppedBy.SECONDS, self.limits.seconds)
+        self.herald.done(last - first)
+        return last
+
+    def _wait(self, until: float) -> bool:
+        """Wait for the compiled kernels. False when time is up; plain Python it is where nobody compiles them."""
+        return KERNELS.wait(until) or time.perf_counter() < until
+
+    def _search(self, first: int, last: int, begun: float, alarm: Alarm) -> int:
+        batch, slice_nodes = self.batch, self.first_slice
         if self.limits.nodes is not None:
             slice_nodes = min(slice_nodes, self.limits.nodes - int(batch.spent_nodes[first]))
         reached, code = self._call(first, last, slice_nodes, False)
@@ -107,11 +133,12 @@ class Worker:
         unfinished = float(self.tree.count[NODES]) + 1.0 if reached < last else 0.0
         batch.seconds[first:reached] = spent * share / (share.sum() + unfinished)
         if reached < last:
-            self._finish(reached, code, spent * unfinished / (share.sum() + unfinished))
+            self._finish(reached, code, spent * unfinished / (share.sum() + unfinished), alarm)
             reached += 1
+        if alarm.rung and math.isfinite(batch.lower[first]):
+            batch.stops[first] = Stop(StoppedBy.SECONDS, self.limits.seconds)
         if self.asked.records:
             batch.records[first] = read_log(self.tree, self.asked.pack)
-        self.herald.done(reached - first)
         return reached
 
     def _begin(self, i: int, begun: float) -> None:
@@ -126,14 +153,14 @@ class Worker:
         best = float(asked.distance(batch.best[i : i + 1, -1])[0])
         self.herald.begun(float(self.radius[i]), best, time.perf_counter() - begun)
 
-    def _finish(self, i: int, code: int, spent: float) -> None:
+    def _finish(self, i: int, code: int, spent: float, alarm: Alarm) -> None:
         """Go on with one person in slices of about a tenth of a second, until done or a limit is hit."""
         batch, limits = self.batch, self.limits
         begun = time.perf_counter() - spent
-        slice_nodes, told = self.first_slice, 0.0
+        left, slice_nodes, told, lasted, did = self._left(i), self.first_slice, 0.0, spent, int(self.tree.count[NODES])
         while code != DONE:
             seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
-            stopped = self._stopped(seconds + batch.spent_seconds[i], nodes + int(batch.spent_nodes[i]), code)
+            stopped = self._stopped(math.inf if alarm.rung else seconds - left, nodes + int(batch.spent_nodes[i]), code)
             if stopped:
                 batch.stops[i] = stopped
                 batch.lower[i] = proven(self.tree)
@@ -145,22 +172,25 @@ class Worker:
             if seconds - told >= 2 * SLICE_SECONDS:
                 self.herald.under_way(self.tree, self.asked.squared, seconds)
                 told = seconds
-            wanted = SLICE_SECONDS
-            if limits.seconds is not None:
-                wanted = min(wanted, limits.seconds - seconds - float(batch.spent_seconds[i]))
-            slice_nodes = max(2, min(int((nodes + 1) / max(seconds, 1e-6) * wanted), 4 * slice_nodes))
+            wanted = min(SLICE_SECONDS, left - seconds)
+            slice_nodes = max(2, min(int(did / max(lasted, 1e-6) * wanted), 4 * slice_nodes))
             if limits.nodes is not None:
                 slice_nodes = min(slice_nodes, max(limits.nodes - nodes - int(batch.spent_nodes[i]), 1))
+            KERNELS.look(self.begun, begun + left)
+            since = time.perf_counter()
             _, code = self._call(i, i + 1, slice_nodes, True)
+            lasted, did = time.perf_counter() - since, int(self.tree.count[NODES]) - nodes
         batch.seconds[i] = time.perf_counter() - begun
 
-    def _stopped(self, seconds: float, nodes: int, code: int) -> Stop | None:
-        """What ends this person's search now, if anything does."""
-        if reached := self.limits.reached(seconds=seconds, nodes=nodes):
+    def _stopped(self, beyond: float, nodes: int, code: int) -> Stop | None:
+        """What ends this person's search now, if anything does; `beyond`: by how much time is up."""
+        if self.limits.seconds is not None and beyond >= 0.0:
+            return Stop(StoppedBy.SECONDS, self.limits.seconds)
+        if reached := self.limits.reached(nodes=nodes):
             return reached
         if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
             return self.limits.memory
-        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
+        return Stop(StoppedBy.INTERRUPTED) if self.stopped else None
 
     def _room(self) -> tuple[int, int]:
         """Twice as much of what is full, nodes or else records, as far as the memory goes."""
@@ -171,3 +201,37 @@ class Worker:
 
     def _grow(self) -> None:
         self.tree = grown(self.tree, self.asked.pack, *self._room())
+
+
+@dataclass(frozen=True)
+class Spending:
+    """What a search may spend, on how many threads, and who hears of it."""
+
+    limits: Limits
+    threads: int
+    herald: Herald
+
+    def quietly(self) -> Spending:
+        return replace(self, herald=Herald(0, None))
+
+    def within(self, limits: Limits) -> Spending:
+        return replace(self, limits=limits)
+
+    def on(self, asked: PackedQuestion, batch: SearchBatch, radius: Floats) -> None:
+        """Search for everyone in the batch, each within their radius (a cost; 0 is none to begin with)."""
+        threads, count, radius = self.threads, len(batch), np.where(radius > 0.0, radius, math.inf)
+        size = PEOPLE_A_CALL if threads == 1 else max(1, min(PEOPLE_A_CALL, math.ceil(count / (4 * threads))))
+        waiting = deque((first, min(first + size, count)) for first in range(0, count, size))
+        if threads == 1 or count <= size:
+            Worker(asked, batch, radius, self.limits, self.herald).work(waiting)
+            return
+        workers = [Worker(asked, batch, radius, self.limits, self.herald) for _ in range(threads)]
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            futures = [pool.submit(worker.work, waiting) for worker in workers]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                for worker in workers:
+                    worker.stopped = True
+            for future in futures:
+                future.result()

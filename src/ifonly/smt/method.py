@@ -85,22 +85,22 @@ class SmtSolver:
 
     def _find(self, person: Person, budget: float, clock: Clock) -> Finding:
         """Algorithm 3: is there a counterfactual within the budget?"""
-        lowered, error = self.lowered, self.lowered.question.error
+        lowered, need = self.lowered, self.lowered.need + person.blur
         searched, bounds = person, None
         if isinstance(self.method, SmtReduced):
             cut = cut_to(lowered, person, budget)
             if cut is None:
                 return Finding(verdict=Verdict.NONE)
-            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds)
-            if (bounds.upper[-1] - lowered.need < -error).any():
+            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
+            if (bounds.upper[-1] < need).any():
                 return Finding(verdict=Verdict.NONE)
-        for need, nothing in ((lowered.need - error, Verdict.NONE), (lowered.need + error, Verdict.UNDECIDED)):
-            asked = self._ask(searched, budget, need, bounds, clock)
+        for more, nothing in ((0.0, Verdict.NONE), (2.0 * person.own, Verdict.UNDECIDED)):
+            asked = self._ask(searched, budget, need + more, bounds, clock)
             if isinstance(asked, Stop):
                 return Finding(verdict=Verdict.STOPPED, stop=asked)
             if asked is None:
                 return Finding(verdict=nothing)
-            point = repaired(lowered, person, asked, lowered.need + error)
+            point = repaired(lowered, person, asked, need + person.own)
             if point is not None:
                 return Finding(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
         return Finding(verdict=Verdict.UNDECIDED)

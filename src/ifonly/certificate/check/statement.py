@@ -238,6 +238,8 @@ def _read_schema(value: Any) -> Schema:
         raise Refusal("the schema is not written as ifonly writes it: other entries, other numbers, or another order")
     if schema.rules:
         raise Refusal("the schema has rules of its own; a certificate states every rule among the constraints")
+    if schema.grids:
+        raise Refusal("the schema has real numbers with steps, which a certificate cannot state")
     return schema
 
 

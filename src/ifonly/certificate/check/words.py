@@ -77,6 +77,8 @@ def _options(feature: Any, which: Any) -> str:
 
 def _value(feature: Any, number: float) -> str:
     value = feature.value(number)
+    if value is None:
+        return "missing"
     return quoted(value) if isinstance(value, str) else repr(value)
 
 

@@ -17,8 +17,10 @@ FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc
 INNER = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
 ONCE = {**INNER, "inline": "always"}
 """For kernels with a single caller: compiled as a part of it, not once more at every level above."""
-OUTER = {**FAST, "cache": True}
-"""For kernels that Python calls. They must close over `SOURCES`: numba looks only at the file of what it caches."""
+OUTER = FAST
+"""For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
+caches.
+"""
 SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
 
 ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2

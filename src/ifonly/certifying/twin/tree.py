@@ -34,6 +34,7 @@ from ifonly.certifying.twin.layout import (
     Y,
 )
 from ifonly.certifying.twin.region import bound_hidden, clip, most_of
+from ifonly.compiling import with_cache
 
 
 @njit(**ONCE)
@@ -124,7 +125,7 @@ def write_rows(w, rows, ends, about, multiplier, bits):
 
 
 def _build_walk(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     def walk(q, log, phase, low, high, mask, side, known):
         """Close the tree that the records of a phase describe, from the given box down.
 
@@ -183,7 +184,7 @@ walk = _build_walk(SOURCES)
 
 
 def _build_answer(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     def answer(norm, F, I, items, budget, a):
         """The y in box and ball that makes a.y largest; `items` and their entries in F and I as `clip` leaves them."""
         width = I[FIRST, items] + 0 * sources

@@ -12,9 +12,11 @@ from typing import Any
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
+from ifonly.model.importers.foreign import library_of
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.model import Model, class_list, network_model
 from ifonly.model.network import Network
+from ifonly.model.trees.files import is_trees_file, load_trees
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
@@ -44,20 +46,27 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             from ifonly.model.importers.onnx import import_onnx
 
             return import_onnx(model, schema, classes=classes, regression=regression)
+        case "xgboost" | "lightgbm" | "catboost":
+            from ifonly.model.importers.trees import import_trees
+
+            return import_trees(model, schema, classes=classes, regression=regression)
         case "sklearn":
             from ifonly.model.importers.sklearn import import_sklearn
 
             return import_sklearn(model, schema, classes=classes, regression=regression)
     name = f"{type(model).__module__}.{type(model).__qualname__}"
     raise UnsupportedModel(
-        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, torch "
-        f"modules, ONNX models, and the files .npz, .json and .onnx.",
+        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, "
+        f"models of XGBoost, LightGBM and CatBoost, torch modules, ONNX models, and the files .npz, .json and .onnx.",
         operation=name,
     )
 
 
 def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
-    """A model file (ifonly's own .npz or .json, or .onnx) as an ifonly Model. Nothing in such a file is ever run."""
+    """A model file as an ifonly Model. Nothing in such a file is ever run.
+
+    ifonly's own .npz or .json; .onnx; .json or .ubj of XGBoost, .txt of LightGBM, .cbm or .json of CatBoost.
+    """
     path, classes = path_of(path), class_list(classes)
     ending = path.suffix.lower()
     if ending == ".onnx":
@@ -73,8 +82,18 @@ def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (
             f"'{path.name}' is a pickle, and loading such a file runs code in it, so load_model does not; if you trust "
             f"where it comes from, use ifonly.model.importers.load_pickle(path, schema)."
         )
+    library = library_of(path)
+    if library is not None:
+        from ifonly.model.importers.trees import import_trees, load_library
+
+        return import_trees(load_library(path, library), schema, classes=classes, regression=regression)
     if ending not in (".npz", ".json"):
-        raise FileError(f"A model file ends in .npz, .json or .onnx; '{path.name}' does not.")
+        raise FileError(
+            f"A model file ends in .npz, .json, .onnx, or as XGBoost (.ubj), LightGBM (.txt) and CatBoost (.cbm) write "
+            f"theirs; '{path.name}' does not."
+        )
+    if is_trees_file(path):
+        return check_agreement(load_trees(path, schema, classes=classes))
     stored = read_network(path)
     regression = regression or (stored.regression and not classes)
     names = classes or (() if regression else stored.classes)
@@ -85,6 +104,6 @@ def _framework(model: Any) -> str | None:
     """Where the model's class, or the nearest of its bases that is from a framework, comes from."""
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
-        if package in ("torch", "onnx", "sklearn"):
+        if package in ("torch", "onnx", "sklearn", "xgboost", "lightgbm", "catboost"):
             return package
     return None

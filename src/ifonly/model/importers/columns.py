@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.rounding import Majorant, losses
-from ifonly.schema import Choice, Numeric, Schema
+from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.features import is_missing
 
 Floats = NDArray[np.float64]
@@ -112,7 +112,7 @@ class Columns:
             return self._unit(index)
         feature = self.schema.features[g]
         assert isinstance(feature, Choice)
-        return Options(g, feature.codes[:, 0])
+        return Options(g, self.raw_values(g) if isinstance(feature, Missing) else feature.codes[:, 0])
 
     @cached_property
     def _numbered(self) -> dict[int, int]:
@@ -135,7 +135,14 @@ class Columns:
         described = self.schema.features[feature]
         assert isinstance(described, Choice)
         marker = self.missing.get(feature, np.nan)
+        if isinstance(described, Missing) and isinstance(marker, int | float):
+            return np.array([marker], dtype=np.float64)  # a number's column holds numbers
         return option_array([marker if option is None else option for option in described.options])
+
+    def constant(self, number: float) -> Line:
+        """The same for every row."""
+        nothing = np.zeros(len(self.schema.columns))
+        return Line(nothing, number, nothing, 0.0)
 
     def _unit(self, index: int) -> Line:
         weight = np.zeros(len(self.schema.columns))
@@ -233,6 +240,11 @@ class Columns:
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
         if np.isnan(numbers).any():
+            if isinstance(feature, Missing):
+                raise ModelError(
+                    f"{self.describe(column)} reaches '{where}' without a value where it is missing; put an imputer "
+                    f"before it, or fill the value in before asking."
+                )
             missing = feature.options[int(np.isnan(numbers).argmax())]
             raise ModelError(
                 f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "

@@ -11,7 +11,7 @@ from __future__ import annotations
 import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -23,19 +23,25 @@ from onnx import numpy_helper
 
 from ifonly.caching import cached_property
 from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
-from ifonly.model.agreement import check_agreement
+from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
 from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
 from ifonly.model.importers.probabilities import Reported, check_final, settled
+from ifonly.model.importers.trees.onnx_trees import OnnxTrees, read_onnx_trees
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
+from ifonly.model.trees import Feed, Trees, bound
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
 Value: TypeAlias = Flow | OnnxFinal | NDArray[Any]
 MAX_BYTES = 2**31
+SURE = 1e-5
+"""Scores of trees that are nearer to a tie than this may be decided by rounding."""
+TIE = 2.0**-20
+"""Margins of trees that differ by less may have equal probabilities in float32."""
 
 
 def load_onnx(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
@@ -84,6 +90,9 @@ def _reading() -> Iterator[None]:
 
 def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool) -> Model:
     _check(proto)
+    trees = read_onnx_trees(proto)
+    if trees is not None:
+        return _imported_trees(trees, _input(proto.graph).name, schema, classes, regression)
     reader = _OnnxReader(proto.graph, schema)
     value = reader.read()
     flow, logits = value, ""
@@ -105,6 +114,71 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
             probabilities=None if own is None else Reported(own),
         )
     )
+
+
+def _imported_trees(trees: OnnxTrees, name: str, schema: Schema, classes: tuple[Any, ...], regression: bool) -> Model:
+    columns = len(schema.columns)
+    if trees.ensemble.columns != columns:
+        raise ModelError(f"The ONNX model takes {trees.ensemble.columns} columns, but {describe_columns(schema)}.")
+    owners = [0] * columns
+    for i, own in enumerate(schema.feature_columns):
+        for j in own.tolist():
+            owners[j] = i
+    ensemble = bound(trees.ensemble, Feed(owners, schema.encode), schema)
+    bare, whole = (OnnxOriginal(content, schema, name) for content in (trees.bare, trees.whole))
+    decides = bool(trees.classes) and not regression
+    names = class_names(classes or trees.classes, ensemble.outputs, regression=not decides)
+    model = Model(
+        function=Trees(ensemble, schema, tie=TIE if decides and trees.activation != "NONE" else 0.0),
+        schema=schema,
+        original=OnnxTreesOriginal(bare, whole, second=trees.second, settle=trees.activation != "NONE"),
+        classes=names,
+        source="onnx",
+        precision=ensemble.summation.precision,
+    )
+    if decides:
+        _check_labels(model, OnnxOriginal(trees.labels, schema, name), trees.classes)
+    if decides and trees.activation == "LOGISTIC" and trees.second:
+        return check_agreement(replace(model, probabilities=whole))
+    if decides and trees.activation == "NONE" and not trees.second and _are_probabilities(whole, schema):
+        return check_agreement(replace(model, probabilities=whole, scores_are="probabilities"))
+    return check_agreement(model)
+
+
+def _check_labels(model: Model, given: OnnxOriginal, classes: tuple[Any, ...]) -> None:
+    """Are the labels of the graph those that its scores say? A runtime may have a rule of its own."""
+    points = comparison_rows(model.schema, ROWS, seed=1)
+    scores, (dtype, run) = model.scores(points), given._session
+    labels = np.ravel(run(model.schema.encode(points).astype(dtype))[0]).tolist()
+    ranked = np.sort(scores, axis=1)
+    lead = np.abs(scores[:, 0]) if scores.shape[1] == 1 else ranked[:, -1] - ranked[:, -2]
+    for i, k in enumerate(model.decide(scores).tolist()):
+        if lead[i] > SURE and classes[k] != labels[i]:
+            raise ModelError(
+                f"The ONNX model decides for {labels[i]!r} where its own scores {scores[i].tolist()} say "
+                f"{classes[k]!r}, on the row {model.schema.row(points[i])}; for two classes, give weights to one of "
+                f"them only."
+            )
+
+
+def _are_probabilities(given: Any, schema: Schema) -> bool:
+    own = given(comparison_rows(schema, ROWS, seed=2))
+    return bool((own >= 0.0).all() and np.allclose(own.sum(axis=1), 1.0, rtol=0.0, atol=1e-5))
+
+
+@dataclass(frozen=True)
+class OnnxTreesOriginal:
+    """The scores of the graph without its last activation; near a tie they follow what the graph itself gives."""
+
+    bare: Any
+    whole: Any
+    second: bool
+    settle: bool
+
+    def __call__(self, points: Floats) -> Floats:
+        scores, given = self.bare(points), self.whole(points) if self.settle else None
+        scores = scores[:, 1:] if self.second else scores
+        return scores if given is None else settled(scores, given[:, 1:] if self.second else given)
 
 
 @dataclass(frozen=True)

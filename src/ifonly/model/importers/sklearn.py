@@ -13,6 +13,7 @@ import copy
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -41,25 +42,22 @@ LOG_ODDS = 1e-5
 
 def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A fitted scikit-learn estimator or pipeline as a Model."""
+    from ifonly.model.importers.trees import grown_by, model_of
+
     model = _best(model)
     front, estimator = _parts(model)
     _check_fitted(model, estimator)
-    name = type(estimator).__name__
-    known = sklearn_name(estimator, ESTIMATORS)
-    if known is None:
-        raise UnsupportedModel(
-            f"The estimator {name} has no exact piecewise-linear form here; supported are MLPClassifier, MLPRegressor, "
-            f"linear classifiers and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...) "
-            f"and SVC with a linear kernel.",
-            operation=name,
-        )
+    grown = grown_by(estimator, schema)
+    if grown is not None:
+        return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
+    name, reader = type(estimator).__name__, _reader(estimator)
     arithmetic = Columns(schema)
-    source = _source(model, front, arithmetic)
+    source = source_of(model, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
     flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)
-    read = ESTIMATORS[known](estimator, flow)
+    read = reader(estimator, flow)
     if read.answer == "predict" and classes:
         raise ModelError(f"{name} is a regression; it has no classes, but {len(classes)} class names were given.")
     if read.answer != "predict" and regression:
@@ -72,9 +70,24 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         classes=tuple(classes) or own,
         source=f"sklearn {name}",
         precision=_precision(read.flow, estimator, arithmetic),
+        for_schema=partial(import_sklearn, model, classes=tuple(classes), regression=regression),
     )
-    _check_decisions(imported, model, source, own)
+    check_decisions(imported, model, source, own)
     return check_agreement(replace(imported, probabilities=_probabilities(imported, model, estimator, source)))
+
+
+def _reader(estimator: Any) -> Callable[[Any, Flow], Reading]:
+    """How to read the weights of an estimator."""
+    known = sklearn_name(estimator, ESTIMATORS)
+    if known is not None:
+        return ESTIMATORS[known]
+    name = type(estimator).__name__
+    raise UnsupportedModel(
+        f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
+        f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
+        f"kernel, decision trees, forests and boosting.",
+        operation=name,
+    )
 
 
 # ---------------------------------------------------------------------- what the model reads
@@ -96,7 +109,11 @@ class EncodedSource:
         return [self.arithmetic.encoded(i) for i in self.order]
 
     def table(self, points: Floats) -> Any:
-        encoded = self.arithmetic.schema.encode(np.atleast_2d(points))[:, self.order]
+        schema = self.arithmetic.schema
+        encoded = schema.encode(np.atleast_2d(points))
+        for g in schema.unknown:
+            encoded[:, schema.feature_columns[g]] = self.arithmetic.raw_values(g)[0]
+        encoded = encoded[:, self.order]
         return encoded if self.names is None else table(list(encoded.T), self.names)
 
 
@@ -122,27 +139,33 @@ class RawSource:
         described = self.arithmetic.schema.features[feature]
         if isinstance(described, Choice):
             return self.arithmetic.raw_values(feature)[numbers.astype(np.intp)]
-        return np.rint(numbers).astype(np.int64) if isinstance(described, Integer) else numbers
+        whole = isinstance(described, Integer) and not described.missing  # a column that lacks some holds floats
+        return np.rint(numbers).astype(np.int64) if whole else numbers
 
 
 Source: TypeAlias = EncodedSource | RawSource
 
 
-def _source(model: Any, front: list[tuple[str, Any]], arithmetic: Columns) -> Source:
+def source_of(model: Any, front: list[tuple[str, Any]], arithmetic: Columns) -> Source:
+    """What a scikit-learn object reads, by the names or the count of the columns that it was fitted with."""
+    outermost, schema = front[0][1] if front else model, arithmetic.schema
+    count = getattr(outermost, "n_features_in_", len(schema) if front else len(schema.columns))
+    return source_by(getattr(outermost, "feature_names_in_", None), count, arithmetic, raw=bool(front))
+
+
+def source_by(found: Any, count: int, arithmetic: Columns, *, raw: bool) -> Source:
+    """What is read by these names, or, without names, so many columns. `raw`: the user's own values may be meant."""
     schema = arithmetic.schema
-    outermost = front[0][1] if front else model
-    found = getattr(outermost, "feature_names_in_", None)
     if found is None:
-        count = getattr(outermost, "n_features_in_", len(schema) if front else len(schema.columns))
-        if front and count == len(schema):
+        if raw and count == len(schema):
             return RawSource(arithmetic, tuple(range(len(schema))), None)
         if count != len(schema.columns):
             raise ModelError(f"The model takes {count} columns, but {describe_columns(schema)}.")
         return EncodedSource(arithmetic, tuple(range(count)), None)
     names = tuple(str(name) for name in found)
     encoded = {name: i for i, name in enumerate(schema.columns)}
-    raw = {name: i for i, name in enumerate(schema.names)}
-    if not front or (all(n in encoded for n in names) and not all(n in raw for n in names)):
+    features = {name: i for i, name in enumerate(schema.names)}
+    if not raw or (all(n in encoded for n in names) and not all(n in features for n in names)):
         for name in names:
             if name not in encoded:
                 raise ModelError(
@@ -150,12 +173,12 @@ def _source(model: Any, front: list[tuple[str, Any]], arithmetic: Columns) -> So
                     f"name the columns so in training, or put the encoding into a Pipeline with the model."
                 )
         return EncodedSource(arithmetic, tuple(encoded[name] for name in names), names)
-    if not any(name in raw for name in names):
+    if not any(name in features for name in names):
         raise ModelError(
             f"The model was fitted with the columns {', '.join(map(repr, names[:6]))}, none of which is a feature of "
             f"the schema; its features are {', '.join(map(repr, schema.names[:6]))}."
         )
-    return RawSource(arithmetic, tuple(raw.get(name) for name in names), names)
+    return RawSource(arithmetic, tuple(features.get(name) for name in names), names)
 
 
 def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmetic: Columns, *, plainly: bool) -> Flow:
@@ -286,7 +309,7 @@ class SklearnOriginal:
     name: str
 
     def __call__(self, points: Floats) -> Floats:
-        answers = _asked(self.model, "predict_proba" if self.answer == "logits" else self.answer, self.source, points)
+        answers = asked(self.model, "predict_proba" if self.answer == "logits" else self.answer, self.source, points)
         scores = np.asarray(answers, dtype=np.float64).reshape(len(points), -1)
         if self.answer == "logits":
             return self._decided(scores)
@@ -312,7 +335,7 @@ class Probabilities:
     model: Any
 
     def __call__(self, points: Floats) -> Floats:
-        return np.asarray(_asked(self.model, "predict_proba", self.source, points), dtype=np.float64)
+        return np.asarray(asked(self.model, "predict_proba", self.source, points), dtype=np.float64)
 
 
 def _probabilities(imported: Model, model: Any, estimator: Any, source: Source) -> Probabilities | None:
@@ -338,11 +361,12 @@ def _raised(model: Any) -> Any:
     return shallow
 
 
-def _asked(model: Any, method: str, source: Source, points: Floats) -> Any:
+def asked(model: Any, method: str, source: Any, points: Floats, **options: Any) -> Any:
+    """The model's own answer for points, in the table that it was fitted on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # e.g. unknown categories that an encoder ignores, as it was told to
         try:
-            return getattr(model, method)(source.table(points))
+            return getattr(model, method)(source.table(points), **options)
         except IfonlyError:
             raise
         except Exception as error:
@@ -351,13 +375,13 @@ def _asked(model: Any, method: str, source: Source, points: Floats) -> Any:
             ) from None
 
 
-def _check_decisions(imported: Model, model: Any, source: Source, own: tuple[Any, ...]) -> None:
+def check_decisions(imported: Model, model: Any, source: Any, own: tuple[Any, ...]) -> None:
     """Does `predict` decide as the scores do? It may not, when a subclass or a wrapper has a mind of its own."""
     if not own:
         return
     points = comparison_rows(imported.schema, ROWS, seed=1)
     scores = imported.scores(points)
-    decided = np.asarray(_asked(model, "predict", source, points)).tolist()
+    decided = np.ravel(asked(model, "predict", source, points)).tolist()
     ours = [own[k] for k in imported.decide(scores).tolist()]
     if scores.shape[1] == 1:
         gap = np.abs(scores[:, 0])

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options, option_array
+from ifonly.schema import Missing
 from ifonly.schema.features import is_missing, plain, same_value
 
 Handler: TypeAlias = Callable[[Any, list[Column], Columns, str], list[Column]]
@@ -180,12 +181,6 @@ def _function(transformer: Any, columns: list[Column], arithmetic: Columns, wher
 
 
 def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
-    if imputer.add_indicator:
-        raise UnsupportedModel(
-            f"The SimpleImputer '{where}' adds indicator columns, which is not supported; "
-            f"use a OneHotEncoder, which can encode missing values.",
-            operation="SimpleImputer(add_indicator=True)",
-        )
     result: list[Column] = []
     for column, statistic in zip(columns, imputer.statistics_.tolist(), strict=True):
         if is_missing(statistic):
@@ -194,9 +189,12 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
                 f"take None for missing); fit it on a table that has values there."
             )
         if isinstance(column, Options):
-            if is_missing(imputer.missing_values) and any(map(is_missing, column.values.tolist())):
+            if any(map(is_missing, column.values.tolist())) and _marks(imputer, column, arithmetic):
                 arithmetic.missing[column.feature] = imputer.missing_values
-            values = [statistic if same_value(v, imputer.missing_values) else v for v in column.values.tolist()]
+            values = [
+                statistic if lacks else value
+                for value, lacks in zip(column.values.tolist(), _lacking(imputer, column, arithmetic), strict=True)
+            ]
             column = Options(column.feature, option_array(values), column.size, column.terms, column.lost)
         elif isinstance(column, Line) and not is_missing(imputer.missing_values):
             least, most = arithmetic.interval(column)
@@ -206,7 +204,35 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
                     f"{arithmetic.describe(column)} can have that value; narrow its bounds in the schema."
                 )
         result.append(column)
+    return result + (_indicator(imputer.indicator_, columns, arithmetic, where) if imputer.add_indicator else [])
+
+
+def _indicator(indicator: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
+    """1 where a column has no value, else 0: for the columns that lacked some when the indicator was fitted, or all."""
+    result: list[Column] = []
+    for i in indicator.features_.tolist():
+        column = columns[i]
+        if isinstance(column, Options):
+            lacking = _lacking(indicator, column, arithmetic)
+            result.append(Options(column.feature, np.array(lacking, dtype=np.float64)))
+        else:
+            arithmetic.line(column, where)
+            result.append(arithmetic.constant(0.0))
     return result
+
+
+def _marks(imputer: Any, column: Options, arithmetic: Columns) -> bool:
+    """Is what the imputer takes for missing the marker of the feature? For numbers, a number can be that, too."""
+    marker, feature = imputer.missing_values, arithmetic.schema.features[column.feature]
+    return is_missing(marker) != isinstance(feature, Missing)
+
+
+def _lacking(imputer: Any, column: Options, arithmetic: Columns) -> list[bool]:
+    """Of each option: does the imputer take its value for a missing one?"""
+    marked = _marks(imputer, column, arithmetic)
+    return [
+        same_value(value, imputer.missing_values) or (marked and is_missing(value)) for value in column.values.tolist()
+    ]
 
 
 def _encoder(encoder: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
@@ -305,6 +331,7 @@ HANDLERS: dict[str, Handler] = {
     "SelectorMixin": _selector,
     "FunctionTransformer": _function,
     "SimpleImputer": _simple_imputer,
+    "MissingIndicator": _indicator,
     "OneHotEncoder": _encoder,
     "OrdinalEncoder": _encoder,
     "TargetEncoder": _encoder,

@@ -49,7 +49,7 @@ class Mahalanobis:
     def of(cls, schema: Schema, table: Any, *, ridge: float = 1e-3) -> Mahalanobis:
         """From data. `ridge` is added to the variances (of standardised columns), so that constant and redundant
         columns do no harm."""
-        points = points_of(schema, table)
+        points = points_of(schema, table, whole=True)
         ridge = checked_length("The ridge", ridge)
         coding = _coding(schema)
         if not len(coding):

@@ -11,15 +11,20 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.constraints import Allowed, Constraint
-from ifonly.schema import Choice, Feature, Schema, read_points
+from ifonly.schema import Choice, Feature, Numeric, Schema, read_points
 
 Floats = NDArray[np.float64]
 
 
-def points_of(schema: Schema, table: Any) -> Floats:
+def points_of(schema: Schema, table: Any, *, whole: bool = False) -> Floats:
+    """The rows of a table; only those that lack no number, if they must be `whole`."""
     points = read_points(schema, table)
     if not len(points):
         raise QuestionError("Nothing can be learned from a table without rows.")
+    if whole and schema.may_lack:
+        points = points[~np.isnan(points).any(axis=1)]
+        if not len(points):
+            raise QuestionError("Every row of the table lacks a number, so nothing can be learned from whole rows.")
     return points
 
 
@@ -33,8 +38,11 @@ def check_learning(quantiles: tuple[float, float], least: int) -> None:
         raise QuestionError(f"The least count must be a whole number >= 1; it is {shown(least)}.")
 
 
-def ends_of(values: Floats, quantiles: tuple[float, float]) -> tuple[float, float]:
-    """Two quantiles, which are values of the data."""
+def ends_of(number: Numeric, values: Floats, quantiles: tuple[float, float]) -> tuple[float, float]:
+    """Two quantiles, which are values of the data; the number's own ends, where the data has none."""
+    values = values[~np.isnan(values)]
+    if not len(values):
+        return number.lower, number.upper
     low, high = np.quantile(values, quantiles, method="inverted_cdf").tolist()
     return low, high
 

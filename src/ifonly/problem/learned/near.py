@@ -37,7 +37,9 @@ class Near:
     def of(cls, schema: Schema, table: Any, at_most: float, distance: str | Distance = "l1") -> Near:
         own = distance if isinstance(distance, Distance) else Distance(distance)
         near = cls(
-            np.unique(points_of(schema, table), axis=0), checked_length("The distance to the data", at_most), own
+            np.unique(points_of(schema, table, whole=True), axis=0),
+            checked_length("The distance to the data", at_most),
+            own,
         )
         near.check(schema)
         return near

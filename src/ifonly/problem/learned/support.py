@@ -32,7 +32,7 @@ def support(
             occurs = np.bincount(points[:, g].astype(np.intp), minlength=len(feature.options)) >= least
             result += only(feature, occurs)
         else:
-            low, high = ends_of(points[:, g], quantiles)
+            low, high = ends_of(feature, points[:, g], quantiles)
             if low > feature.lower or high < feature.upper:
                 result.append(Range(feature.name, low, high))
     return tuple(result)
@@ -57,9 +57,9 @@ def pairs(
         rules += [OptionsTogether(feature.name, tuple(own), others) for others, own in together.items() if others]
         for h, number in enumerate(schema.features):
             if isinstance(number, Numeric):
-                ends = [ends_of(points[chosen == i, h], quantiles) if ok else (number.lower, number.upper)
+                ends = [ends_of(number, points[chosen == i, h], quantiles) if ok else (number.lower, number.upper)
                         for i, ok in enumerate(common)]  # fmt: skip
-                overall = ends_of(points[:, h], quantiles)
+                overall = ends_of(number, points[:, h], quantiles)
                 if any(low > overall[0] or high < overall[1] for low, high in ends):
                     rules.append(NumberGivenOption(number.name, feature.name, tuple(ends)))
     return tuple(rules)

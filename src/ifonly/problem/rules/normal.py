@@ -22,7 +22,7 @@ from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.rules.intervals import Intervals, intersection, union
 from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some, features_of
 from ifonly.problem.words import show_name
-from ifonly.schema import Choice, Numeric, Real, Schema
+from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import written
 from ifonly.schema.features import show_number
 
@@ -105,7 +105,8 @@ class _Unfolding:
                 several = [self.intervals(member, wanted, g) for member in members]
                 if isinstance(formula, Every) == wanted:
                     return intersection(several)
-                return union(several, int(getattr(self.schema.features[g], "step", 0)))
+                feature = self.schema.features[g]
+                return union(several, feature.step if isinstance(feature, Integer) else 0)
             case _:
                 unfolded = self.clauses(formula, wanted)
                 return intersection([self.everything(g), *(self.of_clause(clause, g) for clause in unfolded)])
@@ -255,8 +256,9 @@ class _Unfolding:
         grid, offset = 0, constant
         for g, a in numbers:
             feature = self.schema.features[g]
-            grid = math.gcd(grid, a * int(getattr(feature, "step", 1)))
-            offset += a * int(getattr(feature, "lower", 0))
+            assert isinstance(feature, Integer)
+            grid = math.gcd(grid, a * feature.step)
+            offset += a * int(feature.lower)
         grid = math.gcd(grid, *(v for _, values in options for v in values))
         return constant - offset % grid
 

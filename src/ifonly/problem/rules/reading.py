@@ -3,6 +3,7 @@
     Age is fixed                      Age only goes up            Age in [18, 65]
     Income changes by at most 10 %    Income changes in steps of 100
     Job changes only with Income      at most 2 changes           Age is free
+    Income may be filled in           Income may be filled in at 0.5
     if Education >= Bachelors then Age >= 21                      (any rule, see `syntax`)
 
 `describe()` of a constraint is such a sentence again, so words are also how constraints are kept in files.
@@ -21,6 +22,7 @@ from ifonly.problem.constraints import (
     Allowed,
     ChangeAtMost,
     Constraint,
+    FillIn,
     Fixed,
     Free,
     OnlyDown,
@@ -59,7 +61,8 @@ def merged(
 ) -> tuple[AnyConstraint, ...]:
     """The schema's own rules, further ones for everybody, and a person's constraints: the one place that merges them.
 
-    All apply; `Age is free` drops those of the levels before it that concern Age and nothing else, whatever their form.
+    All apply; `Age is free` drops those of the levels before it that concern Age and nothing else, whatever their form,
+    but not the leave to fill it in.
     """
     levels = ([_default(text, schema) for text in schema.rules], everybody, personal)
     result: list[AnyConstraint] = []
@@ -82,6 +85,8 @@ def _default(text: str, schema: Schema) -> AnyConstraint:
 
 def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
     """The features that a constraint speaks of; none if it speaks of no particular one."""
+    if isinstance(constraint, FillIn):
+        return frozenset()
     if isinstance(constraint, Rule):
         return constraint.features(schema)
     if isinstance(constraint, OnlyWith):
@@ -145,6 +150,8 @@ class _Statement(syntax.Parser):
                     return self.finished(self.direction())
                 case "changes":
                     return self.finished(self.change())
+                case "may":
+                    return self.finished(self.filling())
                 case "in" if [token.value for token in self.tokens[self.place + 1 :]] == _ANYWHERE:
                     return Range(self.feature())
         return None
@@ -185,6 +192,12 @@ class _Statement(syntax.Parser):
             raise self.unexpected("a feature changes 'by at most', 'in steps of', or 'only with' another")
         most = self.amount()
         return ChangeAtMost(name, share=float(most / 100)) if self.takes("%") else ChangeAtMost(name, by=float(most))
+
+    def filling(self) -> FillIn:
+        name = self.feature()
+        if not self.takes("may", "be", "filled", "in"):
+            raise self.unexpected(f"after '{show_name(name)} may' comes: be filled in")
+        return FillIn(name, float(self.amount())) if self.takes("at") else FillIn(name)
 
     def feature(self) -> str:
         token = self.here

@@ -13,6 +13,7 @@ from ifonly.search.kernels.layout import (
     DOWN,
     FIRST,
     GRADIENT,
+    HALT,
     INNER,
     ITEM_DOWN,
     ITEM_KIND,
@@ -59,6 +60,8 @@ def ascend_squares(items, rows, width, F, I, LF, H, A):
     value = _dual_value(items, rows, width, m, F, I, LF, A)
     stalled = 0
     for _ in range(MOST_STEPS):
+        if I[HALT, 0] != 0:
+            return
         worst = 0.0
         for i in range(rows):
             gradient[i] = _slope(i, width, F, LF, A)
@@ -74,7 +77,7 @@ def ascend_squares(items, rows, width, F, I, LF, H, A):
                 if m[i] == 0.0 and step[i] < 0.0:  # it wants in, but not with the others: leave it out of this step
                     gradient[i] = 0.0
                     left_out = True
-            if not left_out:
+            if not left_out or I[HALT, 0] != 0:
                 break
         rise = 0.0
         for i in range(rows):

@@ -8,6 +8,7 @@ import numpy as np
 from numba import njit
 
 from ifonly.search.kernels.closed_forms import solve_plane
+from ifonly.search.kernels.fine_grids import round_together
 from ifonly.search.kernels.layout import (
     ACT,
     AIM,
@@ -20,11 +21,13 @@ from ifonly.search.kernels.layout import (
     DOWN,
     FEATURE,
     FIRST,
+    HALT,
     HIGH,
     HOLDS,
     INNER,
     INTEGER,
     ITEM_KIND,
+    ITEM_LEAD,
     KIND,
     LOW,
     ONCE,
@@ -36,6 +39,7 @@ from ifonly.search.kernels.layout import (
     RULE_LAYER,
     RULE_PLACE,
     SIZES,
+    SQUARED,
     START,
     TAKE,
     TOUCHES,
@@ -44,7 +48,7 @@ from ifonly.search.kernels.layout import (
     Y,
 )
 from ifonly.search.kernels.network import forward, neuron_plane
-from ifonly.search.kernels.node import cost_of
+from ifonly.search.kernels.node import cost_of, lead_of
 from ifonly.search.kernels.support import allowed_changes
 
 SURELY_HOLDS, POSSIBLY_HOLDS, BROKEN = 2, 1, 0
@@ -69,7 +73,8 @@ def realise(pack, items, a, take, F, I):
             reach = F[UP, k] if v > 0.0 else F[DOWN, k]
             y = take[k] / abs(v)
             if I[ITEM_KIND, k] == INTEGER:
-                y = np.ceil(y - 1e-9)
+                lead = lead_of(F[ITEM_LEAD, k], v > 0.0)
+                y = np.ceil(y - lead - 1e-9) + lead
             y = min(y, reach)
             x[g] = base[g] + (y if v > 0.0 else -y)
         else:
@@ -94,7 +99,9 @@ def round_solution(pack, items, F, I):
         if I[ITEM_KIND, k] != CHOICE:
             y = F[Y, c]
             if I[ITEM_KIND, k] == INTEGER:
-                y = np.ceil(y - 1e-7) if y > 0.0 else np.floor(y + 1e-7)
+                lead = lead_of(F[ITEM_LEAD, k], y > 0.0)
+                far = np.ceil(abs(y) - lead - 1e-7) + lead if abs(y) > 1e-7 else 0.0
+                y = far if y > 0.0 else -far
             x[g] = base[g] + min(max(y, -F[DOWN, k]), F[UP, k])
         else:
             share = 0.5
@@ -193,7 +200,10 @@ def newton(pack, person, tree, node, cut, tries, s):
         constant = neuron_plane(pack, last, worst, 1.0, node.zl, node.zu, F[PATTERN], one, width, F, s.Wc)
         constant -= person.need[AIM, worst]
         c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, items, F, I)
-        if c >= tree.number[BEST]:
+        if c >= tree.number[BEST] or I[HALT, 0] != 0:
             return
         realise(pack, items, F[PLANE], F[TAKE], F, I)
         try_point(pack, person, tree, F)
+        room = 0.5 * pack.relative_gap * c
+        if pack.norm == SQUARED and round_together(items, F[PLANE], F[TAKE], room, F, I):
+            try_point(pack, person, tree, F)

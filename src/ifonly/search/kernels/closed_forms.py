@@ -36,6 +36,7 @@ from ifonly.search.kernels.layout import (
     ITEM_DOWN,
     ITEM_JUMP,
     ITEM_KIND,
+    ITEM_LEAD,
     ITEM_RATE,
     MAXIMUM,
     OFFSET,
@@ -45,6 +46,7 @@ from ifonly.search.kernels.layout import (
     TAKEN,
     UP,
 )
+from ifonly.search.kernels.node import lead_of
 
 MOST_STEPS = 2.0**20
 MOST_TIMES = 1024.0
@@ -261,7 +263,8 @@ def gain_linf(a, t, items, F, I):
             reach, rate = (F[UP, k], F[ITEM_RATE, k]) if v > 0.0 else (F[DOWN, k], F[ITEM_DOWN, k])
             room = (t - F[OFFSET, k]) / rate
             if I[ITEM_KIND, k] == INTEGER:
-                room = np.floor(room + 1e-9)
+                lead = lead_of(F[ITEM_LEAD, k], v > 0.0)
+                room = np.floor(room - lead + 1e-9) + lead
             reach = min(reach, room)
             if reach > 0.0:
                 gain = abs(v) * reach
@@ -307,7 +310,7 @@ def whole_need(a, need, items, F, I):
         first = I[FIRST, k]
         if I[ITEM_KIND, k] == INTEGER:
             if a[first] != 0.0:
-                if max(F[UP, k], F[DOWN, k]) > MOST_STEPS:
+                if max(F[UP, k], F[DOWN, k]) > MOST_STEPS or F[ITEM_LEAD, k] != 0.0:
                     return need
                 least = min(least, abs(a[first]))
         else:

@@ -15,6 +15,7 @@ from ifonly.search.kernels.layout import (
     BASE,
     BIAS_AT,
     FIRST,
+    HALT,
     HIGH,
     INHERITED,
     INNER,
@@ -40,9 +41,9 @@ from ifonly.search.kernels.layout import (
     Cut,
     X,
 )
-from ifonly.search.kernels.network import bound_layer, neuron_plane
+from ifonly.search.kernels.network import begin_losses, bound_layer, layer_losses, neuron_plane, plane_loss
 from ifonly.search.kernels.node import clip_to_ball, compact, farthest_cost
-from ifonly.search.kernels.splits import UNSPLIT, blame, choose_split, prefers_relu, split_options
+from ifonly.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
 from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
 from ifonly.search.kernels.tighten import CLEAR, tighten
 
@@ -63,7 +64,7 @@ def evaluate(pack, person, s, node, tree, tries):
     tree.count[ROWS] = 0
     if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
         return math.inf, UNSPLIT, 0.0
-    base_cost = clip_to_ball(pack, person.cost, limit, node.lo, node.hi, node.mask, F[BASE])
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
     if base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
     items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
@@ -71,9 +72,12 @@ def evaluate(pack, person, s, node, tree, tries):
     cut = Cut(items, I[FIRST, items], base_cost, max(ceiling, base_cost))
     for h in range(len(node.zl)):
         F[ALPHA, h] = 1.0 if node.zu[h] > -node.zl[h] else 0.0
+    begin_losses(pack, person, node.zu, F)
     bound, unstable = _bound_layers(pack, person, s, node, cut, tree, limit)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
+    if I[HALT, 0] != 0:
+        return -1.0, UNSPLIT, 0.0
     ruled = _bound_rules(pack, person, node, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0
@@ -105,10 +109,20 @@ def evaluate(pack, person, s, node, tree, tries):
         return bound, changing, changing_at
     if splits:
         return tighten(pack, person, s, tree, node, cut, bound, hopeless)
-    split, value = choose_split(pack, person.box, items, unstable, node.lo, node.hi, F, I)
-    if split == UNSPLIT:
-        split, value = split_options(pack, person.box, items, node.lo, node.hi, node.zu, F, I, s.Wc)
+    split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
     return bound, split, value
+
+
+@njit(**INNER)
+def _split_of_one_plane(pack, person, node, items, unstable, s):
+    """The split of a box that one plane leaves open."""
+    split, value = UNSPLIT, 0.0
+    for most, few in SPLIT_ORDER:
+        if split == UNSPLIT:
+            split, value = choose_split(pack, person.box, items, unstable, most, node.lo, node.hi, s.F, s.I)
+        if split == UNSPLIT:
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, s.F, s.I, s.Wc)
+    return split, value
 
 
 @njit(**INNER)
@@ -122,13 +136,15 @@ def _bound_layers(pack, person, s, node, cut, tree, limit):
     for layer in range(last):
         for r in range(pack.index[SIZES, pack.layers]):
             constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, F[ALPHA], np.int64(0), cut.width, F, s.Wc)
-            constant += person.slack[out_at + r] - person.need[LOW, r]
+            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
             bound = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
             if bound >= limit:
                 _keep_row(s, tree, r, F[ALPHA])
                 return bound, unstable
         room = limit - cut.base_cost
         unstable += bound_layer(pack, layer, person.slack, node.zl, node.zu, room, cut.items, F, I, s.Wc)
+        if layer + 1 < last:
+            layer_losses(pack, layer + 1, node.zu, F)
     return bound, unstable
 
 
@@ -137,21 +153,23 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
     """The conditions' planes with the slopes of the bounds, then that of the binding one with the slopes of the pattern
     at its solution, which is tried as a point in between and left in X.
 
-    Returns (bound, binding condition, constant of its plane, whether the box is closed).
+    Returns (bound, binding condition, constant of its plane less what it must clear, whether the box is closed).
     """
     F, I, last = s.F, s.I, pack.layers - 1
     out_at = pack.index[BIAS_AT, last]
     bound, binding, binding_constant = -1.0, np.int64(0), 0.0
+    binding_loss = 0.0
     slopes = F[ALPHA]
     for attempt in range(2):
         for r in range(pack.index[SIZES, pack.layers]):
             if attempt == 1 and r != binding:
                 continue
             constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, slopes, np.int64(0), cut.width, F, s.Wc)
-            constant += person.slack[out_at + r] - person.need[LOW, r]
+            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
             c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
             if c > bound:
                 bound, binding, binding_constant = c, r, constant
+                binding_loss = plane_loss(person.slack[out_at + r], F)
                 _keep(cut.width, cut.items, F, I)
                 _keep_row(s, tree, r, slopes)
         if bound >= cutoff(pack, tree.number):
@@ -163,14 +181,13 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
                 break
             set_pattern(F)
             slopes = F[PATTERN]
-    return bound, binding, binding_constant, False
+    return bound, binding, binding_constant - CLEAR * binding_loss, False
 
 
 @njit(**INNER)
 def _hopeless(pack, person, node, cut, limit, binding, binding_constant, s):
     """Can nothing in the box be returned? By the binding plane, or by another condition's."""
-    slack = person.slack[pack.index[BIAS_AT, pack.layers - 1] + binding]
-    shift = person.need[HIGH, binding] - person.need[LOW, binding] + CLEAR * slack
+    shift = person.need[HIGH, binding] - person.need[LOW, binding]
     plane, constant = s.F[PLANE_BEST], binding_constant - shift
     c = solve_plane(pack.norm, plane, constant, cut.base_cost, cut.ceiling, cut.items, s.F, s.I)
     return c >= limit or _stays_below(pack, person, node, cut, limit, s)
@@ -188,8 +205,8 @@ def _stays_below(pack, person, node, cut, limit, s):
     for h in range(len(node.zl)):
         below[h] = node.zl[h] if node.zl[h] != 0.0 else -NOTHING
     for r in range(pack.index[SIZES, pack.layers]):
-        slack = person.slack[pack.index[BIAS_AT, last] + r]
         constant = neuron_plane(pack, last, r, 1.0, below, node.zu, F[PATTERN], np.int64(0), cut.width, F, s.Wc)
+        slack = plane_loss(person.slack[pack.index[BIAS_AT, last] + r], F)
         constant += slack - person.need[HIGH, r] - CLEAR * slack
         if solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I) >= limit:
             return True
@@ -225,7 +242,7 @@ def _bound_rules(pack, person, node, cut, s):
     for j in range(pack.rules):
         layer, i = pack.index[RULE_LAYER, j], pack.index[RULE_PLACE, j]
         constant = neuron_plane(pack, layer, i, 1.0, node.zl, node.zu, F[ALPHA], np.int64(0), cut.width, F, s.Wc)
-        constant += person.slack[pack.index[BIAS_AT, layer] + i] - person.need[LOW, first + j]
+        constant += plane_loss(person.slack[pack.index[BIAS_AT, layer] + i], F) - person.need[LOW, first + j]
         c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I)
         bound = max(bound, c)
     return bound

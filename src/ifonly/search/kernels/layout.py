@@ -26,8 +26,10 @@ ONCE = {**INNER, "inline": "always"}
 """For large kernels with a single caller: inlined before compilation, or each level would compile all levels below it
 again.
 """
-OUTER = {**_FAST, "cache": True}
-"""For kernels that Python calls. They must close over `SOURCES`, which makes the cache follow every kernel file."""
+OUTER = _FAST
+"""For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
+caches.
+"""
 
 SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
 """A fingerprint of all kernel files. numba looks only at the file of the function that it caches."""
@@ -35,7 +37,9 @@ SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__
 ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
 """How costs become a distance: their sum, the root of their sum, their maximum."""
 REAL, INTEGER, CHOICE = 0, 1, 2
-"""Kinds of feature. Numbers are searched as changes from the factual: reals in their own unit, integers in steps."""
+"""Kinds of feature. Numbers are searched as changes from the factual: reals in their own unit, integers (and reals that
+have a grid) in steps. Where the factual is off its grid, changes are 0 and lead + k for whole k, 0 < lead < 1.
+"""
 RULE = 3
 """What a rule's neuron has as its side."""
 DONE, SLICE, MEMORY = 0, 1, 2
@@ -67,13 +71,22 @@ COLUMN_COST, PLANE, PLANE_BEST, Y = 12, 13, 14, 15
 NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
 """Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers.
 """
-ITEM_DOWN = 24
-"""Per item: the rate of going down (ITEM_RATE is that of going up)."""
-FLOAT_ROWS = 25
+ITEM_DOWN, ITEM_LEAD = 24, 25
+"""Per item: the rate of going down (ITEM_RATE is that of going up); the lead of an integer whose own value is in the
+box, and 0 where changes from the base are whole."""
+LOSS = 26
+"""Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end
+of the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
+PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
+FLOAT_ROWS = 27
 
 # ---- Scratch.I (int64 rows)
 FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
-INT_ROWS = 5
+HALT = 5
+"""In its first place, set from outside: anything but 0 ends the search of a person, in the middle of a node if need be.
+What a node has skipped then leaves its bounds wider, never wrong.
+"""
+INT_ROWS = 6
 
 # ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
 REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5
@@ -93,6 +106,8 @@ UNSPLIT_SIDE, ACTIVE, INACTIVE = 0, 1, 2
 """A ReLU that was not split on the way to a node, or the side that the node is on. (RULE, above: no ReLU at all.)"""
 # ---- the second place of Tree.box, Tree.z, PackedPerson.box, PackedPerson.start
 LEAST, MOST = 0, 1
+LEAD = 2
+"""The third row of PackedPerson.box."""
 
 
 class Pack(NamedTuple):
@@ -113,7 +128,7 @@ class Pack(NamedTuple):
 
 
 class PackedPerson(NamedTuple):
-    """One person: first layer at the factual, box of changes, allowed options, their costs, the factual's options."""
+    """One person: first layer at the factual, box of changes (and leads), allowed options, their costs, own options."""
 
     z: Floats
     box: Floats
@@ -127,6 +142,8 @@ class PackedPerson(NamedTuple):
     """(2, hidden neuron): bounds of the pre-activations to start from."""
     most: int
     """How many features may change."""
+    lost: float
+    """What underflow can take of any plane."""
 
 
 class PackedPeople(NamedTuple):
@@ -141,6 +158,7 @@ class PackedPeople(NamedTuple):
     need: Floats
     start: Floats
     most: Ints
+    lost: Floats
 
 
 class Scratch(NamedTuple):

@@ -11,19 +11,26 @@ from ifonly.search.kernels.layout import (
     BIAS_AT,
     CHOICE,
     FIRST,
+    HALT,
     INNER,
     KIND,
+    LOSS,
+    LOST,
     NU,
     OUT,
     PLANE,
+    PLANE_LOSS,
     SIZES,
     START,
+    UNIT_LOSS,
     WEIGHT_AT,
     ZC,
     V,
     X,
     Y,
 )
+
+UNIT_ROUNDOFF = 2.0**-53
 
 
 @njit(**INNER)
@@ -36,7 +43,8 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
     constant.
     """
     index, weights, biases = pack.index, pack.weights, pack.biases
-    v, nu, a, zc = F[V], F[NU], F[PLANE], F[ZC]
+    v, nu, a, zc, loss = F[V], F[NU], F[PLANE], F[ZC], F[LOSS]
+    lost = abs(constant) * loss[UNIT_LOSS] + loss[LOST]
     while True:
         at = index[BIAS_AT, layer]
         n = index[SIZES, layer + 1]
@@ -65,8 +73,10 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
                 c = v[j]
                 if c != 0.0:
                     constant += c * zc[j]
+                    lost += abs(c) * loss[at + j]
                     for t in range(width):
                         a[t] += c * Wc[j, t]
+            loss[PLANE_LOSS] = lost
             return constant
         m = index[SIZES, layer]
         w = index[WEIGHT_AT, layer]
@@ -77,6 +87,7 @@ def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
             c = v[j]
             if c != 0.0:
                 constant += c * biases[at + j]
+                lost += abs(c) * loss[at + j]
                 for t in range(m):
                     nu[below + t] += c * weights[w + j * m + t]
         for t in range(m):
@@ -94,12 +105,46 @@ def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
     if layer == 0:
         for t in range(width):
             F[PLANE, t] = sign * Wc[i, t]
+        F[LOSS, PLANE_LOSS] = F[LOSS, i] + F[LOSS, LOST]
         return sign * F[ZC, i]
     w = pack.index[WEIGHT_AT, layer] + i * m
     for t in range(m):
         F[V, t] = sign * pack.weights[w + t]
     bias = sign * pack.biases[pack.index[BIAS_AT, layer] + i]
     return descend(pack, layer - 1, bias, zl, zu, slope, exact, width, F, Wc)
+
+
+@njit(**INNER)
+def plane_loss(slack, F):
+    """What rounding can do to the last plane: `slack` bounds it for every node."""
+    return min(slack, F[LOSS, PLANE_LOSS]) if F[LOSS, UNIT_LOSS] > 0.0 else slack
+
+
+@njit(**INNER)
+def begin_losses(pack, person, zu, F):
+    """Fill LOSS for a node whose pre-activations are at most zu."""
+    operations = 16 + 4 * pack.layers + pack.price.shape[1] + 2 * pack.index[SIZES, 0]
+    for layer in range(1, pack.layers):
+        operations += 2 * pack.index[SIZES, layer]
+    F[LOSS, UNIT_LOSS] = 1.5 * UNIT_ROUNDOFF * operations
+    F[LOSS, LOST] = person.lost
+    for i in range(pack.index[SIZES, 1]):
+        F[LOSS, i] = person.slack[i]
+    for layer in range(1, pack.layers - 1):
+        layer_losses(pack, layer, zu, F)
+
+
+@njit(**INNER)
+def layer_losses(pack, layer, zu, F):
+    """Fill LOSS for a hidden layer above the first: in units of all operations, what its neurons add up to at most."""
+    m, at = pack.index[SIZES, layer], pack.index[BIAS_AT, layer]
+    below, w = pack.index[BIAS_AT, layer - 1], pack.index[WEIGHT_AT, layer]
+    unit = F[LOSS, UNIT_LOSS]
+    for j in range(pack.index[SIZES, layer + 1]):
+        total = abs(pack.biases[at + j])
+        for t in range(m):
+            total += abs(pack.weights[w + j * m + t]) * max(zu[below + t], 0.0)
+        F[LOSS, at + j] = unit * total
 
 
 @njit(**INNER)
@@ -111,12 +156,15 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
     unstable = 0
     at = pack.index[BIAS_AT, layer]
     for i in range(pack.index[SIZES, layer + 1]):
+        if I[HALT, 0] != 0:
+            break
         h = at + i
         if zl[h] >= 0.0 or zu[h] <= 0.0:
             continue
         for way in range(2):  # up, down
             sign = 1.0 - 2.0 * way
-            high = slack[h] + neuron_plane(pack, layer, i, sign, zl, zu, alpha, way * 0, width, F, Wc)
+            high = neuron_plane(pack, layer, i, sign, zl, zu, alpha, way * 0, width, F, Wc)
+            high += plane_loss(slack[h], F)
             total = item_gains(a, 1.0, norm, items, F, I)
             if high + total > 0.0:
                 total = most_gain(norm, items, budget, total, F, I)

@@ -25,9 +25,11 @@ from ifonly.search.kernels.layout import (
     ITEM_DOWN,
     ITEM_JUMP,
     ITEM_KIND,
+    ITEM_LEAD,
     ITEM_RATE,
     JUMP,
     KIND,
+    LEAD,
     MAXIMUM,
     OFFSET,
     RATE,
@@ -40,6 +42,32 @@ from ifonly.search.kernels.layout import (
 
 GRAIN = 1e-12
 """Relative outward slack of the box that a ball allows."""
+
+
+@njit(**INNER)
+def value_below(v, lead):
+    """The largest change of an integer that is not above v."""
+    if lead == 0.0:
+        return np.floor(v)
+    k = np.floor(v - lead + 1e-9)
+    return 0.0 if k == -1.0 and v >= 0.0 else k + lead
+
+
+@njit(**INNER)
+def next_value(v, lead, way):
+    """The change of an integer that comes after v (way 1.0) or before it (-1.0)."""
+    if lead == 0.0:
+        return v + way
+    if v == 0.0:
+        return lead if way > 0.0 else lead - 1.0
+    k = np.rint(v - lead) + way
+    return 0.0 if (k == 0.0 and way > 0.0) or (k == -1.0 and way < 0.0) else k + lead
+
+
+@njit(**INNER)
+def lead_of(lead, up):
+    """How far the first value is, that way."""
+    return lead if up or lead == 0.0 else 1.0 - lead
 
 
 @njit(**INNER)
@@ -66,8 +94,8 @@ def cost_of(pack, cost, x):
 
 
 @njit(**INNER)
-def _reach(norm, rate, jump, room, whole):
-    """How far a number can go for `room`."""
+def _reach(norm, rate, jump, room, whole, lead):
+    """How far a number can go for `room`; `lead` is that of its way."""
     if norm == SQUARED:
         reach = math.sqrt(room) / rate
     elif room < jump:
@@ -76,17 +104,17 @@ def _reach(norm, rate, jump, room, whole):
         reach = (room - jump) / rate
     else:
         reach = math.inf
-    return np.floor(reach + 1e-9) if whole else reach
+    return max(np.floor(reach - lead + 1e-9) + lead, 0.0) if whole else reach
 
 
 @njit(**INNER)
-def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
+def clip_to_ball(pack, person, budget, lo, hi, mask, base):
     """Shrink the box (in place) to what the ball of cost `budget` allows; fill `base`, the cheapest corner.
 
     Returns the base's cost, or infinity when nothing is left. For linf costs are compared one by one; otherwise
     each feature may spend what the cheapest values of the others leave.
     """
-    norm, index, price = pack.norm, pack.index, pack.price
+    norm, index, price, cost = pack.norm, pack.index, pack.price, person.cost
     n = price.shape[1]
     spent = 0.0
     for g in range(n):
@@ -113,13 +141,13 @@ def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
         if index[KIND, g] != CHOICE:
             own = number_cost(norm, price, g, base[g])
             room = (budget if norm == MAXIMUM else budget - spent + own) * (1.0 + GRAIN) + 1e-300
-            whole = index[KIND, g] == INTEGER
-            reach = _reach(norm, price[RATE, g], price[JUMP, g], room, whole)
+            whole, lead = index[KIND, g] == INTEGER, person.box[LEAD, g]
+            reach = _reach(norm, price[RATE, g], price[JUMP, g], room, whole, lead)
             if hi[g] > reach:
                 hi[g] = max(reach, base[g])
-            reach = _reach(norm, price[RATE_DOWN, g], price[JUMP, g], room, whole)
+            reach = _reach(norm, price[RATE_DOWN, g], price[JUMP, g], room, whole, lead_of(lead, False))
             if lo[g] < -reach:
-                lo[g] = min(-reach, base[g])
+                lo[g] = min(value_below(-reach, lead) if whole else -reach, base[g])
         else:
             first = index[START, g]
             own = cost[first + int(base[g])]
@@ -128,6 +156,14 @@ def clip_to_ball(pack, cost, budget, lo, hi, mask, base):
                 if mask[c] and cost[c] > room:
                     mask[c] = 0
     return spent
+
+
+@njit(**INNER)
+def _set_reach(k, base, low, high, whole, lead, F):
+    """How far item k goes up and down from its base, and its lead there: without one, values are whole steps apart."""
+    F[ITEM_LEAD, k] = lead if base == 0.0 else 0.0
+    F[UP, k] = np.rint(high - base) if whole and F[ITEM_LEAD, k] == 0.0 else high - base
+    F[DOWN, k] = np.rint(base - low) if whole and F[ITEM_LEAD, k] == 0.0 else base - low
 
 
 @njit(**INNER)
@@ -151,8 +187,7 @@ def compact(pack, person, lo, hi, mask, F, I, Wc):
                 for i in range(outputs):
                     zc[i] += first_weight[i, first] * v
             if hi[g] > lo[g]:
-                F[UP, items] = hi[g] - v
-                F[DOWN, items] = v - lo[g]
+                _set_reach(items, v, lo[g], hi[g], index[KIND, g] == INTEGER, person.box[LEAD, g], F)
                 F[ITEM_RATE, items] = price[RATE, g]
                 F[ITEM_DOWN, items] = price[RATE_DOWN, g]
                 F[ITEM_JUMP, items] = price[JUMP, g] if v == 0.0 else 0.0
@@ -176,8 +211,7 @@ def compact(pack, person, lo, hi, mask, F, I, Wc):
                         Wc[i, width] = first_weight[i, c] - first_weight[i, new]
                     width += 1
             if width > before:
-                F[UP, items] = 1.0
-                F[DOWN, items] = 0.0
+                _set_reach(items, 0.0, 0.0, 1.0, True, 0.0, F)
                 F[ITEM_RATE, items] = 0.0
                 F[ITEM_DOWN, items] = 0.0
                 F[ITEM_JUMP, items] = 0.0

@@ -25,6 +25,7 @@ from ifonly.search.kernels.layout import (
     CONSTANT,
     DOWN,
     FIRST,
+    HALT,
     INNER,
     IS_PLANE,
     ITEM_DOWN,
@@ -306,7 +307,7 @@ def _optimise(norm, items, rows, columns, base_cost, F, I, LF, LI, T):
     status, failed = np.int64(STUCK), np.int64(-1)
     for _ in range(40):
         status, failed = reoptimise(rows, columns, LF, LI, T, 200)
-        if status != OPTIMAL:
+        if status != OPTIMAL or I[HALT, 0] != 0:
             break
         more = _add_group_rows(norm, items, rows, columns, base_cost, F, I, LF, LI, T)
         if more == rows:

@@ -15,6 +15,7 @@ import math
 
 from numba import njit
 
+from ifonly.compiling import with_cache
 from ifonly.search.kernels.cutoff import cutoff
 from ifonly.search.kernels.evaluate import evaluate
 from ifonly.search.kernels.layout import (
@@ -26,6 +27,7 @@ from ifonly.search.kernels.layout import (
     CHOICE,
     DONE,
     FREE,
+    HALT,
     HEAP,
     HEAP_SIZE,
     INACTIVE,
@@ -33,6 +35,7 @@ from ifonly.search.kernels.layout import (
     INNER,
     INTEGER,
     KIND,
+    LEAD,
     LEAST,
     LOGGED,
     LOWER,
@@ -64,7 +67,7 @@ from ifonly.search.kernels.layout import (
     OpenNode,
     PackedPerson,
 )
-from ifonly.search.kernels.node import number_cost
+from ifonly.search.kernels.node import next_value, number_cost
 from ifonly.search.kernels.splits import UNSPLIT
 from ifonly.search.kernels.support import keep
 
@@ -144,7 +147,8 @@ def _split(pack, person, tree, node, other):
                 tree.mask[node, c] = 0
     else:
         tree.box[node, MOST, g] = value
-        tree.box[other, LEAST, g] = value + 1.0 if pack.index[KIND, g] == INTEGER else value
+        whole = pack.index[KIND, g] == INTEGER
+        tree.box[other, LEAST, g] = next_value(value, person.box[LEAD, g], 1.0) if whole else value
 
 
 @njit(**INNER)
@@ -249,7 +253,7 @@ def _run(pack, person, s, tree, nodes, fresh):
             _begin_phase(pack, person, tree)
             first, second, tries = 0, -1, ROOT_TRIES
         elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
-            if count[NODES] >= stop:
+            if count[NODES] >= stop or s.I[HALT, 0] != 0:
                 return SLICE
             if count[USED] + 1 >= tree.num.shape[1]:
                 return MEMORY
@@ -292,7 +296,7 @@ def _largest_record(s, tree):
 
 
 def _build_search_people(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     # size: called from Python with arrays only, so that the cache holds one signature
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
@@ -316,6 +320,7 @@ def _build_search_people(sources):
                 people.need[i],
                 people.start[i],
                 people.most[i],
+                people.lost[i],
             )
             fresh = not (resume and i == first)
             if fresh:
@@ -346,7 +351,7 @@ search_people = _build_search_people(SOURCES)
 
 
 def _build_scan_table(sources):
-    @njit(**OUTER)
+    @with_cache(**OUTER)
     def scan_table(pack, people, table, unit, surely, factual, lower, best, nodes):
         """The nearest row of a table of all favourable points, for each person.
 

@@ -19,8 +19,10 @@ from ifonly.search.kernels.layout import (
     INTEGER,
     ITEM_JUMP,
     ITEM_KIND,
+    ITEM_LEAD,
     ITEM_RATE,
     KIND,
+    LEAD,
     LEAST,
     MAXIMUM,
     MOST,
@@ -39,6 +41,7 @@ from ifonly.search.kernels.layout import (
     Y,
 )
 from ifonly.search.kernels.network import neuron_plane
+from ifonly.search.kernels.node import lead_of, next_value, value_below
 
 MANY_NUMBERS = 6
 """With more free numbers than this, ReLUs are split rather than features."""
@@ -51,7 +54,11 @@ FINEST = 1e-11
 WIDE_STEPS = 16.0
 """An integer with more steps than this counts as a number that can be halved for ever."""
 MANY_STEPS = 1024.0
-"""The values of an integer are set apart one by one below this many; one with more is halved until it has them."""
+"""The values of an integer are set apart one by one below this many; one with more is halved until it has them. A step
+of it is next to nothing, too: where its value is a fraction, it is split only when nothing else is left, like a real.
+"""
+SPLIT_ORDER = ((MANY_STEPS, WIDE_STEPS), (np.inf, np.inf))
+"""Up to how many steps integers are split at fractions, and their values are set apart: first the ones, then all."""
 FEW_ROWS = 64
 """A box of integers and options with at most this many rows is split by its features, once `MANY_SIDES` ReLUs were
 split on the way to it: its rows can be counted, the sides of its ReLUs cannot.
@@ -124,9 +131,15 @@ def prefers_relu(items, unstable, lo, hi, F, I):
 
 
 @njit(**INNER)
-def choose_split(pack, whole, items, unstable, lo, hi, F, I):
+def _fraction(y, lead):
+    """How far y >= 0 is from a value: 0, or whole steps from the first one that way."""
+    return min(y, lead - y) if y < lead else abs(y - lead - np.rint(y - lead))
+
+
+@njit(**INNER)
+def choose_split(pack, whole, items, unstable, most, lo, hi, F, I):
     """The feature to split and where: by blame while ReLUs are unstable, else where the bound's minimiser is a
-    fraction.
+    fraction (of an integer with at most so many steps).
     """
     best, score = np.int64(-1), 0.0
     blamed = False
@@ -148,8 +161,8 @@ def choose_split(pack, whole, items, unstable, lo, hi, F, I):
                 reach = F[UP, k] if v > 0.0 else F[DOWN, k]
                 y = take / abs(v)
                 if I[ITEM_KIND, k] == INTEGER:
-                    part = abs(y - np.rint(y))
-                    if part < 1e-9:
+                    part = _fraction(y, lead_of(F[ITEM_LEAD, k], v > 0.0))
+                    if part < 1e-9 or F[UP, k] + F[DOWN, k] > most:
                         part = 0.0
                 elif F[ITEM_JUMP, k] > 0.0 and y < reach * (1.0 - 1e-9):
                     part = 1.0
@@ -173,7 +186,8 @@ def choose_split(pack, whole, items, unstable, lo, hi, F, I):
 def number_split(pack, whole, g, middle, lo, hi):
     """A split of a number near `middle`, or UNSPLIT when its interval cannot be halved any more."""
     if pack.index[KIND, g] == INTEGER:
-        return g, min(np.floor(middle), hi[g] - 1.0)
+        lead = whole[LEAD, g]
+        return g, min(value_below(middle, lead), next_value(hi[g], lead, -1.0))
     if not lo[g] < middle < hi[g] or hi[g] - lo[g] <= FINEST * (whole[MOST, g] - whole[LEAST, g]):
         return UNSPLIT, 0.0
     return g, middle
@@ -211,9 +225,9 @@ def influence(pack, zu, items, F, I, Wc):
 
 
 @njit(**INNER)
-def split_options(pack, whole, items, lo, hi, zu, F, I, Wc):
-    """Set the base's value of an option or an integer apart from the rest; UNSPLIT when only reals are left, or what
-    no condition depends on.
+def split_options(pack, whole, items, most, lo, hi, zu, F, I, Wc):
+    """Set the base's value of an option or an integer (with at most so many steps) apart from the rest; UNSPLIT when
+    only reals are left, or what no condition depends on.
 
     A point that sits on the margin to the last bit can neither be returned nor ruled out, but its neighbours can,
     unless their scores are the same.
@@ -225,7 +239,7 @@ def split_options(pack, whole, items, lo, hi, zu, F, I, Wc):
         g = I[FEATURE, k]
         if I[ITEM_KIND, k] == CHOICE:
             return g, F[BASE, g]
-        if I[ITEM_KIND, k] == INTEGER:
+        if I[ITEM_KIND, k] == INTEGER and F[UP, k] + F[DOWN, k] <= most:
             one_by_one = F[UP, k] + F[DOWN, k] <= MANY_STEPS
             return number_split(pack, whole, g, F[BASE, g] if one_by_one else 0.5 * (lo[g] + hi[g]), lo, hi)
     return UNSPLIT, 0.0
@@ -273,8 +287,8 @@ def split_dearest(pack, whole, items, lo, hi, F, I):
 
 
 @njit(**INNER)
-def split_fraction(pack, whole, items, lo, hi, F, I):
-    """A feature whose value in Y is no value of it, or UNSPLIT."""
+def split_fraction(pack, whole, items, most, lo, hi, F, I):
+    """A feature (of integers: with at most so many steps) whose value in Y is no value of it, or UNSPLIT."""
     best, part, where = np.int64(-1), 1e-7, 0.0
     for k in range(items):
         c = I[FIRST, k]
@@ -283,7 +297,9 @@ def split_fraction(pack, whole, items, lo, hi, F, I):
             reach = F[UP, k] if y > 0.0 else F[DOWN, k]
             away = 0.0
             if I[ITEM_KIND, k] == INTEGER:
-                away = abs(y - np.rint(y))
+                away = _fraction(abs(y), lead_of(F[ITEM_LEAD, k], y > 0.0))
+                if F[UP, k] + F[DOWN, k] > most:
+                    away = 0.0
             elif F[ITEM_JUMP, k] > 0.0 and 1e-9 * reach < abs(y) < reach * (1.0 - 1e-9):
                 away = 0.25
             if away > part:

@@ -9,8 +9,8 @@ from __future__ import annotations
 
 from numba import njit
 
-from ifonly.search.kernels.layout import CHOICE, INNER, INTEGER, KIND, PARTNER, PARTNERED, START
-from ifonly.search.kernels.node import number_cost
+from ifonly.search.kernels.layout import CHOICE, INNER, INTEGER, KIND, LEAD, PARTNER, PARTNERED, START
+from ifonly.search.kernels.node import next_value, number_cost
 
 
 @njit(**INNER)
@@ -53,10 +53,10 @@ def _leave(pack, person, g, lo, hi, mask):
         mask[own] = 0
         return was
     if pack.index[KIND, g] == INTEGER and lo[g] == 0.0:
-        lo[g] = 1.0
+        lo[g] = next_value(0.0, person.box[LEAD, g], 1.0)
         return True
     if pack.index[KIND, g] == INTEGER and hi[g] == 0.0:
-        hi[g] = -1.0
+        hi[g] = next_value(0.0, person.box[LEAD, g], -1.0)
         return True
     return False
 
@@ -128,7 +128,7 @@ def split_changes(pack, person, x, lo, hi, mask, counted):
         g, partner = pack.index[PARTNERED, p], pack.index[PARTNER, p]
         if _changes(pack, person, g, x) and not _changes(pack, person, partner, x):
             if counted[g] or _must(pack, person, g, lo, hi, mask):
-                return partner, -1.0  # an integer whose box goes both ways
+                return partner, next_value(0.0, person.box[LEAD, partner], -1.0)  # an integer whose box goes both ways
             return n + g, 0.0
     best, dearest = n, -1.0
     for g in range(n):

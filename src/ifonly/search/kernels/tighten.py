@@ -12,6 +12,7 @@ from ifonly.search.kernels.layout import (
     AIM,
     ALPHA,
     BIAS_AT,
+    HALT,
     HIGH,
     INACTIVE,
     INNER,
@@ -30,10 +31,11 @@ from ifonly.search.kernels.layout import (
     X,
     Y,
 )
-from ifonly.search.kernels.network import forward_compact, neuron_plane
+from ifonly.search.kernels.network import forward_compact, neuron_plane, plane_loss
 from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
 from ifonly.search.kernels.splits import (
+    SPLIT_ORDER,
     UNSPLIT,
     any_relu,
     split_dearest,
@@ -67,6 +69,8 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
     changing, changing_at = UNSPLIT, 0.0
     slopes = F[ALPHA]
     for attempt in range(ROUNDS):
+        if I[HALT, 0] != 0:
+            return bound, UNSPLIT, 0.0
         before = rows
         rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt)
         if attempt > 0 and rows == before:
@@ -122,10 +126,10 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
                 if node.side[at + i] == UNSPLIT_SIDE:
                     continue
                 sign = -1.0 if node.side[at + i] == INACTIVE else 1.0
-            if rows >= s.A.shape[0]:
+            if rows >= s.A.shape[0] or s.I[HALT, 0] != 0:
                 continue
             constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
-            slack = person.slack[at + i]
+            slack = plane_loss(person.slack[at + i], F)
             constant += slack
             shift, surely = 0.0, 0.0  # a point may be on either side of a split ReLU
             if layer == last:
@@ -175,11 +179,13 @@ def _split_of(pack, person, s, node, cut, exact, found):
     best = worst_relu(pack, node.zl, node.zu, exact, cut.width, F, s.Wc)
     if best >= 0:
         return -2 - best, 0.0
-    split, value = split_fraction(pack, person.box, items, node.lo, node.hi, F, I)
-    if split == UNSPLIT:
-        split = any_relu(pack, node.zl, node.zu, cut.width, F, s.Wc)
-    if split == UNSPLIT:
-        split, value = split_options(pack, person.box, items, node.lo, node.hi, node.zu, F, I, s.Wc)
+    for most, few in SPLIT_ORDER:
+        if split == UNSPLIT:
+            split, value = split_fraction(pack, person.box, items, most, node.lo, node.hi, F, I)
+        if split == UNSPLIT:
+            split = any_relu(pack, node.zl, node.zu, cut.width, F, s.Wc)
+        if split == UNSPLIT:
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, F, I, s.Wc)
     if split == UNSPLIT and found == STUCK:
         split, value = split_dearest(pack, person.box, items, node.lo, node.hi, F, I)
     return split, value

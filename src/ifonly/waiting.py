@@ -1,10 +1,11 @@
-"""A progress bar fed by the events of a search.
+"""What somebody sees who waits: a progress bar fed by the events of a search.
 
     with progress(len(rows)) as listen:
         answers = explainer.using(listen=listen).explain_many(rows)
 
-It appears only on a terminal (or in a notebook), and only when the work lasts longer than `delay` seconds. The bar is
-drawn with rich, which is imported when the bar appears.
+It appears only on a terminal (or in a notebook), one at a time, and only when the work lasts longer than `delay`
+seconds. The bar is drawn with rich, which is imported when the bar appears. Where nobody else listens, an explainer has
+one by itself if stderr is a terminal (`on_terminal`).
 """
 
 from __future__ import annotations
@@ -18,6 +19,11 @@ from typing import Any, TextIO
 from ifonly.proof import Progress
 
 DELAY_SECONDS = 1.0
+PATIENCE_SECONDS = 2.0
+"""The delay where nobody has asked for a bar."""
+
+_ON_SCREEN = threading.Lock()
+"""Held by the bar that is shown: there is one at a time."""
 
 
 def progress(people: int | None = None, *, stream: TextIO | None = None, delay: float = DELAY_SECONDS) -> ProgressBar:
@@ -25,13 +31,21 @@ def progress(people: int | None = None, *, stream: TextIO | None = None, delay: 
     return ProgressBar(people, stream=stream, delay=delay)
 
 
+def on_terminal(*, lazy: bool) -> ProgressBar | None:
+    """The bar of a call that nobody listens to, if stderr is a terminal; `lazy`: nothing is begun before an event."""
+    stream = sys.stderr
+    if stream is None or not stream.isatty():
+        return None
+    return ProgressBar(None, stream=stream, delay=PATIENCE_SECONDS, lazy=lazy)
+
+
 class ProgressBar:
     """Call it with each event. `settle(n)`: n people are answered for good, later events count on from there."""
 
-    def __init__(self, people: int | None, *, stream: TextIO | None, delay: float) -> None:
+    def __init__(self, people: int | None, *, stream: TextIO | None, delay: float, lazy: bool = False) -> None:
         self._people = people
         self._stream = stream if stream is not None else sys.stderr
-        self._delay = delay
+        self._delay, self._lazy = delay, lazy
         self._settled = 0
         self._finished = 0
         self._state = ""
@@ -41,11 +55,15 @@ class ProgressBar:
         self._closed = False
 
     def __enter__(self) -> ProgressBar:
-        if self._stream.isatty() or _in_notebook():
+        if not self._lazy:
+            self._begin()
+        return self
+
+    def _begin(self) -> None:
+        if self._timer is None and (self._stream.isatty() or _in_notebook()):
             self._timer = threading.Timer(self._delay, self._show)
             self._timer.daemon = True
             self._timer.start()
-        return self
 
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -56,9 +74,12 @@ class ProgressBar:
                 self._timer.cancel()
             if self._bar is not None:
                 self._bar.stop()
+                _ON_SCREEN.release()
 
     def __call__(self, event: Progress) -> None:
         with self._lock:
+            if self._lazy and event.finished < event.people:  # the last word needs no bar
+                self._begin()
             if self._people is None:
                 self._people = event.people
             self._finished = max(self._finished, self._settled + event.finished)
@@ -84,7 +105,7 @@ class ProgressBar:
         from rich.progress import Progress as Bar
 
         with self._lock:
-            if self._closed:
+            if self._closed or not _ON_SCREEN.acquire(blocking=False):
                 return
             self._bar = Bar(
                 TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),

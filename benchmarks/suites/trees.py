@@ -1,0 +1,101 @@
+"""Tree ensembles: how long the nearest row takes, model by model (COMPAS, Credit and Adult; CPU time, one thread)."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import click
+import numpy as np
+from rich.console import Console
+from rich.table import Table
+
+from ifonly import ClassTarget, Distance, Limits, datasets, import_model
+from ifonly.model import Model
+from ifonly.problem import Question
+from ifonly.search import Search
+
+
+def _forest(trees: int, depth: int | None) -> Callable[[], Any]:
+    def make() -> Any:
+        from sklearn.ensemble import RandomForestClassifier
+
+        return RandomForestClassifier(trees, max_depth=depth, random_state=0)
+
+    return make
+
+
+def _xgboost(trees: int, depth: int) -> Callable[[], Any]:
+    def make() -> Any:
+        from xgboost import XGBClassifier
+
+        return XGBClassifier(n_estimators=trees, max_depth=depth)
+
+    return make
+
+
+def _lightgbm() -> Any:
+    from lightgbm import LGBMClassifier
+
+    return LGBMClassifier(verbose=-1)
+
+
+def _catboost() -> Any:
+    from catboost import CatBoostClassifier
+
+    return CatBoostClassifier(verbose=0, allow_writing_files=False)
+
+
+MODELS: dict[str, Callable[[], Any]] = {
+    **{f"forest {n} x {d}": _forest(n, d) for n, d in ((10, 4), (50, 4), (50, 6), (100, 6), (100, 8), (500, 6))},
+    "forest, as it comes": _forest(100, None),
+    **{f"XGBoost {n} x {d}": _xgboost(n, d) for n, d in ((50, 4), (100, 6), (200, 6), (1000, 6))},
+    "LightGBM, as it comes": _lightgbm,
+    "CatBoost, as it comes": _catboost,
+}
+
+
+@click.command("trees")
+@click.option("--rows", type=click.IntRange(1), default=50, show_default=True, help="People per model.")
+@click.option("--seconds", type=float, default=60.0, show_default=True, help="Limit per row.")
+@click.option("--data", "names", multiple=True, default=("compas", "credit", "adult"), show_default=True)
+@click.option("--model", "models", multiple=True, default=tuple(MODELS), help="Which models; all by default.")
+@click.option("--distance", "norms", multiple=True, default=("l1",), show_default=True)
+def command(rows: int, seconds: float, names: tuple[str, ...], models: tuple[str, ...], norms: tuple[str, ...]) -> None:
+    """The nearest row to change class 0 to class 1, under tree ensembles of four libraries."""
+    console = Console(width=130)
+    table = Table("data", "model", "leaves", "norm", "proven", "median ms", "worst ms", "median nodes", "most nodes")
+    for name in names:
+        data = datasets.load(name)
+        points = data.points()
+        for title in models:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")  # the libraries' own, about names of columns
+                fitted = MODELS[title]().fit(data.schema.encode(points), data.labels)
+                model = import_model(fitted, data.schema)
+            low = points[model.decide(model.scores(points)) == 0][:rows]
+            for norm in norms:
+                leaves = f"{len(model.function.ensemble.values):,}"
+                told = [name, title, leaves, norm, *_asked(model, low, norm, seconds)]
+                table.add_row(*told)
+                console.print(" | ".join(told))
+    console.print(table)
+
+
+def _asked(model: Model, points: Any, norm: str, seconds: float) -> list[str]:
+    """Proven, median and worst milliseconds, median and most nodes."""
+    question = Question(model=model, target=ClassTarget(model.classes[1]), distance=Distance(norm))
+    solver, limits, taken, claims = Search(table_rows=0).prepare(question), Limits(seconds=seconds), [], []
+    solver.solve(points[:1], limits)  # not the first: whatever is loaded once is loaded now
+    for point in points:
+        begun = time.process_time()
+        claims += solver.solve(point[None, :], limits)
+        taken.append(1e3 * (time.process_time() - begun))
+    nodes = [claim.nodes for claim in claims]
+    proven = sum(claim.stop is None for claim in claims)
+    return [
+        f"{proven} of {len(claims)}",
+        f"{np.median(taken):.2f}", f"{max(taken):.2f}", f"{np.median(nodes):.0f}", f"{max(nodes):,}",
+    ]  # fmt: skip

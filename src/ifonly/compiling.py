@@ -1,0 +1,319 @@
+"""Kernels: compiled once per machine by a process in the background, and in plain Python until that is done.
+
+Compiling takes tens of seconds. What is compiled is only faster: the functions that numba was given are Python, do the
+same, and a small question does not notice. So nobody waits for a first answer; a question that is too large for plain
+Python does, and is told so.
+
+    not compiled yet   a process of low priority begins to compile into numba's cache, one per machine; we answer
+    compiled           loaded from the cache, in half a second, also in the middle of a search
+    no such process    (a read-only cache, an embedded Python, Windows) compiled here, when plain Python takes too long
+
+With IFONLY_COMPILE=first in the environment everything is compiled, here, before anything is answered.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import math
+import os
+import pickle
+import subprocess
+import sys
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import FunctionType, SimpleNamespace
+from typing import Any
+
+import numpy as np
+
+from ifonly.caching import PREPARING
+
+SWITCH = "IFONLY_COMPILE"
+FIRST = "first"
+LOCKED = "IFONLY_COMPILE_LOCKED"
+"""Tells the process in the background that it has inherited the lock."""
+PATIENCE_SECONDS = 2.0
+"""Who waits longer than this is told why."""
+LOOK_SECONDS = 0.2
+LOAD_SECONDS = 1.0
+"""More than it takes to load what is compiled: nobody with less time than this is made to wait for it."""
+NICENESS = 10
+
+
+class Kernels:
+    """Functions of a module that numba compiles, as they are at hand: `now.name(...)`.
+
+    `where` is the name of this object, as "module:name"; `functions` imports what numba was given, with `SOURCES`, the
+    fingerprint of all its files; `try_out` calls each of them once, which compiles it or loads it from the cache.
+    """
+
+    def __init__(
+        self,
+        where: str,
+        about: str,
+        functions: Callable[[], tuple[Mapping[str, Any], int]],
+        try_out: Callable[[Any], None],
+    ) -> None:
+        self.where, self.about = where, about
+        self.compiled = False
+        self.now: Any = None
+        self.locked = False
+        """Is the lock ours, so that others wait for us?"""
+        self.compiler: int | None = None
+        """The process that we have started, by its number."""
+        self._functions, self._try_out = functions, try_out
+        self._lock = threading.RLock()  # taken only inside the gate, so no fork copies it locked
+        self._looked = -math.inf
+        self._told = False
+
+    # ------------------------------------------------------------------ who answers
+
+    def prepare(self) -> None:
+        """Before the first question: make something ready that can answer it."""
+        if self.now is not None:
+            return
+        with PREPARING, self._lock:
+            if self.now is not None:
+                return
+            if os.environ.get(SWITCH) == FIRST or self.cached:
+                self.load()
+                return
+            functions, _ = self._functions()
+            self._compile_behind()
+            self.now = SimpleNamespace(**{name: _quiet(function) for name, function in plain(functions).items()})
+
+    def look(self, begun: float, until: float = math.inf) -> None:
+        """In the middle of plain work, which has lasted since `begun`: go on compiled, if that is possible by now."""
+        now = time.perf_counter()
+        if self.compiled or now - self._looked < LOOK_SECONDS or until - now < LOAD_SECONDS:
+            return
+        self._looked = now
+        if self.cached:
+            self.load()
+        elif now - begun >= PATIENCE_SECONDS:
+            if self.being_compiled:
+                self._tell("; until then answers take longer")
+            elif until == math.inf:
+                self.load()
+
+    def wait(self, until: float = math.inf) -> bool:
+        """Plain Python would take too long: wait until it is compiled. False when there was no time for that."""
+        begun = time.perf_counter()
+        while not self.compiled:
+            now = time.perf_counter()
+            at_work = self.being_compiled
+            if (self.cached and until - now >= LOAD_SECONDS) or (until == math.inf and not at_work):
+                self.load()
+                break
+            if now >= until or not at_work:
+                return False
+            if now - begun >= PATIENCE_SECONDS:
+                self._tell("; this question waits for it")
+            time.sleep(min(0.05, max(until - now, 0.0)))
+        return True
+
+    def load(self) -> None:
+        """Compiled, now and here: from the cache, or else as long as it takes. Nothing happens the second time."""
+        with PREPARING, self._lock:
+            if self.compiled:
+                return
+            mark, (functions, _) = self._mark, self._functions()
+            ready = SimpleNamespace(**functions)
+            if self.cached:
+                self._try_out_anew(ready, mark)
+            else:
+                self._tell("")
+                with contextlib.nullcontext() if self.locked else _locked(mark):  # another may be about to finish it
+                    self._try_out_anew(ready, mark)
+                    if mark is not None:
+                        with contextlib.suppress(OSError):  # read-only: then it is compiled, and said, each time
+                            mark.touch()
+            self.now, self.compiled = ready, True
+
+    def _try_out_anew(self, ready: Any, mark: Path | None) -> None:
+        """Try the functions out. What an older version of them has left in the cache may name what is no longer there,
+        and numba then fails before it looks how old it is: such leavings are removed."""
+        try:
+            self._try_out(ready)
+        except (AttributeError, ImportError, EOFError, pickle.UnpicklingError):
+            left = [] if mark is None else list(mark.parent.glob("*.nbi"))
+            if not left:
+                raise
+            for index in left:
+                index.unlink(missing_ok=True)
+            self._try_out(ready)
+
+    def _tell(self, words: str) -> None:
+        """Say once why somebody waits."""
+        if self._told or sys.stderr is None:
+            return
+        self._told = True
+        sys.stderr.write(f"Compiling {self.about} for this machine: about forty seconds, once{words} ...\n")
+        sys.stderr.flush()
+
+    # ------------------------------------------------------------------ what is in the cache
+
+    @property
+    def cached(self) -> bool:
+        """Does numba's cache hold these very functions, compiled by this numba for this machine?"""
+        mark = self._mark
+        if mark is None or not mark.exists():
+            return False
+        functions, _ = self._functions()
+        return all(any(mark.parent.glob(f"*{name}*.nbc")) for name in functions)
+
+    @property
+    def _mark(self) -> Path | None:
+        """A file beside numba's: it is compiled. Named after all that numba looks at before it believes its cache."""
+        import numba
+        from llvmlite import binding
+
+        functions, sources = self._functions()
+        first = next(iter(functions.values()))
+        place = first.stats.cache_path if hasattr(first, "stats") else None
+        if place is None:
+            return None
+        file = Path(first.py_func.__code__.co_filename).stat()
+        key = (sources, numba.__version__, sys.implementation.cache_tag, binding.get_host_cpu_name(),
+               file.st_mtime_ns, file.st_size)  # fmt: skip
+        return Path(place) / f"ifonly-{zlib.crc32(repr(key).encode()):08x}.ready"
+
+    # ------------------------------------------------------------------ the process in the background
+
+    @property
+    def being_compiled(self) -> bool:
+        """Is a process at work that compiles them?"""
+        mark = self._mark
+        if mark is None or fcntl is None:
+            return False
+        try:
+            file = os.open(mark.with_suffix(".lock"), os.O_RDONLY)
+        except OSError:
+            return False
+        try:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        except OSError:
+            return False
+        finally:
+            os.close(file)
+        return False
+
+    def _compile_behind(self) -> None:
+        """Begin to compile in another process, unless one does. It outlives us, and nobody hears of it.
+
+        It inherits the lock, which is free again when it ends, however it ends.
+        """
+        mark = self._mark
+        if mark is None or fcntl is None or not _python():
+            return
+        try:
+            file = os.open(mark.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+        except OSError:  # no place that we may write to
+            return
+        paths = os.pathsep.join(str(Path(path).absolute()) for path in sys.path)
+        try:
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            child = subprocess.Popen(
+                [sys.executable, "-P", "-m", "ifonly.compiling", self.where],
+                env={**os.environ, SWITCH: FIRST, LOCKED: "", "PYTHONPATH": paths},
+                stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
+                pass_fds=(file,), start_new_session=True,
+            )  # fmt: skip
+            child.returncode = 0  # nobody waits for it, and nobody is warned of that
+            self.compiler = child.pid
+        except OSError:  # one is at work, or no process may be started here
+            pass
+        finally:
+            os.close(file)
+
+
+def with_cache(**options: Any) -> Callable[[Any], Any]:
+    """`njit` with numba's cache; without one where numba finds no place that it may write to."""
+    from numba import njit
+
+    def make(function: Any) -> Any:
+        try:
+            return njit(cache=True, **options)(function)
+        except RuntimeError:
+            return njit(**options)(function)
+
+    return make
+
+
+@contextlib.contextmanager
+def _locked(mark: Path | None) -> Iterator[None]:
+    """Alone in compiling, once whoever else does it is done; where there are no locks, not alone."""
+    with contextlib.ExitStack() as stack:
+        if mark is not None and fcntl is not None:
+            with contextlib.suppress(OSError):
+                file = os.open(mark.with_suffix(".lock"), os.O_RDWR | os.O_CREAT, 0o600)
+                stack.callback(os.close, file)
+                fcntl.flock(file, fcntl.LOCK_EX)
+        yield
+
+
+def _python() -> bool:
+    """Is there a Python to start? In a frozen program, `sys.executable` is the program."""
+    return not getattr(sys, "frozen", False) and Path(sys.executable or "").name.lower().startswith("python")
+
+
+def plain(kernels: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
+    """The Python functions that numba was given, which call one another instead of what numba makes of them."""
+    spaces: dict[int, dict[str, Any]] = {}
+    made: dict[int, FunctionType] = {}
+
+    def of(kernel: Any) -> Any:
+        function = getattr(kernel, "py_func", None)
+        if function is None:
+            return kernel
+        if id(kernel) not in made:
+            names = function.__globals__
+            space = spaces.get(id(names))
+            known = space is not None
+            space = spaces.setdefault(id(names), dict(names))
+            made[id(kernel)] = FunctionType(
+                function.__code__, space, function.__name__, function.__defaults__, function.__closure__
+            )
+            if not known:
+                space.update({name: of(value) for name, value in names.items() if hasattr(value, "py_func")})
+        return made[id(kernel)]
+
+    return {name: of(kernel) for name, kernel in kernels.items()}
+
+
+def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Infinity and NaN are numbers like others, as they are to numba."""
+
+    def run(*arguments: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return function(*arguments)
+
+    return run
+
+
+def main(where: str) -> None:
+    """Compile, in a process of its own."""
+    with contextlib.suppress(OSError):
+        os.nice(NICENESS)
+    module, name = where.split(":")
+    kernels = getattr(importlib.import_module(module), name)
+    kernels.locked = LOCKED in os.environ
+    kernels.load()
+
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+if __name__ == "__main__":
+    main(sys.argv[1])
+
+
+__all__ = ["Kernels", "plain", "with_cache"]

@@ -1,0 +1,29 @@
+"""Which library wrote a model file: by its ending, or, for JSON, by what stands in it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from ifonly.model.files import MAX_JSON_BYTES, check_size
+
+Library: TypeAlias = Literal["xgboost", "lightgbm", "catboost"]
+ENDINGS: dict[str, Library] = {".ubj": "xgboost", ".txt": "lightgbm", ".cbm": "catboost"}
+
+
+def library_of(path: Path) -> Library | None:
+    """The library that reads the file; None where none does, or where nobody can."""
+    ending = path.suffix.lower()
+    if ending != ".json":
+        return ENDINGS.get(ending)
+    try:
+        check_size(path, MAX_JSON_BYTES)
+        data = json.loads(path.read_text(encoding="utf-8"))
+    except Exception:  # whatever a hostile file raises: who reads it next says what is wrong
+        return None
+    if not isinstance(data, dict):
+        return None
+    if isinstance(data.get("learner"), dict):
+        return "xgboost"
+    return "catboost" if "features_info" in data and "scale_and_bias" in data else None

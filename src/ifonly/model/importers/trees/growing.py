@@ -1,0 +1,313 @@
+"""From what an importer read of a library to a Model: the columns as features, the original, and the checks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
+from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
+from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options
+from ifonly.model.importers.probabilities import settled
+from ifonly.model.importers.sklearn import LOG_ODDS, RawSource, Source, asked, check_decisions, source_by
+from ifonly.model.importers.transformers import transformed
+from ifonly.model.model import Logistic, Model
+from ifonly.model.trees import Ensemble, Feed, Trees, bound
+from ifonly.model.trees.zeros import without_missing_zeros
+from ifonly.schema import Choice, Schema
+from ifonly.schema.features import is_missing, same_value
+
+Floats = NDArray[np.float64]
+Front: TypeAlias = list[tuple[str, Any]]
+SMALLEST = float(np.finfo(np.float32).smallest_subnormal)
+NEAR = 1e-5
+"""Scores nearer to a tie than this are settled by the probabilities that the library itself reports."""
+
+
+@dataclass(frozen=True)
+class Call:
+    """A method of the original, and what it is called with besides the table."""
+
+    method: str
+    options: tuple[tuple[str, Any], ...] = ()
+    divisor: float = 1.0
+
+    def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
+        answer = asked(model, self.method, source, points, **dict(self.options))
+        return np.asarray(answer, dtype=np.float64).reshape(len(points), -1) / self.divisor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Grown:
+    """What an importer read of a library's model.
+
+    `categories`: the columns that the library takes as categories, with the values that stand for the codes 0, 1, ...
+    `probabilities`: what the scores are to the probabilities that the model reports, if they are anything to them.
+    """
+
+    name: str
+    ensemble: Ensemble
+    scores: Callable[[Any, Any, Floats], Floats]
+    classes: tuple[Any, ...] = ()
+    names: tuple[str, ...] | None = None
+    categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    probabilities: Literal["fractions", "log-odds"] | None = None
+    reported: Callable[[Any, Any, Floats], Floats] = Call("predict_proba")
+    decided: bool = True
+    """`predict` gives a class."""
+    tie: float = 0.0
+    zero_is_second: bool = False
+    """A score of exactly 0 is decided for the second class."""
+    as_categories: bool = False
+    """The library wants its categories as a column of pandas' own type."""
+    zeros: Literal["numbers", "missing", "missing if sparse"] = "numbers"
+    """What the library takes zeros for: always, or in a sparse table."""
+    read_as_zero: float = 0.0
+    """Numbers up to this size are read as 0."""
+
+
+def of_library(thing: Any, package: str, name: str) -> bool:
+    """Is it an object of this class of a library, or of one that was made from it? Without importing the library."""
+    return any(cls.__module__.partition(".")[0] == package and cls.__name__ == name for cls in type(thing).__mro__)
+
+
+def model_of(
+    grown: Grown, model: Any, schema: Schema, *, front: Front, classes: tuple[Any, ...], regression: bool
+) -> Model:
+    """The Model, compared with the original at every split."""
+    if not grown.classes and classes:
+        raise ModelError(f"{grown.name} is a regression; it has no classes, but {len(classes)} class names were given.")
+    if grown.classes and regression:
+        raise ModelError(f"{grown.name} is a classifier, not a regression; leave out regression=True.")
+    arithmetic = Columns(schema)
+    source = _source(grown, model, front, arithmetic)
+    feed, zeros = _feed(grown, source, front, arithmetic)
+    ensemble = bound(without_missing_zeros(grown.ensemble, zeros) if zeros else grown.ensemble, feed, schema)
+    original = TreesOriginal(_prepared(grown, source), model, grown)
+    imported = Model(
+        function=Trees(ensemble, schema, tie=grown.tie),
+        schema=schema,
+        original=original,
+        classes=tuple(classes) or grown.classes,
+        source=grown.name,
+        precision=ensemble.summation.precision,
+        for_schema=partial(model_of, grown, model, front=front, classes=classes, regression=regression),
+        scores_are="probabilities" if grown.probabilities == "fractions" else "log-odds",
+    )
+    if grown.decided:
+        check_decisions(imported, model, original.source, grown.classes)
+    return check_agreement(replace(imported, probabilities=_probabilities(imported, original)))
+
+
+@dataclass(frozen=True)
+class TreesOriginal:
+    """The user's own object, asked for its scores; near a tie they follow the probabilities that it reports."""
+
+    source: Any
+    model: Any
+    grown: Grown
+
+    def __call__(self, points: Floats) -> Floats:
+        grown = self.grown
+        scores = grown.scores(self.model, self.source, points)
+        if grown.tie > 0.0:
+            best = np.sort(scores, axis=1)
+            lead = np.abs(scores[:, 0]) if scores.shape[1] == 1 else best[:, -1] - best[:, -2]
+            near = np.flatnonzero(lead < NEAR)
+            if len(near):
+                reported = grown.reported(self.model, self.source, points[near])
+                one = scores.shape[1] == 1
+                scores[near] = settled(scores[near], reported[:, -1:] if one else reported)
+        if grown.zero_is_second:
+            scores[scores == 0.0] = np.nextafter(0.0, 1.0)
+        return scores
+
+
+@dataclass(frozen=True)
+class Reports:
+    """The probabilities that the user's own object reports, one column per class."""
+
+    original: TreesOriginal
+
+    def __call__(self, points: Floats) -> Floats:
+        own = self.original.grown.reported(self.original.model, self.original.source, points)
+        return np.column_stack([1.0 - own, own]) if own.shape[1] == 1 else own
+
+
+def _probabilities(imported: Model, original: TreesOriginal) -> Reports | None:
+    """The reported probabilities, where they follow from the scores."""
+    reported, kind = Reports(original), original.grown.probabilities
+    if kind is None or (kind == "log-odds" and len(imported.classes) != 2):
+        return None
+    if kind == "log-odds":
+        points = comparison_rows(imported.schema, ROWS, seed=2)
+        if not np.allclose(reported(points), Logistic(original)(points), rtol=0.0, atol=LOG_ODDS):
+            return None
+    return reported
+
+
+# ---------------------------------------------------------------------- what the library reads
+
+
+def _source(grown: Grown, model: Any, front: Front, arithmetic: Columns) -> Source:
+    if front:
+        first = front[0][1]
+        count = getattr(first, "n_features_in_", len(arithmetic.schema))
+        return source_by(getattr(first, "feature_names_in_", None), count, arithmetic, raw=True)
+    schema = arithmetic.schema
+    names = None if grown.names is None else _spelled(grown.names, (*schema.names, *schema.columns))
+    plain = names is not None and set(names) <= set(schema.names) and not set(names) <= set(schema.columns)
+    return source_by(names, grown.ensemble.columns, arithmetic, raw=plain or bool(grown.categories))
+
+
+def _spelled(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
+    """The names as the schema spells them: LightGBM has an underscore for each space."""
+    spaced = {name.replace(" ", "_"): name for name in known}
+    return tuple(name if name in known else spaced.get(name, name) for name in names)
+
+
+def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> tuple[Feed, frozenset[int]]:
+    """The columns of the trees, and which of them are numbers whose zeros are missing values."""
+    columns = source.columns()
+    for where, step in front:
+        columns = transformed(step, columns, arithmetic, where)
+    if len(columns) != grown.ensemble.columns:
+        raise ModelError(f"{grown.name} takes {grown.ensemble.columns} columns, but it is given {len(columns)}.")
+    used = set(np.unique(grown.ensemble.nodes.column).tolist())
+    owners = [_owner(column, grown.name, arithmetic) if j in used else 0 for j, column in enumerate(columns)]
+    made = _Columns(grown, source, tuple(step for _, step in front), tuple(owners))
+    return Feed(owners, made), made.numbers_without_zeros()
+
+
+def _owner(column: Column, name: str, arithmetic: Columns) -> int:
+    """The feature that a column depends on; any, where it depends on none."""
+    match column:
+        case Options(feature=feature):
+            return feature
+        case Line(weight=weight):
+            schema = arithmetic.schema
+            owners = [i for i, columns in enumerate(schema.feature_columns) if weight[columns].any()]
+            if len(owners) > 1:
+                mixed = ", ".join(f"'{schema.names[i]}'" for i in owners[:4])
+                raise UnsupportedModel(
+                    f"A column that {name} splits mixes {len(owners)} features ({mixed}, ...); "
+                    f"only trees whose splits are about one feature each are supported.",
+                    operation="a mixture of features before trees",
+                )
+            return owners[0] if owners else 0
+        case Absent():
+            arithmetic.line(column, name)
+    return 0
+
+
+@dataclass(frozen=True)
+class _Columns:
+    """Points to the columns that the trees split, by the transformers' own arithmetic; categories as codes."""
+
+    grown: Grown
+    source: Source
+    steps: tuple[Any, ...]
+    owners: tuple[int, ...]
+
+    def __call__(self, points: Floats) -> Floats:
+        table = self.source.table(points)
+        for step in self.steps:
+            table = asked_of(step, table)
+        sparse = hasattr(table, "toarray")
+        table = table.toarray() if sparse else table
+        columns = [table.iloc[:, j] if hasattr(table, "iloc") else table[:, j] for j in range(len(self.owners))]
+        made = [self._numbers(j, np.asarray(column)) for j, column in enumerate(columns)]
+        if self.grown.read_as_zero:
+            made = [np.where(np.abs(column) <= self.grown.read_as_zero, 0.0, column) for column in made]
+        if self.zeros_are_missing(sparse):
+            made = [self._without_zeros(j, column) for j, column in enumerate(made)]
+        return np.column_stack(made)
+
+    def zeros_are_missing(self, sparse: bool) -> bool:
+        return self.grown.zeros == "missing" or (sparse and self.grown.zeros == "missing if sparse")
+
+    def numbers_without_zeros(self) -> frozenset[int]:
+        """The columns of numbers whose zeros are missing values to the library."""
+        schema = self.source.arithmetic.schema
+        table = self.source.table(schema.grid[0][None, :])
+        for step in self.steps:
+            table = asked_of(step, table)
+        if not self.zeros_are_missing(hasattr(table, "toarray")):
+            return frozenset()
+        return frozenset(j for j, i in enumerate(self.owners) if not isinstance(schema.features[i], Choice))
+
+    def _without_zeros(self, j: int, column: Floats) -> Floats:
+        """Zeros of a choice's column as missing values; a number that only float32 makes zero is none."""
+        if isinstance(self.source.arithmetic.schema.features[self.owners[j]], Choice):
+            return np.where(column == 0.0, np.nan, column)
+        with np.errstate(under="ignore"):
+            rounded = (column != 0.0) & (column.astype(np.float32) == 0.0)
+        return np.where(rounded, np.copysign(SMALLEST, column), column)
+
+    def _numbers(self, j: int, column: NDArray[Any]) -> Floats:
+        known = self.grown.categories.get(j)
+        if known is not None:
+            values = column.tolist()
+            codes = {value: _code(value, known) for value in set(values) if not is_missing(value)}
+            return np.array([np.nan if is_missing(value) else codes[value] for value in values])
+        if column.dtype.kind in "biuf":
+            return column.astype(np.float64)
+        try:
+            return np.array([np.nan if is_missing(value) else float(value) for value in column.tolist()])
+        except (TypeError, ValueError):
+            raise ModelError(
+                f"{self.grown.name} takes column {j} as numbers, but the schema has {column.tolist()[0]!r} there; "
+                f"declare the options as the model saw them in training."
+            ) from None
+
+
+def _code(value: Any, known: Sequence[Any]) -> float:
+    for code, category in enumerate(known):
+        if same_value(value, category):
+            return float(code)
+    return np.nan
+
+
+def asked_of(step: Any, table: Any) -> Any:
+    """What a fitted transformer makes of a table."""
+    import warnings
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # unknown categories that an encoder ignores, as it was told to
+        try:
+            return step.transform(table)
+        except Exception as error:
+            raise ModelError(
+                f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}"
+            ) from None
+
+
+def _prepared(grown: Grown, source: Source) -> Any:
+    return CategorySource(source, dict(grown.categories)) if grown.as_categories and grown.categories else source
+
+
+@dataclass(frozen=True)
+class CategorySource:
+    """A table whose categories are of pandas' own type, in the order that the library knows."""
+
+    source: Source
+    categories: dict[int, Sequence[Any]]
+
+    def table(self, points: Floats) -> Any:
+        table = self.source.table(points)
+        try:
+            import pandas as pd
+        except ImportError:
+            raise MissingExtra("pandas", extra="pandas", needed_for="A model with categories of its own") from None
+        if not isinstance(self.source, RawSource) or self.source.names is None:
+            return table
+        made = {}
+        for j, name in enumerate(table.columns):
+            known = self.categories.get(j)
+            made[name] = table[name] if known is None else pd.Categorical(table[name], categories=list(known))
+        return pd.DataFrame(made)

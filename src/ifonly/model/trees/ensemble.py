@@ -1,0 +1,394 @@
+"""Ensembles of trees in one flat form, whatever library grew them.
+
+    score_k(x) = ((start_k + sum_t value_k(leaf of x in tree t)) / divisor) * scale + shift_k
+
+All trees stand in one list of nodes. At a node, a number goes left iff it is <= the threshold (or <), compared as
+float32 or as float64; a category, by its code, iff its set has it; a missing value (NaN) as the node says. The sum is
+added up tree by tree in `summation.precision`, as the library does it: then the scores are the library's, bit for bit.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.caching import cached_property
+from ifonly.errors import ModelError
+from ifonly.model.kind import Precision
+from ifonly.printing import shown
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int32]
+Bools = NDArray[np.bool_]
+Comparison: TypeAlias = Literal["<=", "<"]
+
+MAX_NODES = 20_000_000
+MAX_TREES = 1_000_000
+MAX_SETS = 400_000_000
+"""Entries of the table of category sets."""
+AT_ONCE = 1 << 20
+"""Rows times trees that are evaluated in one go."""
+EVERY = -1
+"""Adds to every output: its leaves hold one value per output."""
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Nodes:
+    """One entry per node. A leaf has column -1, and is its own child on both sides."""
+
+    column: Ints
+    threshold: Floats
+    left: Ints
+    right: Ints
+    missing_left: Bools
+    chosen: Ints
+    """The row of `Ensemble.sets` that goes left, at a split of categories; -1 at a split of numbers."""
+    leaf: Ints
+    """The row of `Ensemble.values`; -1 where it is no leaf."""
+
+    def __post_init__(self) -> None:
+        for name, kind in NODE_FIELDS.items():
+            object.__setattr__(self, name, _frozen(getattr(self, name), kind, name, 1))
+        if len({len(getattr(self, name)) for name in NODE_FIELDS}) != 1:
+            raise ModelError("The lists of an ensemble's nodes must be of one length.")
+
+    def __len__(self) -> int:
+        return len(self.column)
+
+
+NODE_FIELDS: dict[str, Any] = {
+    "column": np.int32,
+    "threshold": np.float64,
+    "left": np.int32,
+    "right": np.int32,
+    "missing_left": np.bool_,
+    "chosen": np.int32,
+    "leaf": np.int32,
+}
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Summation:
+    """How the leaves become scores: see the formula above. `ordered`: always tree by tree, in the order given."""
+
+    start: Floats
+    shift: Floats
+    divisor: float = 1.0
+    scale: float = 1.0
+    precision: Precision = "float64"
+    ordered: bool = True
+
+    def __post_init__(self) -> None:
+        for name in ("start", "shift"):
+            object.__setattr__(self, name, _frozen(getattr(self, name), np.float64, name, 1))
+        for name in ("divisor", "scale"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float) or not np.isfinite(value) or value == 0:
+                raise ModelError(
+                    f"The {name} of an ensemble must be a finite number other than 0; it is {shown(value)}."
+                )
+            object.__setattr__(self, name, float(value))
+        if self.start.shape != self.shift.shape or not len(self.start):
+            raise ModelError("An ensemble has one start and one shift per output, and at least one output.")
+        if self.precision not in ("float64", "float32") or not isinstance(self.ordered, bool):
+            raise ModelError(f"An ensemble adds up in float64 or float32; got {shown(self.precision)}.")
+
+    @classmethod
+    def plain(cls, outputs: int) -> Summation:
+        """Nothing but the sum."""
+        return cls(start=np.zeros(outputs), shift=np.zeros(outputs))
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class LibraryTree:
+    """One tree as a library has it: a leaf has column -1; its row of `value` counts, that of other nodes does not."""
+
+    column: Any
+    threshold: Any
+    left: Any
+    right: Any
+    value: Any
+    missing_left: Any = None
+    sets: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """At splits of categories: the codes that go left."""
+    adds_to: int = EVERY
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Ensemble:
+    """Trees over `columns` numbered columns. Arrays are read-only; equal ensembles have equal fingerprints."""
+
+    columns: int
+    nodes: Nodes
+    values: Floats
+    """Shape (leaves, outputs), or (leaves, 1) where each tree adds to one output."""
+    roots: Ints
+    adds_to: Ints
+    """The output that each tree adds to, or EVERY."""
+    summation: Summation
+    sets: Bools = field(default_factory=lambda: np.zeros((0, 0), dtype=np.bool_))
+    """Row by row: which codes go left."""
+    comparison: Comparison = "<="
+    compared_in: Precision = "float64"
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "values", _frozen(self.values, np.float64, "values", 2))
+        object.__setattr__(self, "roots", _frozen(self.roots, np.int32, "roots", 1))
+        object.__setattr__(self, "adds_to", _frozen(self.adds_to, np.int32, "adds_to", 1))
+        object.__setattr__(self, "sets", _frozen(self.sets, np.bool_, "sets", 2))
+        if self.comparison not in ("<=", "<") or self.compared_in not in ("float64", "float32"):
+            raise ModelError(f"A split compares by <= or <, in float64 or float32; got {shown(self.comparison)}.")
+        _check_shapes(self)
+        _check_trees(self)
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Ensemble) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    def __repr__(self) -> str:
+        return f"<Ensemble: {len(self.roots)} trees, {len(self.values)} leaves, {self.columns} columns>"
+
+    @property
+    def outputs(self) -> int:
+        return len(self.summation.start)
+
+    @cached_property
+    def depth(self) -> int:
+        """Splits on the longest way to a leaf."""
+        nodes, here, depth = self.nodes, self.roots, 0
+        while (inner := here[nodes.column[here] >= 0]).size:
+            here = np.concatenate([nodes.left[inner], nodes.right[inner]])
+            depth += 1
+        return depth
+
+    # ------------------------------------------------------------------ evaluation
+
+    def goes_left(self, node: Any, value: Floats) -> Bools:
+        """Does the value of its column go left at the node? For arrays of one shape."""
+        nodes = self.nodes
+        with np.errstate(invalid="ignore", over="ignore"):
+            number = value.astype(np.float32).astype(np.float64) if self.compared_in == "float32" else value
+            left = number <= nodes.threshold[node] if self.comparison == "<=" else number < nodes.threshold[node]
+            if self.sets.size:
+                inside = (value >= 0.0) & (value < self.sets.shape[1])
+                code = np.where(inside, value, 0.0).astype(np.intp)
+                left = np.where(nodes.chosen[node] >= 0, inside & self.sets[nodes.chosen[node], code], left)
+        return np.where(np.isnan(value), nodes.missing_left[node], left)
+
+    def leaves(self, x: Floats) -> Ints:
+        """The leaf (a row of `values`) that each row reaches in each tree, shape (rows, trees)."""
+        x = np.asarray(x, dtype=np.float64)
+        result = np.empty((len(x), len(self.roots)), dtype=np.int32)
+        step = max(1, AT_ONCE // len(self.roots))
+        for first in range(0, len(x), step):
+            result[first : first + step] = self._leaves(x[first : first + step])
+        return result
+
+    def _leaves(self, x: Floats) -> Ints:
+        nodes, trees = self.nodes, len(self.roots)
+        here = np.tile(self.roots, len(x))
+        going, column = np.arange(len(here)), nodes.column[here]
+        while len(going := going[column >= 0]):
+            node, column = here[going], column[column >= 0]
+            left = self.goes_left(node, x[going // trees, column])
+            here[going] = node = np.where(left, nodes.left[node], nodes.right[node])
+            column = nodes.column[node]
+        return nodes.leaf[here].reshape(len(x), trees)
+
+    def scores(self, x: Floats) -> Floats:
+        """The scores of rows, shape (rows, outputs), added up as the library does. Equal rows have equal scores."""
+        return self.total(self.leaves(x))
+
+    def total(self, leaves: Ints) -> Floats:
+        """The scores of rows that reach these leaves, shape (rows, trees)."""
+        result = np.empty((len(leaves), self.outputs))
+        for k in range(self.outputs):
+            trees = np.flatnonzero((self.adds_to == k) | (self.adds_to == EVERY))
+            result[:, k] = self._added(self.values[leaves[:, trees], k if self.values.shape[1] > 1 else 0], k)
+        return result
+
+    def _added(self, terms: Floats, output: int) -> Floats:
+        """One after another: an accumulated sum has the order that a reduction leaves open."""
+        how, kind = self.summation, np.dtype(self.summation.precision).type
+        begun = np.concatenate([np.full((len(terms), 1), how.start[output]), terms], axis=1).astype(kind)
+        with np.errstate(over="ignore", invalid="ignore"):
+            summed = np.add.accumulate(begun, axis=1)[:, -1]
+            return np.asarray(summed / kind(how.divisor) * kind(how.scale) + kind(how.shift[output]), dtype=np.float64)
+
+    def rounding(self) -> Floats:
+        """How far scores can be from the sum in real numbers, one bound per output, for any order of summation."""
+        how, unit = self.summation, {"float64": 2.0**-53, "float32": 2.0**-24}[self.summation.precision]
+        size = np.abs(how.start) + self._largest.sum(axis=0)
+        terms = len(self.roots) + 4.0
+        gamma = terms * unit / (1.0 - terms * unit)
+        least = {"float64": 2.0**-1022, "float32": 2.0**-126}[how.precision]
+        factor = abs(how.scale / how.divisor)
+        return (gamma * (factor * size + np.abs(how.shift)) + 4.0 * least * (1.0 + factor)) * (1.0 + 1e-9)
+
+    @cached_property
+    def _largest(self) -> Floats:
+        """The largest |value| of a leaf of each tree for each output, shape (trees, outputs)."""
+        largest = np.zeros((len(self.roots), self.outputs))
+        leaf = self.nodes.leaf >= 0
+        values, tree = np.abs(self.values[self.nodes.leaf[leaf]]), self.tree_of[leaf]
+        for k in range(self.outputs):
+            np.maximum.at(largest[:, k], tree, values[:, k if values.shape[1] > 1 else 0])
+        largest[(self.adds_to[:, None] != EVERY) & (self.adds_to[:, None] != np.arange(self.outputs))] = 0.0
+        return largest
+
+    @cached_property
+    def tree_of(self) -> Ints:
+        """The tree that each node belongs to."""
+        tree, here = np.full(len(self.nodes), -1, dtype=np.int32), self.roots
+        tree[here] = np.arange(len(here))
+        while (inner := here[self.nodes.column[here] >= 0]).size:
+            for child in (self.nodes.left[inner], self.nodes.right[inner]):
+                tree[child] = tree[inner]
+            here = np.concatenate([self.nodes.left[inner], self.nodes.right[inner]])
+        return tree
+
+    # ------------------------------------------------------------------ identity
+
+    @cached_property
+    def fingerprint(self) -> str:
+        """sha256 over all that decides a score."""
+        how = self.summation
+        digest = hashlib.sha256(b"ifonly-trees-1")
+        words = (self.comparison, self.compared_in, how.precision, how.ordered, self.columns, how.divisor, how.scale)
+        digest.update(repr(words).encode())
+        for array in (*(getattr(self.nodes, name) for name in NODE_FIELDS), self.values, self.roots, self.adds_to,
+                      self.sets, how.start, how.shift):  # fmt: skip
+            digest.update(repr(array.shape).encode())
+            digest.update(array.astype(array.dtype.newbyteorder("<")).tobytes())
+        return digest.hexdigest()
+
+    # ------------------------------------------------------------------ making one
+
+    @classmethod
+    def of(
+        cls,
+        trees: Sequence[LibraryTree],
+        *,
+        columns: int,
+        summation: Summation,
+        comparison: Comparison = "<=",
+        compared_in: Precision = "float64",
+    ) -> Ensemble:
+        """An ensemble of trees, in this order."""
+        if not 1 <= len(trees) <= MAX_TREES:
+            raise ModelError(f"An ensemble has between 1 and {MAX_TREES} trees; got {len(trees)}.")
+        joined = _Joined()
+        for tree in trees:
+            joined.add(tree)
+        return cls(
+            columns=columns,
+            nodes=joined.nodes(),
+            values=np.concatenate(joined.values),
+            roots=np.array(joined.roots),
+            adds_to=np.array([tree.adds_to for tree in trees]),
+            summation=summation,
+            sets=joined.table(),
+            comparison=comparison,
+            compared_in=compared_in,
+        )
+
+
+class _Joined:
+    """Trees on their way into one list of nodes."""
+
+    def __init__(self) -> None:
+        self.parts: list[dict[str, Any]] = []
+        self.values: list[Floats] = []
+        self.roots: list[int] = []
+        self.sets: dict[tuple[int, ...], int] = {}
+        self.count = self.leaves = 0
+
+    def add(self, tree: LibraryTree) -> None:
+        column = np.asarray(tree.column, dtype=np.int64)
+        own, leaf = np.arange(len(column)), column < 0
+        missing = np.zeros(len(column), dtype=bool) if tree.missing_left is None else np.asarray(tree.missing_left)
+        chosen = np.full(len(column), -1)
+        for node, codes in tree.sets.items():
+            chosen[node] = self.sets.setdefault(tuple(sorted(set(map(int, codes)))), len(self.sets))
+        self.parts.append(
+            {
+                "column": np.where(leaf, -1, column),
+                "threshold": np.where(leaf | (chosen >= 0), 0.0, np.asarray(tree.threshold, dtype=np.float64)),
+                "left": np.where(leaf, own, tree.left) + self.count,
+                "right": np.where(leaf, own, tree.right) + self.count,
+                "missing_left": missing & ~leaf,
+                "chosen": np.where(leaf, -1, chosen),
+                "leaf": np.where(leaf, np.cumsum(leaf) - 1 + self.leaves, -1),
+            }
+        )
+        self.values.append(np.asarray(tree.value, dtype=np.float64).reshape(len(column), -1)[leaf])
+        self.roots.append(self.count)
+        self.count += len(column)
+        self.leaves += int(leaf.sum())
+
+    def nodes(self) -> Nodes:
+        return Nodes(**{name: np.concatenate([part[name] for part in self.parts]) for name in NODE_FIELDS})
+
+    def table(self) -> Bools:
+        width = max((1 + max(codes, default=-1) for codes in self.sets), default=0)
+        table = np.zeros((len(self.sets), max(width, 1 if self.sets else 0)), dtype=np.bool_)
+        for codes, row in self.sets.items():
+            table[row, list(codes)] = True
+        return table
+
+
+def _frozen(given: Any, kind: Any, name: str, dimensions: int) -> NDArray[Any]:
+    array = np.asarray(given)
+    if array.dtype.kind not in "biuf" or array.ndim != dimensions:
+        raise ModelError(f"'{name}' of an ensemble must be an array of numbers of {dimensions} dimension(s).")
+    with np.errstate(invalid="ignore", over="ignore"):
+        result = np.array(array, dtype=kind, order="C")
+    if np.dtype(kind).kind == "i" and not np.array_equal(result, array):
+        raise ModelError(f"'{name}' of an ensemble must be whole numbers below 2^31.")
+    result.flags.writeable = False
+    return result
+
+
+def _check_shapes(ensemble: Ensemble) -> None:
+    outputs, trees = len(ensemble.summation.start), len(ensemble.roots)
+    if not 1 <= trees <= MAX_TREES or not 1 <= len(ensemble.nodes) <= MAX_NODES or ensemble.sets.size > MAX_SETS:
+        raise ModelError(f"An ensemble has at most {MAX_TREES} trees and {MAX_NODES} nodes; this has {trees} trees.")
+    if len(ensemble.adds_to) != trees or ((ensemble.adds_to < EVERY) | (ensemble.adds_to >= outputs)).any():
+        raise ModelError(f"Each tree adds to one of the {outputs} outputs, or to all (-1).")
+    vector = bool((ensemble.adds_to == EVERY).any())
+    if ensemble.values.shape[1] != (outputs if vector else 1) or (vector and not (ensemble.adds_to == EVERY).all()):
+        raise ModelError(f"Leaves have {ensemble.values.shape[1]} values, for {outputs} outputs.")
+    numbers = (ensemble.values, ensemble.summation.start, ensemble.summation.shift)
+    if not all(np.isfinite(array).all() for array in numbers):
+        raise ModelError("An ensemble has NaN or infinite values at its leaves; the model is damaged.")
+    if not isinstance(ensemble.columns, int) or ensemble.columns < 1:
+        raise ModelError(f"An ensemble reads at least one column; got {shown(ensemble.columns)}.")
+
+
+def _check_trees(ensemble: Ensemble) -> None:
+    """Every node is in one tree, every way ends at a leaf, and nothing points outside."""
+    nodes, count = ensemble.nodes, len(ensemble.nodes)
+    inner, own = nodes.column >= 0, np.arange(count)
+    damaged = ModelError("The nodes of an ensemble do not form trees; the model is damaged.")
+    children = np.concatenate([nodes.left, nodes.right])
+    if (children < 0).any() or (children >= count).any() or ((ensemble.roots < 0) | (ensemble.roots >= count)).any():
+        raise damaged
+    entered = np.concatenate([nodes.left[inner], nodes.right[inner], ensemble.roots])
+    if len(entered) != count or (np.bincount(entered, minlength=count) != 1).any():  # each once, by its parent
+        raise damaged
+    if ((nodes.left != own) | (nodes.right != own))[~inner].any() or (nodes.column >= ensemble.columns).any():
+        raise damaged
+    leaves = np.sort(nodes.leaf[~inner])
+    if not np.array_equal(leaves, np.arange(len(ensemble.values))) or (nodes.leaf[inner] != -1).any():
+        raise damaged
+    if (nodes.chosen < -1).any() or (nodes.chosen >= len(ensemble.sets)).any() or np.isnan(nodes.threshold).any():
+        raise damaged
+    if (ensemble.tree_of < 0).any():  # a ring that no root reaches
+        raise damaged

@@ -1,0 +1,62 @@
+"""The search for tree ensembles against every row, and against every value at which anything changes."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from comparison import answers, disagreements
+from random_trees import nearest_by_cells, random_tree_problem
+
+from ifonly.problem import Question
+from ifonly.proof import Claim, Limits, check_witnesses
+from ifonly.search import Enumerate, Search
+
+LIMITS = Limits(seconds=30.0)
+SEARCH = Search(table_rows=0)
+
+
+def wrong(question: Question, factual: np.ndarray, claim: Claim) -> str:
+    """What is wrong with a claim; empty when nothing is."""
+    nearest = nearest_by_cells(question, factual)
+    if nearest is None:
+        return ""
+    if claim.stop is not None:
+        return f"stopped by {claim.stop}"
+    if claim.point is None:
+        lucky = nearest_by_cells(question, factual, by_luck=True)
+        assert lucky is not None
+        right = nearest == math.inf and (claim.lower == math.inf if lucky == math.inf else claim.lower <= lucky)
+        return "" if right else f"nothing found, lower {claim.lower}, nearest {nearest}, by luck {lucky}"
+    witness = check_witnesses(question, factual[None, :], claim.point[None, :])[0]
+    if witness.refusal:
+        return witness.refusal
+    meets = claim.lower <= nearest * (1 + 1e-9) and claim.lower >= nearest * (1 - 1e-9)
+    return "" if meets and math.isclose(witness.distance, nearest) else f"{claim.lower}, {witness.distance}, {nearest}"
+
+
+@pytest.mark.parametrize("block", range(6))
+def test_finds_the_nearest_of_all_cells(block: int) -> None:
+    for seed in range(25 * block, 25 * (block + 1)):
+        question, points = random_tree_problem(seed)
+        for factual, claim in zip(points, SEARCH.prepare(question).solve(points, LIMITS), strict=True):
+            assert not wrong(question, factual, claim), f"seed {seed}"
+
+
+@pytest.mark.parametrize("block", range(4))
+def test_agrees_with_the_enumerator_under_rules(block: int) -> None:
+    for seed in range(10 * block, 10 * (block + 1)):
+        question, points = random_tree_problem(seed, finite=True, ruled=True)
+        ours, theirs = answers(question, points, SEARCH), answers(question, points, Enumerate())
+        assert not list(disagreements(ours, theirs)), f"seed {seed}"
+
+
+def test_the_questions_are_not_all_alike() -> None:
+    """Rows are found and not found, at distance 0 and beyond; conditions are one or several."""
+    kinds = set()
+    for seed in range(60):
+        question, points = random_tree_problem(seed)
+        nearest = nearest_by_cells(question, points[0])
+        kinds.add((len(question.conditions[1]) > 1, nearest == 0.0, nearest == math.inf))
+    assert len(kinds) == 6

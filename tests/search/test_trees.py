@@ -1,0 +1,106 @@
+"""The search for trees: limits and the bounds it leaves, progress, threads, partners inside one cell, ties."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from ifonly import Integer, Real, Schema
+from ifonly.model import Model
+from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
+from ifonly.problem import ClassTarget, Distance, OnlyWith, Question, Steps
+from ifonly.proof import Limits, Progress, StoppedBy
+from ifonly.search import Search
+
+NO_LIMITS = Limits()
+
+
+def model_of(schema: Schema, trees: list[LibraryTree], shift: float = 0.0) -> Model:
+    summation = Summation(start=np.zeros(1), shift=np.array([shift]))
+    function = Trees(Ensemble.of(trees, columns=len(schema), summation=summation), schema)
+    return Model(function=function, schema=schema, original=function.ensemble.scores, classes=("no", "yes"))
+
+
+def stump(column: int, threshold: float, left: float, right: float) -> LibraryTree:
+    return LibraryTree(
+        column=[column, -1, -1], threshold=[threshold, 0.0, 0.0], left=[1, -1, -1], right=[2, -1, -1],
+        value=[0.0, left, right], adds_to=0,
+    )  # fmt: skip
+
+
+@pytest.fixture(scope="module")
+def hard() -> tuple[Question, np.ndarray]:
+    """Many features that all count a little: a knapsack."""
+    rng = np.random.default_rng(0)
+    schema = Schema([Real(f"f{i}", 0.0, 1.0) for i in range(14)])
+    trees = [stump(g, c, 0.0, float(rng.uniform(0.8, 1.2))) for g in range(14) for c in (0.3, 0.5, 0.7)]
+    question = Question(model=model_of(schema, trees, shift=-22.0), target=ClassTarget("yes"))
+    return question, rng.uniform(0.0, 0.25, (3, 14))
+
+
+def solved(question: Question, points: np.ndarray, limits: Limits = NO_LIMITS, **options: object) -> list:
+    return Search(table_rows=0).prepare(question).solve(points, limits, **options)
+
+
+def test_a_limit_leaves_a_row_and_a_bound(hard: tuple[Question, np.ndarray]) -> None:
+    question, points = hard
+    nearest = question.measure.between(points[0], solved(question, points[:1])[0].point)
+    for limits, by in ((Limits(nodes=20), StoppedBy.NODES), (Limits(seconds=1e-9), StoppedBy.SECONDS)):
+        (claim,) = solved(question, points[:1], limits)
+        assert claim.stop is not None and claim.stop.by is by
+        assert 0.0 <= claim.lower <= nearest
+        assert claim.point is not None and question.measure.between(points[0], claim.point) >= nearest * (1 - 1e-12)
+
+
+def test_memory_is_a_limit_too(hard: tuple[Question, np.ndarray]) -> None:
+    question, points = hard
+    (claim,) = solved(question, points[:1], Limits(memory_bytes=100))
+    assert claim.stop is not None and claim.stop.by is StoppedBy.MEMORY
+
+
+def test_threads_change_nothing_and_progress_counts(hard: tuple[Question, np.ndarray]) -> None:
+    question, points = hard
+    heard: list[Progress] = []
+    alone, together = solved(question, points), solved(question, points, threads=2, listen=heard.append)
+    for one, other in zip(alone, together, strict=True):
+        assert np.array_equal(one.point, other.point) and one.lower == other.lower and one.nodes == other.nodes
+    assert heard[-1].finished == heard[-1].people == 3
+    assert all(told.lower <= told.upper for told in heard)
+
+
+def test_a_cut_is_crossed_by_one_float() -> None:
+    schema = Schema([Real("x", 0.0, 1.0)])
+    question = Question(model=model_of(schema, [stump(0, 0.3, -1.0, 1.0)]), target=ClassTarget("yes"))
+    (claim,) = solved(question, np.array([[0.3]]))
+    assert claim.point is not None and claim.point[0] == np.nextafter(0.3, 1.0)
+
+
+def test_steps_are_decimals() -> None:
+    """Three steps of 0.1 from 0 are 0.3, which is not above a cut at 0.3, though 0.1 + 0.1 + 0.1 is."""
+    schema = Schema([Real("x", 0.0, 1.0)])
+    model = model_of(schema, [stump(0, 0.3, -1.0, 1.0)])
+    question = Question(model=model, target=ClassTarget("yes"), constraints=[Steps("x", 0.1)])
+    (claim,) = solved(question, np.array([[0.0]]))
+    assert claim.point is not None and claim.point[0] == 0.4
+
+
+def test_a_partner_may_change_inside_its_cell() -> None:
+    schema = Schema([Integer("age", 0, 9), Integer("job", 0, 9)])
+    model = model_of(schema, [stump(0, 4, -1.0, 1.0)])
+    question = Question(
+        model=model, target=ClassTarget("yes"), distance=Distance("l1"), constraints=[OnlyWith("age", "job")]
+    )
+    (claim,) = solved(question, np.array([[3.0, 7.0]]))
+    assert claim.point is not None and claim.point[0] == 5.0 and abs(claim.point[1] - 7.0) == 1.0
+
+
+@pytest.mark.parametrize("wanted, found", [("no", True), ("yes", False)])
+def test_a_tie_is_the_first_class(wanted: str, found: bool) -> None:
+    schema = Schema([Integer("x", 0, 3)])
+    model = model_of(schema, [stump(0, 1, 1.0 if wanted == "no" else -1.0, 0.0)])
+    question = Question(model=model, target=ClassTarget(wanted, margin=0.0))
+    (claim,) = solved(question, np.array([[0.0]]))
+    assert (claim.point is not None) is found
+    assert claim.lower < math.inf if found else claim.lower == math.inf
