@@ -14,6 +14,7 @@ from ifonly import (
     Explainer,
     Integer,
     Limits,
+    MipObjective,
     Model,
     Nearest,
     Ordinal,
@@ -23,9 +24,12 @@ from ifonly import (
     certify,
     check,
 )
+from ifonly.exact import each
 from ifonly.model import Network, network_model
 from ifonly.model.importers import import_model
+from ifonly.problem import question
 from ifonly.schema import read_points
+from ifonly.search import sure
 
 torch = pytest.importorskip("torch")
 
@@ -127,6 +131,26 @@ def test_a_certificate_is_about_the_row_that_explain_returns_and_a_margin_that_c
         witness = np.array([float.fromhex(v) for v in certificate.data["witness"]])
         assert SCHEMA.row(witness) == answer.counterfactual
         assert certificate.data["deployed"]["agrees"] is True
+
+
+@pytest.mark.parametrize("method", [Search(), MipObjective()], ids=["search", "mip"])
+@pytest.mark.parametrize("guesses", [1, 6])
+def test_a_row_that_is_not_sure_is_no_answer(method: Any, guesses: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where rounding is guessed far too small, the guess is mended, or there is no row; never one that is not sure."""
+    for module_ in (question, sure, each):
+        monkeypatch.setattr(module_, "GUESS", 0.3)
+    for module_ in (sure, each):
+        monkeypatch.setattr(module_, "GUESSES", guesses)
+    made, points = module(5, (6, 6))
+    model = import_model(made, SCHEMA, classes=("no", "yes"))
+    asked_, rows = question.Question(model=model, target=ClassTarget("yes")), 0
+    for point in points[model.decide(model.scores(points)) == 0][:6]:
+        (claim,) = method.prepare(asked_).solve(point[None, :], Limits(seconds=20))
+        if claim.point is not None:
+            rows += 1
+            found = claim.point[None, :]
+            assert asked_.error_at(found)[0] <= claim.blur <= asked_.lead(found)[0][0]
+    assert 0 < rows < 6 if guesses == 1 else rows > 0
 
 
 def test_ties_on_the_margin_are_luck() -> None:

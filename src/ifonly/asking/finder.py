@@ -246,7 +246,8 @@ class Finder:
             return claim
         if claim.method not in EXACT:
             return replace(claim, stop=Stop(StoppedBy.TOLERANCES))
-        return replace(claim, stop=Stop(StoppedBy.EDGE if question.rules else StoppedBy.CLOSE))
+        edges = question.rules and len(question.schema.reals)  # rules about other values have no edges
+        return replace(claim, stop=Stop(StoppedBy.EDGE if edges else StoppedBy.CLOSE))
 
 
 def refusal(method: Method, question: Question) -> str:

@@ -67,6 +67,8 @@ class Prepared(Protocol):
 
     def explain(self, row: Any, query: Query | None = None) -> Answer: ...
 
+    def using(self, *, reasons: bool | None = None) -> Prepared: ...
+
 
 def certify(
     explainer: Prepared,
@@ -92,14 +94,15 @@ def certify(
         wanted = asked.target.describe()
         raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
     question, point = explainer.question(row, asked)
+    begun = time.perf_counter()
     Certifier(question, explainer.tolerances).refuse_what_is_there(point)
-    answer = explainer.explain(row, asked)
+    answer = explainer.using(reasons=False).explain(row, asked)
     if answer.stop is not None and answer.stop.by is StoppedBy.REFUSED:
         raise UnsupportedQuestion(f"There is no row to certify: {answer.note}.")
     certifier = Certifier(_in_real_numbers(question, answer.blur), explainer.tolerances, deployed=question)
     found = None if answer.counterfactual is None else question.schema.read(answer.counterfactual)
     if isinstance(explainer.method, Search):
-        return certifier.proven(point, explainer.limits, found)
+        return certifier.proven(point, explainer.limits.after(time.perf_counter() - begun), found)
     claim = Claim(point=found, lower=answer.lower, method=answer.method, stop=answer.stop)
     return certifier.trusted(point, claim)
 

@@ -126,11 +126,13 @@ def _surely(
         if claim.point is None:
             break
         row = lowered.on_steps(person.factual[None, :], claim.point[None, :].copy())
-        claim = replace(claim, point=row[0])
-        actual, short = float(question.error_at(row)[0]), blur - float(question.lead(row)[0][0])
-        if (actual <= blur and short <= 0.0) or claim.stop is not None:
+        actual, found = float(question.error_at(row)[0]), float(question.lead(row)[0][0])
+        if found >= max(blur, actual):  # what was proven of less holds of more
+            return replace(claim, point=row[0], blur=max(blur, actual))
+        claim = replace(claim, point=None)  # whatever comes next, it is no answer
+        if claim.stop is not None:
             break
-        blur, room = max(blur, min(GUESS * actual, most)), room + GUESS * max(short, 0.0)
+        blur, room = max(blur, min(GUESS * actual, most)), room + GUESS * max(blur - found, 0.0)
     if claim.point is None and claim.lower == math.inf and claim.stop is None and most > 0.0:
         lucky = ask(replace(person, blur=-most))
         return replace(claim, lower=lucky.lower, stop=lucky.stop, nodes=nodes + lucky.nodes)

@@ -75,15 +75,18 @@ class SureSearch:
             spending = spending.quietly()
             self._close(part, spending)
             points, found = self.asked.points(part)
-            actual, short = question.error_at(points), part.blur - question.lead(points)[0]
+            actual, lead = question.error_at(points), question.lead(points)[0]
+            needed = np.where(found, np.maximum(part.blur, actual), part.blur)  # what was proven of less holds of more
+            unsure = found & (lead < needed)
+            part.best[unsure] = math.inf  # whatever comes next, it is no answer
             for k, i in enumerate(members):
                 batch.add_spent(i, part, k)
                 batch.take(i, part, k)
-            wrong = found & ((actual > part.blur) | (short > 0.0))
-            again = [k for k in np.flatnonzero(wrong).tolist() if k not in part.stops]
+            batch.blur[members] = needed
+            again = [k for k in np.flatnonzero(unsure).tolist() if k not in part.stops]
             members = [members[k] for k in again]
             batch.blur[members] = np.maximum(part.blur, np.minimum(GUESS * actual, self.most))[again]
-            batch.own[members] = (part.own + GUESS * np.maximum(short, 0.0))[again]
+            batch.own[members] = (part.own + GUESS * np.maximum(part.blur - lead, 0.0))[again]
 
     def _close(self, batch: SearchBatch, spending: Spending) -> None:
         """Search once more, over the ball of the row found, where the search's own rounding left a gap.

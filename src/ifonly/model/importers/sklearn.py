@@ -9,9 +9,10 @@ the value before the output's sigmoid or softmax, which is the log-odds without 
 
 from __future__ import annotations
 
+import contextlib
 import copy
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any, Literal, TypeAlias
@@ -365,14 +366,19 @@ def asked(model: Any, method: str, source: Any, points: Floats, **options: Any) 
     """The model's own answer for points, in the table that it was fitted on."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # e.g. unknown categories that an encoder ignores, as it was told to
-        try:
+        with answering():
             return getattr(model, method)(source.table(points), **options)
-        except IfonlyError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}"
-            ) from None
+
+
+@contextlib.contextmanager
+def answering() -> Iterator[None]:
+    """Around a call of the user's own model: what it raises is said in our words."""
+    try:
+        yield
+    except IfonlyError:
+        raise
+    except Exception as error:
+        raise ModelError(f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}") from None
 
 
 def check_decisions(imported: Model, model: Any, source: Any, own: tuple[Any, ...]) -> None:

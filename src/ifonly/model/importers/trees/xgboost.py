@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError, UnsupportedModel
+from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
+from ifonly.model.importers.sklearn import answering
 from ifonly.model.importers.trees.growing import Call, Grown, of_library
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import is_missing, plain
@@ -77,15 +78,9 @@ class BoosterCall:
     def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
         import xgboost
 
-        try:
+        with answering():
             table = xgboost.DMatrix(source.table(points), enable_categorical=True)
             answer = model.predict(table, output_margin=self.margins)
-        except IfonlyError:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}"
-            ) from None
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1)
 
 
