@@ -41,6 +41,7 @@ from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
 from ifonly.schema import Schema, read_points
+from ifonly.schema.editing import unlabelled
 from ifonly.schema.features import plain
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -536,8 +537,9 @@ def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:
         hint = "; a table becomes one with Schema.infer(frame)" if frame else ""
         raise ModelError(f"Say what a row is with a Schema{hint}; got {shown(schema)}.")
     if isinstance(model, Model):
-        if schema is not None and schema != model.schema:
+        if schema is not None and unlabelled(schema) != unlabelled(model.schema):
             raise ModelError("This model already has a schema of its own; leave out schema=..., or import it anew.")
+        model = model if schema is None else replace(model, schema=schema)  # with its labels and units
         return replace(model, classes=classes) if classes else model
     if schema is None:
         raise ModelError("Say what a row is with schema=...; Schema.infer(frame) proposes one.")

@@ -30,6 +30,7 @@ class Teller:
         self.counted = [isinstance(feature, Numeric) for feature in self.schema.features]
         self.labels = [plain(name) for name in model.classes]
         self.blank = np.full(model.outputs, math.nan)
+        self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
 
     def answers(
         self, askers: Askers, rows: Sequence[int], told: Sequence[tuple[Wanted, Found]], distance_name: str
@@ -50,6 +51,7 @@ class Teller:
                 "distance_name": distance_name,
                 "decision_before": decision_before[i],
                 "score_before": score_before[i],
+                "words": self.words,
                 **_said(wanted, one),
             }
             if one.witness is None:

@@ -19,6 +19,7 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
+    "yaml": ("PyYAML",),
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
     "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",), "scip": ("pyscipopt",),
     "smt": ("z3-solver",),

@@ -9,8 +9,9 @@ from typing import Any, overload
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.proof.answer import Answer, Nearest, NoneExists, sentence
+from ifonly.proof.answer import Answer, Nearest, NoneExists
 from ifonly.proof.plain_answers import listed, number, text
+from ifonly.proof.sentences import sentence
 
 
 class DiverseAnswers(Sequence[Answer]):

@@ -29,6 +29,8 @@ Value: TypeAlias = str | bool | int | float | None
 Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
 MAX_NAME = 200
 """Characters of a feature's name."""
+MAX_UNIT = 40
+"""Characters of its unit."""
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 """Texts that stand for a missing number in a table."""
 
@@ -60,7 +62,20 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Numeric:
+class Worded:
+    """What people are told of a feature: `label` for its name ("monthly income"), `unit` after or before its values
+    ("€", "months"). Both may be left out; nothing is decided by them."""
+
+    label: str = field(default="", kw_only=True, repr=False)
+    unit: str = field(default="", kw_only=True, repr=False)
+
+    def _words(self) -> dict[str, str]:
+        """Those that are given."""
+        return {key: value for key, value in (("label", self.label), ("unit", self.unit)) if value}
+
+
+@dataclass(frozen=True)
+class Numeric(Worded):
     """What real and integer features share: an interval of numbers, encoded as one column.
 
     `missing`: rows may lack the number, if the model takes that. The coordinate of a point is then NaN.
@@ -74,6 +89,7 @@ class Numeric:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _check_words(self)
         if not isinstance(self.missing, bool):
             raise SchemaError(f"Feature '{self.name}': 'missing' must be True or False; it is {shown(self.missing)}.")
         for end in ("lower", "upper"):
@@ -136,7 +152,8 @@ class Numeric:
         return " or missing" if self.missing else ""
 
     def _to_dict(self, **own: Any) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, **own, **({"missing": True} if self.missing else {})}
+        missing = {"missing": True} if self.missing else {}
+        return {"kind": self.kind, "name": self.name, **own, **missing, **self._words()}
 
     def _wrong(self, value: Any, row: int | None) -> RowError:
         message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {shown(value)}."
@@ -272,7 +289,7 @@ class Integer(Numeric):
         return self._to_dict(lower=int(self.lower), upper=int(self.upper), step=self.step)
 
 
-class Choice:
+class Choice(Worded):
     """What binary, ordinal and categorical features share: a short list of options, each with encoded columns."""
 
     name: str
@@ -283,6 +300,7 @@ class Choice:
 
     def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
         _check_name(self.name)
+        _check_words(self)
         scalar = isinstance(options, str | bytes) or (isinstance(options, np.ndarray) and options.ndim == 0)
         if scalar or not isinstance(options, Sequence | np.ndarray):
             raise SchemaError(f"Feature '{self.name}': its options must be a list; got {shown(options)}.")
@@ -386,7 +404,7 @@ class Binary(Choice):
         object.__setattr__(self, "encoding", "code")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "values": list(self.options)}
+        return {"kind": self.kind, "name": self.name, "values": list(self.options), **self._words()}
 
 
 @dataclass(frozen=True)
@@ -405,7 +423,8 @@ class Ordinal(Choice):
         _check_encoding(self.name, self.encoding, ("thermometer", "onehot", "code"))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "levels": list(self.options), "encoding": self.encoding}
+        own = {"levels": list(self.options), "encoding": self.encoding}
+        return {"kind": self.kind, "name": self.name, **own, **self._words()}
 
 
 @dataclass(frozen=True)
@@ -423,7 +442,8 @@ class Categorical(Choice):
         _check_encoding(self.name, self.encoding, ("onehot", "code"))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "categories": list(self.options), "encoding": self.encoding}
+        own = {"categories": list(self.options), "encoding": self.encoding}
+        return {"kind": self.kind, "name": self.name, **own, **self._words()}
 
 
 @dataclass(frozen=True)
@@ -434,7 +454,7 @@ class Missing(Categorical):
 
     @classmethod
     def of(cls, number: Real | Integer) -> Missing:
-        return cls(number.name, (None,), "code", number)
+        return cls(number.name, (None,), "code", number, label=number.label, unit=number.unit)
 
 
 _STEP = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}|/[0-9]{1,18})?")
@@ -479,6 +499,16 @@ def _check_name(name: Any) -> None:
             f"A feature's name must be printable; {quoted(name)} has {quoted(name[wrong])} at place {wrong}: "
             f"rename the column."
         )
+
+
+def _check_words(feature: Any) -> None:
+    for key, most in (("label", MAX_NAME), ("unit", MAX_UNIT)):
+        words = getattr(feature, key)
+        if not isinstance(words, str) or len(words) > most or (words and not is_printable(words)):
+            raise SchemaError(
+                f"Feature '{feature.name}': '{key}' must be a printable text of at most {most} characters; it is "
+                f"{shown(words)}."
+            )
 
 
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:

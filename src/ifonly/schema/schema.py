@@ -116,6 +116,50 @@ class Schema:
 
         save_schema(self, path)
 
+    def to_json(self) -> str:
+        """The text of a schema file."""
+        from ifonly.schema.io import schema_text
+
+        return schema_text(self)
+
+    def to_yaml(self) -> str:
+        """The same as YAML, which `load` reads as well."""
+        from ifonly.schema.io import schema_text
+
+        return schema_text(self, yaml=True)
+
+    # ------------------------------------------------------------------ other schemas from this one
+
+    def replace(self, *features: Feature) -> Schema:
+        """The same schema with these features in the places of those that have their names."""
+        from ifonly.schema.editing import replaced
+
+        return replaced(self, features)
+
+    def drop(self, *names: str) -> Schema:
+        """The same schema without these features."""
+        from ifonly.schema.editing import dropped
+
+        return dropped(self, names)
+
+    def rename(self, names: Mapping[str, str]) -> Schema:
+        """The same schema with other names, such as {"x7": "Age"}."""
+        from ifonly.schema.editing import renamed
+
+        return renamed(self, names)
+
+    def labelled(self, labels: Mapping[str, str], units: Mapping[str, str] | None = None) -> Schema:
+        """The same schema with what people are told instead of names, and units: {"Income": "monthly income"}."""
+        from ifonly.schema.editing import labelled
+
+        return labelled(self, labels, units or {})
+
+    def with_rules(self, *rules: str) -> Schema:
+        """The same schema with these rules besides its own."""
+        from ifonly.schema.editing import with_rules
+
+        return with_rules(self, rules)
+
     @cached_property
     def names(self) -> tuple[str, ...]:
         return tuple(feature.name for feature in self.features)
