@@ -71,7 +71,7 @@ def test_a_pipe_gets_plain_text_and_errors_go_to_stderr():
     assert done.stderr == ""
     wrong = finished([*words, "--fix", "Rase"])
     assert (wrong.returncode, wrong.stdout) == (codes.WRONG_INPUT, "")
-    assert wrong.stderr == "error: There is no feature 'Rase'; did you mean 'Race'?\n"
+    assert wrong.stderr == "error: --fix Rase: There is no feature 'Rase'; did you mean 'Race'?\n"
 
 
 def test_a_terminal_gets_frames_and_colours():
