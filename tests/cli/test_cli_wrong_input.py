@@ -146,7 +146,7 @@ def test_wrong_schema_and_model_files(refused, tmp_path):
     assert "is not a network file of ifonly" in refused("model", "show", text)
     assert "is not a JSON file" in refused("schema", "show", table)
     assert "say what a row is with --schema FILE" in refused("model", "show", tmp_path / "net.onnx")
-    assert "A schema file ends in .json" in refused("schema", "infer", table, "--output", tmp_path / "schema.yaml")
+    assert "A schema file ends in .json" in refused("schema", "infer", table, "--output", tmp_path / "schema.toml")
     assert "has no column 'Label' to drop" in refused("schema", "infer", table, "--drop", "Label")
     assert "step must be a number > 0" in refused("schema", "infer", table, "--step", "AgeGroup=no")
     assert "There is no feature 'Gone'" in refused("schema", "infer", table, "--step", "Gone=0.01")

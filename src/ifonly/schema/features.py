@@ -26,7 +26,7 @@ from ifonly.schema.decimals import Grid, rounded, written
 from ifonly.tolerances import GRID
 
 Value: TypeAlias = str | bool | int | float | None
-Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
+Encoding: TypeAlias = Literal["onehot", "dummy", "thermometer", "code"]
 MAX_NAME = 200
 """Characters of a feature's name."""
 MAX_UNIT = 40
@@ -134,7 +134,10 @@ class Numeric(Worded):
         try:
             number = math.nan if isinstance(value, bytes | bytearray | np.ndarray) else float(value)
         except Exception:  # whatever the value's own __float__ raises
-            raise self._wrong(value, row) from None
+            amount = money(value) if isinstance(value, str) else None
+            if amount is None:
+                raise self._wrong(value, row) from None
+            number = amount
         snapped = self.snap(number)
         if snapped is None or (isinstance(value, str) and "_" in value):  # float("1_0") is 10: not what people mean
             raise self._wrong(value, row)
@@ -295,8 +298,26 @@ class Choice(Worded):
     name: str
     options: tuple[Value, ...]
     encoding: Encoding
+    columns: Sequence[str] = ()
+    """The names of the encoded columns where they are not the usual ones."""
     kind: ClassVar[str]
     ordered: ClassVar[bool] = False
+
+    def _set_columns(self, known: tuple[str, ...]) -> None:
+        """Check the encoding, and the names of its columns if they are given."""
+        _check_encoding(self.name, self.encoding, known)
+        if self.encoding == "dummy" and len(self.options) < 2:
+            raise SchemaError(f"Feature '{self.name}': encoding='dummy' needs at least two options.")
+        given = self.columns
+        if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(c, str) for c in given):
+            raise SchemaError(f"Feature '{self.name}': 'columns' must be a list of column names; it is {shown(given)}.")
+        object.__setattr__(self, "columns", tuple(given))
+        for name in given:
+            _check_name(name)
+        if given and len(given) != self.codes.shape[1]:
+            raise SchemaError(
+                f"Feature '{self.name}' has {self.codes.shape[1]} encoded column(s), but 'columns' names {len(given)}."
+            )
 
     def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
         _check_name(self.name)
@@ -331,6 +352,8 @@ class Choice(Worded):
         match self.encoding:
             case "onehot":
                 codes = np.eye(k)
+            case "dummy":
+                codes = np.eye(k)[:, 1:]
             case "thermometer":
                 codes = np.tril(np.ones((k, k)))
             case "code":
@@ -340,9 +363,13 @@ class Choice(Worded):
 
     @property
     def column_names(self) -> tuple[str, ...]:
+        if self.columns:
+            return tuple(self.columns)
         match self.encoding:
             case "onehot":
                 return tuple(f"{self.name}={_label(o)}" for o in self.options)
+            case "dummy":
+                return tuple(f"{self.name}={_label(o)}" for o in self.options[1:])
             case "thermometer":
                 return tuple(f"{self.name}>={_label(o)}" for o in self.options)
             case "code":
@@ -386,6 +413,10 @@ class Choice(Worded):
     def value(self, number: float) -> Value:
         return self.options[int(number)]
 
+    def _to_dict(self, **own: Any) -> dict[str, Any]:
+        columns = {"columns": list(self.columns)} if self.columns else {}
+        return {"kind": self.kind, "name": self.name, **own, "encoding": self.encoding, **columns, **self._words()}
+
 
 @dataclass(frozen=True)
 class Binary(Choice):
@@ -409,41 +440,44 @@ class Binary(Choice):
 
 @dataclass(frozen=True)
 class Ordinal(Choice):
-    """Named levels in order. Thermometer (k bits, the first always 1), one-hot, or the level's number."""
+    """Named levels in order. Thermometer (k bits, the first always 1), one-hot, dummy, or the level's number."""
 
     name: str
     levels: Sequence[Any] = ()
     encoding: Encoding = "thermometer"
+    columns: Sequence[str] = field(default=(), kw_only=True)
     kind: ClassVar[str] = "ordinal"
     ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._set_options(self.levels)
         object.__setattr__(self, "levels", self.options)
-        _check_encoding(self.name, self.encoding, ("thermometer", "onehot", "code"))
+        self._set_columns(("thermometer", "onehot", "dummy", "code"))
 
     def to_dict(self) -> dict[str, Any]:
-        own = {"levels": list(self.options), "encoding": self.encoding}
-        return {"kind": self.kind, "name": self.name, **own, **self._words()}
+        return self._to_dict(levels=list(self.options))
 
 
 @dataclass(frozen=True)
 class Categorical(Choice):
-    """Named categories without order. One-hot, or the category's number."""
+    """Named categories without order. One-hot, "dummy" (one-hot without the first), or the category's number.
+
+    `columns` names the encoded columns where the model knows them otherwise than `name=category`.
+    """
 
     name: str
     categories: Sequence[Any] = ()
     encoding: Encoding = "onehot"
+    columns: Sequence[str] = field(default=(), kw_only=True)
     kind: ClassVar[str] = "categorical"
 
     def __post_init__(self) -> None:
         self._set_options(self.categories)
         object.__setattr__(self, "categories", self.options)
-        _check_encoding(self.name, self.encoding, ("onehot", "code"))
+        self._set_columns(("onehot", "dummy", "code"))
 
     def to_dict(self) -> dict[str, Any]:
-        own = {"categories": list(self.options), "encoding": self.encoding}
-        return {"kind": self.kind, "name": self.name, **own, **self._words()}
+        return self._to_dict(categories=list(self.options))
 
 
 @dataclass(frozen=True)
@@ -514,6 +548,17 @@ def _check_words(feature: Any) -> None:
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
     if not isinstance(encoding, str) or encoding not in known:
         raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {shown(encoding)}.")
+
+
+_MONEY = re.compile(r"([+-]?)\s?[$€£¥₹]?\s?([+-]?)(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,15})?\s?[$€£¥₹%]?")
+
+
+def money(text: str) -> float | None:
+    """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None where the text is none."""
+    found = _MONEY.fullmatch(text.strip()) if len(text) <= 60 else None
+    if found is None or (found[1] and found[2]):
+        return None
+    return float(f"{found[1]}{found[2]}{found[3].replace(',', '')}{found[4] or ''}")
 
 
 def show_number(number: float) -> str:

@@ -26,8 +26,8 @@ _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kin
     "real": (Real, ("lower", "upper"), ("step", "missing")),
     "integer": (Integer, ("lower", "upper"), ("step", "missing")),
     "binary": (Binary, (), ("values",)),
-    "ordinal": (Ordinal, ("levels",), ("encoding",)),
-    "categorical": (Categorical, ("categories",), ("encoding",)),
+    "ordinal": (Ordinal, ("levels",), ("encoding", "columns")),
+    "categorical": (Categorical, ("categories",), ("encoding", "columns")),
 }
 
 

@@ -99,9 +99,11 @@ class Schema:
     @classmethod
     def infer(cls, table: Any) -> Schema:
         """A schema proposed from a table; `ifonly.schema.infer` gives the list of guesses with it."""
-        from ifonly.schema.infer import infer
+        from ifonly.schema.infer import infer, warn_of_left_out
 
-        return infer(table)[0]
+        schema, guesses = infer(table)
+        warn_of_left_out(guesses)
+        return schema
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -228,10 +230,29 @@ class Schema:
         try:
             return [row[name] for name in self.names]
         except KeyError:
+            dummies = self._from_dummies(row)
+            if dummies is not None:
+                return dummies
             name = next(name for name in self.names if name not in row)
             where = "the row" if number is None else f"row {number}"
             message = f"Feature '{name}' is not in {where}; it has {_listed(list(row)) or 'nothing'}."
             raise RowError(message, feature=name, row=number) from None
+
+    def _from_dummies(self, row: Mapping[Any, Any]) -> list[Any] | None:
+        """The values of a row that has the encoded columns of some features in their place; None where it has not."""
+        from ifonly.schema.families import from_dummies
+
+        values = []
+        for feature in self.features:
+            if feature.name in row:
+                values.append(row[feature.name])
+                continue
+            coded = {column: [row[column]] for column in feature.column_names if column in row}
+            options = from_dummies(feature, coded) if isinstance(feature, Choice) else None
+            if options is None:
+                return None
+            values += options
+        return values
 
     def _ordered(self, row: Any, number: int | None) -> list[Any]:
         flat = row[0] if isinstance(row, np.ndarray) and row.ndim == 2 and len(row) == 1 else row
@@ -370,6 +391,8 @@ def _nearest_option(feature: Choice, block: NDArray[np.float64]) -> NDArray[np.i
     match feature.encoding:
         case "onehot":
             return block.argmax(axis=1)
+        case "dummy":
+            return np.where(block.any(axis=1), block.argmax(axis=1) + 1, 0)
         case "thermometer":
             guess = block.sum(axis=1) - 1
         case "code":

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
 from ifonly.printing import shown
-from ifonly.schema.features import Feature, Integer, Numeric, Real
+from ifonly.schema.families import from_dummies
+from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real
 from ifonly.schema.schema import Schema
 
 
@@ -73,7 +74,10 @@ def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | N
 def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
     """The columns of the schema's features, all of one length."""
     columns = frame_columns(table)
-    for name in schema.names:
+    for name, feature in zip(schema.names, schema.features, strict=True):
+        if name not in columns and isinstance(feature, Choice):
+            coded = from_dummies(feature, columns)
+            columns |= {} if coded is None else {name: coded}
         if name not in columns:
             message = (
                 f"Feature '{name}' is not a column of the table; it has {', '.join(list(columns)[:8])}"

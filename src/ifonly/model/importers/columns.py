@@ -254,6 +254,9 @@ class Columns:
         match feature.encoding:
             case "onehot":
                 weight[columns] = numbers
+            case "dummy":
+                shift = float(numbers[0])
+                weight[columns] = numbers[1:] - shift
             case "thermometer":
                 weight[columns] = np.diff(numbers, prepend=0.0)
             case "code":
