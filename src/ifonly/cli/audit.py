@@ -37,7 +37,7 @@ def audit(by: str | None, plot: str | None, as_json: bool, **options: Any) -> in
     from ifonly.cli.source import read_source
     from ifonly.errors import IfonlyError
     from ifonly.population.audit import audit as make
-    from ifonly.population.audit import flip_sets
+    from ifonly.population.ways import flip_sets
     from ifonly.report import Heading, audit_page, flip_sets_page
 
     path = None if plot is None else _check_plot(plot)

@@ -5,7 +5,9 @@ from __future__ import annotations
 import math
 from html import escape
 
-from ifonly.population.audit import Audit, FlipSet, Group
+from ifonly.population.audit import Audit
+from ifonly.population.group import Group
+from ifonly.population.ways import FlipSet
 from ifonly.printing import printable
 from ifonly.report.page import Page, Paragraph, Sheet
 from ifonly.report.text import number, share
@@ -70,7 +72,7 @@ def _differences(audit: Audit) -> list[str]:
                 f"Recourse exists for {share(low.recourse, low.needing)} of {low.name} and for "
                 f"{share(high.recourse, high.needing)} of {high.name}."
             )
-    known = [group for group in audit.groups if group.costs]
+    known = [group for group in audit.groups if len(group.costs)]
     if len(known) > 1:
         low, high = min(known, key=lambda g: g.median), max(known, key=lambda g: g.median)
         if low.median > 0 and high.median > low.median:
@@ -99,7 +101,7 @@ def _notes(audit: Audit) -> list[str]:
 def audit_svg(audit: Audit) -> str:
     """Of those who need recourse, the share who have it at no more than a cost: one line per group, as SVG."""
     groups = [group for group in audit.groups or (audit.everybody,) if group.needing][: len(COLOURS)]
-    largest = max((group.costs[-1] for group in groups if group.costs), default=1.0) or 1.0
+    largest = max((group.costs[-1] for group in groups if len(group.costs)), default=1.0) or 1.0
     ticks = _ticks(largest)
     end = max(ticks[-1], largest)
     title = f"Recourse to {audit.target}" + (f", by {audit.by}" if audit.by else "")
