@@ -281,15 +281,15 @@ class Explainer:
         whole = query_of(query, target, distance, constraints)
         return audit(self.explain_many(table, whole), by=by, judge=self.judge(whole))
 
-    def judge(self, query: Query | None = None) -> Judge:
-        """Whom an audit asks which changes help whom, and what rules recourse out for somebody, by this query."""
+    def judge(self, query: Query | None = None, *, reasons: bool = True) -> Judge:
+        """Whom an audit asks which changes help whom, and (with `reasons`) what rules recourse out, by this query."""
         whole = query_of(query)
 
-        def reasons(row: Any) -> Reasons | None:
+        def why(row: Any) -> Reasons | None:
             answer = self.using(reasons=True).explain(row, whole)
             return answer.reasons if isinstance(answer, NoneExists) else None
 
-        return Judge(self.schema, lambda before, after: self._accepted(before, after, whole), reasons)
+        return Judge(self.schema, lambda before, after: self._accepted(before, after, whole), why if reasons else None)
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""

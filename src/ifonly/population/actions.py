@@ -47,11 +47,11 @@ MOST_PEOPLE = 800
 @dataclass(frozen=True)
 class Judge:
     """Whoever can ask the model. `accepted`: for points of people and changed points, which of these are answers to
-    those; `reasons`: what rules recourse out for a person, by the row, or None where that cannot be said."""
+    those; `reasons`: what rules recourse out for a person, by the row (None: it is not asked)."""
 
     schema: Schema
     accepted: Callable[[Floats, Floats], Matrix]
-    reasons: Callable[[Any], Reasons | None]
+    reasons: Callable[[Any], Reasons | None] | None = None
 
 
 @dataclass(frozen=True, slots=True)

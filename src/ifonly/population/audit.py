@@ -7,7 +7,7 @@ nearest or not), is proven to have none, or is left open by a limit. The cost of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -22,7 +22,8 @@ from ifonly.population.labels import LEAST, By, Grouping
 from ifonly.population.tally import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Tally
 from ifonly.population.ways import FlipSet, MoveCount, count_parts, sets_of
 from ifonly.printing import shown
-from ifonly.proof import Answer, NoneExists
+from ifonly.proof import Answer, NoneExists, Reasons, show
+from ifonly.schema import Choice
 
 MOST_LINES = 20
 """Of each list of moves, sets, constraints: the most frequent ones."""
@@ -86,7 +87,7 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
     names, of = tally.labels.groups(grouping.parts)
     made = _Making(tally, grouping, judge)
     everybody = made.group("everybody", np.arange(len(of)), advised=True)
-    groups = () if grouping.by is None else tuple(made.groups(names, of))
+    groups = () if grouping.by is None else _ordered(tuple(made.groups(names, of)), grouping.by, judge)
     return Audit(
         by=grouping.name,
         target=" or ".join(tally.targets),
@@ -100,6 +101,15 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
     )
 
 
+def _ordered(groups: tuple[Group, ...], by: Any, judge: Judge | None) -> tuple[Group, ...]:
+    """The groups of a feature with options in the order of these."""
+    feature = judge.schema[by] if judge is not None and isinstance(by, str) and by in judge.schema.names else None
+    if not isinstance(feature, Choice):
+        return groups
+    place = {show(option): k for k, option in enumerate(feature.options)}
+    return tuple(sorted(groups, key=lambda group: place.get(group.name, len(place))))
+
+
 def _side(group: Group) -> Side:
     return Side(name=group.name, needing=group.needing, costs=group.costs)
 
@@ -110,7 +120,7 @@ class _Making:
     def __init__(self, tally: Tally, grouping: Grouping, judge: Judge | None) -> None:
         self.tally, self.grouping, self.judge = tally, grouping, judge
         self.kinds, self.costs, self.numbers = tally.columns()
-        self.blamed = {} if judge is None else _blamed(tally, judge)
+        self.blamed = {} if judge is None or judge.reasons is None else _blamed(tally, judge.reasons)
 
     def groups(self, names: list[str], of: NDArray[np.intp]) -> Iterator[Group]:
         if not names:
@@ -183,14 +193,14 @@ class _Making:
         return [answer for person, answer in self.tally.sample.kept if mine[person]]
 
 
-def _blamed(tally: Tally, judge: Judge) -> dict[int, tuple[str, ...]]:
+def _blamed(tally: Tally, ask: Callable[[Any], Reasons | None]) -> dict[int, tuple[str, ...]]:
     """What rules recourse out for people of the sample whose answers do not say so."""
     asked = [
         (person, answer)
         for person, answer in tally.sample.kept
         if isinstance(answer, NoneExists) and answer.reasons is None
     ]
-    told = {person: judge.reasons(answer.factual) for person, answer in asked[:MOST_BLAMED]}
+    told = {person: ask(answer.factual) for person, answer in asked[:MOST_BLAMED]}
     return {person: reasons.blame for person, reasons in told.items() if reasons is not None}
 
 

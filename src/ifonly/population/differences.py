@@ -78,7 +78,7 @@ def _compared(side: Side, everybody: Side) -> list[tuple[Difference, float]]:
     mine, needing = len(side.costs), side.needing
     others, rest = len(everybody.costs) - mine, everybody.needing - needing
     found = []
-    if needing and rest:
+    if needing and rest and 0 < mine + others < needing + rest:  # else all or none have it, in every group
         difference = Difference(
             group=side.name, what="share", mine=mine / needing, others=others / rest, chance=math.nan
         )
