@@ -18,6 +18,7 @@ from ifonly.errors import QuestionError
 from ifonly.population.actions import Judge, find_cover
 from ifonly.population.differences import Difference, Side, find_differences
 from ifonly.population.group import Blame, Details, Group
+from ifonly.population.intervals import mean_interval
 from ifonly.population.labels import LEAST, By, Grouping
 from ifonly.population.tally import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Tally
 from ifonly.population.ways import FlipSet, MoveCount, count_parts, sets_of
@@ -136,14 +137,15 @@ class _Making:
     def group(self, name: str, members: NDArray[np.intp], *, advised: bool) -> Group:
         kinds = self.kinds[members]
         found = members[(kinds == NEAREST) | (kinds == FOUND)]
+        costs = _frozen(np.sort(self.costs[found]))
         group = Group(
             name=name,
             unneeded=int((kinds == UNNEEDED).sum()),
             without=int((kinds == WITHOUT).sum()),
             unknown=int((kinds == OPEN).sum()),
             unproven=int((kinds == FOUND).sum()),
-            costs=_frozen(np.sort(self.costs[found])),
-            seed=self.grouping.seed,
+            costs=costs,
+            mean_interval=mean_interval(costs, self.grouping.seed),
         )
         details = self._details(members, kinds, found)
         if advised and self.judge is not None:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.population.actions import Cover
-from ifonly.population.intervals import Interval, mean_interval, median_interval, share_interval
+from ifonly.population.intervals import Interval, median_interval, share_interval
 from ifonly.population.ways import FlipSet, MoveCount
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
@@ -67,7 +67,8 @@ class Group:
     compared: bool = True
     """Is it large enough to be held against the others?"""
     details: Details = Details()
-    seed: int = 0
+    mean_interval: Interval | None = None
+    """Where the mean cost lies, at 95 %: by the bootstrap."""
 
     @property
     def recourse(self) -> int:
@@ -95,11 +96,6 @@ class Group:
     @property
     def mean(self) -> float:
         return float(np.mean(self.costs)) if len(self.costs) else math.nan
-
-    @property
-    def mean_interval(self) -> Interval | None:
-        """Where the mean cost lies, at 95 %: by the bootstrap."""
-        return mean_interval(self.costs, self.seed)
 
     @property
     def median(self) -> float:
