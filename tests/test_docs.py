@@ -16,6 +16,7 @@ PAGES = (
     "docs/query.md",
     "docs/rules.md",
     "docs/recourse.md",
+    "docs/audit.md",
     "docs/distances.md",
     "docs/diversity.md",
     "docs/plausibility.md",

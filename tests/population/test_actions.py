@@ -35,7 +35,7 @@ def test_greedy_is_as_good_as_it_must_be() -> None:
     chance = np.random.default_rng(5)
     for _ in range(40):
         helps = chance.random((8, 25)) < chance.random()
-        chosen = greedy(helps)
+        chosen = greedy(helps, 0.0)
         size = len(chosen)
         if not size:
             assert not helps.any()
@@ -47,6 +47,13 @@ def test_greedy_is_as_good_as_it_must_be() -> None:
         for k in chosen:  # each is the best of all at its turn
             assert (helps[k] & left).sum() == (helps & left).sum(axis=1).max() > 0
             left &= ~helps[k]
+
+
+def test_of_actions_that_help_nearly_as_many_the_first_is_taken() -> None:
+    helps = np.zeros((3, 100), dtype=bool)
+    helps[0, :60], helps[1, :79], helps[2, :80] = True, True, True
+    assert (greedy(helps), greedy(helps, 0.0)) == ([1], [2])
+    assert greedy(np.zeros((0, 5), dtype=bool)) == greedy(np.zeros((3, 5), dtype=bool)) == []
 
 
 def test_every_count_is_what_the_model_says() -> None:

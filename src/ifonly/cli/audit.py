@@ -146,7 +146,7 @@ def _method(options: dict[str, Any]) -> Method | None:
 
 def _provenance(explainer: Explainer, query: Query, source: Source, options: dict[str, Any]) -> Provenance:
     from ifonly.report import provenance
-    from ifonly.report.provenance import file_fingerprint, rows_fingerprint
+    from ifonly.report.origins import file_fingerprint, rows_fingerprint
 
     file, rows = options["rows_file"], f"{len(source.rows):,} rows"
     if file is not None:

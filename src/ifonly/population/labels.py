@@ -172,8 +172,14 @@ def _numbered(numbers: NDArray[np.float64], parts: int | None) -> tuple[list[str
     ends = np.unique(np.quantile(numbers, np.arange(1, parts) / parts, method="inverted_cdf"))
     part = np.searchsorted(ends, numbers)  # up to and including each end
     there, place = np.unique(part, return_inverse=True)
-    names = [f"{show(float(numbers[part == k].min()))} to {show(float(numbers[part == k].max()))}" for k in there]
-    return names, place
+    spans = [(float(numbers[part == k].min()), float(numbers[part == k].max())) for k in there]
+    short = [f"{_short(low)} to {_short(high)}" for low, high in spans]
+    return short if len(set(short)) == len(short) else [f"{show(low)} to {show(high)}" for low, high in spans], place
+
+
+def _short(number: float) -> str:
+    """A number with five digits; whole ones with all of theirs."""
+    return show(number if number.is_integer() else float(f"{number:.5g}"))
 
 
 def _day(given: Any) -> Any:

@@ -3,9 +3,9 @@
 from ifonly.report.audit import audit_page, flip_sets_page
 from ifonly.report.flat import audit_csv, audit_data, audit_json
 from ifonly.report.handover import audit_html
+from ifonly.report.origins import Provenance, provenance
 from ifonly.report.page import Block, Commands, Facts, Heading, Page, Paragraph, Sheet, plain
 from ifonly.report.picture import audit_svg
-from ifonly.report.provenance import Provenance, provenance
 from ifonly.report.summary import summary
 from ifonly.report.text import answer_page, answers_page, summary_page, text
 from ifonly.waiting import ProgressBar, progress

@@ -17,6 +17,8 @@ from ifonly.population.intervals import Interval
 from ifonly.printing import printable
 from ifonly.report.findings import between, percent
 
+MOST_LETTERS = 80
+"""Of a name in a chart; the table has all of them."""
 MOST_CURVES = 6
 MOST_CORNERS = 400
 """Of a curve: a person more or less than that is not seen."""
@@ -27,6 +29,10 @@ def words(text: str) -> str:
     return escape(printable(text.replace(" -> ", " \u2192 "), 2000), quote=True)
 
 
+def _name(text: str) -> str:
+    return words(printable(text, MOST_LETTERS))
+
+
 def bars(rows: Sequence[tuple[str, Sequence[tuple[str, float]], str, Interval | None]], alternative: str) -> str:
     """One stacked bar per row: its name, its parts (class and share of the whole), what to read, and an interval."""
     return _chart("".join(_row(name, _bar(parts, ends), value) for name, parts, value, ends in rows), alternative)
@@ -34,7 +40,7 @@ def bars(rows: Sequence[tuple[str, Sequence[tuple[str, float]], str, Interval | 
 
 def _row(name: str, drawn: str, value: str) -> str:
     return (
-        f'<div class="row"><span class="name">{words(name)}</span><span class="bar">{drawn}</span>'
+        f'<div class="row"><span class="name">{_name(name)}</span><span class="bar">{drawn}</span>'
         f'<span class="value">{words(value)}</span></div>'
     )
 
@@ -97,7 +103,7 @@ def curves(groups: Sequence[Group]) -> str:
     ]
     legend = "".join(
         f'<li><svg viewBox="0 0 44 10" width="44" height="10" aria-hidden="true" focusable="false">'
-        f'<path class="curve c{k}" d="M0 5H44"/></svg> {words(group.name)}</li>'
+        f'<path class="curve c{k}" d="M0 5H44"/></svg> {_name(group.name)}</li>'
         for k, group in enumerate(drawn)
     )
     rises = "".join(f'<span style="top:{100 - y}%">{y}%</span>' for y in (0, 25, 50, 75, 100))

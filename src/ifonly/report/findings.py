@@ -10,8 +10,8 @@ from ifonly.population.differences import Difference
 from ifonly.population.group import Group
 from ifonly.population.intervals import Interval
 
-MOST_NAMED = 12
-"""Small groups that are named one by one."""
+MOST_NAMED = 8
+"""Differences and small groups that are told one by one."""
 
 
 def overview(audit: Audit) -> list[str]:
@@ -36,7 +36,8 @@ def differences(audit: Audit) -> list[str]:
     """Which differences between groups are real, and which are noise."""
     if not audit.groups:
         return []
-    real = [_difference(one, len(audit.differences)) for one in audit.differences if one.real]
+    found = sorted((one for one in audit.differences if one.real), key=lambda one: one.chance)
+    real = [_difference(one, len(audit.differences)) for one in found[:MOST_NAMED]]
     if not audit.differences:
         return [f"No group is compared: that takes two with {audit.least:,} people or more who need recourse."]
     if not real:
@@ -44,7 +45,9 @@ def differences(audit: Audit) -> list[str]:
             f"No group differs from the others by more than chance explains "
             f"({len(audit.differences):,} comparisons): what the groups differ by is noise."
         ]
-    rest = len(audit.differences) - len(real)
+    if len(found) > MOST_NAMED:
+        real.append(f"{len(found) - MOST_NAMED:,} more differences are in the list of all comparisons.")
+    rest = len(audit.differences) - len(found)
     if rest:
         real.append(f"The other {'comparison' if rest == 1 else f'{rest:,} comparisons'} found nothing beyond noise.")
     return real
@@ -54,16 +57,12 @@ def _difference(one: Difference, comparisons: int) -> str:
     chance = f"by chance alone, such a difference has probability {probability(one.chance)}"
     corrected = f"corrected for {comparisons:,} comparisons" if comparisons > 1 else "one comparison"
     if one.what == "share":
-        less = "fewer" if one.mine < one.others else "more"
-        return (
-            f"{less.capitalize()} of {one.group} have recourse: {percent(one.mine)}, and {percent(one.others)} of all "
-            f"others ({chance}, {corrected})."
-        )
-    less = "less" if one.mine < one.others else "more" if one.mine > one.others else "not the same"
-    return (
-        f"Recourse costs {one.group} {less}: the median is {cost(one.mine)}, and {cost(one.others)} for all others "
-        f"({chance}, {corrected})."
-    )
+        more = "fewer" if one.mine < one.others else "more"
+        told = f"{more} have recourse, {percent(one.mine)} against {percent(one.others)} of all others"
+    else:
+        more = "less" if one.mine < one.others else "more" if one.mine > one.others else "not the same"
+        told = f"recourse costs {more}, a median of {cost(one.mine)} against {cost(one.others)} for all others"
+    return f"{one.group}: {told} ({chance}, {corrected})."
 
 
 def notes(audit: Audit) -> list[str]:

@@ -10,7 +10,7 @@ from typing import Any
 from ifonly.population.audit import Audit
 from ifonly.population.group import Group
 from ifonly.printing import escaped, json_text
-from ifonly.report.provenance import Provenance
+from ifonly.report.origins import Provenance
 
 COLUMNS = ("section", "group", "item", "value", "low", "high")
 Line = tuple[Any, ...]

@@ -16,7 +16,7 @@ from ifonly.population.ways import Move
 from ifonly.report import findings
 from ifonly.report.charts import MOST_CURVES, bars, costs_chart, curves, words
 from ifonly.report.findings import between, cost, counted, percent, probability
-from ifonly.report.provenance import Provenance
+from ifonly.report.origins import Provenance
 from ifonly.report.style import PATTERNS, style
 
 MOST_DRAWN = 30
@@ -25,6 +25,8 @@ MOST_TOLD = 10
 """Lines of a list of changes."""
 MOST_GROUPS = 8
 """Groups whose changes and actions are told one by one."""
+MOST_KEPT = 15
+"""Lines of a table that is not cut in two on paper."""
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 Cell = tuple[str, str] | str
 """The words of a cell, and beside them an aside."""
@@ -208,7 +210,7 @@ def _cover(name: str, cover: Cover) -> str:
         [str(action), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
         for action in cover.actions
     ]
-    table = _table(share, ("action", "helps", "of them not helped by those above"), rows)
+    table = _table(share, ("action", "helps", "helped by none above"), rows)
     return f'<div class="keep"><h3>{words(name[0].upper() + name[1:])}</h3>{table}</div>'
 
 
@@ -305,17 +307,18 @@ def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], 
     numeric = [j > 0 and all(_is_number(row[j]) for row in rows) for j in range(len(header))]
     head = "".join(f'<th scope="col" role="columnheader"{_right(numeric[j])}>{words(name)}</th>'
                    for j, name in enumerate(header))  # fmt: skip
-    body = []
+    body, keep = [], ' class="keep"' if len(rows) <= MOST_KEPT else ""
     for i, row in enumerate(rows):
         cells = "".join(
             f'<td role="cell"{_right(numeric[j])} data-label="{words(header[j])}"><span>{_cell(cell)}</span></td>'
             for j, cell in enumerate(row) if j
         )  # fmt: skip
         first = f'<th scope="row" role="rowheader">{_cell(row[0])}</th>'
-        body.append(f'<tr role="row"{" class=all" if last and i == len(rows) - 1 else ""}>{first}{cells}</tr>')
+        of_all = ' class="all"' if last and i == len(rows) - 1 else ""
+        body.append(f'<tr role="row"{of_all}>{first}{cells}</tr>')
     return (
-        f'<table role="table"><caption>{words(caption)}</caption><thead role="rowgroup"><tr role="row">{head}</tr>'
-        f'</thead><tbody role="rowgroup">{"".join(body)}</tbody></table>'
+        f'<table role="table"{keep}><caption>{words(caption)}</caption><thead role="rowgroup"><tr role="row">{head}'
+        f'</tr></thead><tbody role="rowgroup">{"".join(body)}</tbody></table>'
     )
 
 
