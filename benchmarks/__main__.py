@@ -7,6 +7,7 @@ import click
 from benchmarks.publishing import publish, report
 from benchmarks.suites import (
     agreement,
+    audit,
     certificates,
     deployed,
     diversity,
@@ -23,7 +24,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees,
+    first, limits, trees, audit,
 )  # fmt: skip
 
 

@@ -18,6 +18,7 @@ PAGES = (
     "docs/query.md",
     "docs/rules.md",
     "docs/recourse.md",
+    "docs/audit.md",
     "docs/distances.md",
     "docs/diversity.md",
     "docs/plausibility.md",

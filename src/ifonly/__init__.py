@@ -22,7 +22,12 @@ if TYPE_CHECKING:
     from ifonly.mip import MipInterval, MipObjective
     from ifonly.model import Model, Network, load_network, save_network
     from ifonly.model.importers import import_model, load_model
-    from ifonly.population.audit import Audit, FlipSet, Group, audit, flip_sets
+    from ifonly.population.actions import Judge
+    from ifonly.population.audit import Audit, audit
+    from ifonly.population.differences import Difference
+    from ifonly.population.group import Group
+    from ifonly.population.labels import Grouping
+    from ifonly.population.ways import FlipSet, flip_sets
     from ifonly.problem import (
         Allowed,
         AtMostChanges,
@@ -86,6 +91,7 @@ _HOME = {
     "ChangeAtMost": "ifonly.problem",
     "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
+    "Difference": "ifonly.population.differences",
     "Distance": "ifonly.problem",
     "DiverseAnswers": "ifonly.proof",
     "Diversity": "ifonly.problem.different",
@@ -94,11 +100,13 @@ _HOME = {
     "Failed": "ifonly.proof",
     "FillIn": "ifonly.problem",
     "Fixed": "ifonly.problem",
-    "FlipSet": "ifonly.population.audit",
+    "FlipSet": "ifonly.population.ways",
     "Free": "ifonly.problem",
-    "Group": "ifonly.population.audit",
+    "Group": "ifonly.population.group",
+    "Grouping": "ifonly.population.labels",
     "IfonlyError": "ifonly.errors",
     "Integer": "ifonly.schema",
+    "Judge": "ifonly.population.actions",
     "Limits": "ifonly.proof",
     "Method": "ifonly.proof",
     "MipInterval": "ifonly.mip",
@@ -139,7 +147,7 @@ _HOME = {
     "certify": "ifonly.certifying.certify",
     "check": "ifonly.certificate.check",
     "explain": "ifonly.explainer",
-    "flip_sets": "ifonly.population.audit",
+    "flip_sets": "ifonly.population.ways",
     "import_model": "ifonly.model.importers",
     "load_model": "ifonly.model.importers",
     "load_network": "ifonly.model",
@@ -164,6 +172,7 @@ __all__ = [
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "Difference",
     "Distance",
     "DiverseAnswers",
     "Diversity",
@@ -175,8 +184,10 @@ __all__ = [
     "FlipSet",
     "Free",
     "Group",
+    "Grouping",
     "IfonlyError",
     "Integer",
+    "Judge",
     "Limits",
     "Method",
     "MipInterval",

@@ -17,11 +17,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
+from ifonly.asking.judging import accepted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
@@ -29,7 +31,9 @@ from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
-from ifonly.population.audit import Audit, By, audit
+from ifonly.population.actions import Judge
+from ifonly.population.audit import Audit, audit
+from ifonly.population.labels import By
 from ifonly.population.threads import run_chunks
 from ifonly.printing import shown
 from ifonly.problem import Distance, Question
@@ -274,9 +278,19 @@ class Explainer:
         distance: str | Distance | None = None,
         constraints: Sequence[AnyConstraint | str] = (),
     ) -> Audit:
-        """Recourse over a table, by subgroup: `ifonly.audit` of the answers to its rows."""
-        answers = self.explain_many(table, query, target=target, distance=distance, constraints=constraints)
-        return audit(answers, by=by)
+        """Recourse over a table, by subgroup: `ifonly.audit` of the answers to its rows, with the model as judge."""
+        whole = query_of(query, target, distance, constraints)
+        return audit(self.explain_many(table, whole), by=by, judge=self.judge(whole))
+
+    def judge(self, query: Query | None = None, *, reasons: bool = True) -> Judge:
+        """Whom an audit asks which changes help whom, and (with `reasons`) what rules recourse out, by this query."""
+        whole = query_of(query)
+
+        def why(row: Any) -> Reasons | None:
+            answer = self.using(reasons=True).explain(row, whole)
+            return answer.reasons if isinstance(answer, NoneExists) else None
+
+        return Judge(self.schema, lambda before, after: self._accepted(before, after, whole), why if reasons else None)
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
@@ -374,6 +388,18 @@ class Explainer:
             return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
         except RowError as error:
             return [failed(row, error) for row in rows]
+
+    def _accepted(self, before: Floats, after: Floats, query: Query) -> NDArray[np.bool_]:
+        """Which changed rows are answers to the people beside them; what somebody lacks has to stay missing."""
+        good = np.zeros(len(before), dtype=np.bool_)
+        same = np.flatnonzero((np.isnan(before) == np.isnan(after)).all(axis=1)).tolist()
+        for lacked, members in patterns(self.schema, before, same).items():
+            if members:
+                other, among = self._among(lacked, query) if lacked else (self, query)
+                asked = other._read_once(among, None, None, (), None)
+                points = (np.nan_to_num(each[members], nan=0.0) for each in (before, after))
+                good[members] = accepted(other._asker, asked, *points)
+        return good
 
     # ------------------------------------------------------------------ from a query to answers
 

@@ -115,11 +115,13 @@ def test_a_reader_that_leaves_is_no_error():
         assert process.wait(SECONDS) == codes.BROKEN_PIPE
 
 
-@pytest.mark.parametrize("name", ["quickstart.py", "population.py"])
+@pytest.mark.parametrize("name", ["quickstart.py", "population.py", "audit.py"])
 def test_the_examples_run(name, tmp_path):
     done = finished([sys.executable, "-W", "error", str(EXAMPLES / name)], folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")
     assert "nearest" in done.stdout
+    if name == "audit.py":
+        assert "<h1>Recourse to approve, by AgeGroup</h1>" in (tmp_path / "audit.html").read_text(encoding="utf-8")
     if name == "population.py":
         lines = (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line)["row"] for line in lines] == list(range(50))

@@ -36,6 +36,7 @@ from ifonly import (
     FillIn,
     Fixed,
     Free,
+    Grouping,
     Integer,
     Limits,
     Model,
@@ -69,7 +70,8 @@ from ifonly.errors import Contradiction, IfonlyError
 from ifonly.model import network_model
 from ifonly.model.importers import load_pickle
 from ifonly.plausibility import Mahalanobis, Near
-from ifonly.report import answer_page, audit_page, audit_svg, plain, text
+from ifonly.population.reading import read_answers
+from ifonly.report import answer_page, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, text
 from ifonly.schema import infer, read_points, schema_from_json
 
 
@@ -245,6 +247,9 @@ def audited(by: Any) -> Any:
     assert svg.replace("\n", "").isprintable()
     svg.encode()
     assert plain(audit_page(found)).replace("\n", "").isprintable()
+    for written in (audit_html(found), audit_csv(found), audit_json(found)):
+        assert written.replace("\n", "").isprintable()
+        written.encode()
     return found
 
 
@@ -368,6 +373,8 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "load_network": (load_network, {"path": "x.npz"}),
     "load_pickle": (lambda path: load_pickle(path, SCHEMA), {"path": "x.pkl"}),
     "audit": (audited, {"by": "Age"}),
+    "Grouping": (lambda **how: audited(Grouping(**how)), {"by": "Age", "least": 5, "parts": 3, "seed": 1}),
+    "read_answers": (lambda path: list(read_answers(path)), {"path": "x.jsonl"}),
     "audit label": (lambda label: audited([label, "other"]), {"label": "x"}),
     "audit function": (lambda label: audited(lambda row: label), {"label": "x"}),
     "flip_sets": (flip_sets, {"answers": []}),
