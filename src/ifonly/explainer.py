@@ -44,7 +44,7 @@ from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
-from ifonly.schema import Schema, read_points
+from ifonly.schema import Schema, index_of, read_points
 from ifonly.schema.editing import unlabelled
 from ifonly.schema.features import plain
 from ifonly.search import Search
@@ -185,7 +185,7 @@ class Explainer:
             else:
                 told = dict(zip(good, self._answer_all(points[good], good, heard), strict=True))
         answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
-        return Answers(answers, seconds=time.perf_counter() - begun)
+        return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
 
     def explain_diverse(
         self,

@@ -17,9 +17,9 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, overload
+from typing import Any, ClassVar, Literal, Self, overload
 
-from ifonly.errors import MissingExtra, QuestionError
+from ifonly.errors import QuestionError
 from ifonly.printing import escaped, printable, shown
 from ifonly.proof.stop import Stop
 from ifonly.schema import Value
@@ -297,18 +297,23 @@ COLUMNS = (
 
 
 class Answers(Sequence[Answer]):
-    """Many answers, in the order of the rows."""
+    """Many answers, in the order of the rows; `ids` is the index of the frame they are about, if it had one."""
 
-    def __init__(self, answers: Sequence[Answer], *, seconds: float = 0.0) -> None:
+    def __init__(self, answers: Sequence[Answer], *, seconds: float = 0.0, ids: Any = None) -> None:
         self._answers = tuple(answers)
         self.seconds = seconds
+        self.ids = ids
+        if ids is not None and len(ids) != len(self._answers):
+            raise QuestionError(f"There are {len(self._answers)} answers, but {len(ids)} labels for them.")
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...
     @overload
     def __getitem__(self, index: slice) -> Answers: ...
     def __getitem__(self, index: int | slice) -> Answer | Answers:
-        return Answers(self._answers[index]) if isinstance(index, slice) else self._answers[index]
+        if not isinstance(index, slice):
+            return self._answers[index]
+        return Answers(self._answers[index], ids=None if self.ids is None else self.ids[index])
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -339,13 +344,20 @@ class Answers(Sequence[Answer]):
             raise QuestionError(f"Answers are a list of objects, one per row; got {shown(data)}.")
         return cls([Answer.from_dict(one) for one in given])
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame: one record per row."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
-        return pd.DataFrame(self.to_dicts(), columns=[*COLUMNS, "note"])
+    def to_frame(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """A flat pandas DataFrame, one row per answer, with the index of the frame that was asked about.
+
+        `features`: which of them have columns, before and after: those that change in some answer, all, or none.
+        """
+        from ifonly.proof.frames import pandas_frame
+
+        return pandas_frame(self, features)
+
+    def to_polars(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """The same as a polars DataFrame."""
+        from ifonly.proof.frames import polars_frame
+
+        return polars_frame(self, features)
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.counts().items() if count)

@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.errors import FileError
+from ifonly.errors import FileError, RowError
 from ifonly.printing import shown
 from ifonly.schema.features import plain
 
@@ -37,3 +37,23 @@ def path_of(value: Any) -> Path:
     except (TypeError, ValueError):  # no text, or one that no file can be called by (a lone surrogate, a zero)
         raise FileError(f"A file is named by a text or a path; {shown(value)} cannot name one.") from None
     return path
+
+
+def one_row(given: Any, number: int | None = None) -> Any:
+    """One row in whatever holds one (a frame or an array of one row, a Series, a tensor, a record) as a mapping or a
+    sequence; anything else as it is."""
+    if hasattr(given, "columns"):  # a frame of pandas or polars
+        if len(given) != 1:
+            raise RowError(
+                f"This is a table of {len(given)} rows, not a row: use explain_many, or take one row out of it.",
+                row=number,
+            )
+        return {str(name): given[name].to_list()[0] for name in given.columns}
+    if hasattr(given, "to_dict"):  # a Series
+        return given.to_dict()
+    if hasattr(given, "detach") and hasattr(given, "cpu"):  # a tensor
+        return given.detach().cpu().numpy()
+    names = getattr(getattr(given, "dtype", None), "names", None)
+    if names and getattr(given, "ndim", None) == 0:  # a record of a structured array
+        return {name: given[name] for name in names}
+    return given._asdict() if hasattr(given, "_asdict") else given

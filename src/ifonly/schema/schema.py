@@ -21,7 +21,7 @@ from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown
 from ifonly.schema.decimals import Grid
 from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
-from ifonly.schema.given import items
+from ifonly.schema.given import items, one_row
 
 MAX_COLUMNS = 100_000
 
@@ -219,10 +219,7 @@ class Schema:
 
     def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
         """The point of one row: a mapping, a pandas Series, or a sequence in feature order."""
-        if hasattr(row, "columns") and not isinstance(row, Mapping):
-            raise RowError("This is a table, not a row: use explain_many, or take one row out of it.", row=number)
-        if hasattr(row, "to_dict") and not isinstance(row, Mapping):
-            row = row.to_dict()
+        row = row if isinstance(row, Mapping) else one_row(row, number)
         values = self._named(row, number) if isinstance(row, Mapping) else self._ordered(row, number)
         return np.array([f.read(v, row=number) for f, v in zip(self.features, values, strict=True)], dtype=np.float64)
 

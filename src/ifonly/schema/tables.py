@@ -43,6 +43,12 @@ def frame_columns(table: Any) -> dict[str, Any]:
     return columns
 
 
+def index_of(table: Any) -> Any:
+    """The labels of a pandas frame's rows; None where a table has none."""
+    index = getattr(table, "index", None)
+    return index if hasattr(table, "columns") and hasattr(index, "get_level_values") else None
+
+
 def _column_name(name: Any) -> str:
     if not isinstance(name, str | int | float | tuple):
         raise RowError(f"A column of a table is named by a text; {shown(name)} names none.")
