@@ -250,17 +250,16 @@ class Columns:
                 f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
                 f"put an imputer or an encoder before it, or remove that option from the schema."
             )
-        weight, shift, columns = np.zeros(len(self.schema.columns)), 0.0, self.schema.feature_columns[column.feature]
+        weight, columns = np.zeros(len(self.schema.columns)), self.schema.feature_columns[column.feature]
+        shift = float(numbers[0]) if feature.encoding in ("dummy", "code") else 0.0
         match feature.encoding:
             case "onehot":
                 weight[columns] = numbers
             case "dummy":
-                shift = float(numbers[0])
                 weight[columns] = numbers[1:] - shift
             case "thermometer":
                 weight[columns] = np.diff(numbers, prepend=0.0)
             case "code":
-                shift = float(numbers[0])
                 slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
                 bent = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
                 if bent.max() > SPACING * max(np.abs(numbers).max(), column.size):
