@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import Explainer, Failed, Fixed, Integer, Nearest, Network, NoneExists, Schema, Unknown, Within
+from ifonly import Explainer, Failed, Fixed, Integer, Nearest, Network, NoneExists, Query, Schema, Unknown, Within
 from ifonly.errors import FileError, QuestionError
 from ifonly.population.audit import audit
 from ifonly.population.reading import read_answers
 from ifonly.population.ways import Numbered, flip_sets
 from ifonly.proof import Change, Stop, StoppedBy
+from ifonly.proof.answer import COLUMNS
 from ifonly.report import audit_page, audit_svg, flip_sets_page, plain
 from ifonly.report.picture import COLOURS
 
@@ -182,6 +183,27 @@ def test_answers_are_read_from_a_file(tmp_path: Path) -> None:
         list(read_answers(tmp_path / "nowhere.jsonl"))
 
 
+def test_records_are_read_from_a_file(tmp_path: Path) -> None:
+    """What a table of answers keeps of them, with columns beside: enough for all but reasons."""
+    answers, file = real_answers(), tmp_path / "records.jsonl"
+    records = [{**{name: data[name] for name in (*COLUMNS, "note")}, "Region": "NS"[i % 2]}
+               for i, data in enumerate(answers.to_dicts())]  # fmt: skip
+    file.write_text("".join(json.dumps(record) + "\n" for record in records), encoding="utf-8")
+    told = audit(read_answers(file, Query(target=1)), by="Region")
+    same = audit(answers, by=["NS"[i % 2] for i in range(len(answers))])
+    assert (told.target, told.distance_name) == ("1", "l1")
+    for one, other in zip((*told.groups, told.everybody), (*same.groups, same.everybody), strict=True):
+        assert {**one.to_dict(), "changes": 0} == {**other.to_dict(), "changes": 0}
+    judged = audit(read_answers(file), judge=real_explainer().judge(Query(target=1, constraints=[Fixed("group")])))
+    cover = judged.everybody.details.cover
+    assert cover is not None and cover.helped == judged.everybody.recourse
+    for wrong in ({"status": "maybe"}, {"row": "x"}, {"changes": 1}, {"distance": -1.0}, {"counterfactual": None},
+                  {"changes": [{}]}):  # fmt: skip
+        file.write_text(json.dumps({**records[0], **wrong}), encoding="utf-8")
+        with pytest.raises(FileError, match="line 1: "):
+            list(read_answers(file))
+
+
 def test_what_changes_and_what_stops() -> None:
     details = audit(ANSWERS).everybody.details
     assert [(one.move.feature, one.move.direction, one.count) for one in details.moves] == [
@@ -199,12 +221,16 @@ def test_ways_are_counted_in_bounded_memory() -> None:
     assert numbered.counts(np.array([0, 1, -1, 0, 1])) == {("a",): 2, ("b",): 2}
 
 
-def real_answers() -> Any:
+def real_explainer() -> Explainer:
     """Where the answer is known: group 1 cannot change the one feature that counts."""
     schema = Schema([Integer("group", 0, 1), Integer("n", 0, 10), Integer("fee", 0, 10)])
     network = Network.of([([[-6.0, 1.0, 0.0]], [-4.5])])  # yes iff n - 6 group >= 5
+    return Explainer(network, schema=schema)
+
+
+def real_answers() -> Any:
     rows = [{"group": g, "n": n, "fee": 0} for g in (0, 1) for n in range(11)]
-    return Explainer(network, schema=schema).explain_many(rows, target=1, constraints=[Fixed("group")])
+    return real_explainer().explain_many(rows, target=1, constraints=[Fixed("group")])
 
 
 def test_an_audit_of_real_answers() -> None:

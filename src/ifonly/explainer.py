@@ -53,6 +53,8 @@ from ifonly.waiting import on_terminal
 
 MOST_KEPT = 64
 """Calls whose query is not read again."""
+SECONDS_FOR_REASONS = 5.0
+"""Of one person in an audit, where no limit is set."""
 PEOPLE_PER_CHUNK = 128
 """Distinct people that one thread takes through at a time."""
 
@@ -285,9 +287,10 @@ class Explainer:
     def judge(self, query: Query | None = None, *, reasons: bool = True) -> Judge:
         """Whom an audit asks which changes help whom, and (with `reasons`) what rules recourse out, by this query."""
         whole = query_of(query)
+        limits = self.limits if self.limits.seconds is not None else replace(self.limits, seconds=SECONDS_FOR_REASONS)
 
         def why(row: Any) -> Reasons | None:
-            answer = self.using(reasons=True).explain(row, whole)
+            answer = self.using(reasons=True, limits=limits).explain(row, whole)
             return answer.reasons if isinstance(answer, NoneExists) else None
 
         return Judge(self.schema, lambda before, after: self._accepted(before, after, whole), why if reasons else None)

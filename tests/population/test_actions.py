@@ -11,7 +11,7 @@ import pytest
 from ifonly import Categorical, Explainer, Integer, Network, Query, Real, Schema, audit
 from ifonly.population import actions
 from ifonly.population.actions import ActionStep, applied, candidates, find_cover, greedy
-from ifonly.population.tally import Sample
+from ifonly.population.census import Sample
 
 SCHEMA = Schema(
     [Integer("Age", 18, 80), Real("Income", 0, 100, step=0.5), Categorical("Job", ["clerk", "nurse", "none"])],

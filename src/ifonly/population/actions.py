@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.population.intervals import Interval, share_interval
-from ifonly.proof import Answer, Reasons, show
+from ifonly.proof import Answer, NoneExists, Reasons, show
 from ifonly.schema import Numeric, Schema, Value
 from ifonly.schema.decimals import rounded, written
 from ifonly.schema.features import Feature, Integer, Real
@@ -53,6 +53,10 @@ class Judge:
     schema: Schema
     accepted: Callable[[Floats, Floats], Matrix]
     reasons: Callable[[Any], Reasons | None] | None = None
+
+    def knows(self, answer: Answer) -> bool:
+        """Does the answer say what the row was? (A record without a changed row does not.)"""
+        return all(name in answer.factual for name in self.schema.names)
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,14 +162,18 @@ def greedy(helps: Matrix, slack: float = LEAST_GAIN) -> list[int]:
 
 
 def _helped(answers: Sequence[Answer], actions: Sequence[tuple[ActionStep, ...]], judge: Judge) -> Matrix:
-    """Whom each action helps, by the user's own model; one row per action."""
-    people = np.array([judge.schema.read(answer.factual) for answer in answers])
-    helps = np.zeros((len(actions), len(people)), dtype=np.bool_)
+    """Whom each action helps, by the user's own model; one row per action. Nothing helps those who provably have no
+    recourse, and nobody can be asked about whose row is not known."""
+    helps = np.zeros((len(actions), len(answers)), dtype=np.bool_)
+    known = [i for i, a in enumerate(answers) if not isinstance(a, NoneExists) and judge.knows(a)]
+    if not known:
+        return helps
+    people = np.array([judge.schema.read(answers[i].factual) for i in known])
     for k, steps in enumerate(actions):
         after = applied(steps, people, judge.schema)
         asked = np.flatnonzero(((after != people) & ~np.isnan(people)).any(axis=1))
         if len(asked):
-            helps[k, asked] = judge.accepted(people[asked], after[asked])
+            helps[k, np.array(known)[asked]] = judge.accepted(people[asked], after[asked])
     return helps
 
 

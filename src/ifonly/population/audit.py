@@ -7,7 +7,7 @@ nearest or not), is proven to have none, or is left open by a limit. The cost of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.population.actions import Judge, find_cover
+from ifonly.population.census import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Census
 from ifonly.population.differences import Difference, Side, find_differences
 from ifonly.population.group import Blame, Details, Group
 from ifonly.population.intervals import mean_interval
 from ifonly.population.labels import LEAST, By, Grouping
-from ifonly.population.tally import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Tally
 from ifonly.population.ways import FlipSet, MoveCount, count_parts, sets_of
 from ifonly.printing import shown
-from ifonly.proof import Answer, NoneExists, Reasons, show
+from ifonly.proof import Answer, NoneExists, show
 from ifonly.schema import Choice
 
 MOST_LINES = 20
@@ -84,18 +84,18 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
     if judge is not None and not isinstance(judge, Judge):
         raise QuestionError(f"A judge is what `explainer.judge(query)` gives; got {shown(judge)}.")
     grouping = by if isinstance(by, Grouping) else Grouping(by)
-    tally = Tally.of(answers, grouping)
-    names, of = tally.labels.groups(grouping.parts)
-    made = _Making(tally, grouping, judge)
+    census = Census.of(answers, grouping)
+    names, of = census.labels.groups(grouping.parts)
+    made = _Making(census, grouping, judge)
     everybody = made.group("everybody", np.arange(len(of)), advised=True)
     groups = () if grouping.by is None else _ordered(tuple(made.groups(names, of)), grouping.by, judge)
     return Audit(
         by=grouping.name,
-        target=" or ".join(tally.targets),
-        distance_name=tally.distance_name,
+        target=" or ".join(census.targets),
+        distance_name=census.distance_name,
         groups=groups,
         everybody=everybody,
-        failed=tally.failed,
+        failed=census.failed,
         differences=find_differences([_side(g) for g in groups if g.compared], _side(everybody)),
         least=grouping.least,
         seed=grouping.seed,
@@ -116,12 +116,12 @@ def _side(group: Group) -> Side:
 
 
 class _Making:
-    """Groups from what was tallied."""
+    """Groups from what was counted."""
 
-    def __init__(self, tally: Tally, grouping: Grouping, judge: Judge | None) -> None:
-        self.tally, self.grouping, self.judge = tally, grouping, judge
-        self.kinds, self.costs, self.numbers = tally.columns()
-        self.blamed = {} if judge is None or judge.reasons is None else _blamed(tally, judge.reasons)
+    def __init__(self, census: Census, grouping: Grouping, judge: Judge | None) -> None:
+        self.census, self.grouping, self.judge = census, grouping, judge
+        self.kinds, self.costs, self.numbers = census.columns()
+        self.blamed = {} if judge is None else _blamed(census, judge)
 
     def groups(self, names: list[str], of: NDArray[np.intp]) -> Iterator[Group]:
         if not names:
@@ -155,7 +155,7 @@ class _Making:
         return replace(group, compared=group.needing >= self.grouping.least, details=details)
 
     def _details(self, members: NDArray[np.intp], kinds: NDArray[np.int8], found: NDArray[np.intp]) -> Details:
-        ways, stops = self.tally.ways, self.tally.stops
+        ways, stops = self.census.ways, self.census.stops
         open_ = stops.counts(self.numbers[members[kinds == OPEN]])
         moves = count_parts(ways.counts(self.numbers[found]))
         return Details(
@@ -171,7 +171,7 @@ class _Making:
             return ()
         numbers = self.numbers[found]
         order = np.argsort(numbers, kind="stable")
-        ways = list(self.tally.ways.known)
+        ways = list(self.census.ways.known)
         there, first = np.unique(numbers[order], return_index=True)
         pieces = np.split(self.costs[found][order], first[1:])
         return sets_of(
@@ -181,7 +181,7 @@ class _Making:
 
     def _blame(self, without: NDArray[np.intp]) -> tuple[Blame, ...]:
         """What rules recourse out for these people, as far as it was asked."""
-        counts: Counter[tuple[str, ...]] = self.tally.blames.counts(self.numbers[without])
+        counts: Counter[tuple[str, ...]] = self.census.blames.counts(self.numbers[without])
         if self.blamed:
             counts.update(self.blamed[k] for k in without.tolist() if k in self.blamed)
         asked = counts.total()
@@ -192,17 +192,19 @@ class _Making:
         """The answers of these people that were kept."""
         mine = np.zeros(len(self.kinds), dtype=np.bool_)
         mine[members] = True
-        return [answer for person, answer in self.tally.sample.kept if mine[person]]
+        return [answer for person, answer in self.census.sample.kept if mine[person]]
 
 
-def _blamed(tally: Tally, ask: Callable[[Any], Reasons | None]) -> dict[int, tuple[str, ...]]:
+def _blamed(census: Census, judge: Judge) -> dict[int, tuple[str, ...]]:
     """What rules recourse out for people of the sample whose answers do not say so."""
+    if judge.reasons is None:
+        return {}
     asked = [
         (person, answer)
-        for person, answer in tally.sample.kept
-        if isinstance(answer, NoneExists) and answer.reasons is None
+        for person, answer in census.sample.kept
+        if isinstance(answer, NoneExists) and answer.reasons is None and judge.knows(answer)
     ]
-    told = {person: ask(answer.factual) for person, answer in asked[:MOST_BLAMED]}
+    told = {person: judge.reasons(answer.factual) for person, answer in asked[:MOST_BLAMED]}
     return {person: reasons.blame for person, reasons in told.items() if reasons is not None}
 
 

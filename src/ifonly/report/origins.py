@@ -7,11 +7,10 @@ import hashlib
 import platform
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from importlib import metadata
+from importlib import import_module, metadata
 from pathlib import Path
 from typing import Any
 
-import ifonly
 from ifonly.explainer import Explainer
 from ifonly.printing import json_text
 from ifonly.problem import Distance
@@ -120,7 +119,7 @@ def _effort(explainer: Explainer) -> str:
 
 
 def _versions() -> Iterable[tuple[str, str]]:
-    yield "ifonly", ifonly.__version__
+    yield "ifonly", import_module("ifonly").__version__
     yield "python", platform.python_version()
     for name in PACKAGES:
         try:

@@ -47,7 +47,7 @@ class Sample:
             self.kept[place] = (person, answer)
 
 
-class Tally:
+class Census:
     """What is known of the people so far."""
 
     def __init__(self, grouping: Grouping) -> None:
@@ -60,13 +60,13 @@ class Tally:
         self.failed = 0
 
     @classmethod
-    def of(cls, answers: Iterable[Answer], grouping: Grouping) -> Tally:
-        tally = cls(grouping)
+    def of(cls, answers: Iterable[Answer], grouping: Grouping) -> Census:
+        census = cls(grouping)
         for answer, label in labelled(answers, grouping.by):
             if not isinstance(answer, Answer):
                 raise QuestionError(f"An audit is made from answers; got {shown(answer)}.")
-            tally.add(answer, label)
-        return tally
+            census.add(answer, label)
+        return census
 
     def add(self, answer: Answer, label: Any) -> None:
         if isinstance(answer, Failed):
