@@ -240,16 +240,7 @@ class Columns:
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
         if np.isnan(numbers).any():
-            if isinstance(feature, Missing):
-                raise ModelError(
-                    f"{self.describe(column)} reaches '{where}' without a value where it is missing; put an imputer "
-                    f"before it, or fill the value in before asking."
-                )
-            missing = feature.options[int(np.isnan(numbers).argmax())]
-            raise ModelError(
-                f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
-                f"put an imputer or an encoder before it, or remove that option from the schema."
-            )
+            raise self._without_value(column, feature, numbers, where)
         weight, columns = np.zeros(len(self.schema.columns)), self.schema.feature_columns[column.feature]
         shift = float(numbers[0]) if feature.encoding in ("dummy", "code") else 0.0
         match feature.encoding:
@@ -270,6 +261,18 @@ class Columns:
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
         return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4, column.lost + _CODED * (1.0 + size))
+
+    def _without_value(self, column: Options, feature: Choice, numbers: Floats, where: str) -> ModelError:
+        if isinstance(feature, Missing):
+            return ModelError(
+                f"{self.describe(column)} reaches '{where}' without a value where it is missing; put an imputer "
+                f"before it, or fill the value in before asking."
+            )
+        missing = feature.options[int(np.isnan(numbers).argmax())]
+        return ModelError(
+            f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
+            f"put an imputer or an encoder before it, or remove that option from the schema."
+        )
 
     def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
         """Many columns as one affine map of the encoded columns: weight, shift, and their sizes."""
