@@ -17,12 +17,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, overload
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, printable, shown
 from ifonly.proof.stop import Stop
-from ifonly.schema import Value
+from ifonly.schema import Value, write_whole
 from ifonly.schema.given import items
 
 
@@ -209,6 +210,17 @@ class Answer(ABC):
 
         return speech(self, language, subject)
 
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page to print and hand over, with the guarantee in plain words; written to `path` if one is given."""
+        from ifonly.proof.showing import answer_document
+
+        return _kept(answer_document(self, language, subject), path)
+
+    def _repr_html_(self) -> str:
+        from ifonly.proof.showing import answer_fragment
+
+        return answer_fragment(self)
+
     def __str__(self) -> str:
         """The exact sentence: with the distance and what is proven."""
         from ifonly.proof.sentences import sentence
@@ -353,6 +365,17 @@ class Answers(Sequence[Answer]):
 
         return pandas_frame(self, features)
 
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page with a section per person; written to `path` if one is given."""
+        from ifonly.proof.showing import answers_document
+
+        return _kept(answers_document(self, language, subject), path)
+
+    def _repr_html_(self) -> str:
+        from ifonly.proof.showing import answers_fragment
+
+        return answers_fragment(self)
+
     def to_polars(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
         """The same as a polars DataFrame."""
         from ifonly.proof.frames import polars_frame
@@ -362,6 +385,13 @@ class Answers(Sequence[Answer]):
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.counts().items() if count)
         return f"<Answers: {counted or 'none'}>"
+
+
+def _kept(text: str, path: str | Path | None) -> str:
+    """The text, written to a file as well if one is named."""
+    if path is not None:
+        write_whole(path, text.encode("utf-8"))
+    return text
 
 
 def show(value: Value) -> str:

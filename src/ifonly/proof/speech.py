@@ -49,6 +49,8 @@ class Language:
     reached: str
     would: str
     nothing_smaller: str
+    nothing_else_smaller: str
+    """The same of one of several answers, which has to differ from the earlier ones."""
     maybe_smaller: str
     already: str
     breaks: str
@@ -57,6 +59,21 @@ class Language:
     possible: str
     unknown: str
     failed: str
+    proven: str
+    unproven: str
+    proven_none: str
+    open: str
+    """What stands behind an answer."""
+    title: str
+    many: str
+    several: str
+    feature: str
+    now: str
+    instead: str
+    person: str
+    stay: str
+    distance: str
+    """Of pages: titles and columns."""
 
 
 ENGLISH = Language(
@@ -77,6 +94,7 @@ ENGLISH = Language(
     reached="{subject} would have been {state}",
     would="If {changes}, {outcome}.",
     nothing_smaller="No smaller change would have been enough.",
+    nothing_else_smaller="No smaller change that differs from those above would have been enough.",
     maybe_smaller="A smaller change may be enough as well; that was not found out.",
     already="{subject} is {state} already; nothing needs to change.",
     breaks="As it is, it breaks: {}.",
@@ -85,6 +103,22 @@ ENGLISH = Language(
     possible="It becomes possible if {words}: {changes}.",
     unknown="No change that makes {subject} {state} was found in the time there was. There may be one.",
     failed="This could not be answered: {}",
+    proven="What stands behind this: the changed data was given to the deciding model itself, which decided so; and it "
+    "is proven that no smaller change that is allowed does it.",
+    unproven="What stands behind this: the changed data was given to the deciding model itself, which decided so. That "
+    "no smaller change does it is not proven.",
+    proven_none="What stands behind this: it is proven, for all changes that are allowed and not only for those that "
+    "were tried.",
+    open="Nothing is proven but that no smaller change than a certain size does it; see below.",
+    title="Row {}: what would have to be different",
+    many="{} answers",
+    several="{} ways to another decision",
+    feature="feature",
+    now="now",
+    instead="instead",
+    person="The data that the decision was made on",
+    stay="The {} other features stay as they are.",
+    distance="distance",
 )
 GERMAN = Language(
     thousands=".",
@@ -104,6 +138,7 @@ GERMAN = Language(
     reached="wäre dies erreicht worden: {subject} {state}",
     would="Wäre {changes} gewesen, {outcome}.",
     nothing_smaller="Keine kleinere Änderung hätte genügt.",
+    nothing_else_smaller="Keine kleinere Änderung, die sich von den obigen unterscheidet, hätte genügt.",
     maybe_smaller="Vielleicht genügt auch eine kleinere Änderung; das wurde nicht geklärt.",
     already="Das ist schon so: {subject} {state}. Es muss sich nichts ändern.",
     breaks="So, wie es ist, verletzt es: {}.",
@@ -113,17 +148,52 @@ GERMAN = Language(
     unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, die dazu führt: {subject} {state}. Vielleicht gibt "
     "es eine.",
     failed="Das konnte nicht beantwortet werden: {}",
+    proven="Was dahinter steht: Die geänderten Daten wurden dem entscheidenden Modell selbst vorgelegt, und es hat "
+    "so entschieden. Es ist bewiesen, dass keine kleinere erlaubte Änderung genügt.",
+    unproven="Was dahinter steht: Die geänderten Daten wurden dem entscheidenden Modell selbst vorgelegt, und es hat "
+    "so entschieden. Dass keine kleinere Änderung genügt, ist nicht bewiesen.",
+    proven_none="Was dahinter steht: Das ist bewiesen, für alle erlaubten Änderungen und nicht nur für ausprobierte.",
+    open="Bewiesen ist nur, dass keine Änderung unterhalb einer bestimmten Größe genügt; siehe unten.",
+    title="Zeile {}: was anders sein müsste",
+    many="{} Antworten",
+    several="{} Wege zu einer anderen Entscheidung",
+    feature="Merkmal",
+    now="jetzt",
+    instead="stattdessen",
+    person="Die Daten, über die entschieden wurde",
+    stay="Die {} anderen Merkmale bleiben, wie sie sind.",
+    distance="Abstand",
 )
 LANGUAGES = {"en": ENGLISH, "de": GERMAN}
 
 
-def speech(answer: Answer, language: str = "en", subject: str = "") -> str:
-    """What the person is told. `subject` is what is decided ("the application"); the decision, if nothing is said."""
-    if not isinstance(language, str) or language not in LANGUAGES:
-        raise QuestionError(f"There are words in {', '.join(LANGUAGES)}; got {shown(language)}.")
+def speech(answer: Answer, language: str = "en", subject: str = "", *, further: bool = False) -> str:
+    """What the person is told. `subject` is what is decided ("the application"); the decision, if nothing is said.
+
+    `further`: the answer is one of several, the nearest that differs from the earlier ones.
+    """
     if not isinstance(subject, str):
         raise QuestionError(f"'subject' is a text such as \"the application\"; got {shown(subject)}.")
-    return escaped(_Speaker(answer, LANGUAGES[language], subject).told())
+    return escaped(_Speaker(answer, language_of(language), subject, further).told())
+
+
+def language_of(name: str) -> Language:
+    """The words of a language, by its name."""
+    if not isinstance(name, str) or name not in LANGUAGES:
+        raise QuestionError(f"There are words in {', '.join(LANGUAGES)}; got {shown(name)}.")
+    return LANGUAGES[name]
+
+
+def guarantee(answer: Answer, language: str = "en") -> str:
+    """What stands behind an answer, for a person; empty where nothing was asked."""
+    say = language_of(language)
+    if isinstance(answer, Failed) or answer.already:
+        return ""
+    if isinstance(answer, NoneExists):
+        return say.proven_none
+    if isinstance(answer, Unknown):
+        return say.open
+    return say.proven if isinstance(answer, Nearest) else say.unproven
 
 
 def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool = True) -> str:
@@ -134,8 +204,8 @@ def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool 
 class _Speaker:
     """One answer in one language."""
 
-    def __init__(self, answer: Answer, language: Language, subject: str) -> None:
-        self.answer, self.language = answer, language
+    def __init__(self, answer: Answer, language: Language, subject: str, further: bool) -> None:
+        self.answer, self.language, self.further = answer, language, further
         self.is_decision = answer.subject == THE_DECISION
         self.subject = subject if subject and self.is_decision else self._subject()
         self.state = answer.state or answer.target
@@ -156,7 +226,9 @@ class _Speaker:
             broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
             return " ".join([_capital(say.already.format(**about)), *broken])
         told = say.would.format(changes=self._all(answer.changes), outcome=self._outcome())
-        return f"{told} {say.nothing_smaller if isinstance(answer, Nearest) else say.maybe_smaller}"
+        if not isinstance(answer, Nearest):
+            return f"{told} {say.maybe_smaller}"
+        return f"{told} {say.nothing_else_smaller if self.further else say.nothing_smaller}"
 
     def _outcome(self) -> str:
         answer, say = self.answer, self.language
