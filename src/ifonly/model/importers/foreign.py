@@ -1,10 +1,10 @@
-"""Which library wrote a model file: by its ending, or, for JSON, by what stands in it."""
+"""Which library a model is from: an object by its class, a file by its ending, or, for JSON, by what stands in it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ifonly.model.files import MAX_JSON_BYTES, check_size
 
@@ -27,3 +27,8 @@ def library_of(path: Path) -> Library | None:
     if isinstance(data.get("learner"), dict):
         return "xgboost"
     return "catboost" if "features_info" in data and "scale_and_bias" in data else None
+
+
+def of_library(thing: Any, package: str, name: str) -> bool:
+    """Is it an object of this class of a library, or of one that was made from it? Without importing the library."""
+    return any(cls.__module__.partition(".")[0] == package and cls.__name__ == name for cls in type(thing).__mro__)
