@@ -65,6 +65,7 @@ PUBLIC = [
     "Rule",
     "Schema",
     "ScoreTarget",
+    "Scorecard",
     "Search",
     "SmtPlain",
     "SmtReduced",

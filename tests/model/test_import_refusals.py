@@ -146,7 +146,7 @@ SKLEARN: dict[str, tuple[Any, Schema, type[IfonlyError], str]] = {
     ),
     "polynomials": (
         lambda: fit(make_pipeline(PolynomialFeatures(), LogisticRegression())), PLAIN, UnsupportedModel,
-        r"transformer PolynomialFeatures \('polynomialfeatures'\) has no exact affine form",
+        r"transformer PolynomialFeatures \('polynomialfeatures'\) has no exact form",
     ),
     "quantiles": (
         lambda: fit(make_pipeline(QuantileTransformer(n_quantiles=5), LogisticRegression())), PLAIN, UnsupportedModel,

@@ -25,7 +25,7 @@ from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.flow import Flow, Step
 from ifonly.model.importers.binning import Binning, is_binning_process
 from ifonly.model.importers.columns import Absent, Cells, Column, Columns
-from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.foreign import BLACK_BOX, of_library
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.tables import table
 from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
@@ -93,7 +93,7 @@ def reader_of(estimator: Any) -> Callable[[Any, Flow], Reading]:
     raise UnsupportedModel(
         f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
         f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
-        f"kernel, decision trees, forests and boosting.",
+        f"kernel, decision trees, forests and boosting. {BLACK_BOX}",
         operation=name,
     )
 
