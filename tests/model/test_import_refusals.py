@@ -230,7 +230,7 @@ def test_scores_that_overflow() -> None:
 def test_things_that_are_no_models() -> None:
     for thing, name in (("text", None), (3, "builtins.int"), ([1, 2], "builtins.list"), (pd.DataFrame(), "DataFrame")):
         if name is None:
-            with pytest.raises(FileError, match=r"ends in .npz, .json, .onnx, .*; 'text' does not"):
+            with pytest.raises(FileError, match=r"ends in .npz, .json, .csv .*; 'text' does not"):
                 import_model(thing, PLAIN)
         else:
             with pytest.raises(UnsupportedModel, match=f"A model of type .*{name} cannot be imported"):

@@ -310,7 +310,7 @@ def test_nearest_rows_are_those_of_optbinning(optbinning: Any) -> None:
     rows = pd.DataFrame([SMALL.row(point) for point in EVERY])
     rows["b"] = rows["b"].astype(int)
     schema = Schema([SMALL["n"], Integer("b", 0, 1), SMALL["c"], Integer("o", 1, 3)])
-    every = EVERY + [0.0, 0.0, 0.0, 1.0]
+    every = EVERY + np.array([0.0, 0.0, 0.0, 1.0])
     for seed in range((MODELS + 4) // 5):
         rng = np.random.default_rng(seed)
         signal = EVERY @ rng.normal(size=4) + rng.normal(size=len(EVERY))

@@ -12,7 +12,7 @@ from typing import Any
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
-from ifonly.model.importers.foreign import BLACK_BOX, library_of
+from ifonly.model.importers.foreign import SURROGATE, library_of
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.importers.scorecard import import_scorecard
 from ifonly.model.model import Model, class_list, network_model
@@ -59,11 +59,17 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             from ifonly.model.importers.sklearn import import_sklearn
 
             return import_sklearn(model, schema, classes=classes, regression=regression)
+    raise _refused(model)
+
+
+def _refused(model: Any) -> UnsupportedModel:
     name = f"{type(model).__module__}.{type(model).__qualname__}"
-    raise UnsupportedModel(
-        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, models "
-        f"of XGBoost, LightGBM, CatBoost and interpret, torch modules, ONNX models, scorecards, and the files .npz, "
-        f".json, .csv and .onnx. {BLACK_BOX}",
+    if callable(model) or callable(getattr(type(model), "predict", None)):
+        return UnsupportedModel(f"A model of type {name} cannot be imported; {SURROGATE}.", operation=name)
+    return UnsupportedModel(
+        f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, "
+        f"models of XGBoost, LightGBM, CatBoost and interpret, torch modules, ONNX models, scorecards, and the files "
+        f".npz, .json, .csv and .onnx.",
         operation=name,
     )
 

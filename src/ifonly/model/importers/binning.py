@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.importers.columns import Absent, Cells, Column, Columns, Line, Options
+from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.foreign import of_library
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Integer
@@ -53,8 +53,8 @@ def k_bins(transformer: Any, columns: list[Column], arithmetic: Columns, where: 
     return result
 
 
-def _one_hot(number: Cells | Options, count: int) -> Sequence[Column]:
-    if isinstance(number, Cells):
+def _one_hot(number: Binned | Options, count: int) -> Sequence[Column]:
+    if isinstance(number, Binned):
         return [replace(number, ordered=False)] * count
     return [Options(number.feature, (number.values == k).astype(np.float64)) for k in range(count)]
 
@@ -71,11 +71,11 @@ def binarizer(transformer: Any, columns: list[Column], arithmetic: Columns, wher
     return result
 
 
-def binned(column: Column, cuts: Floats, arithmetic: Columns, where: str) -> Cells | Options:
+def binned(column: Column, cuts: Floats, arithmetic: Columns, where: str) -> Binned | Options:
     """A number that is parted at these cuts; what depends on a choice, as its options."""
     if isinstance(column, Options):
         return column
-    if isinstance(column, Cells):
+    if isinstance(column, Binned):
         return column
     line = arithmetic.line(column, where)
     choice = arithmetic.of_choice(line)
@@ -88,7 +88,7 @@ def binned(column: Column, cuts: Floats, arithmetic: Columns, where: str) -> Cel
             f"edges by their rounding; let it read the table's own numbers.",
             operation="binning of changed numbers",
         )
-    return Cells(feature, np.unique(cuts), ordered=True)
+    return Binned(feature, np.unique(cuts), ordered=True)
 
 
 # ---------------------------------------------------------------------- optbinning

@@ -4,7 +4,7 @@ A column is a function of the schema's row, of one of three kinds:
 
     Line     an affine function of the schema's encoded columns:  w . x + c
     Options  any function of one feature with options, as the list of its values, one per option
-    Cells    any function of one number that is constant between cuts
+    Binned   any function of one number that is constant between cuts
 
 Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line:
 a function of options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the
@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.rounding import Majorant, losses
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.features import is_missing
@@ -63,7 +63,7 @@ class Options:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Cells:
+class Binned:
     """Some function of a number that is constant up to its first cut, from there up to the second, and so on."""
 
     feature: int
@@ -79,7 +79,7 @@ class Absent:
     name: str
 
 
-Column: TypeAlias = Line | Options | Cells | Absent
+Column: TypeAlias = Line | Options | Binned | Absent
 
 
 _CODED = 8.0
@@ -167,7 +167,7 @@ class Columns:
         if not np.isfinite([factor, shift]).all():
             raise ModelError(f"'{where}' scales by NaN or infinity; the model is damaged.")
         size = abs(shift) if size is None else size
-        if isinstance(column, Cells):
+        if isinstance(column, Binned):
             return column
         if isinstance(column, Options):
             numbers = self.numbers(column, where)
@@ -192,7 +192,7 @@ class Columns:
 
     def clipped(self, column: Column, lower: float, upper: float, *, where: str) -> Column:
         """The column held inside [lower, upper], if that is still linear."""
-        if isinstance(column, Cells):
+        if isinstance(column, Binned):
             return column
         if isinstance(column, Options):
             return Options(
@@ -247,17 +247,8 @@ class Columns:
         """The column as an affine function of the schema's encoded columns."""
         if isinstance(column, Line):
             return column
-        if isinstance(column, Absent):
-            raise ModelError(
-                f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
-                f"the features are {', '.join(self.schema.names[:8])}{', ...' if len(self.schema) > 8 else ''}."
-            )
-        if isinstance(column, Cells):
-            raise UnsupportedModel(
-                f"{self.describe(column)} reaches '{where}' in bins, and jumps between them; after binning, linear "
-                f"models and trees are supported.",
-                operation="bins before " + where,
-            )
+        if isinstance(column, Absent | Binned):
+            raise self._no_line(column, where)
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
         if np.isnan(numbers).any():
@@ -289,6 +280,19 @@ class Columns:
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
         return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4, column.lost + _CODED * (1.0 + size))
+
+    def _no_line(self, column: Absent | Binned, where: str) -> IfonlyError:
+        if isinstance(column, Absent):
+            return ModelError(
+                f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
+                f"the features are {', '.join(self.schema.names[:8])}{', ...' if len(self.schema) > 8 else ''}."
+            )
+        described = self.describe(column)
+        return UnsupportedModel(
+            f"{described[0].upper()}{described[1:]} reaches '{where}' in bins, and jumps between them; after binning, "
+            f"linear models and trees are supported.",
+            operation="bins before " + where,
+        )
 
     def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
         """Many columns as one affine map of the encoded columns: weight, shift, and their sizes."""
@@ -335,7 +339,7 @@ class Columns:
         match column:
             case Absent(name=name):
                 return f"column '{name}'"
-            case Options(feature=feature) | Cells(feature=feature):
+            case Options(feature=feature) | Binned(feature=feature):
                 return f"feature '{self.schema.names[feature]}'"
             case Line(weight=weight):
                 used = [

@@ -24,8 +24,8 @@ from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.flow import Flow, Step
 from ifonly.model.importers.binning import Binning, is_binning_process
-from ifonly.model.importers.columns import Absent, Cells, Column, Columns
-from ifonly.model.importers.foreign import BLACK_BOX, of_library
+from ifonly.model.importers.columns import Absent, Binned, Column, Columns
+from ifonly.model.importers.foreign import SURROGATE, of_library
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.tables import table
 from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
@@ -60,7 +60,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
-    if any(isinstance(column, Cells) for column in columns):
+    if any(isinstance(column, Binned) for column in columns):
         bins = grown_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
         made = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
         return replace(made, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))
@@ -93,7 +93,7 @@ def reader_of(estimator: Any) -> Callable[[Any, Flow], Reading]:
     raise UnsupportedModel(
         f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
         f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
-        f"kernel, decision trees, forests and boosting. {BLACK_BOX}",
+        f"kernel, decision trees, forests and boosting; {SURROGATE}.",
         operation=name,
     )
 

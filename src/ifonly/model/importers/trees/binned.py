@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import every_number
-from ifonly.model.importers.columns import Cells, Column, Columns, Options
+from ifonly.model.importers.columns import Binned, Column, Columns, Options
 from ifonly.model.importers.sklearn import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.growing import Call, Grown, asked_of, classes_of
@@ -94,7 +94,7 @@ def _owned(column: Column, arithmetic: Columns, name: str) -> tuple[int, Floats]
     """The feature that a column depends on, and the cuts between which it is constant."""
     nothing = np.zeros(0)
     match column:
-        case Cells(feature=feature, cuts=cuts):
+        case Binned(feature=feature, cuts=cuts):
             return feature, cuts
         case Options(feature=feature):
             return feature, nothing

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
-from ifonly.model.importers.columns import Absent, Cells, Column, Columns, Line, Options
+from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.sklearn import LOG_ODDS, RawSource, Source, asked, check_decisions, source_by
 from ifonly.model.importers.transformers import transformed
@@ -42,7 +42,7 @@ class Call:
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1) / self.divisor
 
 
-class Binning(Protocol):
+class BinColumns(Protocol):
     """From a table to the columns that trees split."""
 
     @property
@@ -83,7 +83,7 @@ class Grown:
     """What the library takes zeros for: always, or in a sparse table."""
     read_as_zero: float = 0.0
     """Numbers up to this size are read as 0."""
-    bins: Binning | None = None
+    bins: BinColumns | None = None
     """What the library makes of its table before the trees read it."""
     over_features: bool = False
     """The trees read the features of the schema, not the columns of the library."""
@@ -231,7 +231,7 @@ def _owner(column: Column, name: str, arithmetic: Columns) -> int:
                     operation="a mixture of features before trees",
                 )
             return owners[0] if owners else 0
-        case Cells(feature=feature, ordered=ordered):
+        case Binned(feature=feature, ordered=ordered):
             if not ordered:
                 raise UnsupportedModel(
                     f"{name} splits {arithmetic.describe(column)} by columns that neither grow nor fall with it; "
