@@ -81,7 +81,8 @@ class Scorecard:
         for key in data:
             if key not in KEYS:
                 raise ModelError(f"A scorecard has no {shown(key)}; it has {', '.join(KEYS)}.")
-        if data.get("format", FORMAT) != FORMAT or data.get("version", VERSION) != VERSION:
+        head = (data.get("format", FORMAT), data.get("version", VERSION))
+        if not isinstance(head[0], str) or not isinstance(head[1], int) or head != (FORMAT, VERSION):
             raise ModelError(f"A scorecard's format is '{FORMAT}', version {VERSION}.")
         features = data.get("features")
         if not isinstance(features, Mapping) or not features:
@@ -173,7 +174,7 @@ def _bins(name: str, given: Any) -> tuple[Bin, ...]:
             if edge <= highest:
                 raise ModelError(
                     f"Bin {k} of feature '{name}' ends at {edge[0]:g}, where bins above it have ended: nothing is left "
-                    f"for it. Write bins from low to high."
+                    f"for it; write bins from low to high."
                 )
             highest = edge  # type: ignore[assignment]
     if sum(one.missing for one in bins) > 1:
@@ -212,7 +213,7 @@ def _edge(given: Any, what: str) -> float:
 
 def _value(given: Any) -> Any:
     given = plain(given)
-    return float(given) if isinstance(given, Decimal) else given
+    return float(given) if isinstance(given, Decimal) and given.is_finite() else given
 
 
 def _decimal(given: Any, what: str, digits: int = DIGITS) -> Decimal:
@@ -220,7 +221,7 @@ def _decimal(given: Any, what: str, digits: int = DIGITS) -> Decimal:
     given = plain(given)
     if isinstance(given, bool) or not isinstance(given, int | float | Decimal):
         raise ModelError(f"{what[0].upper()}{what[1:]} must be a number; got {shown(given)}.")
-    number = given if isinstance(given, Decimal) else Decimal(repr(given))
+    number = given if isinstance(given, Decimal) else Decimal(given if isinstance(given, int) else repr(float(given)))
     if not number.is_finite() or number.copy_abs() > LARGEST or decimals(number) > digits:
         raise ModelError(
             f"{what[0].upper()}{what[1:]} must be at most 10^12 with at most {digits} decimals; got {shown(given)}."

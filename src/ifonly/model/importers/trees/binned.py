@@ -109,7 +109,7 @@ def _owned(column: Column, arithmetic: Columns, name: str) -> tuple[int, Floats]
         return owners[0], numbers
     raise UnsupportedModel(
         f"{name} takes {arithmetic.describe(line)} as it is and others in bins: that is neither a network nor a sum "
-        f"over bins. Bin all real numbers (KBinsDiscretizer), or none.",
+        f"over bins; bin all real numbers (KBinsDiscretizer), or none.",
         operation="bins beside linear numbers",
     )
 
