@@ -63,8 +63,10 @@ def agrees(imported: Model, model: Any, table_of: Any) -> None:
 @pytest.mark.parametrize("classes", [2, 3])
 def test_boosting_machines(classes: int) -> None:
     points, labels = points_and_labels(classes=classes)
-    model = ExplainableBoostingClassifier(interactions=3 if classes == 2 else 0, **QUICK)
-    model.fit(SCHEMA.encode(points), labels)
+    model = ExplainableBoostingClassifier(interactions=3, **QUICK)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # pairs of three classes are not graphed
+        model.fit(SCHEMA.encode(points), labels)
     imported = import_model(model, SCHEMA)
     assert imported.source == "interpret ExplainableBoostingClassifier"
     agrees(imported, model, SCHEMA.encode)
@@ -78,6 +80,21 @@ def test_a_pair_of_features_is_one_tree_over_both() -> None:
     nodes = import_model(model, SCHEMA).function.ensemble
     features = [set(nodes.nodes.column[(nodes.tree_of == t) & (nodes.nodes.column >= 0)]) for t in range(12)]
     assert {0, 1} in features and {0, 5} in features
+
+
+def test_terms_may_be_larger_or_fewer_and_stand_behind_transformers() -> None:
+    points, labels = points_and_labels()
+    small = {**QUICK, "outer_bags": 1, "max_rounds": 15, "max_interaction_bins": 6}
+    scaled = make_column_transformer((StandardScaler(), NUMBERS), (OneHotEncoder(sparse_output=False), ["town"]))
+    behind = make_pipeline(scaled, ExplainableBoostingClassifier(interactions=[(0, 1, 2)], **small))
+    with pytest.warns(UserWarning, match="3 or more terms are not graphed"):
+        behind.fit(frame_of(points), labels)
+    agrees(import_model(behind, SCHEMA), behind, frame_of)
+    model = ExplainableBoostingClassifier(interactions=0, **small).fit(frame_of(points), labels)
+    for term in reversed(range(6)):
+        model.remove_terms([term])
+        imported = import_model(model, SCHEMA)
+        assert len(imported.function.ensemble.roots) == max(term, 1) and imported.deviation == 0.0
 
 
 def test_a_cut_belongs_to_the_upper_bin() -> None:
