@@ -91,10 +91,13 @@ def test_terms_may_be_larger_or_fewer_and_stand_behind_transformers() -> None:
         behind.fit(frame_of(points), labels)
     agrees(import_model(behind, SCHEMA), behind, frame_of)
     model = ExplainableBoostingClassifier(interactions=0, **small).fit(frame_of(points), labels)
-    for term in reversed(range(6)):
+    for term in reversed(range(1, 6)):
         model.remove_terms([term])
         imported = import_model(model, SCHEMA)
-        assert len(imported.function.ensemble.roots) == max(term, 1) and imported.deviation == 0.0
+        assert len(imported.function.ensemble.roots) == term and imported.deviation == 0.0
+    model.remove_terms([0])
+    with pytest.raises(UnsupportedModel, match="has no terms"):
+        import_model(model, SCHEMA)
 
 
 def test_a_cut_belongs_to_the_upper_bin() -> None:

@@ -48,8 +48,8 @@ def grown_by_ebm(model: Any) -> Grown | None:
             for j, count in zip(term, table.shape, strict=False)
         ]
         trees.append(tree_of_table(axes, table, EVERY if several else 0))
-    if not trees:  # all terms were removed: the intercept is left
-        trees = [tree_of_table([], np.zeros(len(start)), EVERY if several else 0)]
+    if not trees:
+        raise UnsupportedModel(f"The {name} has no terms: it says the same of everybody.", operation="no terms")
     return Grown(
         name=f"interpret {name}",
         ensemble=Ensemble.of(
