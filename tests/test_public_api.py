@@ -68,6 +68,7 @@ PUBLIC = [
     "Rule",
     "Schema",
     "ScoreTarget",
+    "Scorecard",
     "Search",
     "SmtPlain",
     "SmtReduced",

@@ -30,6 +30,7 @@ from ifonly import (
     Range,
     Real,
     Schema,
+    Scorecard,
     ScoreTarget,
     Tolerances,
     import_model,
@@ -65,6 +66,10 @@ def sklearn_network(folder: Path) -> Any:
     x = SCHEMA.encode(SCHEMA.sample(40, np.random.default_rng(0)))
     model = networks.MLPClassifier((3,), activation="tanh", solver="lbfgs", max_iter=5, tol=1.0)
     return import_model(model.fit(x / 1e6, np.arange(40) % 2), SCHEMA)
+
+
+def points_for(name: str, bins: list[Any]) -> Any:
+    return Explainer(Scorecard.from_dict({"cutoff": 1, "features": {name: bins}}), schema=SCHEMA)
 
 
 def written(folder: Path, name: str, content: bytes) -> Path:
@@ -119,6 +124,19 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a NaN in the weights": (lambda f: Network.of([([[math.nan]], [0.0])]), "weight"),
     "layers that do not meet": (lambda f: Network.of([(np.ones((2, 5)), [0, 0]), (np.ones((1, 3)), [0])]), "3"),
     "a model of no known kind": (lambda f: Explainer(object(), schema=SCHEMA), "builtins.object"),
+    "a function that can only be asked": (
+        lambda f: Explainer(lambda rows: rows, schema=SCHEMA),
+        "nothing can be proven",
+    ),
+    "points for no feature": (lambda f: points_for("Shoe size", [{"points": 1}]), "Shoe size"),
+    "points for no option": (lambda f: points_for("Job", [{"is": "clark", "points": 1}, {"points": 0}]), "clark"),
+    "bins that end too soon": (lambda f: points_for("Age", [{"below": 50, "points": 1}]), "90"),
+    "bins from high to low": (
+        lambda f: points_for("Age", [{"below": 5, "points": 1}, {"below": 4, "points": 1}]),
+        "Age",
+    ),
+    "points in words": (lambda f: points_for("Age", [{"points": "many"}]), "many"),
+    "a table that is no scorecard": (lambda f: load_model(written(f, "t.csv", b"a,b\n1,2\n"), SCHEMA), "t.csv"),
     "an unsupported torch layer": (torch_module, "Softplus"),
     "an unsupported activation": (sklearn_network, "tanh"),
     "a truncated file": (truncated, "half.npz"),

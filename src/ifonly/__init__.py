@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
     from ifonly.mip import MipInterval, MipObjective
-    from ifonly.model import Model, Network, load_network, save_network
+    from ifonly.model import Model, Network, Scorecard, load_network, save_network
     from ifonly.model.importers import import_model, load_model
     from ifonly.population.actions import Judge
     from ifonly.population.audit import Audit, audit
@@ -132,6 +132,7 @@ _HOME = {
     "Rule": "ifonly.problem",
     "Schema": "ifonly.schema",
     "ScoreTarget": "ifonly.problem",
+    "Scorecard": "ifonly.model",
     "Search": "ifonly.search",
     "SmtPlain": "ifonly.smt",
     "SmtReduced": "ifonly.smt",
@@ -213,6 +214,7 @@ __all__ = [
     "Rule",
     "Schema",
     "ScoreTarget",
+    "Scorecard",
     "Search",
     "SmtPlain",
     "SmtReduced",

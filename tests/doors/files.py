@@ -184,6 +184,36 @@ def _parquet() -> list[tuple[str, Any]]:
     return [("rows.parquet", file.getvalue())]
 
 
+CARD = {
+    "format": "ifonly-scorecard",
+    "version": 1,
+    "base": 3.5,
+    "cutoff": 20,
+    "classes": ["no", "yes"],
+    "features": {
+        "income": [
+            {"is": [0, 7.5], "points": 1},
+            {"below": -1.25, "points": 2},
+            {"up_to": 3, "points": 4},
+            {"points": 9},
+        ],
+        "level": [{"is": "low", "points": 1}, {"points": 12}],
+        "job": [{"is": ["clerk", "nurse"], "points": 5}, {"missing": True, "points": -5}],
+    },
+}
+POINTS = """feature,bin,points
+,base,3.5
+,cutoff,20
+income,= 0,1
+income,< -1.25,2
+income,<= 3,4
+income,other,9
+job,= clerk,5
+job,other,1
+job,missing,-5
+"""
+
+
 def _csv() -> list[tuple[str, Any]]:
     lines = [",".join(ROWS[0]), *(",".join("" if v is None else str(v) for v in row.values()) for row in ROWS)]
     return [("rows.csv", "\n".join(lines).encode())]
@@ -203,6 +233,10 @@ def _text(value: Any, rng: random.Random) -> bytes:
     if rng.random() < 0.3:
         return damaged(json.dumps(value).encode(), rng)
     return json.dumps(twisted(value, rng)).encode()
+
+
+def _sometimes(content: bytes, rng: random.Random) -> bytes:
+    return damaged(content, rng) if rng.random() < 0.9 else content
 
 
 def _lines(rows: Any, rng: random.Random) -> bytes:
@@ -229,6 +263,8 @@ DOORS: dict[str, Door] = {
         lambda path: load_model(path, SCHEMA),
     ),
     "trees onnx": Door(_onnx_trees, _proto, lambda path: load_model(path, SCHEMA)),
+    "scorecard": Door(lambda: [("card.json", CARD)], _text, lambda path: load_model(path, SCHEMA)),
+    "points": Door(lambda: [("card.csv", POINTS.encode())], _sometimes, lambda path: load_model(path, SCHEMA)),
     "schema": Door(lambda: [("schema.json", schema_to_json(SCHEMA))], _text, load_schema),
     "csv": Door(_csv, damaged, _read_rows),
     "jsonl": Door(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),

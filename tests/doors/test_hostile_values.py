@@ -53,6 +53,7 @@ from ifonly import (
     Real,
     Rule,
     Schema,
+    Scorecard,
     ScoreTarget,
     Steps,
     Tolerances,
@@ -368,6 +369,27 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         {"function": MODEL.network, "schema": SCHEMA, "classes": ("a", "b"), "precision": "float64"},
     ),
     "import_model": (model_of, {"model": MODEL.network, "classes": ("a", "b"), "regression": False}),
+    "Scorecard.from_dict": (
+        lambda **k: model_of(model=Scorecard.from_dict(k)),
+        {"format": "ifonly-scorecard", "version": 1, "base": 1, "cutoff": 2.5, "classes": ("a", "b"),
+         "features": {"Age": [{"points": 1}]}},
+    ),
+    "scorecard bins": (
+        lambda name, bins: model_of(model=Scorecard.from_dict({"cutoff": 2, "features": {_key(name): bins}})),
+        {"name": "Age", "bins": [{"points": 1}]},
+    ),
+    "scorecard bin": (
+        lambda points, **k: [
+            model_of(model=Scorecard.from_dict({"cutoff": 2, "features": {
+                "Age": [{key: value, "points": points}, {"points": 0}], "Job": [{"is": "nurse", "points": 1}, {"points": 0}]
+            }}))
+            for key, value in k.items()
+        ],
+        {"points": 1, "below": 18, "up_to": 18, "is": 19, "missing": True},
+    ),
+    "Scorecard": (Scorecard, {"bins": Scorecard.from_dict({"features": {"Age": [{"points": 1}]}}).bins,
+                              "base": decimal.Decimal(1), "cutoff": None, "classes": ()}),
+    "Scorecard.load": (Scorecard.load, {"path": "x.json"}),
     "class name": (lambda name: model_of(classes=("a", name)), {"name": "b"}),
     "load_model": (lambda path: load_model(path, SCHEMA), {"path": "x.npz"}),
     "load_network": (load_network, {"path": "x.npz"}),
@@ -419,7 +441,7 @@ def test_hostile_values(name: str, argument: str, tmp_path: Path, monkeypatch: p
 def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The calls themselves are right: what is refused is refused for the hostile value."""
     monkeypatch.chdir(tmp_path)
-    missing = {"Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
+    missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
                "Certificate.load"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:

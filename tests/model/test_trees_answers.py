@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import catboost
@@ -10,6 +11,8 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
+from interpret.glassbox import ExplainableBoostingClassifier
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -18,6 +21,9 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -53,6 +59,12 @@ MAKERS = {
     "ada boost": lambda seed: AdaBoostClassifier(n_estimators=8, random_state=seed),
     "xgboost": lambda seed: xgboost.XGBClassifier(n_estimators=8, max_depth=3, random_state=seed, n_jobs=1),
     "lightgbm": lambda seed: lightgbm.LGBMClassifier(n_estimators=8, min_child_samples=3, verbose=-1, n_jobs=1),
+    "ebm": lambda seed: ExplainableBoostingClassifier(outer_bags=2, max_rounds=30, interactions=0, n_jobs=1),
+    "ebm, pairs": lambda seed: ExplainableBoostingClassifier(outer_bags=2, max_rounds=30, interactions=3, n_jobs=1),
+    "bins": lambda seed: make_pipeline(
+        make_column_transformer((KBinsDiscretizer(2 + seed, strategy="uniform"), [0]), remainder="passthrough"),
+        LogisticRegression(),
+    ),
     "catboost": lambda seed: catboost.CatBoostClassifier(
         iterations=8, depth=4, verbose=0, allow_writing_files=False, random_seed=seed, thread_count=1
     ),
@@ -71,7 +83,9 @@ def trained(maker: Any, seed: int, classes: int) -> Any:
     rows = rng.choice(len(EVERY), 120)
     signal = EVERY[rows] @ rng.normal(size=4) + rng.normal(size=120)
     labels = np.searchsorted(np.quantile(signal, np.arange(1, classes) / classes), signal)
-    return maker(seed).fit(ENCODED[rows], labels)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="For multiclass")  # pairs are not graphed
+        return maker(seed).fit(ENCODED[rows], labels)
 
 
 @pytest.mark.parametrize("name", MAKERS)

@@ -21,8 +21,8 @@ EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
     "yaml": ("PyYAML",),
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
-    "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",), "scip": ("pyscipopt",),
-    "smt": ("z3-solver",),
+    "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
+    "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),
 }  # fmt: skip
 
 BACKENDS = {

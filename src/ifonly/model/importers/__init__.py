@@ -12,10 +12,12 @@ from typing import Any
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
-from ifonly.model.importers.foreign import library_of
+from ifonly.model.importers.foreign import SURROGATE, library_of
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
+from ifonly.model.importers.scorecard import import_scorecard
 from ifonly.model.model import Model, class_list, network_model
 from ifonly.model.network import Network
+from ifonly.model.scorecard import Scorecard, is_scorecard_file
 from ifonly.model.trees.files import is_trees_file, load_trees
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
@@ -26,15 +28,18 @@ __all__ = ["import_model", "load_model", "load_pickle"]
 def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """The model as an ifonly Model, checked against the original on random rows.
 
-    `model` is a fitted scikit-learn estimator or pipeline, a torch module, an ONNX model, a Network, or a path (see
-    `load_model`). `classes` names the classes where the model does not, or renames them. One output means two classes
-    and several outputs one class each, unless `regression` says that outputs are predictions.
+    `model` is a fitted scikit-learn estimator or pipeline, a model of XGBoost, LightGBM, CatBoost or interpret, a torch
+    module, an ONNX model, a Network, a Scorecard, or a path (see `load_model`). `classes` names the classes where the
+    model does not, or renames them. One output means two classes and several outputs one class each, unless
+    `regression` says that outputs are predictions.
     """
     classes = class_list(classes)
     if isinstance(model, str | Path):
         return load_model(model, schema, classes=classes, regression=regression)
     if isinstance(model, Network):
         return check_agreement(network_model(model, schema, classes=classes, regression=regression))
+    if isinstance(model, Scorecard):
+        return import_scorecard(model, schema, classes=classes, regression=regression)
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
     match _framework(model):
@@ -54,10 +59,17 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             from ifonly.model.importers.sklearn import import_sklearn
 
             return import_sklearn(model, schema, classes=classes, regression=regression)
+    raise _refused(model)
+
+
+def _refused(model: Any) -> UnsupportedModel:
     name = f"{type(model).__module__}.{type(model).__qualname__}"
-    raise UnsupportedModel(
+    if callable(model) or callable(getattr(type(model), "predict", None)):
+        return UnsupportedModel(f"A model of type {name} cannot be imported; {SURROGATE}.", operation=name)
+    return UnsupportedModel(
         f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, "
-        f"models of XGBoost, LightGBM and CatBoost, torch modules, ONNX models, and the files .npz, .json and .onnx.",
+        f"models of XGBoost, LightGBM, CatBoost and interpret, torch modules, ONNX models, scorecards, and the files "
+        f".npz, .json, .csv and .onnx.",
         operation=name,
     )
 
@@ -65,7 +77,8 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
 def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A model file as an ifonly Model. Nothing in such a file is ever run.
 
-    ifonly's own .npz or .json; .onnx; .json or .ubj of XGBoost, .txt of LightGBM, .cbm or .json of CatBoost.
+    ifonly's own .npz or .json; a scorecard as .json or .csv; .onnx; .json or .ubj of XGBoost, .txt of LightGBM, .cbm or
+    .json of CatBoost.
     """
     path, classes = path_of(path), class_list(classes)
     ending = path.suffix.lower()
@@ -82,6 +95,8 @@ def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (
             f"'{path.name}' is a pickle, and loading such a file runs code in it, so load_model does not; if you trust "
             f"where it comes from, use ifonly.model.importers.load_pickle(path, schema)."
         )
+    if is_scorecard_file(path):
+        return import_scorecard(Scorecard.load(path), schema, classes=classes, regression=regression)
     library = library_of(path)
     if library is not None:
         from ifonly.model.importers.trees import import_trees, load_library
@@ -89,8 +104,8 @@ def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (
         return import_trees(load_library(path, library), schema, classes=classes, regression=regression)
     if ending not in (".npz", ".json"):
         raise FileError(
-            f"A model file ends in .npz, .json, .onnx, or as XGBoost (.ubj), LightGBM (.txt) and CatBoost (.cbm) write "
-            f"theirs; '{path.name}' does not."
+            f"A model file ends in .npz, .json, .csv (a scorecard), .onnx, or as XGBoost (.ubj), LightGBM (.txt) and "
+            f"CatBoost (.cbm) write theirs; '{path.name}' does not."
         )
     if is_trees_file(path):
         return check_agreement(load_trees(path, schema, classes=classes))

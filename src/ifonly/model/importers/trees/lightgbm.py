@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.importers.trees.growing import Call, Grown, of_library
+from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema.features import plain
 
