@@ -12,13 +12,15 @@ the rest get a binary a and
 Columns: those of the input side (`exact.input_side`), then h and a of the unstable neurons, layer by layer. Stable
 neurons are substituted and cost neither columns nor rows. Neurons that stand for rules are rows  z >= 0.
 
+An ensemble of trees adds its leaves (`tree_program`); the network is then what the rules need.
+
 Two programs are made of it. MIP-OBJ minimises the distance under  C s - d >= need.  MIP-EXP maximises the smallest
 slack of the conditions,  t <= C s - d - margin,  under  distance <= budget.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ from ifonly.exact.backends.protocol import Floats, Form, When
 from ifonly.exact.bounds import Bounds
 from ifonly.exact.input_side import InputSide, input_side
 from ifonly.exact.inputs import Inputs, Person
+from ifonly.exact.trees import PersonTrees
+from ifonly.mip.tree_program import with_trees
 from ifonly.problem import Lowered
 
 WHOLE_EDGE = 1e-6
@@ -46,6 +50,8 @@ class Program:
     scale: float
     inputs: Inputs
     unstable: int
+    cuts: dict[int, NDArray[np.intp]] = field(default_factory=dict)
+    """Of trees: the columns of the open cuts of each number."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,26 +113,41 @@ def _with_binaries(lowered: Lowered, bounds: Bounds) -> list[NDArray[np.bool_]]:
     return masks
 
 
-def formulate(lowered: Lowered, person: Person, need: Floats, bounds: Bounds, *, clear: float = 0.0) -> Program:
+def formulate(
+    lowered: Lowered,
+    person: Person,
+    need: Floats,
+    bounds: Bounds,
+    *,
+    clear: float = 0.0,
+    forest: PersonTrees | None = None,
+) -> Program:
     """MIP-OBJ of one person; `need` is what each output condition must reach, `clear` how far (relative to its terms)
     a rule about real numbers must be from its edge. Domains must not be empty.
     """
     side = input_side(lowered, person)
     encoded = _encoded(lowered, side, bounds, clear)
+    cuts: dict[int, NDArray[np.intp]] = {}
+    if forest is not None:
+        planted = with_trees(lowered, person, side, encoded.form, forest)
+        encoded, cuts = _Encoded(form=planted.form, z=planted.z, c=planted.c), planted.cuts
     form = encoded.form
+    size = np.abs(encoded.z).max(axis=1, initial=0.0) if forest is not None else np.ones(len(need))
+    size = np.where(size > 0.0, size, 1.0)
     scale = 1.0 / float(max(form.cost.max(initial=0.0), form.square.max(initial=0.0)) or 1.0)
     return Program(
         form=replace(
             form,
             cost=form.cost * scale,
             square=form.square * scale,
-            rows=np.vstack([form.rows, -encoded.z]),
-            limit=np.append(form.limit, encoded.c - need),
+            rows=np.vstack([form.rows, -encoded.z / size[:, None]]),
+            limit=np.append(form.limit, (encoded.c - need) / size),
         ),
         offset=side.offset,
         scale=scale,
         inputs=side.inputs,
         unstable=bounds.unstable_count,
+        cuts=cuts,
     )
 
 
