@@ -221,7 +221,12 @@ class ObjectiveSolver:
         return self.kept[key]
 
     def _run(self, program: Program, clock: Clock) -> Outcome:
-        settings = replace(clock.settings(), gap=self.method.gap, gap_absolute=self.method.gap_absolute)
+        settings = replace(
+            clock.settings(),
+            gap=self.method.gap,
+            gap_absolute=self.method.gap_absolute,
+            presolve=trees_of(self.lowered.question) is None,
+        )
         return backends.run(program.form, self.method.backend, settings)
 
     def _bound(self, program: Program, bound: float) -> float:

@@ -29,6 +29,10 @@ from ifonly.problem import Lowered
 
 Ints = NDArray[np.intp]
 
+LINK_ROOM = 1e-9
+"""Of a real number's unit: how far it may be on the wrong side of a cut in a program. Rows that are tight to the last bit
+make a presolve call programs infeasible that are not."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class TreeColumns:
@@ -147,12 +151,12 @@ def _link(lowered: Lowered, inputs: Inputs, g: int, cuts: Cuts, y: list[int], ro
     in_steps = bool(lowered.step[g])
     moves = np.sign(inputs.unit[mine]) if in_steps else inputs.unit[mine]
     base = 0.0 if in_steps else float(inputs.base[lowered.start[g]])
-    unit = max(abs(cuts.least), abs(cuts.most), 1.0) if in_steps else float(np.abs(moves).max())
+    unit, room = (1.0, 0.0) if in_steps else (float(np.abs(moves).max()), LINK_ROOM)  # whole numbers are exact
     rising = np.diff(cuts.right, prepend=cuts.least) / unit
     falling = np.diff(cuts.left, append=cuts.most) / unit
     moves = moves / unit
-    rows.add([*mine, *y], [*-moves, *-rising], (base - float(cuts.right[-1])) / unit)
-    rows.add([*mine, *y], [*moves, *falling], (cuts.most - base) / unit)
+    rows.add([*mine, *y], [*-moves, *-rising], (base - float(cuts.right[-1])) / unit + room)
+    rows.add([*mine, *y], [*moves, *falling], (cuts.most - base) / unit + room)
 
 
 def _mark(
