@@ -68,9 +68,7 @@ def input_side(lowered: Lowered, person: Person, budget: float | None = None, *,
         integer=integer,
     )
     if budget is None:
-        return InputSide(
-            form=form, offset=offset, inputs=inputs, changed=changed, squared=np.zeros(0, dtype=np.intp)
-        )
+        return InputSide(form=form, offset=offset, inputs=inputs, changed=changed, squared=np.zeros(0, dtype=np.intp))
     squared = np.flatnonzero(square)
     form = with_squares(form, squared) if len(squared) else form
     total = (budget**2 if lowered.norm is Norm.L2 else budget) * (1.0 + BUDGET_SLACK) - offset

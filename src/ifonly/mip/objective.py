@@ -180,7 +180,9 @@ class ObjectiveSolver:
         for attempt in range(MOST_EXCLUDED + 1):
             if clock.out:
                 return replace(found, ending=Ending.TIME)
-            if attempt == MOST_EXCLUDED:  # too many that are too close: what is proven stays, and a clear one is asked for
+            if (
+                attempt == MOST_EXCLUDED
+            ):  # too many that are too close: what is proven stays, and a clear one is asked for
                 need = wanted + room
             program = formulate(lowered, searched, need, bounds, clear=clear, forest=forest)
             outcome = self._run(program, clock)

@@ -17,6 +17,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -30,8 +31,8 @@ from ifonly.problem import Lowered
 Ints = NDArray[np.intp]
 
 LINK_ROOM = 1e-9
-"""Of a real number's unit: how far it may be on the wrong side of a cut in a program. Rows that are tight to the last bit
-make a presolve call programs infeasible that are not."""
+"""Of a real number's unit: how far it may be on the wrong side of a cut in a program. Rows that are tight to the last
+bit make solvers call programs infeasible that are not."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -99,9 +100,7 @@ class _Planter:
         return chosen, [1.0] * len(chosen), 0.0
 
 
-def with_trees(
-    lowered: Lowered, person: Person, side: InputSide, form: Form, forest: PersonTrees
-) -> TreeColumns:
+def with_trees(lowered: Lowered, person: Person, side: InputSide, form: Form, forest: PersonTrees) -> TreeColumns:
     """The program with the trees' columns and rows."""
     rows, cuts, column = _Rows(), {}, len(form.cost)
     for g, mine in forest.cuts.items():
@@ -145,7 +144,7 @@ def _link(lowered: Lowered, inputs: Inputs, g: int, cuts: Cuts, y: list[int], ro
     """Between a number and its cuts; in units that suit a solver."""
     if not y:
         return
-    for one, next_one in zip(y[:-1], y[1:], strict=True):
+    for one, next_one in pairwise(y):
         rows.add([one, next_one], [1.0, -1.0], 0.0)
     mine = np.flatnonzero(inputs.feature == g)
     in_steps = bool(lowered.step[g])
@@ -159,9 +158,7 @@ def _link(lowered: Lowered, inputs: Inputs, g: int, cuts: Cuts, y: list[int], ro
     rows.add([*mine, *y], [*moves, *falling], (cuts.most - base) / unit + room)
 
 
-def _mark(
-    lowered: Lowered, person: Person, side: InputSide, g: int, cuts: Cuts, y: list[int], rows: _Rows
-) -> None:
+def _mark(lowered: Lowered, person: Person, side: InputSide, g: int, cuts: Cuts, y: list[int], rows: _Rows) -> None:
     """Beyond the cuts next to the factual a number has changed, by however little."""
     if g not in side.changed:
         return

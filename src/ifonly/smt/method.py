@@ -117,9 +117,7 @@ class SmtSolver:
                 return Finding(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
         return Finding(verdict=Verdict.UNDECIDED)
 
-    def _find_in_trees(
-        self, person: Person, budget: float, clock: Clock, excluded: list[NDArray[np.intp]]
-    ) -> Finding:
+    def _find_in_trees(self, person: Person, budget: float, clock: Clock, excluded: list[NDArray[np.intp]]) -> Finding:
         """The same of an ensemble. Rows that the library's own sum refuses are excluded by their leaves, for good."""
         lowered, wanted = self.lowered, self.lowered.need + person.blur + person.own
         searched, bounds = person, None
