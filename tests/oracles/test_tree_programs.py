@@ -34,7 +34,9 @@ def supported(question: Question, seed: int) -> Question:
     steps = [feature.name for feature in schema.features if not isinstance(feature, Real) or feature.grid is not None]
     if steps and len(schema) > 1:
         partner = str(rng.choice(steps))
-        sentences.append(f"{rng.choice([name for name in schema.names if name != partner])} changes only with {partner}")
+        sentences.append(
+            f"{rng.choice([name for name in schema.names if name != partner])} changes only with {partner}"
+        )
     more = [read_constraint(sentence, schema) for sentence in sentences[int(rng.integers(2)) :]]
     return replace(question, constraints=(*question.constraints, *more))
 
@@ -87,5 +89,15 @@ def test_what_is_compared_is_not_all_alike() -> None:
         seen |= {type(rule).__name__ for rule in supported(question, seed).rules}
         seen |= {type(feature).__name__ for feature in question.schema.features}
         seen |= {trees.ensemble.summation.precision, trees.outputs, question.distance.kind.value}
-    assert seen >= {"AtMostChanges", "OnlyWith", "Rule", "Real", "Integer", "Categorical", "Ordinal", "float32", "float64"}
+    assert seen >= {
+        "AtMostChanges",
+        "OnlyWith",
+        "Rule",
+        "Real",
+        "Integer",
+        "Categorical",
+        "Ordinal",
+        "float32",
+        "float64",
+    }
     assert seen >= {1, 3, "l0", "l1", "l2", "linf"}

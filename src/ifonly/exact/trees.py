@@ -139,10 +139,13 @@ class PersonTrees:
         leaves = self.trees.ensemble.leaves(point[None, :])[0].astype(np.intp)
         return replace(self, excluded=(*self.excluded, leaves))
 
-    def most(self) -> Floats:
-        """What no row's C s - d exceeds."""
-        best = [self.weight[:, list(leaf_rows(tree))].max(axis=1) for tree in self.grown]
-        return np.asarray(self.constant + np.sum(best, axis=0) + self.slack)
+    def ends(self) -> tuple[Floats, Floats]:
+        """What no row's C s - d is below or above."""
+        leaves = [self.weight[:, list(leaf_rows(tree))] for tree in self.grown]
+        least, most = (
+            sum(pick(axis=1) for pick in side) for side in zip(*((w.min, w.max) for w in leaves), strict=True)
+        )
+        return np.asarray(self.constant + least - self.slack), np.asarray(self.constant + most + self.slack)
 
     def within(self, lowered: Lowered, person: Person, point: Floats) -> Person:
         """The person with numbers no freer than the cuts around the point: there nothing changes in any tree."""

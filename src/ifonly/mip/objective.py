@@ -28,7 +28,7 @@ from ifonly.exact.contradiction import check_bound
 from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person, read_point
 from ifonly.exact.repair import conditions, decided, pulled, repaired
-from ifonly.exact.trees import lowered_of, person_trees, refusal, trees_of
+from ifonly.exact.trees import PersonTrees, lowered_of, person_trees, refusal, trees_of
 from ifonly.mip.program import Program, formulate
 from ifonly.mip.tree_program import read_row
 from ifonly.problem import Lowered, Norm, Question
@@ -86,6 +86,11 @@ class MipObjective:
                 "(bounds='none') needs; use backend='gurobi' or 'scip', or bounds='linear'."
             )
         return ObjectiveSolver(method=self, lowered=lowered_of(question), name=self.name, tolerances=tolerances)
+
+
+def tree_room(forest: PersonTrees) -> float:
+    """How much less a program with trees asks for."""
+    return float(forest.slack.max(initial=0.0) + TREE_ROOM * np.abs(forest.weight).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -174,7 +179,7 @@ class ObjectiveSolver:
         """Solve, read the row, judge it; where the library's own sum refuses it, solve again without its leaves."""
         lowered, forest = self.lowered, person_trees(self.lowered, searched)
         wanted = lowered.need + person.blur + person.own
-        room = forest.slack + TREE_ROOM * np.abs(forest.weight).max(axis=1, initial=0.0)
+        room = tree_room(forest)
         found, need, clear = _Found(bound=0.0, ending=Ending.TROUBLE), wanted - room, 0.0
         bounds = self._bounds(searched, clock)
         for attempt in range(MOST_EXCLUDED + 1):

@@ -30,7 +30,7 @@ from ifonly.exact.bounds import Bounds
 from ifonly.exact.input_side import InputSide, input_side
 from ifonly.exact.inputs import Inputs, Person
 from ifonly.exact.trees import PersonTrees
-from ifonly.mip.tree_program import with_trees
+from ifonly.mip.tree_program import Encoded, with_trees
 from ifonly.problem import Lowered
 
 WHOLE_EDGE = 1e-6
@@ -54,16 +54,7 @@ class Program:
     """Of trees: the columns of the open cuts of each number."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Encoded:
-    """Inputs and network; the conditions are z v + c."""
-
-    form: Form
-    z: Floats
-    c: Floats
-
-
-def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> _Encoded:
+def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> Encoded:
     masks = _with_binaries(lowered, bounds)
     counts = [int(mask.sum()) for mask in masks]
     at, more = len(side.form.cost), 2 * sum(counts)
@@ -102,7 +93,7 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
         integer=integer,
         when=tuple(when),
     )
-    return _Encoded(form=form, z=z, c=c)
+    return Encoded(form=form, z=z, c=c)
 
 
 def _with_binaries(lowered: Lowered, bounds: Bounds) -> list[NDArray[np.bool_]]:
@@ -127,10 +118,8 @@ def formulate(
     """
     side = input_side(lowered, person)
     encoded = _encoded(lowered, side, bounds, clear)
-    cuts: dict[int, NDArray[np.intp]] = {}
     if forest is not None:
-        planted = with_trees(lowered, person, side, encoded.form, forest)
-        encoded, cuts = _Encoded(form=planted.form, z=planted.z, c=planted.c), planted.cuts
+        encoded = with_trees(lowered, person, side, encoded.form, forest)
     form = encoded.form
     size = np.abs(encoded.z).max(axis=1, initial=0.0) if forest is not None else np.ones(len(need))
     size = np.where(size > 0.0, size, 1.0)
@@ -147,17 +136,21 @@ def formulate(
         scale=scale,
         inputs=side.inputs,
         unstable=bounds.unstable_count,
-        cuts=cuts,
+        cuts=encoded.cuts,
     )
 
 
-def formulate_output(lowered: Lowered, person: Person, budget: float, bounds: Bounds) -> tuple[Program, InputSide]:
+def formulate_output(
+    lowered: Lowered, person: Person, budget: float, bounds: Bounds, forest: PersonTrees | None = None
+) -> tuple[Program, InputSide]:
     """MIP-EXP of one person: minus the smallest slack, the last column, is minimised within the budget."""
     side = input_side(lowered, person, budget)
     encoded = _encoded(lowered, side, bounds)
+    ends = bounds.lower[-1], bounds.upper[-1]
+    if forest is not None:
+        encoded, ends = with_trees(lowered, person, side, encoded.form, forest), forest.ends()
     form, conditions = encoded.form, len(encoded.c)
-    least = float((bounds.lower[-1] - lowered.need).min())
-    most = float((bounds.upper[-1] - lowered.need).min())
+    least, most = (float((end - lowered.need).min()) for end in ends)
     room = 1.0 + most - least  # the rows bound the slack; these ends only have to be finite
     program = Program(
         form=Form(
@@ -178,6 +171,7 @@ def formulate_output(lowered: Lowered, person: Person, budget: float, bounds: Bo
         scale=1.0,
         inputs=side.inputs,
         unstable=bounds.unstable_count,
+        cuts=encoded.cuts,
     )
     return program, side
 

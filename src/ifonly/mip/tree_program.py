@@ -36,14 +36,14 @@ bit make solvers call programs infeasible that are not."""
 
 
 @dataclass(frozen=True, kw_only=True)
-class TreeColumns:
-    """A program with trees; the conditions are z v + c."""
+class Encoded:
+    """A program of inputs and a model; the conditions are z v + c."""
 
     form: Form
     z: Floats
     c: Floats
-    cuts: dict[int, Ints]
-    """The columns of the open cuts of each number."""
+    cuts: dict[int, Ints] = field(default_factory=dict)
+    """Of trees: the columns of the open cuts of each number."""
 
 
 @dataclass(kw_only=True)
@@ -100,7 +100,7 @@ class _Planter:
         return chosen, [1.0] * len(chosen), 0.0
 
 
-def with_trees(lowered: Lowered, person: Person, side: InputSide, form: Form, forest: PersonTrees) -> TreeColumns:
+def with_trees(lowered: Lowered, person: Person, side: InputSide, form: Form, forest: PersonTrees) -> Encoded:
     """The program with the trees' columns and rows."""
     rows, cuts, column = _Rows(), {}, len(form.cost)
     for g, mine in forest.cuts.items():
@@ -137,7 +137,7 @@ def with_trees(lowered: Lowered, person: Person, side: InputSide, form: Form, fo
         upper=np.append(form.upper, np.ones(more)),
         integer=np.append(form.integer, np.arange(len(form.cost), columns) < first_leaf),
     )
-    return TreeColumns(form=made, z=z, c=c, cuts=cuts)
+    return Encoded(form=made, z=z, c=c, cuts=cuts)
 
 
 def _link(lowered: Lowered, inputs: Inputs, g: int, cuts: Cuts, y: list[int], rows: _Rows) -> None:

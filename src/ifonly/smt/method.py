@@ -127,7 +127,7 @@ class SmtSolver:
                 return Finding(verdict=Verdict.NONE)
             searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
         forest = replace(person_trees(lowered, searched), excluded=tuple(excluded))
-        if isinstance(self.method, SmtReduced) and (forest.most() < wanted).any():
+        if isinstance(self.method, SmtReduced) and (forest.ends()[1] < wanted).any():
             return Finding(verdict=Verdict.NONE)
         for _ in range(MOST_EXCLUDED):
             asked = self._ask(searched, budget, wanted - forest.slack, bounds, clock, forest)
