@@ -101,3 +101,13 @@ def test_what_is_compared_is_not_all_alike() -> None:
         "float64",
     }
     assert seen >= {1, 3, "l0", "l1", "l2", "linf"}
+
+
+@pytest.mark.parametrize(
+    "seed, finite, ruled",
+    [(158, False, False), (117, False, True), (9, False, False), (194, True, True), (238, True, False)],
+    ids=["presolve", "next float64", "l0 at a cut", "lost tie under rules", "lost tie"],
+)
+def test_questions_that_some_method_got_wrong(seed: int, finite: bool, ruled: bool) -> None:
+    question, points = random_tree_problem(seed, finite=finite, ruled=ruled)
+    assert not compared(question, points, MipObjective(), seed)
