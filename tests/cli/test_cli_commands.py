@@ -96,6 +96,9 @@ def test_trees_of_a_library_are_shown_converted_and_asked(run, compas, tmp_path)
     first = json.loads(run(*asked, "--model", own, "--target", "low").stdout)["answers"]
     second = json.loads(run(*asked, "--model", file, "--classes", "low,high", "--target", "low").stdout)["answers"]
     assert [a["counterfactual"] for a in first] == [a["counterfactual"] for a in second] and len(first) == 6
+    words = ("explain", *schema, "--rows", compas.few, "--model", own, "--target", "low")
+    compared = run(*words, "--method", "enumerate,mip-objective,mip-interval")
+    assert compared.exit_code == codes.PROVEN and "No contradiction in 6 rows." in compared.stdout
 
 
 def test_a_table_of_points_is_a_model(run, compas, tmp_path):

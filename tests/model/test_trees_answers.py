@@ -34,15 +34,20 @@ from ifonly import (
     Enumerate,
     Explainer,
     Integer,
+    MipInterval,
     MipObjective,
     Nearest,
     NoneExists,
     Ordinal,
     ProbabilityTarget,
     Schema,
+    Search,
+    SmtPlain,
+    SmtReduced,
     import_model,
 )
 from ifonly.errors import UnsupportedQuestion
+from ifonly.proof import Method
 
 SCHEMA = Schema(
     [Integer("n", 0, 9), Binary("b"), Categorical("c", ["x", "y", "z"]), Ordinal("o", ["low", "mid", "high"])]
@@ -124,7 +129,46 @@ def test_probabilities_of_a_forest_can_be_asked_for(classes: int) -> None:
             assert answer.upper == pytest.approx(nearest, abs=1e-12)
 
 
-def test_a_method_that_needs_a_network_names_one_that_does_not() -> None:
+METHODS = [Search(), MipObjective(), MipInterval(), SmtReduced(), SmtPlain()]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_program_finds_what_the_enumerator_finds(name: str) -> None:
+    """Two and three classes, four norms; several hundred leaves in some."""
+    for classes in (2, 3):
+        estimator = trained(MAKERS[name], classes, classes)
+        model = import_model(estimator, SCHEMA)
+        for person, norm in zip(range(classes, len(EVERY), 45), ("l0", "l1", "l2", "linf"), strict=True):
+            row, wanted = SCHEMA.row(EVERY[person]), int((np.ravel(estimator.predict(ENCODED))[person] + 1) % classes)
+            answer, every = (
+                Explainer(model).using(how).explain(row, target=wanted, distance=norm)
+                for how in (MipObjective(), Enumerate())
+            )
+            assert answer.status == every.status
+            assert answer.upper == pytest.approx(every.upper, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_takes_a_forest(method: Method) -> None:
+    estimator = trained(MAKERS["forest"], 0, 2)
+    explainer = Explainer(import_model(estimator, SCHEMA))
+    row = SCHEMA.row(EVERY[0])
+    wanted = 1 - int(estimator.predict(ENCODED[:1])[0])
+    answer, every = (explainer.using(how).explain(row, target=wanted) for how in (method, Enumerate()))
+    assert answer.status == "nearest" and answer.method == method.name
+    assert answer.upper == pytest.approx(every.upper, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS[1:], ids=lambda method: method.name)
+def test_a_method_that_cannot_take_so_many_trees_names_one_that_can(
+    method: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
     explainer = Explainer(import_model(trained(MAKERS["forest"], 0, 2), SCHEMA))
-    with pytest.raises(UnsupportedQuestion, match="needs a piecewise-linear network, but this model is an ensemble of"):
-        explainer.using(MipObjective()).explain(SCHEMA.row(EVERY[0]))
+    monkeypatch.setattr("ifonly.exact.trees.LARGEST", 3)
+    said = f"The method '{method.name}' takes trees with at most 3 splits in all, but these have [0-9]+; use search or"
+    with pytest.raises(UnsupportedQuestion, match=said):
+        explainer.using(method).explain(SCHEMA.row(EVERY[0]))
+    monkeypatch.undo()
+    monkeypatch.setattr("ifonly.exact.trees.DEEPEST", 1)
+    with pytest.raises(UnsupportedQuestion, match="takes trees of depth 1 at most, but one has [0-9]+; use search or"):
+        explainer.using(method).explain(SCHEMA.row(EVERY[0]))

@@ -11,8 +11,10 @@ from ifonly import Integer, Real, Schema
 from ifonly.model import Model
 from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Distance, OnlyWith, Question, Steps
+from ifonly.problem.rules import read_constraint
 from ifonly.proof import Limits, Progress, StoppedBy
 from ifonly.search import Search
+from ifonly.search.warm import KERNELS
 
 NO_LIMITS = Limits()
 
@@ -94,6 +96,33 @@ def test_a_partner_may_change_inside_its_cell() -> None:
     )
     (claim,) = solved(question, np.array([[3.0, 7.0]]))
     assert claim.point is not None and claim.point[0] == 5.0 and abs(claim.point[1] - 7.0) == 1.0
+
+
+def test_a_rule_elsewhere_does_not_lose_the_next_number_above_a_cut() -> None:
+    """The person's own value is the cut: the next float64 above it is a change that a sum of float64 may lose."""
+    schema = Schema([Real("x", -1.352478962636067, -0.35247896263606693), Real("y", -1.0, 0.0)])
+    cut = -0.8781776654999041
+    model = model_of(schema, [stump(0, cut, -1.0, 1.0)])
+    rule = read_constraint("not (y > -0.9 and y < -0.5)", schema)
+    question = Question(model=model, target=ClassTarget("yes", margin=0.0), constraints=[rule])
+    (claim,) = solved(question, np.array([[cut, -0.7]]), Limits(seconds=20.0))
+    assert claim.stop is None
+    assert claim.point is not None and claim.point[0] == np.nextafter(cut, 0.0)
+    assert claim.point[1] <= -0.9 and claim.point[1] == pytest.approx(-0.9, abs=1e-6)
+
+
+def test_rules_can_be_the_first_thing_that_a_process_asks_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for networks, which is asked about them, has its kernels ready however little time there is."""
+    monkeypatch.setattr(KERNELS, "now", None)
+    monkeypatch.setattr(KERNELS, "compiled", False)
+    schema = Schema([Integer("x", 0, 9), Integer("y", 0, 9)])
+    question = Question(
+        model=model_of(schema, [stump(0, 4, -1.0, 1.0)]),
+        target=ClassTarget("yes"),
+        constraints=[read_constraint("x + y >= 9", schema)],
+    )
+    (claim,) = solved(question, np.array([[3.0, 0.0]]), Limits(seconds=0.2))
+    assert claim.lower >= 0.0
 
 
 @pytest.mark.parametrize("wanted, found", [("no", True), ("yes", False)])

@@ -204,7 +204,7 @@ class _Search:
                 return self._told(float(state.number[BEST]), None)
             if code != MEMORY:
                 self.other = NOWHERE
-            if code == LOOK and self._looked(stack):
+            if code == LOOK and self._looked(stack) and not self._must_stop():
                 continue
             seconds, looked = time.perf_counter() - self.begun, int(state.count[NODES])
             lower = min(float(state.number[BEST]), float(stack.bound[: state.count[HEIGHT]].min()))
@@ -247,7 +247,16 @@ class _Search:
             state.count[HEIGHT] -= 1
         else:
             self.other = self.solver.cells.of_point(claim.point)
+            if (self.other == stack.near[s]).all():  # on the edge of a rule: there is nothing to split the box at
+                self.residual = min(self.residual, float(stack.bound[s]))
+                self.other = NOWHERE
+                state.count[HEIGHT] -= 1
         return True
+
+    def _must_stop(self) -> bool:
+        """Is there a box left, and no time for it?"""
+        looked = int(self.state.count[NODES])
+        return bool(self.state.count[HEIGHT]) and self._stopped(time.perf_counter() - self.begun, looked) is not None
 
     def _offer(self, point: Floats, bound: float) -> bool:
         """Is the point admitted and decided as asked? Then it is the best one, if it is; nothing of its box is nearer
