@@ -197,6 +197,7 @@ def test_records_are_read_from_a_file(tmp_path: Path) -> None:
     judged = audit(read_answers(file), judge=real_explainer().judge(Query(target=1, constraints=[Fixed("group")])))
     cover = judged.everybody.details.cover
     assert cover is not None and cover.helped == judged.everybody.recourse
+    assert [one.move for one in judged.everybody.details.moves] == [("n", "up")]
     for wrong in ({"status": "maybe"}, {"row": "x"}, {"changes": 1}, {"distance": -1.0}, {"counterfactual": None},
                   {"changes": [{}]}):  # fmt: skip
         file.write_text(json.dumps({**records[0], **wrong}), encoding="utf-8")
