@@ -25,6 +25,7 @@ from ifonly.population.ways import FlipSet, MoveCount, count_parts, sets_of
 from ifonly.printing import shown
 from ifonly.proof import Answer, NoneExists, show
 from ifonly.schema import Choice, Numeric
+from ifonly.schema.given import is_listed
 
 MOST_LINES = 20
 """Of each list of moves, sets, constraints: the most frequent ones."""
@@ -79,7 +80,7 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
     asked about the decision they do not have. With a judge (`explainer.judge(query)`), the model is asked which actions
     help many people, and what rules recourse out for those who have none.
     """
-    if isinstance(answers, str) or not isinstance(answers, Iterable):
+    if not is_listed(answers):
         raise QuestionError(f"An audit is made from answers; got {shown(answers)}.")
     if judge is not None and not isinstance(judge, Judge):
         raise QuestionError(f"A judge is what `explainer.judge(query)` gives; got {shown(judge)}.")

@@ -16,10 +16,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import QuestionError
 from ifonly.population.labels import Grouping, Labels, labelled
 from ifonly.population.ways import Numbered, move_of
-from ifonly.printing import shown
 from ifonly.proof import Answer, Failed, Nearest, NoneExists
 
 UNNEEDED, NEAREST, FOUND, WITHOUT, OPEN = range(5)
@@ -64,8 +62,6 @@ class Census:
         """Of all these people; `numeric` are features that are known to be numbers."""
         census = cls(grouping, numeric)
         for answer, label in labelled(answers, grouping.by):
-            if not isinstance(answer, Answer):
-                raise QuestionError(f"An audit is made from answers; got {shown(answer)}.")
             census.add(answer, label)
         return census
 
