@@ -179,6 +179,13 @@ def test_answers_are_read_from_a_file(tmp_path: Path) -> None:
         file.write_bytes(content)
         with pytest.raises(FileError, match=said):
             list(read_answers(file))
+    (tmp_path / "parts").mkdir()
+    with pytest.raises(FileError, match="no answers"):
+        list(read_answers(tmp_path / "parts"))
+    for k, part in enumerate((answers[:7], answers[7:])):
+        text = "".join(answer.to_json() + "\n" for answer in part)
+        (tmp_path / "parts" / f"{k}.jsonl").write_text(text, encoding="utf-8")
+    assert [answer.row for answer in read_answers(tmp_path / "parts")] == [answer.row for answer in answers]
     with pytest.raises(FileError, match="Cannot read the answers"):
         list(read_answers(tmp_path / "nowhere.jsonl"))
 
@@ -197,6 +204,7 @@ def test_records_are_read_from_a_file(tmp_path: Path) -> None:
     judged = audit(read_answers(file), judge=real_explainer().judge(Query(target=1, constraints=[Fixed("group")])))
     cover = judged.everybody.details.cover
     assert cover is not None and cover.helped == judged.everybody.recourse
+    assert [one.move for one in judged.everybody.details.moves] == [("n", "up")]
     for wrong in ({"status": "maybe"}, {"row": "x"}, {"changes": 1}, {"distance": -1.0}, {"counterfactual": None},
                   {"changes": [{}]}):  # fmt: skip
         file.write_text(json.dumps({**records[0], **wrong}), encoding="utf-8")

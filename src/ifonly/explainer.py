@@ -287,6 +287,8 @@ class Explainer:
     def judge(self, query: Query | None = None, *, reasons: bool = True) -> Judge:
         """Whom an audit asks which changes help whom, and (with `reasons`) what rules recourse out, by this query."""
         whole = query_of(query)
+        if not isinstance(reasons, bool | np.bool_):
+            raise QuestionError(f"'reasons' is True or False; got {shown(reasons)}.")
         limits = self.limits if self.limits.seconds is not None else replace(self.limits, seconds=SECONDS_FOR_REASONS)
 
         def why(row: Any) -> Reasons | None:

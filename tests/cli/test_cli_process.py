@@ -115,7 +115,7 @@ def test_a_reader_that_leaves_is_no_error():
         assert process.wait(SECONDS) == codes.BROKEN_PIPE
 
 
-@pytest.mark.parametrize("name", ["quickstart.py", "trees.py", "population.py", "audit.py"])
+@pytest.mark.parametrize("name", ["quickstart.py", "trees.py", "population.py", "audit.py", "bank.py"])
 def test_the_examples_run(name, tmp_path):
     done = finished([sys.executable, "-W", "error", str(EXAMPLES / name)], folder=tmp_path)
     assert (done.returncode, done.stderr) == (0, "")

@@ -19,7 +19,7 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
-    "yaml": ("PyYAML",),
+    "yaml": ("PyYAML",), "plot": ("matplotlib",),
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
     "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
     "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),

@@ -24,7 +24,8 @@ from ifonly.population.labels import LEAST, By, Grouping
 from ifonly.population.ways import FlipSet, MoveCount, count_parts, sets_of
 from ifonly.printing import shown
 from ifonly.proof import Answer, NoneExists, show
-from ifonly.schema import Choice
+from ifonly.schema import Choice, Numeric
+from ifonly.schema.given import is_listed
 
 MOST_LINES = 20
 """Of each list of moves, sets, constraints: the most frequent ones."""
@@ -79,12 +80,13 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
     asked about the decision they do not have. With a judge (`explainer.judge(query)`), the model is asked which actions
     help many people, and what rules recourse out for those who have none.
     """
-    if isinstance(answers, str) or not isinstance(answers, Iterable):
+    if not is_listed(answers):
         raise QuestionError(f"An audit is made from answers; got {shown(answers)}.")
     if judge is not None and not isinstance(judge, Judge):
         raise QuestionError(f"A judge is what `explainer.judge(query)` gives; got {shown(judge)}.")
     grouping = by if isinstance(by, Grouping) else Grouping(by)
-    census = Census.of(answers, grouping)
+    numeric = () if judge is None else [f.name for f in judge.schema.features if isinstance(f, Numeric)]
+    census = Census.of(answers, grouping, frozenset(numeric))
     names, of = census.labels.groups(grouping.parts)
     made = _Making(census, grouping, judge)
     everybody = made.group("everybody", np.arange(len(of)), advised=True)

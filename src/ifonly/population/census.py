@@ -9,17 +9,15 @@ from __future__ import annotations
 
 import random
 from array import array
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import QuestionError
 from ifonly.population.labels import Grouping, Labels, labelled
 from ifonly.population.ways import Numbered, move_of
-from ifonly.printing import shown
 from ifonly.proof import Answer, Failed, Nearest, NoneExists
 
 UNNEEDED, NEAREST, FOUND, WITHOUT, OPEN = range(5)
@@ -50,8 +48,8 @@ class Sample:
 class Census:
     """What is known of the people so far."""
 
-    def __init__(self, grouping: Grouping) -> None:
-        self.grouping, self.labels = grouping, Labels()
+    def __init__(self, grouping: Grouping, numeric: Container[str] = ()) -> None:
+        self.labels, self.numeric = Labels(), numeric
         self.kinds, self.costs, self.numbers = array("b"), array("d"), array("i")
         self.ways, self.blames, self.stops = Numbered(), Numbered(), Numbered()
         self.sample = Sample(random.Random(grouping.seed))
@@ -60,11 +58,10 @@ class Census:
         self.failed = 0
 
     @classmethod
-    def of(cls, answers: Iterable[Answer], grouping: Grouping) -> Census:
-        census = cls(grouping)
+    def of(cls, answers: Iterable[Answer], grouping: Grouping, numeric: Container[str] = ()) -> Census:
+        """Of all these people; `numeric` are features that are known to be numbers."""
+        census = cls(grouping, numeric)
         for answer, label in labelled(answers, grouping.by):
-            if not isinstance(answer, Answer):
-                raise QuestionError(f"An audit is made from answers; got {shown(answer)}.")
             census.add(answer, label)
         return census
 
@@ -87,7 +84,7 @@ class Census:
         if answer.already:
             return UNNEEDED, 0
         if answer.counterfactual is not None:
-            way = self.ways(tuple(move_of(change) for change in answer.changes))
+            way = self.ways(tuple(move_of(change, self.numeric) for change in answer.changes))
             return (NEAREST if isinstance(answer, Nearest) else FOUND), way
         if isinstance(answer, NoneExists):
             return WITHOUT, UNKNOWN if answer.reasons is None else self.blames(answer.reasons.blame)

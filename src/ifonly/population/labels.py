@@ -22,7 +22,7 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.proof import Answer, Failed, show
 from ifonly.schema.features import is_missing, plain
-from ifonly.schema.given import is_label
+from ifonly.schema.given import is_label, is_listed
 
 MOST_VALUES = 8
 """Numbers with more distinct values than this are grouped by quantiles."""
@@ -69,19 +69,24 @@ By: TypeAlias = str | Sequence[Any] | Callable[[Mapping[str, Any]], Any] | Group
 def labelled(answers: Iterable[Answer], by: Any) -> Iterator[tuple[Answer, Any]]:
     """Each answer with its label."""
     if by is None:
-        return ((answer, None) for answer in answers)
+        return ((_checked(answer), None) for answer in answers)
     if isinstance(by, str):
         return _by_feature(answers, by)
     if callable(by) and not isinstance(by, type):
-        return ((a, None if isinstance(a, Failed) else by(a.factual)) for a in answers)
-    listed = not isinstance(by, bytes | Mapping | type) and isinstance(by, Iterable)
-    if not listed or (isinstance(by, np.ndarray) and by.ndim == 0):
+        return ((a, None if isinstance(a, Failed) else by(a.factual)) for a in map(_checked, answers))
+    if not is_listed(by):
         raise QuestionError(f"People are grouped by a feature, a list of labels or a function; got {shown(by)}.")
     return _beside(answers, by)
 
 
+def _checked(answer: Any) -> Answer:
+    if not isinstance(answer, Answer):
+        raise QuestionError(f"An audit is made from answers; got {shown(answer)}.")
+    return answer
+
+
 def _by_feature(answers: Iterable[Answer], name: str) -> Iterator[tuple[Answer, Any]]:
-    for answer in answers:
+    for answer in map(_checked, answers):
         if not isinstance(answer, Failed) and name not in answer.factual:
             known = ", ".join(map(repr, list(answer.factual)[:8]))
             raise QuestionError(f"There is no feature '{name}' to group people by; the features are {known}, ...")
@@ -92,7 +97,7 @@ def _beside(answers: Iterable[Answer], labels: Iterable[Any]) -> Iterator[tuple[
     if isinstance(answers, Sized) and isinstance(labels, Sized) and len(answers) != len(labels):
         raise QuestionError(f"There are {len(answers)} answers, but {len(labels)} labels to group them by.")
     try:
-        yield from zip(answers, labels, strict=True)
+        yield from zip(map(_checked, answers), labels, strict=True)
     except ValueError as error:
         if "zip()" not in str(error):
             raise

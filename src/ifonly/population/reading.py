@@ -26,11 +26,27 @@ MOST_CHARACTERS = 16 * 2**20
 
 
 def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answer]:
-    """The answers of a file, each read when it is asked for; memory does not grow with the file.
-
-    `query` is the one that was asked: records do not say it.
+    """The answers of a file, or of a folder of such files in the order of their names, each read when it is asked for;
+    memory does not grow with the file. `query` is the one that was asked: records do not say it.
     """
     path = path_of(path)
+    for file in _files(path):
+        yield from _read_file(file, query or Query())
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            return [path]
+    except OSError as error:  # a name that is too long
+        raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
+    files = sorted(path.glob("*.jsonl"))
+    if not files:
+        raise FileError(f"There are no answers (.jsonl) in the folder '{path}'.")
+    return files
+
+
+def _read_file(path: Path, query: Query) -> Iterator[Answer]:
     try:
         with path.open(encoding="utf-8") as lines:
             number = 0
@@ -39,7 +55,7 @@ def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answe
                 if len(line) > MOST_CHARACTERS:
                     raise FileError(f"'{path}', line {number} is longer than {MOST_CHARACTERS // 2**20} MiB.")
                 if line.strip():
-                    yield _read(line, path, number, query or Query())
+                    yield _read(line, path, number, query)
     except OSError as error:
         raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
     except UnicodeDecodeError:

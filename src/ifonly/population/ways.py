@@ -7,7 +7,7 @@ moves together are a *way*. There are few ways beside people, so a way is kept o
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Container, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
@@ -67,12 +67,14 @@ class FlipSet:
         }
 
 
-def move_of(change: Change) -> Move:
+def move_of(change: Change, numeric: Container[str] = ()) -> Move:
+    """The move of a change; whole numbers of `numeric` features are amounts, whether the change says so or not."""
     before, after = change.before, change.after
     if before is None:
         return Move(change.feature, "filled in")
     numbers = all(isinstance(v, int | float) and not isinstance(v, bool) for v in (before, after))
-    if numbers and (change.counted or isinstance(before, float) or isinstance(after, float)):
+    amount = change.counted or isinstance(before, float) or isinstance(after, float) or change.feature in numeric
+    if numbers and amount:
         return Move(change.feature, "up" if after > before else "down")  # type: ignore[operator]
     return Move(change.feature, f"{change.shown(before)} -> {change.shown(after)}")
 

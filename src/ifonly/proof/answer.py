@@ -216,6 +216,12 @@ class Answer(ABC):
 
         return _kept(answer_document(self, language, subject), path)
 
+    def plot(self, axes: Any = None) -> Any:
+        """What would change, as a picture: matplotlib axes (those given, or new ones; `.figure.savefig(...)`)."""
+        from ifonly.proof.plots import plot_answer
+
+        return plot_answer(self, axes)
+
     def _repr_html_(self) -> str:
         from ifonly.proof.showing import answer_fragment
 
@@ -370,6 +376,12 @@ class Answers(Sequence[Answer]):
         from ifonly.proof.showing import answers_document
 
         return _kept(answers_document(self, language, subject), path)
+
+    def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
+        """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
+        from ifonly.proof.plots import plot_answers
+
+        return plot_answers(self, axes, by=by)
 
     def _repr_html_(self) -> str:
         from ifonly.proof.showing import answers_fragment

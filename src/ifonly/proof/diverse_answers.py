@@ -144,6 +144,12 @@ class DiverseAnswers(Sequence[Answer]):
             write_whole(path, text.encode("utf-8"))
         return text
 
+    def plot(self, axes: Any = None) -> Any:
+        """The alternatives side by side, as a picture: matplotlib axes."""
+        from ifonly.proof.plots import plot_diverse
+
+        return plot_diverse(self, axes)
+
     def _repr_html_(self) -> str:
         from ifonly.proof.showing import diverse_fragment
 

@@ -13,8 +13,9 @@ from ifonly.population.audit import Audit
 from ifonly.population.group import Group
 from ifonly.population.intervals import MOST_RESAMPLED, RESAMPLES
 from ifonly.population.ways import Move
+from ifonly.printing import printable
 from ifonly.report import findings
-from ifonly.report.charts import MOST_CURVES, bars, costs_chart, curves, words
+from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves, words
 from ifonly.report.findings import between, cost, counted, percent, probability
 from ifonly.report.origins import Provenance
 from ifonly.report.style import PATTERNS, style
@@ -23,7 +24,7 @@ MOST_DRAWN = 30
 """Groups in a chart; the table has all of them."""
 MOST_TOLD = 10
 """Lines of a list of changes."""
-MOST_GROUPS = 8
+MOST_GROUPS = 6
 """Groups whose changes and actions are told one by one."""
 MOST_KEPT = 15
 """Lines of a table that is not cut in two on paper."""
@@ -120,7 +121,7 @@ def _name(group: Group) -> Cell:
 def _comparisons(audit: Audit) -> str:
     if not audit.differences:
         return ""
-    header = ("group", "compared", "group", "all others", "chance", "verdict")
+    header = ("group", "compared", "in the group", "all others", "chance", "verdict")
     rows: list[Sequence[Cell]] = []
     for one in audit.differences:
         what, say = ("share with recourse", percent) if one.what == "share" else ("median cost", cost)
@@ -174,7 +175,7 @@ def _moves(audit: Audit) -> str:
         for one in audit.everybody.details.moves[:MOST_TOLD]
     ]  # fmt: skip
     caption = "The same by group. A dash: not among the most frequent ones of the group."
-    return _table(caption, ("change", *(group.name for group in groups)), rows)
+    return _table(caption, ("change", *(printable(group.name, MOST_LETTERS) for group in groups)), rows)
 
 
 def _together(audit: Audit) -> str:

@@ -17,9 +17,14 @@ from ifonly.schema.features import plain
 
 def items(value: Any) -> tuple[Any, ...] | None:
     """The things in a list, an array, a set or a generator; None where it is none: a text, a mapping, a number."""
+    return tuple(value) if is_listed(value) else None
+
+
+def is_listed(value: Any) -> bool:
+    """Does it hold things, one after another? Not a text, a mapping or a number."""
     if isinstance(value, str | bytes | Mapping | type) or not isinstance(value, Iterable):
-        return None
-    return None if isinstance(value, np.ndarray) and value.ndim == 0 else tuple(value)
+        return False
+    return not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def is_label(value: Any) -> bool:

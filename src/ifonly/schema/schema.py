@@ -82,6 +82,11 @@ class Schema:
         rules = f"; {len(self.rules)} rules" if self.rules else ""
         return printable(f"<Schema: {len(self)} features: {named}{', ...' if len(self) > 3 else ''}{rules}>")
 
+    def _repr_html_(self) -> str:
+        from ifonly.schema.showing import schema_fragment
+
+        return schema_fragment(self)
+
     def __len__(self) -> int:
         return len(self.features)
 
