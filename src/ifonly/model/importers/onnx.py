@@ -102,7 +102,7 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
     assert isinstance(flow, Flow)
     network = flow.finish()
     content, names = proto.SerializeToString(), class_names(classes, network.outputs, regression=regression)
-    own = OnnxOriginal(content, schema, reader.input) if logits and len(names) == 2 else None
+    own = OnnxOriginal(content, schema, reader.input) if logits else None
     return check_agreement(
         Model(
             function=network,
