@@ -19,7 +19,8 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
-    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
+    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "keras": ("keras",),
+    "gurobi": ("gurobipy", "scipy"),
     "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",), "scip": ("pyscipopt",),
     "smt": ("z3-solver",),
 }  # fmt: skip
