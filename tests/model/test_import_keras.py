@@ -35,7 +35,7 @@ layers = keras.layers
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # Keras's own, of numpy 2
 
-COUNT = int(os.environ.get("IFONLY_KERAS", "8"))
+COUNT = int(os.environ.get("IFONLY_KERAS", "5"))
 SCHEMA = Schema([Real(f"x{i}", -2.0, 2.0) for i in range(3)])
 SMALL = Schema([Integer("a", 0, 6), Integer("b", -3, 3), Binary("c")])
 
@@ -155,6 +155,12 @@ def test_refusals(name: str) -> None:
     made, message = REFUSALS[name]
     with pytest.raises((ModelError, UnsupportedModel), match=message):
         import_model(made(), SCHEMA)
+
+
+def test_older_versions_are_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(keras, "__version__", "2.15.0")
+    with pytest.raises(UnsupportedModel, match="a model of Keras 2.15.0; supported is Keras 3"):
+        import_model(chain(layers.Dense(1)), SCHEMA)
 
 
 def asked(seed: int) -> str:

@@ -6,6 +6,7 @@ comparing the two on random rows (`check_agreement`): a Model that comes from he
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -58,6 +59,12 @@ def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: 
 
             return import_torch(model, schema, classes=classes, regression=regression)
         case "keras":
+            version = str(getattr(sys.modules.get("keras"), "__version__", "3"))
+            if int(version.partition(".")[0]) < 3:
+                raise UnsupportedModel(
+                    f"This is a model of Keras {version}; supported is Keras 3, which loads it from a file.",
+                    operation="keras",
+                )
             from ifonly.model.importers.keras import import_keras
 
             return import_keras(model, schema, classes=classes, regression=regression)
