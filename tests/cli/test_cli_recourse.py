@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ifonly import Explainer
+from ifonly import Explainer, Integer, Network, Schema
 from ifonly.cli import codes
 from ifonly.cli.shipped import network
+from ifonly.model.files import save_network
+from ifonly.schema.io import save_schema
 
 COMPAS = ("explain", "--dataset", "compas")
 FIXED = ("--fix", "Race", "--fix", "Sex", "--fix", "AgeGroup", "--fix", "ChargeDegree", "--fix", "PriorsCount")
@@ -40,6 +43,25 @@ def test_a_probability_needs_a_model_that_has_them(run, compas) -> None:
     assert "reports no probabilities" in refused.stderr
     assert "--log-odds" in refused.stderr
     assert run(*compas.words(), *asked, "--log-odds").exit_code == codes.PROVEN
+
+
+def test_a_probability_of_one_of_three(run, tmp_path: Path) -> None:
+    save_schema(Schema([Integer("n", 0, 9), Integer("m", 0, 9)]), tmp_path / "schema.json")
+    network = Network.of([([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3]], [0.0, 1.0, 2.0])])
+    save_network(network, tmp_path / "model.json", classes=("a", "b", "c"))
+    (tmp_path / "people.csv").write_text("n,m\n0,5\n")
+    files = ("--model", "model.json", "--schema", "schema.json", "--rows", "people.csv")
+    words = ("explain", *(word if word.startswith("--") else str(tmp_path / word) for word in files))
+    asked = ("--row", 0, "--target", "a", "--probability", 0.6)
+    assert "reports no probabilities" in run(*words, *asked).stderr
+    result = run(*words, *asked, "--log-odds", "--json")
+    assert result.exit_code == codes.PROVEN, result.output
+    n, m = answers(result)[0]["counterfactual"].values()
+    odds = [np.exp(s) for s in (n, m + 1.0, 0.3 * (n + m) + 2.0)]
+    assert odds[0] / sum(odds) >= 0.6
+    (tmp_path / "query.json").write_text('{"target": {"probability_of": "a", "at_least": 0.6}}')
+    same = run(*words, "--row", 0, "--query", str(tmp_path / "query.json"), "--log-odds", "--json")
+    assert answers(same)[0]["counterfactual"] == answers(result)[0]["counterfactual"]
 
 
 def test_one_of_and_any_other(run) -> None:

@@ -117,6 +117,43 @@ def _onnx_models() -> list[tuple[str, Any]]:
     return [("model.onnx", one) for one in (plain, chain, shapes, normal, double, listed)]
 
 
+def _onnx_exports() -> list[tuple[str, Any]]:
+    """As converters write them: labels beside probabilities, one input per column, encoders and scalers."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    ml, columns = {"domain": "ai.onnx.ml"}, len(SCHEMA.columns)
+    numbers = np.random.default_rng(0).normal(size=3 * columns).round(2)
+    scale = helper.make_node("Scaler", ["x"], ["s"], offset=[0.5] * columns, scale=[2.0] * columns, **ml)
+    decide = helper.make_node(
+        "LinearClassifier", ["s"], ["label", "p"], coefficients=numbers.tolist(), intercepts=[0.0, 1.0, 2.0],
+        classlabels_ints=[0, 1, 2], multi_class=1, post_transform="SOFTMAX", **ml,
+    )  # fmt: skip
+    share = helper.make_node("Normalizer", ["p"], ["q"], norm="L1", **ml)
+    zipped = helper.make_node("ZipMap", ["q"], ["z"], classlabels_int64s=[0, 1, 2], **ml)
+    by_name = [
+        helper.make_node("OneHotEncoder", ["level"], ["l3"], cats_strings=["low", "mid", "high"], zeros=1, **ml),
+        helper.make_node("Reshape", ["l3", "shape"], ["l"]), helper.make_node("Cast", ["age"], ["a"], to=1),
+        helper.make_node("Imputer", ["income"], ["i"], imputed_value_floats=[1.0], replaced_value_float=-77.0, **ml),
+        helper.make_node("Concat", ["i", "a", "l"], ["all"], axis=1),
+        helper.make_node("LinearRegressor", ["all"], ["y"], coefficients=[1.0, 0.5, 1.0, 2.0, 3.0], **ml),
+    ]  # fmt: skip
+    value, float_, int_, text = helper.make_tensor_value_info, TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+    probabilities = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(int_, helper.make_tensor_type_proto(float_, []))
+    )
+    graphs = [
+        ([scale, decide, share], [value("x", float_, [None, columns])], [value("label", int_, [None]), value("q", float_, [None, 3])]),
+        ([scale, decide, share, zipped], [value("x", float_, [5, columns])],
+         [value("label", int_, [None]), helper.make_value_info("z", probabilities)]),
+        (by_name, [value("income", float_, [None, 1]), value("age", int_, [None, 1]), value("level", text, [None, 1])],
+         [value("y", float_, [None, 1])]),
+    ]  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    stored = [numpy_helper.from_array(np.array([-1, 3]), "shape")]
+    made = [helper.make_graph(nodes, "g", given, out, stored) for nodes, given, out in graphs]
+    return [("model.onnx", helper.make_model(graph, opset_imports=opsets, ir_version=8)) for graph in made]
+
+
 def _networks(name: str) -> list[tuple[str, Any]]:
     rng, columns = np.random.default_rng(0), len(SCHEMA.columns)
     pairs = [(rng.normal(size=(3, columns)), rng.normal(size=3)), (rng.normal(size=(1, 3)), rng.normal(size=1))]
@@ -262,6 +299,7 @@ DOORS: dict[str, Door] = {
         lambda: [(name, json.loads(content)) for name, content in _trees("trees.json")], _text,
         lambda path: load_model(path, SCHEMA),
     ),
+    "onnx exports": Door(_onnx_exports, _proto, lambda path: load_model(path, SCHEMA)),
     "trees onnx": Door(_onnx_trees, _proto, lambda path: load_model(path, SCHEMA)),
     "scorecard": Door(lambda: [("card.json", CARD)], _text, lambda path: load_model(path, SCHEMA)),
     "points": Door(lambda: [("card.csv", POINTS.encode())], _sometimes, lambda path: load_model(path, SCHEMA)),

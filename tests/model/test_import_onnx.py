@@ -234,11 +234,11 @@ def test_other_refusals(schema: Schema) -> None:
         import_model(perceptron(Graph("float16")).model(), schema)
     proto = perceptron(Graph()).model()
     proto.graph.output.append(helper.make_tensor_value_info("t0", TensorProto.FLOAT, ["N", 6]))
-    with pytest.raises(UnsupportedModel, match=r"has 2 outputs \(t2, t0\)"):
+    with pytest.raises(UnsupportedModel, match=r"has 2 outputs that may be scores \(t2, t0\); say which with output="):
         import_model(proto, schema)
     proto = perceptron(Graph()).model()
     proto.graph.input.append(helper.make_tensor_value_info("z", TensorProto.FLOAT, ["N", 1]))
-    with pytest.raises(UnsupportedModel, match=r"has 2 inputs \(x, z\)"):
+    with pytest.raises(UnsupportedModel, match="'x' of the ONNX model is one of several and holds 13 columns"):
         import_model(proto, schema)
     proto = perceptron(Graph()).model()
     proto.graph.node[1].op_type = "Rely"
@@ -253,8 +253,9 @@ def test_other_refusals(schema: Schema) -> None:
     proto = gemm(Graph(), COLUMNS, 2).then("Dropout").model()
     proto.graph.node[1].output.append("mask")
     proto.graph.node.append(helper.make_node("Identity", ["mask"], ["also"], name="look"))
+    proto.graph.output.append(helper.make_tensor_value_info("also", TensorProto.BOOL, ["N", 2]))
     with pytest.raises(UnsupportedModel, match=r"operation Identity \('look'\) of the ONNX model reads 'mask'"):
-        import_model(proto, schema)
+        import_model(proto, schema, output="also")
     small = Schema(schema.features[:2])
     with pytest.raises(ModelError, match="takes 13 columns, but the schema encodes to 4: 'income'"):
         import_model(perceptron(Graph()).model(), small)

@@ -20,8 +20,8 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
     "yaml": ("PyYAML",), "plot": ("matplotlib",),
-    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
-    "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
+    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "keras": ("keras",),
+    "gurobi": ("gurobipy", "scipy"), "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
     "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),
 }  # fmt: skip
 

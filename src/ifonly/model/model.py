@@ -134,8 +134,8 @@ class Model:
 
     def as_log_odds(self) -> Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
-        if len(self.classes) != 2:
-            raise ModelError("Only the score between two classes can be a log-odds.")
+        if not self.classes:
+            raise ModelError("Only the scores of classes can be log-odds; this model is a regression.")
         if self.scores_are == "probabilities":
             raise ModelError("The scores of this model are probabilities already, not log-odds.")
         return replace(self, probabilities=Logistic(self.original))
@@ -186,12 +186,15 @@ class ForwardPass:
 
 @dataclass(frozen=True)
 class Logistic:
-    """Probabilities of two classes from their log-odds (one score), or from a logit each."""
+    """Probabilities of two classes from their log-odds (one score), or of two and more from a logit each."""
 
     original: Scores
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = np.asarray(self.original(points), dtype=np.float64).reshape(len(points), -1)
+        if scores.shape[1] > 2:
+            share = np.exp(scores - scores.max(axis=1, keepdims=True))
+            return np.asarray(share / share.sum(axis=1, keepdims=True))
         odds = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0.0)
         small = np.exp(-np.abs(odds))  # never overflows
         less, more = small / (1.0 + small), 1.0 / (1.0 + small)

@@ -26,6 +26,12 @@ class OnnxFinal:
     tensor: str
     activation: Literal["sigmoid", "softmax"]
     operation: str
+    inside: bool = False
+    """The activation is part of a classifier's node, and `tensor` is what that gives."""
+    second: bool = False
+    """The flow is the second of two columns of `tensor`, the first of which is its opposite."""
+    each_alone: bool = False
+    """Each class has a sigmoid of its own: the largest decides, but its log-odds is not the score."""
 
     @property
     def width(self) -> int:
@@ -34,12 +40,13 @@ class OnnxFinal:
 
 @dataclass(frozen=True)
 class OnnxCall:
-    """Which node this is: its name, operation, attributes, and the name of its first input."""
+    """Which node this is: its name, operation, attributes, and the names of its first input and of its last output."""
 
     name: str
     operation: str
     given: dict[str, Any]
     source: str
+    result: str = ""
 
     def refuse(self, why: str) -> UnsupportedModel:
         return UnsupportedModel(

@@ -347,9 +347,10 @@ class Probabilities:
 
 
 def _probabilities(imported: Model, model: Any, estimator: Any, source: Source) -> Probabilities | None:
-    """The reported probabilities of two classes, where the scores are their log-odds (those of an SVC are not)."""
+    """The reported probabilities, where the scores are their log-odds: those of an SVC, or of each class against the
+    rest, are not."""
     speaks = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
-    if len(imported.classes) != 2 or not speaks or not hasattr(model, "predict_proba"):
+    if not imported.classes or not speaks or not hasattr(model, "predict_proba"):
         return None
     points = comparison_rows(imported.schema, ROWS, seed=2)
     reported = Probabilities(source, model)

@@ -57,7 +57,7 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     before = _before(module, graph, node) if isinstance(value, TorchFinal) else None
     network = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
-    own = TorchOriginal(module, schema, precision) if before is not None and len(names) == 2 else None
+    own = TorchOriginal(module, schema, precision) if before is not None else None
     return check_agreement(
         Model(
             function=network,

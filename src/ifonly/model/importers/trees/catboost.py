@@ -130,7 +130,7 @@ class _Reader:
             classes=classes,
             names=None if generic else tuple(self.names),
             categories=categories,
-            probabilities="log-odds" if self.loss in BINARY else None,
+            probabilities="log-odds" if self.loss in (*BINARY, "MultiClass") else None,
             reported=Call("predict", (("prediction_type", "Probability"),)),
         )
         return grown if of_library(self.model, "catboost", "CatBoostClassifier") else replace(grown, decided=False)

@@ -168,7 +168,7 @@ class Reports:
 def _probabilities(imported: Model, original: TreesOriginal) -> Reports | None:
     """The reported probabilities, where they follow from the scores."""
     reported, kind = Reports(original), original.grown.probabilities
-    if kind is None or (kind == "log-odds" and len(imported.classes) != 2):
+    if kind is None:
         return None
     if kind == "log-odds":
         points = comparison_rows(imported.schema, ROWS, seed=2)

@@ -90,7 +90,7 @@ def _read(text: str, name: str) -> Grown:
         classes=classes,
         names=None if generic else names,
         categories=_categories(rest),
-        probabilities="log-odds" if objective == "binary" else None,
+        probabilities="log-odds" if objective in ("binary", "multiclass") else None,
         tie=TIE if classes else 0.0,
         as_categories=True,
         zeros="missing" if zeros else "numbers",

@@ -236,7 +236,7 @@ def _gradient_boosting(estimator: Any) -> Grown:
         compared_in="float32",
     )
     call = Call("decision_function" if classes else "predict")
-    speaks = "log-odds" if second and estimator.loss == "log_loss" else None
+    speaks = "log-odds" if classes and estimator.loss == "log_loss" else None
     return _named(estimator, ensemble, call, classes=classes, probabilities=speaks, zero_is_second=second)
 
 
@@ -276,7 +276,7 @@ def _histogram(estimator: Any) -> Grown:
         ensemble,
         Call("decision_function" if classes else "predict"),
         classes=classes,
-        probabilities="log-odds" if len(classes) == 2 else None,
+        probabilities="log-odds" if classes else None,
         categories=categories,
     )
 

@@ -131,7 +131,7 @@ class _Read:
             classes=self.classes,
             names=self.names,
             categories=self.categories,
-            probabilities="log-odds" if self.objective == "binary:logistic" else None,
+            probabilities="log-odds" if self.objective in ("binary:logistic", "multi:softprob") else None,
             tie=self.tie,
             as_categories=True,
             zeros="missing if sparse",
