@@ -7,6 +7,7 @@ The picture loads no fonts from anywhere; what the terminal has is used.
 
 from __future__ import annotations
 
+import io
 import os
 import re
 import subprocess
@@ -24,7 +25,7 @@ def main(command: list[str]) -> None:
     """Run the command, and draw what it prints."""
     asked = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
     done = subprocess.run([sys.executable, "-m", *command], env=asked, capture_output=True, text=True, check=True)
-    console = Console(record=True, width=COLUMNS, file=Path(os.devnull).open("w", encoding="utf-8"))
+    console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(f"$ {' '.join(command)}"))
     console.print(Text.from_ansi(done.stdout))
     drawn = console.export_svg(title=" ".join(command), unique_id="demo")
