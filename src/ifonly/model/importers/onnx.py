@@ -1,4 +1,4 @@
-"""ONNX: feed-forward graphs of Gemm, MatMul, Relu and arithmetic with constants.
+"""ONNX: graphs of Gemm, MatMul, arithmetic with constants, and what bends piecewise linearly.
 
 A file is data, not code: it is parsed with a bound on its size, checked, and read node by node. Weights in other files
 are read only from the folder of the model. The original is ONNX's own reference evaluator, or onnxruntime where it is
@@ -27,16 +27,19 @@ from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
 from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
+from ifonly.model.importers.onnx_piecewise import PIECEWISE
 from ifonly.model.importers.probabilities import Reported, check_final, settled
+from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.trees.onnx_trees import OnnxTrees, read_onnx_trees
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
+from ifonly.model.rounding import column_box
 from ifonly.model.trees import Feed, Trees, bound
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
-Value: TypeAlias = Flow | OnnxFinal | NDArray[Any]
+Value: TypeAlias = Flow | Shaped | OnnxFinal | NDArray[Any]
 MAX_BYTES = 2**31
 SURE = 1e-5
 """Scores of trees that are nearer to a tie than this may be decided by rounding."""
@@ -316,7 +319,7 @@ class _OnnxReader:
             raise ModelError(f"The ONNX model takes {columns[0]} columns, but {describe_columns(self.schema)}.")
         for stored in self.graph.initializer:
             self.values[stored.name] = self._constant(stored)
-        self.values[self.input] = Flow.of(len(self.schema.columns))
+        self.values[self.input] = Flow.of(len(self.schema.columns), *column_box(self.schema))
         for position, node in enumerate(self.graph.node):
             self._node(node, node.name or f"node {position}")
         if len(self.graph.output) != 1:
@@ -326,6 +329,12 @@ class _OnnxReader:
                 operation="several outputs",
             )
         value = self.values.get(self.graph.output[0].name)
+        if isinstance(value, Shaped):
+            raise UnsupportedModel(
+                f"The output '{self.graph.output[0].name}' of the ONNX model gives each row a table of values; "
+                f"only one row of scores is supported.",
+                operation="output",
+            )
         if not isinstance(value, Flow | OnnxFinal):
             raise ModelError(
                 f"The output '{self.graph.output[0].name}' of the ONNX model does not depend on its input."
@@ -354,12 +363,12 @@ class _OnnxReader:
             if given and given not in self.values:
                 raise call.refuse(f"reads '{given}', which is not supported")
         inputs = [self.values[given] if given else None for given in node.input]
-        flows = [value for value in inputs if isinstance(value, Flow | OnnxFinal)]
-        handlers = HANDLERS if flows else CONSTANT
+        flows = [value for value in inputs if isinstance(value, Flow | Shaped | OnnxFinal)]
+        handlers = {**HANDLERS, **PIECEWISE} if flows else CONSTANT
         if operation not in handlers:
             raise UnsupportedModel(
-                f"The operation {operation} ('{name}') of the ONNX model is not supported: only linear layers, Relu, "
-                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
+                f"The operation {operation} ('{name}') of the ONNX model is not supported: only linear layers, Relu "
+                f"and its piecewise-linear relatives, maxima, sums and batch normalisation have an exact form here.",
                 operation=operation,
             )
         if any(isinstance(value, OnnxFinal) for value in flows) and operation not in HARMLESS:
@@ -381,4 +390,7 @@ class _OnnxReader:
                 raise ModelError(
                     f"The constants of the ONNX model take more than {MAX_BYTES // 2**20} MiB, the most that is read."
                 )
-        self.values[node.output[0]] = result
+        if isinstance(result, tuple):
+            self.values.update(zip(node.output, result, strict=False))
+        else:
+            self.values[node.output[0]] = result
