@@ -124,7 +124,9 @@ def test_no_graph_is_farther_off_than_the_bound(precision: Any) -> None:
             real = exactly(network, row)
             for k, value in enumerate(real):
                 off = abs(Fraction(float(deployed[i, k])) - value)
-                assert off <= Fraction(bounds[i, k]) <= Fraction((1.0 + 1e-9) * everywhere[k]), f"grown({seed}), row {i}, output {k}"
+                assert off <= Fraction(bounds[i, k]) <= Fraction((1.0 + 1e-9) * everywhere[k]), (
+                    f"grown({seed}), row {i}, output {k}"
+                )
 
 
 def test_the_network_is_the_graph_in_exact_arithmetic() -> None:

@@ -12,6 +12,7 @@ out at the end.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
@@ -226,7 +227,9 @@ class Expression:
         for (block, weight, _), size in zip(self.parts, self.sizes()[0], strict=True):
             with np.errstate(invalid="ignore"):
                 ends = [_columns(weight, end) for end in (block.lower, block.upper)]
-                low, high = (np.nan_to_num(f(*ends), nan=0.0, posinf=np.inf, neginf=-np.inf) for f in (np.minimum, np.maximum))
+                low, high = (
+                    np.nan_to_num(f(*ends), nan=0.0, posinf=np.inf, neginf=-np.inf) for f in (np.minimum, np.maximum)
+                )
                 taken = np.maximum(np.abs(block.lower), np.abs(block.upper))
                 reach = np.nan_to_num(_columns(size, taken), nan=0.0, posinf=np.inf)
             if weight.ndim == 2:
@@ -278,7 +281,7 @@ def network_of(output: Expression) -> Network:
     depths = _blocks(output)
     kept = _kept(depths, output)
     layers: list[tuple[Floats, Floats]] = []
-    for below, here in zip(depths, depths[1:], strict=False):
+    for below, here in itertools.pairwise(depths):
         pairs = [_rows(block.reads, below, kept, kept[block]) for block in here if block.reads is not None]
         layers.append((np.vstack([w for w, _ in pairs]), np.concatenate([b for _, b in pairs])))
         check_size(layers[-1][0].shape, "the network")
@@ -315,7 +318,9 @@ def _kept(depths: list[list[Block]], output: Expression) -> dict[Block, NDArray[
     """The units that stay: all that bend, and of those that pass something on the ones that somebody reads."""
     kept = {block: np.full(len(block.lower), not block.passes) for here in depths for block in here}
     for here in [[], *reversed(depths)]:
-        readers = [(block.reads, kept[block]) for block in here if block.reads is not None] if here else [(output, None)]
+        readers = (
+            [(block.reads, kept[block]) for block in here if block.reads is not None] if here else [(output, None)]
+        )
         for reads, rows in readers:
             for block, weight, _ in reads.parts:
                 used = weight != 0.0
@@ -336,7 +341,9 @@ def _rows(
     own = {block: weight for block, weight, _ in reads.parts}
     check_size((int(rows.sum()), sum(int(kept[block].sum()) for block in below)), "the network")
     columns = [
-        _dense(own[block])[rows][:, kept[block]] if block in own else np.zeros((int(rows.sum()), int(kept[block].sum())))
+        _dense(own[block])[rows][:, kept[block]]
+        if block in own
+        else np.zeros((int(rows.sum()), int(kept[block].sum())))
         for block in below
     ]
     return np.ascontiguousarray(np.hstack(columns)), reads.bias[rows]

@@ -27,7 +27,20 @@ from numpy.typing import ArrayLike, NDArray
 from ifonly.errors import ModelError
 from ifonly.model.blocks import Block, Expression, check_size, lift_of, network_of
 from ifonly.model.network import MAX_LAYERS, Network
-from ifonly.model.recipe import Bend, Clip, Gather, Given, Larger, Made, Majorant, Operation, Shift, Stage, Total, recipe_of
+from ifonly.model.recipe import (
+    Bend,
+    Clip,
+    Gather,
+    Given,
+    Larger,
+    Made,
+    Majorant,
+    Operation,
+    Shift,
+    Stage,
+    Total,
+    recipe_of,
+)
 from ifonly.model.rounding import losses
 
 Floats = NDArray[np.float64]
@@ -46,8 +59,8 @@ class Flow:
     def of(cls, width: int, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf) -> Flow:
         """The input itself, and its bounds on rows of the schema, which only graphs with branches need."""
         made = Made(Given())
-        ends = (np.array(np.broadcast_to(end, (width,)), dtype=np.float64) for end in (lower, upper))
-        return cls(made, Expression.of(Block(made, None, *ends)))
+        least, most = (np.array(np.broadcast_to(end, (width,)), dtype=np.float64) for end in (lower, upper))
+        return cls(made, Expression.of(Block(made, None, least, most)))
 
     @property
     def width(self) -> int:
@@ -69,7 +82,11 @@ class Flow:
         if matrix.ndim != 2 or matrix.shape[1] != self.width:
             raise ModelError(
                 f"'{name}' takes {matrix.shape[-1]} values, but gets {self.width}"
-                + ("; does the schema encode to the columns that the model was trained with?" if not self.depth else ".")
+                + (
+                    "; does the schema encode to the columns that the model was trained with?"
+                    if not self.depth
+                    else "."
+                )
             )
         self._afford(len(matrix), name)
         return Flow(Made(Stage(matrix, shift, sizes), (self.made,)), self.expression.mapped(matrix, shift, sizes))
@@ -94,7 +111,9 @@ class Flow:
     def _shift(self, sign: Floats, added: Floats) -> Made:
         """Runtimes make one operation of a product and the constant that is added to it: in any order."""
         match self.made.operation:
-            case Stage(weight=weight, bias=bias, sizes=None) if weight.ndim == 2 and not bias.any() and (sign == 1.0).all():
+            case Stage(weight=weight, bias=bias, sizes=None) if (
+                weight.ndim == 2 and not bias.any() and (sign == 1.0).all()
+            ):
                 return Made(Stage(weight, added), self.made.sources)
         return Made(Shift(sign, added), (self.made,))
 
@@ -144,7 +163,9 @@ class Flow:
         """value, but at least `lower` and at most `upper`."""
         least, most = (_spread(_bound(end, name), self.width, name) for end in (lower, upper))
         if (least > most).any():
-            raise ModelError(f"'{name}' keeps values above {least.max():g} and below {most.min():g}, which none can be.")
+            raise ModelError(
+                f"'{name}' keeps values above {least.max():g} and below {most.min():g}, which none can be."
+            )
         ones, groups, shift = np.ones(self.width), [], np.zeros(self.width)
         if np.isfinite(least).all():
             groups, shift = [(self.expression.shifted(-least), ones)], least

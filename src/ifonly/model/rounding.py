@@ -34,13 +34,28 @@ the roundings of the importer, which multiplied them in float64, are added at th
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.model.kind import Precision
-from ifonly.model.recipe import Bend, Clip, Floats, Fold, Gather, Given, Larger, Lifted, Recipe, Shift, Stage, Step, Total
+from ifonly.model.recipe import (
+    Bend,
+    Clip,
+    Floats,
+    Fold,
+    Gather,
+    Given,
+    Larger,
+    Lifted,
+    Recipe,
+    Shift,
+    Stage,
+    Step,
+    Total,
+)
 from ifonly.schema import Choice, Integer, Numeric, Schema
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}
@@ -143,7 +158,9 @@ class _Forward:
             case Total(sign=sign):
                 value, lost = self._total(sources[0], sources[1], sign)
             case Gather(columns=columns):
-                picked = [s if c is None else tuple(part[:, c] for part in s) for s, c in zip(sources, columns, strict=True)]
+                picked = [
+                    s if c is None else tuple(part[:, c] for part in s) for s, c in zip(sources, columns, strict=True)
+                ]
                 value = tuple(np.concatenate(parts, axis=1) for parts in zip(*picked, strict=True))  # type: ignore[assignment]
                 lost = np.zeros_like(value[2])
             case Lifted(lift=lift):
@@ -193,7 +210,8 @@ class _Forward:
 
     def _total(self, one: Value, other: Value, sign: float) -> tuple[Value, Floats]:
         ends = (other[0], other[1]) if sign > 0.0 else (-other[1], -other[0])
-        size = sum(np.maximum(np.abs(low), np.abs(high)) + error for low, high, error in (one, other))
+        sizes = [np.maximum(np.abs(low), np.abs(high)) + error for low, high, error in (one, other)]
+        size = sizes[0] + sizes[1]
         rounding = _gamma(1.0 + FOLDS, self.unit) * size + 4.0 * self.least
         self._reach(size)
         slack = 1e-15 * size
@@ -213,7 +231,7 @@ class _Forward:
         groups = [folded[:, k : k + width] for k in range(0, folded.shape[1], width)]
         match operation:
             case Bend(shares=shares):
-                lost = sum(share * group for share, group in zip(shares, groups, strict=True))
+                lost = _added(share * group for share, group in zip(shares, groups, strict=True))
                 source = sources[0]
                 if not operation.plain:
                     value, lost, slopes = self._bend(operation, *source, lost)
@@ -221,10 +239,10 @@ class _Forward:
                     low, high = np.fmax(low, source[0] - lost), np.fmin(high, source[1] + lost)
                     value, lost, slopes = self._bend(operation, low, high, source[2], lost)
             case Clip():
-                value, lost, slopes = self._clip(operation, *sources[0], sum(groups))
+                value, lost, slopes = self._clip(operation, *sources[0], _added(groups))
             case _:
                 between = low[:, :width] - groups[0], high[:, :width] + groups[0]
-                value, lost, slopes = self._larger(sources[0], sources[1], between, sum(groups))
+                value, lost, slopes = self._larger(sources[0], sources[1], between, _added(groups))
         return value, lost, units, slopes
 
     def _bend(self, bend: Bend, low: Floats, high: Floats, error: Floats, folded: Floats) -> tuple[Value, Floats, Box]:
@@ -267,7 +285,8 @@ class _Forward:
 
     def folded(self, fold: Fold, steps: tuple[int, ...]) -> Value:
         """The least and largest values of an affine map of units, and what the importer lost of it."""
-        centre, radius, work, all_sizes, terms = fold.bias, 0.0, fold.size_bias, 1.0, float(fold.terms)
+        centre, radius, work = fold.bias, np.zeros_like(fold.bias), fold.size_bias
+        all_sizes, terms = np.ones(1), float(fold.terms)
         for weight, size, k in zip(fold.weights, fold.sizes, steps, strict=True):
             low, high = self.units[k]
             taken = np.maximum(np.abs(low), np.abs(high))
@@ -296,7 +315,9 @@ class _Forward:
         """What all steps lost, times what the rest of the model makes of it."""
         error = self.values[-1][2]
         outputs = error.shape[1]
-        back: dict[int, Box] = {len(recipe.steps) - 1: _no_radius(np.broadcast_to(np.eye(outputs), (len(error), outputs, outputs)))}
+        back: dict[int, Box] = {
+            len(recipe.steps) - 1: _no_radius(np.broadcast_to(np.eye(outputs), (len(error), outputs, outputs)))
+        }
         total = np.zeros_like(error)
         for k in range(len(recipe.steps) - 1, -1, -1):
             if k not in back:
@@ -324,7 +345,10 @@ class _Forward:
                 return self._spread(step.sources, columns, centre, radius)
             case Larger() if slopes is not None:
                 rest = 1.0 - slopes[1], 1.0 - slopes[0]
-                return [(step.sources[0], _sloped(centre, radius, slopes)), (step.sources[1], _sloped(centre, radius, rest))]
+                return [
+                    (step.sources[0], _sloped(centre, radius, slopes)),
+                    (step.sources[1], _sloped(centre, radius, rest)),
+                ]
             case Bend() | Clip() if slopes is not None:
                 return [(source, _sloped(centre, radius, slopes))]
             case _:
@@ -342,10 +366,17 @@ class _Forward:
             if chosen is not None:
                 for i, part in enumerate(parts):
                     parts[i] = np.zeros((*centre.shape[:2], width))
-                    np.add.at(parts[i], (slice(None), slice(None), chosen), part)
+                    np.add.at(parts[i], (slice(None), slice(None), chosen), part)  # type: ignore[arg-type]
             found.append((source, (parts[0], parts[1] + 1e-13 * parts[2])))
             first = last
         return found
+
+
+def _added(parts: Iterable[Floats]) -> Floats:
+    first, *others = parts
+    for other in others:
+        first = first + other
+    return first
 
 
 def _no_radius(centre: Floats) -> Box:

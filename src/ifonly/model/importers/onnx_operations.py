@@ -17,6 +17,8 @@ from ifonly.model.importers.shaped import of_one_width
 
 FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
 Array = NDArray[Any]
+EPSILON = float(np.float32(1e-5))
+"""Of a batch normalisation that names none: attributes are float32, also in models that compute in float64."""
 
 
 @dataclass(frozen=True)
@@ -111,7 +113,7 @@ def _batch_normalization(call: OnnxCall, x: Flow, factor: Array, shift: Array, m
         raise call.refuse("normalises by the other rows of a batch (training mode)")
     if len(mean) != x.width:
         raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {x.width}.")
-    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", 1e-5))
+    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", EPSILON))
     size = np.abs(mean * scale) + np.abs(shift)
     return x.scale(scale, shift - mean * scale, name=call.name, size_shift=size)
 

@@ -157,7 +157,7 @@ def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
         return flow_and_shape(x)[0] if isinstance(x, Flow | Shaped) else x
     own = flow_and_shape(x)[1] if isinstance(x, Flow | Shaped) else (x.width,)
     rest = [own[i] if size == 0 and i < len(own) else size for i, size in enumerate(sizes[1:])]
-    kept = bool(rest) and (sizes[0] == 0 or sizes[0] == -1 and (-1 not in rest or rest == [-1]))
+    kept = bool(rest) and (sizes[0] == 0 or (sizes[0] == -1 and (-1 not in rest or rest == [-1])))
     if isinstance(x, OnnxFinal):
         result: Any = x if kept and rest in ([-1], [x.width]) else None
     else:

@@ -183,9 +183,7 @@ def _max_pool(
     call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002 torch's own name
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    size, step, pad, spread = (
-        int(flat([part])[0]) for part in (kernel_size, stride or kernel_size, padding, dilation)
-    )
+    size, step, pad, spread = (int(flat([part])[0]) for part in (kernel_size, stride or kernel_size, padding, dilation))
     if return_indices:
         raise call.refuse("returns indices")
     pool = Pool(size=size, stride=step, before=pad, after=pad, dilation=spread, ceil=ceil_mode)
@@ -207,7 +205,7 @@ def _reshape(call: TorchCall, value: Value, *shape: Any) -> Value:
         return flow_and_shape(value)[0]
     rest = sizes[1:]
     counted = bool(rest) and all(isinstance(size, int) for size in rest)
-    kept = counted and (sizes[0] is ROWS or sizes[0] == -1 and (-1 not in rest or rest == [-1]))
+    kept = counted and (sizes[0] is ROWS or (sizes[0] == -1 and (-1 not in rest or rest == [-1])))
     result = reshaped(value, rest) if kept else None
     if result is None:
         raise call.refuse("changes the shape of the table")
