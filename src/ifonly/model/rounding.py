@@ -40,6 +40,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.model.carrying import carried_on
 from ifonly.model.kind import Precision
 from ifonly.model.recipe import (
     Bend,
@@ -118,7 +119,8 @@ def recipe_error(recipe: Recipe, box: Box, precision: Precision, exact: NDArray[
             forward.take(step)
         if recipe.fold is not None:
             forward.lose(forward.folded(recipe.fold, recipe.units)[2])
-        error = np.fmin(forward.values[-1][2], forward.carried_on(recipe))
+        carried = carried_on(recipe, [value[2] for value in forward.values], forward.lost, forward.slopes)
+        error = np.fmin(forward.values[-1][2], carried)
         bounded = np.isfinite(error) & (forward.largest < LARGEST[precision])
         return np.asarray(np.where(bounded, error * (1.0 + 1e-9), np.inf))
 
@@ -139,13 +141,15 @@ class _Forward:
         self.values: list[Value] = []
         self.units: list[Box] = []
         """Intervals of the network's units at each step; empty arrays where it has none."""
-        self.lost: list[Floats] = []
+        self.lost: list[Floats | None] = []
+        """What each step lost of its own; None for nothing."""
         self.slopes: list[Box | None] = []
         """Of each step that bends, the least and the largest slope."""
 
     def take(self, step: Step) -> None:
         """One step more."""
         sources, slopes = [self.values[k] for k in step.sources], None
+        lost: Floats | None
         units: Box = (np.zeros((len(self.largest), 0)),) * 2
         match step.operation:
             case Given():
@@ -162,11 +166,11 @@ class _Forward:
                     s if c is None else tuple(part[:, c] for part in s) for s, c in zip(sources, columns, strict=True)
                 ]
                 value = tuple(np.concatenate(parts, axis=1) for parts in zip(*picked, strict=True))  # type: ignore[assignment]
-                lost = np.zeros_like(value[2])
+                lost = None
             case Lifted(lift=lift):
                 low, high = (end + lift for end in self.units[step.sources[0]])
                 units = low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
-                value, lost = (low, high, np.zeros_like(low)), np.zeros_like(low)  # nobody takes it
+                value, lost = (low, high, np.zeros_like(low)), None  # nobody takes it
             case Bend() | Clip() | Larger():
                 value, lost, units, slopes = self._bent(step, sources)
         self.values.append(value)
@@ -177,7 +181,8 @@ class _Forward:
     def lose(self, more: Floats) -> None:
         """The last step lost more than was said of it."""
         low, high, error = self.values[-1]
-        self.values[-1], self.lost[-1] = (low, high, error + more), self.lost[-1] + more
+        before = self.lost[-1]
+        self.values[-1], self.lost[-1] = (low, high, error + more), more if before is None else before + more
 
     # ------------------------------------------------------------------ affine operations
 
@@ -219,13 +224,12 @@ class _Forward:
 
     # ------------------------------------------------------------------ bends
 
-    def _bent(self, step: Step, sources: list[Value]) -> tuple[Value, Floats, Box, Box]:
+    def _bent(self, step: Step, sources: list[Value]) -> tuple[Value, Floats | None, Box, Box]:
         """A step with units of the network: its value, what it lost, its units, and its slopes."""
         operation, width = step.operation, sources[0][0].shape[1]
         if step.fold is None:
-            low, high, error = sources[0]
-            bent = self._bend(operation, low, high, error, np.zeros_like(error))  # type: ignore[arg-type]
-            return bent[0], bent[1], bent[0][:2], bent[2]
+            value, slopes = _relu(*sources[0])
+            return value, None, value[:2], slopes
         low, high, folded = self.folded(step.fold, step.units)
         units = np.maximum(low, 0.0), np.maximum(high, 0.0)
         groups = [folded[:, k : k + width] for k in range(0, folded.shape[1], width)]
@@ -237,7 +241,8 @@ class _Forward:
                     value, lost, slopes = self._bend(operation, *source, lost)
                 else:  # the units are the value: what is known of them is known of it
                     low, high = np.fmax(low, source[0] - lost), np.fmin(high, source[1] + lost)
-                    value, lost, slopes = self._bend(operation, low, high, source[2], lost)
+                    value, slopes = _relu(low, high, source[2] + lost)
+                    lost = slopes[1] * lost
             case Clip():
                 value, lost, slopes = self._clip(operation, *sources[0], _added(groups))
             case _:
@@ -309,68 +314,6 @@ class _Forward:
     def _reach(self, size: Floats) -> None:
         self.largest = np.maximum(self.largest, size.max(axis=1, keepdims=True) * (1.0 + 1e-9))
 
-    # ------------------------------------------------------------------ and back
-
-    def carried_on(self, recipe: Recipe) -> Floats:
-        """What all steps lost, times what the rest of the model makes of it."""
-        error = self.values[-1][2]
-        outputs = error.shape[1]
-        back: dict[int, Box] = {
-            len(recipe.steps) - 1: _no_radius(np.broadcast_to(np.eye(outputs), (len(error), outputs, outputs)))
-        }
-        total = np.zeros_like(error)
-        for k in range(len(recipe.steps) - 1, -1, -1):
-            if k not in back:
-                continue
-            centre, radius = back.pop(k)
-            reach = np.abs(centre) + radius
-            total = total + np.einsum("bow,bw->bo", reach, np.where(reach.any(axis=1), self.lost[k], 0.0))
-            for source, passed in self._passed(recipe.steps[k], centre, radius, self.slopes[k]):
-                back[source] = _joined(back[source], passed) if source in back else passed
-        return np.asarray(total * (1.0 + 1e-9))
-
-    def _passed(self, step: Step, centre: Floats, radius: Floats, slopes: Box | None) -> list[tuple[int, Box]]:
-        """What each source's error is multiplied with, by this step and those after it."""
-        source = step.sources[0] if step.sources else -1
-        match step.operation:
-            case Stage(weight=weight):
-                size = np.abs(weight)
-                more = 4.0 * len(size) * UNIT["float64"] * _back(np.abs(centre), size)
-                return [(source, (_back(centre, weight), _back(radius, size) + more))]
-            case Shift(sign=sign):
-                return [(source, (centre * sign, radius))]
-            case Total(sign=sign):
-                return [(source, (centre, radius)), (step.sources[1], (sign * centre, radius))]
-            case Gather(columns=columns):
-                return self._spread(step.sources, columns, centre, radius)
-            case Larger() if slopes is not None:
-                rest = 1.0 - slopes[1], 1.0 - slopes[0]
-                return [
-                    (step.sources[0], _sloped(centre, radius, slopes)),
-                    (step.sources[1], _sloped(centre, radius, rest)),
-                ]
-            case Bend() | Clip() if slopes is not None:
-                return [(source, _sloped(centre, radius, slopes))]
-            case _:
-                return []
-
-    def _spread(
-        self, sources: tuple[int, ...], columns: tuple[NDArray[np.intp] | None, ...], centre: Floats, radius: Floats
-    ) -> list[tuple[int, Box]]:
-        """Back from columns beside one another to the values that they were taken from."""
-        found, first = [], 0
-        for source, chosen in zip(sources, columns, strict=True):
-            width = self.values[source][2].shape[1]
-            last = first + (width if chosen is None else len(chosen))
-            parts = [part[:, :, first:last] for part in (centre, radius, np.abs(centre))]
-            if chosen is not None:
-                for i, part in enumerate(parts):
-                    parts[i] = np.zeros((*centre.shape[:2], width))
-                    np.add.at(parts[i], (slice(None), slice(None), chosen), part)  # type: ignore[arg-type]
-            found.append((source, (parts[0], parts[1] + 1e-13 * parts[2])))
-            first = last
-        return found
-
 
 def _added(parts: Iterable[Floats]) -> Floats:
     first, *others = parts
@@ -379,26 +322,11 @@ def _added(parts: Iterable[Floats]) -> Floats:
     return first
 
 
-def _no_radius(centre: Floats) -> Box:
-    return centre, np.zeros_like(centre)
-
-
-def _joined(one: Box, other: Box) -> Box:
-    rounding = 2.0 * UNIT["float64"] * (np.abs(one[0]) + np.abs(other[0]))
-    return one[0] + other[0], one[1] + other[1] + rounding
-
-
-def _sloped(centre: Floats, radius: Floats, slopes: Box) -> Box:
-    """An interval times one of slopes, each as centre and radius."""
-    least, most = (slope[:, None, :] for slope in slopes)
-    low, high = centre - radius, centre + radius
-    products = low * least, low * most, high * least, high * most
-    low, high = np.minimum.reduce(products), np.maximum.reduce(products)
-    same = least == most
-    return (
-        np.where(same, centre * least, 0.5 * (low + high)),
-        np.where(same, radius * np.abs(least), 0.5 * (high - low)),
-    )
+def _relu(low: Floats, high: Floats, error: Floats) -> tuple[Value, Box]:
+    """Its value, and slopes that are 0, 1, or anything between."""
+    on, off = low - error >= 0.0, high + error <= 0.0
+    value = np.maximum(low, 0.0), np.maximum(high, 0.0), np.where(off, 0.0, error)  # off: a zero in any arithmetic
+    return value, (on.astype(np.float64), 1.0 - off.astype(np.float64))
 
 
 def _read(
@@ -418,10 +346,6 @@ def _read(
 
 def _times(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
     return values * weight if weight.ndim == 1 else values @ weight.T
-
-
-def _back(rows: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    return rows * weight if weight.ndim == 1 else rows @ weight
 
 
 def _gamma(terms: Any, unit: float) -> Any:
