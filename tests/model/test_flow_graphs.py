@@ -188,6 +188,9 @@ def test_misfits_are_named() -> None:
         start.clip([0.0, np.inf, 1.0], name="c")
     with pytest.raises(ModelError, match="'w' takes the largest of no values"):
         start.largest([], name="w")
+    for asked in (lambda f: f.bend(0.1, name="b"), lambda f: f.joined([f], name="j"), lambda f: f.larger(f, name="m")):
+        with pytest.raises(ModelError, match="more than the 100000 values or 200000000 weights"):
+            asked(Flow.of(60_000).relu())  # no memory is taken for it
     deep = start
     with pytest.raises(ModelError, match="A network has between 1 and 1000 layers; this model has more"):
         for _ in range(1001):

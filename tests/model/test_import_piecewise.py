@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from ifonly import Model, Schema, import_model
+from ifonly import Model, Real, Schema, import_model
 from ifonly.errors import ModelError, UnsupportedModel
 
 torch = pytest.importorskip("torch", reason="torch is optional, and has no wheel for every platform")
@@ -178,6 +179,12 @@ def test_widths_that_do_not_fit(schema: Schema) -> None:
         import_model(Of(lambda m, x: m.c(m.a(x) + x[:, :4])), schema)
     with pytest.raises(ModelError, match="'maximum' compares 6 values with 4"):
         import_model(Of(lambda m, x: m.c(torch.maximum(m.a(x), x[:, :4]))), schema)
+
+
+def test_windows_that_do_not_fit(schema: Schema) -> None:
+    for pool in (nn.MaxPool1d(10**9), nn.MaxPool1d(2, stride=0), nn.MaxPool1d(2, padding=10**9)):
+        with pytest.raises(ModelError, match="'1' pools 6 values in windows of .* no such windows fit"):
+            import_model(stack(pool), schema)
 
 
 # ---------------------------------------------------------------------- ONNX
@@ -354,3 +361,13 @@ def test_a_module_and_its_export_are_the_same_function(schema: Schema, tmp_path:
     proto = g.model(h)
     onnx.save(proto, tmp_path / "m.onnx")
     assert import_model(proto, schema).network == import_model(module, schema).network
+
+
+def test_constants_that_float32_rounds_are_counted() -> None:
+    """x + 0.1 is 0 in float32, where x is minus that float32; in real arithmetic it is not."""
+    own = float(np.float32(-0.1))
+    schema = Schema([Real("x", own, 1.0)])
+    model = import_model(Of(lambda m, x: x + 0.1), schema, regression=True)
+    point = np.array([[own]])
+    off = abs(Fraction(float(model.scores(point)[0, 0])) - (Fraction(own) + Fraction(0.1)))
+    assert 0 < off <= Fraction(float(model.error_at(point)[0, 0])) < Fraction(1, 10**8)

@@ -146,7 +146,7 @@ class Expression:
     def picked(self, columns: Sequence[int]) -> Expression:
         rows = np.asarray(columns, dtype=np.intp)
         parts = tuple(
-            (block, _dense(weight)[rows], None if size is None else _dense(size)[rows])
+            (block, _lines(weight, rows), None if size is None else _lines(size, rows))
             for block, weight, size in self.parts
         )
         size_bias = None if self.size_bias is None else self.size_bias[rows]
@@ -267,6 +267,15 @@ def _columns(a: Floats, values: Floats) -> Floats:
 
 def _dense(a: Floats) -> Floats:
     return np.diag(a) if a.ndim == 1 else a
+
+
+def _lines(a: Floats, rows: NDArray[np.intp]) -> Floats:
+    """Some rows of a matrix or of a diagonal, which is never written out for that."""
+    if a.ndim == 2:
+        return a[rows]
+    chosen = np.zeros((len(rows), len(a)))
+    chosen[np.arange(len(rows)), rows] = a[rows]
+    return chosen
 
 
 def _sum(a: Floats, b: Floats) -> Floats:

@@ -217,6 +217,8 @@ class Flow:
         """Units relu(expression) of one depth, in groups; the value is their sum, each times its factor, plus the
         shift."""
         self._afford(self.width * len(groups), "relu")
+        if len(groups) > 1 or shift is not None:
+            check_size((self.width, self.width * len(groups)), "relu")
         if self.depth >= MAX_LAYERS:
             raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; this model has more.")
         units = Expression.stacked([expression for expression, _ in groups])

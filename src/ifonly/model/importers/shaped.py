@@ -15,6 +15,8 @@ from typing import Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.errors import ModelError
+from ifonly.model.blocks import check_size
 from ifonly.model.flow import Flow
 
 Reduction: TypeAlias = Literal["max", "min", "sum", "mean"]
@@ -97,8 +99,15 @@ class Pool:
     dilation: int = 1
     ceil: bool = False
 
-    def windows(self, length: int) -> list[NDArray[np.intp]]:
+    def windows(self, length: int, name: str) -> list[NDArray[np.intp]]:
         """The places that each window sees; those beside the values do not count."""
+        padding = max(self.before, self.after)
+        if min(self.size, self.stride, self.dilation) < 1 or not 0 <= padding < self.size <= length + 2 * padding:
+            raise ModelError(
+                f"'{name}' pools {length} values in windows of {self.size}, {self.stride} apart, with {padding} beside "
+                f"them; no such windows fit."
+            )
+        check_size((self.size, 1 + (length + 2 * padding) // self.stride), name)
         reach = self.dilation * (self.size - 1) + 1
         steps = (length + self.before + self.after - reach) / self.stride
         count = (math.ceil(steps) if self.ceil else math.floor(steps)) + 1
@@ -112,8 +121,9 @@ class Pool:
 def pooled(value: Flow | Shaped, pool: Pool, *, name: str) -> Flow | Shaped:
     """The largest value of each window along the last axis."""
     flow, shape = flow_and_shape(value)
-    places = pool.windows(shape[-1])
+    places = pool.windows(shape[-1], name)
     lines = np.arange(flow.width).reshape(-1, shape[-1])
+    check_size((len(lines) * max(1, len(places)), pool.size), name)
     windows = [line[seen].tolist() for line in lines for seen in places]
     return in_shape(flow.largest(windows, name=name), (*shape[:-1], len(places)))
 

@@ -183,7 +183,10 @@ def _max_pool(
     call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002 torch's own name
     ceil_mode: bool = False, return_indices: bool = False,
 ) -> Any:  # fmt: skip
-    size, step, pad, spread = (int(flat([part])[0]) for part in (kernel_size, stride or kernel_size, padding, dilation))
+    size, step, pad, spread = (
+        int(flat([part])[0])
+        for part in (kernel_size, kernel_size if stride in (None, [], ()) else stride, padding, dilation)
+    )
     if return_indices:
         raise call.refuse("returns indices")
     pool = Pool(size=size, stride=step, before=pad, after=pad, dilation=spread, ceil=ceil_mode)
