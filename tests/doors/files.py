@@ -114,7 +114,19 @@ def _onnx_models() -> list[tuple[str, Any]]:
     double = model([node("Gemm", ["x", "w"], ["y"])], {"w": rng.normal(size=(columns, 1))}, TensorProto.DOUBLE)
     listed = model([node("Gemm", ["x", "w"], ["y"])], {"w": f(columns, 1)})
     listed.graph.initializer[0].CopyFrom(helper.make_tensor("w", TensorProto.FLOAT, [columns, 1], f(columns).tolist()))
-    return [("model.onnx", one) for one in (plain, chain, shapes, normal, double, listed)]
+    bent = model(
+        [
+            *first, node("LeakyRelu", ["h"], ["l"], alpha=0.1), node("PRelu", ["l", "b"], ["p"]),
+            node("Clip", ["p", "low", "high"], ["k"]), node("Max", ["k", "r", "b"], ["m"]),
+            node("Unsqueeze", ["m", "one"], ["u"]), node("MaxPool", ["u"], ["q"], kernel_shape=[2], pads=[1, 0]),
+            node("Flatten", ["q"], ["z"]), node("Add", ["z", "h"], ["s"]), node("Split", ["s", "two"], ["i", "j"], axis=1),
+            node("Slice", ["x", "from", "to", "one"], ["t"]), node("Concat", ["i", "t"], ["o"], axis=1),
+            node("Abs", ["o"], ["a"]), node("HardSigmoid", ["a"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[1]),
+        ],
+        {**weights, "low": np.float32(-1), "high": np.float32(2), "one": np.int64([1]), "two": np.int64([2, 2]),
+         "from": np.int64([0]), "to": np.int64([2])},
+    )  # fmt: skip
+    return [("model.onnx", one) for one in (plain, chain, shapes, normal, double, listed, bent)]
 
 
 def _onnx_exports() -> list[tuple[str, Any]]:

@@ -215,9 +215,9 @@ REFUSED: dict[str, tuple[Callable[[Graph], Graph], str]] = {
     "Softmax": (lambda g: gemm(g, COLUMNS, 3).then("Softmax", axis=0), "operation Softmax .* compares rows"),
     "several labels": (lambda g: gemm(g, COLUMNS, 3).then("Sigmoid"), "Sigmoid gives 3 labels at once"),
     "one label": (lambda g: gemm(g, COLUMNS, 1).then("Softmax"), "Softmax over one output is always 1"),
-    "skip": (
-        lambda g: gemm(g, COLUMNS, COLUMNS).then("Relu").then("Add", "x"),
-        "'add_node' combines values from different depths",
+    "table": (
+        lambda g: g.then("Unsqueeze", g.constant(value=[1], dtype="int64")),
+        "gives each row a table of values",
     ),
 }
 

@@ -24,7 +24,8 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
-from ifonly.model.rounding import Majorant, losses
+from ifonly.model.recipe import Majorant
+from ifonly.model.rounding import losses
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.features import is_missing
 

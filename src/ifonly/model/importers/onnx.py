@@ -1,4 +1,4 @@
-"""ONNX: feed-forward graphs of Gemm, MatMul, Relu and arithmetic with constants.
+"""ONNX: graphs of Gemm, MatMul, arithmetic with constants, and what bends piecewise linearly.
 
 A file is data, not code: it is parsed with a bound on its size, checked, and read node by node. Weights in other files
 are read only from the folder of the model. The original is ONNX's own reference evaluator, or onnxruntime where it is
@@ -40,17 +40,20 @@ from ifonly.model.importers.onnx_ml import (
     without_activation,
 )
 from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
+from ifonly.model.importers.onnx_piecewise import PIECEWISE
 from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, takes_tables
 from ifonly.model.importers.probabilities import Reported, check_final, settled
+from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.trees.onnx_trees import OnnxTrees, read_onnx_trees
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
+from ifonly.model.rounding import column_box
 from ifonly.model.trees import Feed, Trees, bound
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
-Value: TypeAlias = Flow | OnnxTable | AfterFinal | NDArray[Any]
+Value: TypeAlias = Flow | Shaped | OnnxTable | AfterFinal | NDArray[Any]
 MAX_BYTES = 2**31
 SURE = 1e-5
 """Scores of trees that are nearer to a tie than this may be decided by rounding."""
@@ -366,6 +369,12 @@ class _OnnxReader:
         name = self.graph.output[0].name
         value = self.values.get(name)
         value = value.flow(OnnxCall(name, "output", {}, name), self.encoded) if isinstance(value, OnnxTable) else value
+        if isinstance(value, Shaped):
+            raise UnsupportedModel(
+                f"The output '{name}' of the ONNX model gives each row a table of values; only one row of scores is "
+                f"supported.",
+                operation="output",
+            )
         if not isinstance(value, Flow | OnnxFinal):
             raise ModelError(f"The output '{name}' of the ONNX model does not depend on its input.")
         return value
@@ -373,7 +382,7 @@ class _OnnxReader:
     @cached_property
     def encoded(self) -> Flow:
         """The encoded columns of the schema."""
-        return Flow.of(len(self.inputs.schema.columns))
+        return Flow.of(len(self.inputs.schema.columns), *column_box(self.inputs.schema))
 
     def _given(self) -> None:
         """The inputs: values of a network at once where they are its columns, and nothing asks for categories."""
@@ -412,7 +421,7 @@ class _OnnxReader:
         inputs = [self.values[given] if given else None for given in node.input]
         if not takes_tables(operation, inputs):
             inputs = [value.flow(call, self.encoded) if isinstance(value, OnnxTable) else value for value in inputs]
-        flows = [value for value in inputs if isinstance(value, Flow | AfterFinal)]
+        flows = [value for value in inputs if isinstance(value, Flow | Shaped | AfterFinal)]
         handlers = self._handlers(call, inputs)
         if operation == "Cast" and (flows or call.given["to"] in FLOATS):
             self._note(call.given["to"], name)
@@ -433,16 +442,15 @@ class _OnnxReader:
     def _handlers(self, call: OnnxCall, inputs: list[Any]) -> Mapping[str, Any]:
         """The operations that take such inputs, this one among them."""
         finals = any(isinstance(value, AfterFinal) for value in inputs)
-        flows = finals or any(isinstance(value, Flow) for value in inputs)
-        handlers = (
-            HANDLERS | MACHINE_LEARNING if flows else TABLES if takes_tables(call.operation, inputs) else CONSTANT
-        )
+        flows = finals or any(isinstance(value, Flow | Shaped) for value in inputs)
+        numeric = HANDLERS | PIECEWISE | MACHINE_LEARNING
+        handlers = numeric if flows else TABLES if takes_tables(call.operation, inputs) else CONSTANT
         handlers = AFTER if finals and call.operation in AFTER else handlers
         if call.operation not in handlers:
             raise UnsupportedModel(
                 f"The operation {call.operation} ('{call.name}') of the ONNX model is not supported: only linear "
-                f"layers, Relu, batch normalisation and arithmetic with constants have an exact piecewise-linear form "
-                f"here.",
+                f"layers, Relu and its piecewise-linear relatives, maxima, sums and batch normalisation have an exact "
+                f"form here.",
                 operation=call.operation,
             )
         if finals and call.operation not in (*HARMLESS, *AFTER):

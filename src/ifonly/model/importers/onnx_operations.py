@@ -13,9 +13,12 @@ from onnx import numpy_helper
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
+from ifonly.model.importers.shaped import of_one_width
 
 FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
 Array = NDArray[Any]
+EPSILON = float(np.float32(1e-5))
+"""Of a batch normalisation that names none: attributes are float32, also in models that compute in float64."""
 
 
 @dataclass(frozen=True)
@@ -83,7 +86,8 @@ def _add(call: OnnxCall, *terms: Any) -> Flow:
     flows = [term for term in terms if isinstance(term, Flow)]
     total = flows[0]
     for flow in flows[1:]:
-        total = total.plus(flow, name=call.name)
+        one, other = of_one_width(total, flow, name=call.name)
+        total = one.plus(other, name=call.name)
     for term in terms:
         if not isinstance(term, Flow):
             total = total.scale(1.0, term, name=call.name)
@@ -91,9 +95,7 @@ def _add(call: OnnxCall, *terms: Any) -> Flow:
 
 
 def _subtract(call: OnnxCall, a: Any, b: Any) -> Flow:
-    if isinstance(b, Flow):
-        return _add(call, a, b.scale(-1.0, name=call.name))
-    return _add(call, a, -b)
+    return _add(call, a, b.scale(-1.0, name=call.name) if isinstance(b, Flow) else -b)
 
 
 def _multiply(call: OnnxCall, a: Any, b: Any) -> Flow:
@@ -118,7 +120,7 @@ def _batch_normalization(call: OnnxCall, x: Flow, factor: Array, shift: Array, m
         raise call.refuse("normalises by the other rows of a batch (training mode)")
     if len(mean) != x.width:
         raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {x.width}.")
-    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", 1e-5))
+    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", EPSILON))
     size = np.abs(mean * scale) + np.abs(shift)
     return x.scale(scale, shift - mean * scale, name=call.name, size_shift=size)
 
@@ -136,28 +138,6 @@ def _same(call: OnnxCall, x: Any, *others: Any) -> Any:
 def _dropout(call: OnnxCall, x: Any, ratio: Any = None, training: Any = None) -> Any:
     if training is not None and bool(np.ravel(training)[0]):
         raise call.refuse("drops values (training mode)")
-    return x
-
-
-def _flatten(call: OnnxCall, x: Any) -> Any:
-    if call.given.get("axis", 1) not in (1, -1) and x.width != 1:
-        raise call.refuse("mixes rows with one another")
-    return x
-
-
-def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
-    """To (rows, width) or, for one value per row, to anything that keeps the rows."""
-    sizes = np.ravel(call.given.get("shape", []) if shape is None else shape).tolist()
-    one = x.width == 1 and len(sizes) <= 2
-    if not one and not (len(sizes) == 2 and sizes[0] in (0, -1) and sizes[1] in (-1, 0, x.width)):
-        raise call.refuse(f"changes the shape of the table to {sizes}")
-    return x
-
-
-def _squeeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:
-    listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
-    if x.width != 1 or any(axis not in (1, -1) for axis in listed):
-        raise call.refuse("removes a dimension that may hold rows")
     return x
 
 
@@ -188,9 +168,6 @@ HANDLERS: dict[str, Callable[..., Any]] = {
     "Identity": _same,
     "Cast": _same,
     "Dropout": _dropout,
-    "Flatten": _flatten,
-    "Reshape": _reshape,
-    "Squeeze": _squeeze,
     "Sigmoid": _sigmoid,
     "Softmax": _softmax,
     "LogSoftmax": _softmax,

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
-from ifonly.model.flow import Flow, Step
+from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import Binning, is_binning_process
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns
 from ifonly.model.importers.foreign import SURROGATE, of_library
@@ -283,11 +283,9 @@ def _support_vectors(estimator: Any, flow: Flow) -> Reading:
             f"use LinearSVC, which has.",
             operation=f"{name} with {len(classes)} classes",
         )
-    weight, bias = np.atleast_2d(_dense(estimator.coef_)), np.ravel(estimator.intercept_)
     vectors, alphas = _dense(estimator.support_vectors_), _dense(estimator.dual_coef_)
-    dots = Step(vectors, np.zeros(len(vectors)), None, None, vectors.shape[1] + 1)
-    sizes = Step(alphas, bias, None, None, len(vectors) + 1).after(dots).majorant()
-    flow = flow.linear(weight, bias, name=f"{name}.coef_", sizes=sizes)
+    flow = flow.linear(vectors, name=f"{name}.support_vectors_")
+    flow = flow.linear(alphas, np.ravel(estimator.intercept_), name=f"{name}.dual_coef_")
     return Reading(flow, "predict" if classes is None else "decision_function")
 
 
