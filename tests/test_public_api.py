@@ -28,6 +28,7 @@ PUBLIC = [
     "Checked",
     "ClassTarget",
     "Distance",
+    "Dask",
     "DiverseAnswers",
     "Diversity",
     "Enumerate",
@@ -55,10 +56,12 @@ PUBLIC = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Processes",
     "Progress",
     "Query",
     "Question",
     "Range",
+    "Ray",
     "Real",
     "Reasons",
     "Relaxation",
@@ -75,6 +78,7 @@ PUBLIC = [
     "TopTarget",
     "Unknown",
     "Within",
+    "Written",
     "audit",
     "certified_query",
     "certify",
@@ -131,6 +135,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
+    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "resume", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 

@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ifonly.model import Model, Network, load_network, save_network
     from ifonly.model.importers import import_model, load_model
     from ifonly.population.audit import Audit, FlipSet, Group, audit, flip_sets
+    from ifonly.population.engines import Dask, Processes, Ray
+    from ifonly.population.run import Written
     from ifonly.problem import (
         Allowed,
         AtMostChanges,
@@ -86,6 +88,7 @@ _HOME = {
     "ChangeAtMost": "ifonly.problem",
     "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
+    "Dask": "ifonly.population.engines",
     "Distance": "ifonly.problem",
     "DiverseAnswers": "ifonly.proof",
     "Diversity": "ifonly.problem.different",
@@ -114,10 +117,12 @@ _HOME = {
     "Ordinal": "ifonly.schema",
     "OtherTarget": "ifonly.problem",
     "ProbabilityTarget": "ifonly.problem",
+    "Processes": "ifonly.population.engines",
     "Progress": "ifonly.proof",
     "Query": "ifonly.problem.query",
     "Question": "ifonly.problem",
     "Range": "ifonly.problem",
+    "Ray": "ifonly.population.engines",
     "Real": "ifonly.schema",
     "Reasons": "ifonly.proof",
     "Relaxation": "ifonly.proof",
@@ -134,6 +139,7 @@ _HOME = {
     "TopTarget": "ifonly.problem",
     "Unknown": "ifonly.proof",
     "Within": "ifonly.proof",
+    "Written": "ifonly.population.run",
     "audit": "ifonly.population.audit",
     "certified_query": "ifonly.certifying.stating",
     "certify": "ifonly.certifying.certify",
@@ -164,6 +170,7 @@ __all__ = [
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "Dask",
     "Distance",
     "DiverseAnswers",
     "Diversity",
@@ -192,10 +199,12 @@ __all__ = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Processes",
     "Progress",
     "Query",
     "Question",
     "Range",
+    "Ray",
     "Real",
     "Reasons",
     "Relaxation",
@@ -212,6 +221,7 @@ __all__ = [
     "TopTarget",
     "Unknown",
     "Within",
+    "Written",
     "audit",
     "certified_query",
     "certify",

@@ -58,12 +58,6 @@ class Teller:
             if one.witness is None:
                 yield kind(lower=lower, stop=one.stop, **common)
                 continue
-            after_this = {
-                "counterfactual": dict(zip(names, new[i], strict=True)),
-                "changes": tuple([Change(names[g], old[i][g], new[i][g], self.counted[g]) for g in moved[i]]),
-                "decision_after": decision_after[i],
-                "score_after": score_after[i],
-            }
             yield kind(
                 lower=lower,
                 upper=one.witness.distance,
@@ -72,8 +66,11 @@ class Teller:
                 blur=one.claim.blur,
                 lucky=None if one.claim.lucky is None else min(one.claim.lucky, lower),
                 precision=self.model.precision,
+                counterfactual=dict(zip(names, new[i], strict=True)),
+                changes=tuple([Change(names[g], old[i][g], new[i][g], self.counted[g]) for g in moved[i]]),
+                decision_after=decision_after[i],
+                score_after=score_after[i],
                 **common,
-                **after_this,
             )
 
     def _verdict(self, one: Found) -> tuple[type[Answer], float]:

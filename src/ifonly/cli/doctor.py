@@ -21,7 +21,7 @@ EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
     "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",), "scip": ("pyscipopt",),
-    "smt": ("z3-solver",),
+    "smt": ("z3-solver",), "ray": ("ray",), "dask": ("distributed",),
 }  # fmt: skip
 
 BACKENDS = {

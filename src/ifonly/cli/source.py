@@ -11,8 +11,7 @@ from ifonly.cli.question import listed
 from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
 from ifonly.model import Model, network_model
-from ifonly.population.sources import Columns, First, files_of
-from ifonly.population.sources import Source as Rows
+from ifonly.population.sources import FirstRows, FrameRows, RowSource, files_of
 from ifonly.schema import Schema, load_schema
 
 
@@ -49,14 +48,14 @@ def read_model(options: Mapping[str, Any]) -> Model:
     return _with_log_odds(_model(options), options)
 
 
-def rows_source(options: Mapping[str, Any]) -> Rows:
+def rows_source(options: Mapping[str, Any]) -> RowSource:
     """The rows to ask about, as a stream: files, a folder, a pattern; else those of the data set."""
     from ifonly import datasets
     from ifonly.cli.shipped import test_columns
 
     rows, first = options["rows_file"], options["first"]
-    source: Rows = Columns(test_columns(datasets.load(options["dataset"]))) if rows is None else files_of(rows)
-    return source if first is None else First(source, first)
+    source: RowSource = FrameRows(test_columns(datasets.load(options["dataset"]))) if rows is None else files_of(rows)
+    return source if first is None else FirstRows(source, first)
 
 
 def _with_log_odds(model: Model, options: Mapping[str, Any]) -> Model:

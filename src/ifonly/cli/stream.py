@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ifonly.population.engines import Engine
     from ifonly.population.run import Written
-    from ifonly.population.sources import Source as Rows
+    from ifonly.population.sources import RowSource
 
 FEW = 2000
 """Rows that are answered in this process, unless something else is said: others take two seconds to start."""
@@ -58,6 +58,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     """Answer all rows into a file; what is said in the end, and the exit code."""
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, rows_source, scale_data
+    from ifonly.population.parts import manifest_of, place_of
 
     model = read_model(options)
     rows = rows_source(options)
@@ -68,13 +69,14 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
             options["output"], rows, query, keep=keep, resume=options["resume"], engine=_engine(options, rows)
         )
     except KeyboardInterrupt:
-        note(f"Interrupted; what was answered is kept: go on with --resume ({options['output']}).")
+        kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
+        note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
         return codes.INTERRUPTED
     _tell(written, as_json)
     return codes.of_counts(written.counts)
 
 
-def _engine(options: Mapping[str, Any], rows: Rows) -> Engine:
+def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
     from ifonly.population.engines import Dask, Here, Processes, Ray
 
     match options["engine"]:

@@ -101,6 +101,7 @@ class Parts:
         self._begun = time.monotonic()
         self._pending = Tally()
         self._pending_digest = ""
+        self._ours = False
 
     @property
     def rows(self) -> int:
@@ -114,6 +115,7 @@ class Parts:
         others = any(one.name != ".lock" for one in self.place.folder.iterdir())
         if not self.place.is_file and others and manifest_of(self.place) is None:
             raise FileError(f"The folder '{self.place.path}' is not empty; write to a new one.")
+        self._ours = True
         with self._writing():
             for left in self.place.folder.glob("part-*"):
                 left.unlink()
@@ -190,6 +192,15 @@ class Parts:
         for left in self.place.folder.glob(LEFT):
             with contextlib.suppress(OSError):
                 left.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """End, finished or not. Of a run that has answered nothing, nothing is left."""
+        self.abandon()
+        with contextlib.suppress(OSError):
+            if self._ours and not self.rows:
+                self.place.manifest.unlink(missing_ok=True)
+            (self.place.folder / ".lock").unlink(missing_ok=True)
+            self.place.folder.rmdir()  # if it is empty
 
     def finish(self) -> None:
         """All rows are answered: one file of all parts, if that was asked for, and the manifest says so."""

@@ -3,7 +3,7 @@
     source -> chunks -> engine -> parts -> a file
 
 At any time a bounded number of chunks is on its way, so memory does not depend on the number of rows. A chunk that is
-lost with its worker is asked for once more, then its rows one by one; a row that is lost twice gets a sentence.
+lost with its worker is asked for again, then its rows one by one; a row that is lost again gets a sentence.
 """
 
 from __future__ import annotations
@@ -15,14 +15,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError
-from ifonly.population.chunks import ROWS, Chunk
+from ifonly.population.chunks import ROWS, Block, Chunk
 from ifonly.population.engines import Engine, Lost, Pool
 from ifonly.population.parts import Parts, Place, alone, fingerprint, manifest_of, place_of
-from ifonly.population.sources import Source, chunks
+from ifonly.population.sources import RowSource, chunks
 from ifonly.population.tally import Tally
 from ifonly.population.work import Answering, Done, Task
 from ifonly.printing import json_text, shown
@@ -31,8 +32,8 @@ from ifonly.proof.records import Kind
 
 MOST_WAITING = 64 * 2**20
 """Bytes of answers that wait for a chunk before them."""
-TRIES = 2
-"""How often a chunk, and then a row, may be lost with its worker."""
+CHUNK_TRIES, ROW_TRIES = 3, 2
+"""How often a chunk, and then a row alone, may be lost with its worker."""
 TELL_SECONDS = 0.1
 PILOTS, CHUNK_SECONDS = 4, 1.0
 """Rows that are timed before the rest, and how long a chunk may take by that."""
@@ -54,7 +55,7 @@ CHANGED = f"This run cannot be resumed: {COMPARED['input']} that it was begun wi
 class Plan:
     """What is answered, from where to where. `about` says what is asked, as plain data, for the manifest."""
 
-    source: Source
+    source: RowSource
     path: Any
     answer: Answering
     features: Sequence[str]
@@ -63,6 +64,10 @@ class Plan:
     distance_name: str
     keep: Sequence[str] | None = ()
     """Columns that travel along; None for all that are no features."""
+
+    def wanted(self, task: Task) -> set[str]:
+        """The columns that are read."""
+        return {*self.features, *task.keep}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -99,15 +104,15 @@ def run(plan: Plan, engine: Engine, *, resume: bool = False, listen: Listener | 
                 parts.resume(found)
             else:
                 parts.begin()
+            blocks = plan.source.blocks(plan.wanted(task))
             with engine.begin(task) as pool:
-                if not parts.rows_per_chunk:
-                    parts.rows_per_chunk = _fitting(plan, task, pool)
-                _Flow(plan, task, pool, parts, listen).run()
+                if not parts.rows_per_chunk and (first := next(blocks, None)) is not None:
+                    parts.rows_per_chunk = _fitting(first, pool)
+                    blocks = chain([first], blocks)  # rows that come once are read once
+                _Flow(plan, blocks, task, pool, parts, listen).run()
             parts.finish()
         finally:
-            parts.abandon()
-            if not parts.rows:
-                _leave_nothing(place)
+            parts.leave()
     return _finished(place, manifest_of(place) or {}, plan, already=False)
 
 
@@ -136,7 +141,7 @@ def _task(plan: Plan, suffix: str) -> Task:
     return Task(answer=plan.answer, suffix=suffix, kinds=kinds, keep=tuple(keep))
 
 
-def _kept_kind(source: Source, name: str) -> Kind:
+def _kept_kind(source: RowSource, name: str) -> Kind:
     return source.kind(name)
 
 
@@ -146,14 +151,11 @@ def _identity(plan: Plan, task: Task) -> dict[str, Any]:
     return dict(json.loads(json_text(data)))
 
 
-def _fitting(plan: Plan, task: Task, pool: Pool) -> int:
+def _fitting(block: Block, pool: Pool) -> int:
     """How many rows a chunk has: as many as take about a second, so that little is lost with one. A few rows are
     answered to know that, and forgotten.
     """
-    first = next(chunks(plan.source, {*plan.features, *task.keep}, PILOTS), None)
-    if first is None:
-        return ROWS
-    seconds = math.inf
+    first, seconds = Chunk(first=0, block=block.part(0, min(PILOTS, block.count))), math.inf
     for _ in range(2):  # what is prepared and loaded the first time is not the rows' own
         pool.submit(0, first)
         _, done = pool.next()
@@ -173,7 +175,7 @@ def _check_same(found: Mapping[str, Any], about: Mapping[str, Any], place: Place
 def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
     """Of rows that are in no file: are they those that were answered?"""
     if found["input"] is None:
-        last = deque(chunks(plan.source, {*plan.features, *task.keep}, found["rows_per_chunk"]), maxlen=1)
+        last = deque(chunks(plan.source.blocks(plan.wanted(task)), found["rows_per_chunk"], digested=True), maxlen=1)
         if [(one.digest, one.end) for one in last] != [(found["digest"], found["rows"])]:
             raise QuestionError(CHANGED)
 
@@ -204,15 +206,6 @@ def _finished(place: Place, found: Mapping[str, Any], plan: Plan, *, already: bo
     )  # fmt: skip
 
 
-def _leave_nothing(place: Place) -> None:
-    """Of a run that has answered nothing."""
-    found = [one.name for one in place.folder.iterdir()] if place.folder.is_dir() else []
-    if not any(name.startswith("part-") for name in found):
-        shutil.rmtree(place.folder, ignore_errors=True)
-        if place.is_file and place.manifest.exists() and (manifest_of(place) or {}).get("state") != "finished":
-            place.manifest.unlink(missing_ok=True)
-
-
 def _start(words: str) -> str:
     return words[:1].upper() + words[1:]
 
@@ -228,8 +221,6 @@ class _Waiting:
     lost: int = 0
     singles: list[_Waiting] = field(default_factory=list)
     done: Done | None = None
-    whole: _Waiting | None = None
-    """The chunk that this row is of."""
 
     def result(self) -> tuple[Done, ...] | None:
         """What came back, once all of it has."""
@@ -242,10 +233,12 @@ class _Waiting:
 class _Flow:
     """Chunks from the source to the engine and, in order, to the parts."""
 
-    def __init__(self, plan: Plan, task: Task, pool: Pool, parts: Parts, listen: Listener | None) -> None:
+    def __init__(
+        self, plan: Plan, blocks: Iterator[Block], task: Task, pool: Pool, parts: Parts, listen: Listener | None
+    ) -> None:
         self._task, self._pool, self._parts, self._listen = task, pool, parts, listen
         self._people = plan.source.about() or 0
-        whole = chunks(plan.source, {*plan.features, *task.keep}, parts.rows_per_chunk)
+        whole = chunks(blocks, parts.rows_per_chunk or ROWS, digested=plan.source.fingerprint() is None)
         self._chunks = self._left(whole, plan.source)
         self._order: deque[_Waiting] = deque()
         self._again: deque[_Waiting] = deque()
@@ -273,7 +266,7 @@ class _Flow:
             self._parts.settle()
             raise
 
-    def _left(self, whole: Iterator[Chunk], source: Source) -> Iterator[Chunk]:
+    def _left(self, whole: Iterator[Chunk], source: RowSource) -> Iterator[Chunk]:
         """The chunks that are not answered yet."""
         rows, known = self._parts.rows, self._parts.digest
         seen = 0
@@ -309,10 +302,11 @@ class _Flow:
                 self._tell()
             return
         one.lost += outcome.begun
-        if one.lost < TRIES:
+        alone = one.chunk.block.count == 1
+        if one.lost < (ROW_TRIES if alone else CHUNK_TRIES):
             self._again.append(one)
-        elif one.chunk.block.count > 1:
-            one.singles = [_Waiting(single, whole=one) for single in one.chunk.singles()]
+        elif not alone:
+            one.singles = [_Waiting(single) for single in one.chunk.singles()]
             self._again.extend(one.singles)
         else:
             self._take(one, self._task.lost(one.chunk, f"This row was given up: {outcome.why}, {one.lost} times."))

@@ -29,7 +29,7 @@ MOST_FILES = 100_000
 BYTES_AT_A_TIME = 1 << 20
 
 
-class Source(Protocol):
+class RowSource(Protocol):
     """Rows, to be gone through."""
 
     @property
@@ -53,23 +53,23 @@ class Source(Protocol):
         """The rows, at most `ROWS` of them at a time."""
 
 
-def chunks(source: Source, wanted: Collection[str] | None, size: int = ROWS) -> Iterator[Chunk]:
-    """The rows of a source, numbered, at most `size` at a time."""
-    first, digest = 0, Digest() if source.fingerprint() is None else None
-    for several in source.blocks(wanted):
+def chunks(blocks: Iterable[Block], size: int, *, digested: bool) -> Iterator[Chunk]:
+    """Rows, numbered, at most `size` at a time; `digested`: with a fingerprint of all that went by."""
+    first, digest = 0, Digest() if digested else None
+    for several in blocks:
         for block in several.parts(size) if several.count else ():
             yield Chunk(first=first, block=block, digest="" if digest is None else digest.add(block))
             first += block.count
 
 
-def source_of(table: Any) -> Source:
+def source_of(table: Any) -> RowSource:
     """The source that a path, a pattern, a frame, a dict of columns or an iterable of rows is."""
-    if isinstance(table, Files | Columns | Rows | First):
+    if isinstance(table, TableFiles | FrameRows | LooseRows | FirstRows):
         return table
     if isinstance(table, str | Path):
         return files_of(table)
     if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
-        return Columns(frame_columns(table))
+        return FrameRows(frame_columns(table))
     if isinstance(table, np.ndarray) and table.ndim != 2:
         raise RowError(
             f"An array of rows must have two dimensions; this one has {table.ndim} (for one row, use explain)."
@@ -78,13 +78,13 @@ def source_of(table: Any) -> Source:
         raise RowError(
             f"A table is a path, a data frame, a dict of columns or an iterable of rows; got {shown(table)}."
         )
-    return Rows(table)
+    return LooseRows(table)
 
 
 # ---------------------------------------------------------------------- files
 
 
-def files_of(given: str | Path) -> Files:
+def files_of(given: str | Path) -> TableFiles:
     """The files that a path names: itself, those in a folder, or those that a pattern such as data/*.csv matches."""
     path = path_of(given)
     try:
@@ -104,7 +104,7 @@ def files_of(given: str | Path) -> Files:
     kinds = sorted({one.suffix for one in found})
     if len(kinds) > 1:
         raise FileError(f"'{path}' holds files of several kinds ({', '.join(kinds)}); name one, such as *{kinds[0]}.")
-    return Files(given=str(path), paths=tuple(found))
+    return TableFiles(given=str(path), paths=tuple(found))
 
 
 def _is_table(path: Path, folder: Path) -> bool:
@@ -114,7 +114,7 @@ def _is_table(path: Path, folder: Path) -> bool:
 
 
 @dataclass(frozen=True)
-class Files:
+class TableFiles:
     """Table files of one kind, one after the other; all have the columns of the first."""
 
     given: str
@@ -185,7 +185,7 @@ def _content(path: Path) -> dict[str, Any]:
 
 
 @dataclass(frozen=True)
-class Columns:
+class FrameRows:
     """A data frame, or a dict of columns."""
 
     columns: Mapping[str, Any]
@@ -233,7 +233,7 @@ def _stretch(column: Any, first: int, last: int) -> Any:
 
 
 @dataclass(frozen=True)
-class Rows:
+class LooseRows:
     """An iterable of rows: mappings, or sequences in the order of the features."""
 
     rows: Iterable[Any]
@@ -265,10 +265,10 @@ def _plain(row: Any, wanted: Collection[str] | None) -> Any:
 
 
 @dataclass(frozen=True)
-class First:
+class FirstRows:
     """Only the first rows of a source."""
 
-    source: Source
+    source: RowSource
     most: int
 
     @property
