@@ -15,6 +15,7 @@ from benchmarks.suites import (
     method_table,
     paper,
     peers,
+    population,
     rules,
     scale,
     search,
@@ -23,7 +24,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees,
+    first, limits, trees, population,
 )  # fmt: skip
 
 

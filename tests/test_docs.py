@@ -26,6 +26,7 @@ PAGES = (
     "docs/missing.md",
     "docs/engine.md",
     "docs/datasets.md",
+    "docs/populations.md",
 )
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 

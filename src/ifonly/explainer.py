@@ -14,7 +14,7 @@ import platform
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, is_dataclass, replace
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -362,8 +362,8 @@ class Explainer:
                       "precision": model.precision},
             "schema": hashlib.sha256(json_text(schema_to_json(self.schema)).encode("utf-8")).hexdigest(),
             "query": plain_query(every),
-            "method": {"name": self.method.name, "method": repr(self.method), "limits": repr(self.limits),
-                       "tolerances": repr(self.tolerances)},
+            "method": {"name": self.method.name, "options": repr(self.method) if is_dataclass(self.method) else "",
+                       "limits": repr(self.limits), "tolerances": repr(self.tolerances)},
         }  # fmt: skip
 
     def _records(self, table: Any, first: int, query: Query) -> Records:

@@ -35,9 +35,9 @@ ODD = Schema(
     (
         Real("100% of income", -5.0, 10.0),
         Real("in steps", 0.0, 1.0, step="1/8"),
-        Integer("zip \"code\"", 900, 5000, 50),
+        Integer('zip "code"', 900, 5000, 50),
         Binary("owner", (0, 1)),
-        Ordinal("level", ("low", "mid\u00e9", "h\"igh")),
+        Ordinal("level", ("low", "mid\u00e9", 'h"igh')),
         Categorical("job", ("clerk, or so", None, 3.5, True)),
     )
 )

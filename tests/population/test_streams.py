@@ -104,7 +104,9 @@ def test_an_array_and_sequences(explainer, meant, tmp_path):
     points = DATA.points()[:COUNT]
     sequences = [[DATA.schema.features[g].value(v) for g, v in enumerate(point)] for point in points.tolist()]
     explainer.explain_to(tmp_path / "answers.jsonl", sequences)
-    assert same(records(tmp_path / "answers.jsonl"), [{k: v for k, v in one.items() if k != "Customer ID"} for one in meant])
+    assert same(
+        records(tmp_path / "answers.jsonl"), [{k: v for k, v in one.items() if k != "Customer ID"} for one in meant]
+    )
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".jsonl", ".parquet"])
@@ -123,12 +125,14 @@ def test_folders_of_parts_and_files(explainer, columns, meant, tmp_path, monkeyp
     if suffix == ".parquet":
         whole = pq.read_table(tmp_path / "file.parquet")
         again = ds.dataset(tmp_path / "folder.parquet").to_table()
-        rows, others = ([{k: v for k, v in row.items() if k != "seconds"} for row in one.to_pylist()] for one in (whole, again))
+        rows, others = (
+            [{k: v for k, v in row.items() if k != "seconds"} for row in one.to_pylist()] for one in (whole, again)
+        )
         assert same(rows, others)
     elif suffix == ".csv":
-        rows = list(csv.DictReader((tmp_path / "file.csv").open(encoding="utf-8")))
+        rows = list(csv.DictReader((tmp_path / "file.csv").read_text(encoding="utf-8").splitlines()))
         in_parts = [row for one in sorted((tmp_path / "folder.csv").glob("part-*"))
-                    for row in csv.DictReader(one.open(encoding="utf-8"))]  # fmt: skip
+                    for row in csv.DictReader(one.read_text(encoding="utf-8").splitlines())]  # fmt: skip
         assert [row["changes"] for row in rows] == [row["changes"] for row in in_parts]
     else:
         rows = records(tmp_path / "file.jsonl")
@@ -154,7 +158,9 @@ def test_what_is_not_there(explainer, columns, tmp_path):
     path = tmp_path / "answers.jsonl"
     assert "There is no column 'Name' to keep" in refused(to, path, columns, keep=["Name"])
     assert "keep as a list of names" in refused(to, path, columns, keep="Name")
-    assert "answers have one of that name" in refused(to, path, {**columns, "status": columns["number"]}, keep=["status"])
+    assert "answers have one of that name" in refused(
+        to, path, {**columns, "status": columns["number"]}, keep=["status"]
+    )
     assert "has no column 'isMale'" in refused(to, path, {k: v for k, v in columns.items() if k != "isMale"})
     assert "has no rows" in refused(to, path, [])
     assert "names no table files" in refused(to, path, f"{tmp_path}/*.csv")
@@ -188,7 +194,9 @@ def test_another_table_model_or_question_is_not_gone_on_with(explainer, columns,
         return refused(who.explain_to, path, table, query, resume=True, **more)
 
     assert "the question is not the one" in again(explainer, source, Query())
-    assert "the question is not the one" in again(Explainer(explainer.model, constraints=["isMarried is fixed"]), source, asked)
+    assert "the question is not the one" in again(
+        Explainer(explainer.model, constraints=["isMarried is fixed"]), source, asked
+    )
     assert "the method, the limits" in again(explainer.using(limits=Limits(nodes=5)), source, asked)
     assert "the columns to keep are not those" in again(explainer, source, asked, keep=["number"])
     other = network_model(Network.of([(l.weight * 1.001, l.bias) for l in explainer.model.network.layers]), DATA.schema)  # noqa: E741
@@ -281,7 +289,8 @@ def moody(raises: float = 9.0, kills: float = 9.0, blank: float = 9.0) -> Explai
     inner = network_model(Network.of([(np.array([[1.0, 1.0]]), np.array([0.1]))]), SCHEMA)
     original = Moody(inner.original, raises, kills, blank)
     return Explainer(
-        Model(function=inner.function, schema=SCHEMA, original=original, classes=inner.classes), constraints=["x is fixed"]
+        Model(function=inner.function, schema=SCHEMA, original=original, classes=inner.classes),
+        constraints=["x is fixed"],
     )
 
 

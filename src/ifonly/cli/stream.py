@@ -91,7 +91,7 @@ def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
 
 
 def _tell(written: Written, as_json: bool) -> None:
-    from ifonly.report.text import figures_page
+    from ifonly.report import figures_page
 
     if as_json:
         show_json({"output": str(written.path), "already": written.already, "summary": written.summary})

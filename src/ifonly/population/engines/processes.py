@@ -7,6 +7,7 @@ in each of them waits for our end of the pipe to close.
 from __future__ import annotations
 
 import contextlib
+import gc
 import multiprocessing
 import os
 import pickle
@@ -33,6 +34,8 @@ MOST_STILLBORN = 3
 ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
 """One thread for each worker: there are as many workers as cores."""
 READY = -1
+GARBAGE = 50_000
+"""New objects after which a worker looks for circles of them: a chunk makes many, and hardly any circle."""
 
 
 @dataclass(frozen=True)
@@ -197,6 +200,8 @@ def _work(pipe: Connection) -> None:
         why = QuestionError(f"The model cannot be read in another process ({type(error).__name__}: {error}).")
         pipe.send_bytes(pickle.dumps((READY, why)))
         return
+    gc.freeze()  # what is loaded stays
+    gc.set_threshold(GARBAGE)
     pipe.send_bytes(pickle.dumps((READY, None)))
     while True:
         ticket, chunk = pickle.loads(messages.get())
