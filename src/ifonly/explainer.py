@@ -210,6 +210,10 @@ class Explainer:
         """
         whole = query_of(query)
         self.check(whole)
+        if not isinstance(resume, bool | np.bool_):
+            raise QuestionError(f"'resume' is True or False; got {shown(resume)}.")
+        if engine is not None and not hasattr(engine, "begin"):
+            raise QuestionError(f"An engine is an object such as Processes(2); got {shown(engine)}.")
         if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(self.schema):
             table = dict(zip(self.schema.names, table.T, strict=True))
         plan = Plan(
@@ -224,7 +228,7 @@ class Explainer:
         )
         bar = None if self.listen is not None else on_terminal(lazy=False)
         with nullcontext() if bar is None else bar:
-            return run(plan, engine or Here(), resume=resume, listen=self.listen or bar)
+            return run(plan, Here() if engine is None else engine, resume=bool(resume), listen=self.listen or bar)
 
     def explain_diverse(
         self,

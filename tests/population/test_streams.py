@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -380,3 +381,56 @@ def test_the_table_of_the_killed_runs(tmp_path):
     found = records(tmp_path / "answers.jsonl")
     assert [one["row"] for one in found if one["status"] == "error"] == [0, 97, 194]
     assert found[199]["Customer ID"] == "c-00199"
+
+
+# ---------------------------------------------------------------------- every moment
+
+
+class Crash(BaseException):
+    """The power is gone."""
+
+
+def test_a_crash_at_every_step(explainer, columns, meant, tmp_path, monkeypatch):
+    """Whatever was to be flushed when it happened: nothing half-done under the final name, and the run goes on."""
+    monkeypatch.setattr(parts, "MOST_ROWS", 64)
+    monkeypatch.setattr(sources, "ROWS", 64)
+    flush = parts._flush
+    for step in range(1, 100):
+        output = tmp_path / str(step) / "answers.jsonl"
+        output.parent.mkdir()
+        counter = Counter[str]()
+
+        def counted(path: Path, counter: Counter[str] = counter, last: int = step) -> None:
+            counter["steps"] += 1
+            if counter["steps"] == last:
+                raise Crash
+            flush(path)
+
+        def crashed(counter: Counter[str] = counter, last: int = step) -> bool:
+            return counter["steps"] >= last
+
+        with monkeypatch.context() as patch:
+            patch.setattr(parts, "_flush", counted)
+            patch.setattr(parts.Parts, "leave", lambda self: None)  # nobody tidies up
+            patch.setattr(parts.Parts, "abandon", lambda self: None)
+            patch.setattr(parts.Parts, "settle", _unless_crashed(parts.Parts.settle, crashed))
+            try:
+                explainer.explain_to(output, columns, keep=["Customer ID"])
+            except Crash:
+                assert not output.exists() or len(records(output)) == COUNT
+            else:
+                break
+        explainer.explain_to(output, columns, keep=["Customer ID"], resume=True)
+        assert same(records(output), meant)
+        assert sorted(one.name for one in output.parent.iterdir()) == ["answers.jsonl", "answers.jsonl.manifest.json"]
+    assert step > 15
+
+
+def _unless_crashed(settle: Any, crashed: Any) -> Any:
+    """Who is gone closes nothing."""
+
+    def once(self: Any) -> None:
+        if not crashed():
+            settle(self)
+
+    return once

@@ -74,10 +74,12 @@ def place_of(given: Any) -> Place:
         raise FileError(f"A folder of parts ends in {', '.join(KINDS)}, or in nothing; '{path.name}/' does not.")
     if suffix == ".parquet":
         need_pyarrow("Writing a parquet file")
-    if path.exists() and not path.is_dir():
-        raise FileError(f"Cannot write '{path}': it is a file.")
-    if not path.resolve().parent.is_dir():
-        raise FileError(f"Cannot write '{path}': its folder is not there.")
+    try:
+        file, there = path.exists() and not path.is_dir(), path.resolve().parent.is_dir()
+    except OSError as error:  # a name that is too long
+        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
+    if file or not there:
+        raise FileError(f"Cannot write '{path}': {'it is a file' if file else 'its folder is not there'}.")
     return Place(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
 
 

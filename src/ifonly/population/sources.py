@@ -192,6 +192,8 @@ class FrameRows:
     words = "the table"
 
     def __post_init__(self) -> None:
+        sliced = {name: many if _can_be_sliced(many) else list(many) for name, many in self.columns.items()}
+        object.__setattr__(self, "columns", sliced)
         lengths = {name: len(column) for name, column in self.columns.items()}
         if len(set(lengths.values())) > 1:
             (one, few), *rest = lengths.items()
@@ -224,6 +226,10 @@ class FrameRows:
             columns = {name: _stretch(column, first, last) for name, column in self.columns.items()
                        if wanted is None or name in wanted}  # fmt: skip
             yield Block(count=last - first, columns=columns)
+
+
+def _can_be_sliced(column: Any) -> bool:
+    return isinstance(column, list | tuple | np.ndarray) or hasattr(column, "to_numpy")
 
 
 def _stretch(column: Any, first: int, last: int) -> Any:
