@@ -137,12 +137,8 @@ def _task(plan: Plan, suffix: str) -> Task:
             raise QuestionError(f"There is no column {shown(name)} to keep in {source.words}.")
         if name in plan.record:
             raise QuestionError(f"The column '{name}' cannot be kept: answers have one of that name; rename it.")
-    kinds = {**plan.record, **{name: _kept_kind(source, name) for name in keep}}
+    kinds = {**plan.record, **{name: source.kind(name) for name in keep}}
     return Task(answer=plan.answer, suffix=suffix, kinds=kinds, keep=tuple(keep))
-
-
-def _kept_kind(source: RowSource, name: str) -> Kind:
-    return source.kind(name)
 
 
 def _identity(plan: Plan, task: Task) -> dict[str, Any]:

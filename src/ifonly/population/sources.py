@@ -212,9 +212,8 @@ class FrameRows:
         return len(next(iter(self.columns.values()), ()))
 
     def kind(self, name: str) -> Kind:
-        column = self.columns[name]
         types = {"i": "integer", "f": "number"}
-        kind = getattr(column.to_numpy() if hasattr(column, "to_numpy") else column, "dtype", np.dtype(object)).kind
+        kind = getattr(_stretch(self.columns[name], 0, 1), "dtype", np.dtype(object)).kind
         return types.get(kind, "text")  # type: ignore[return-value]
 
     def fingerprint(self) -> None:
