@@ -16,6 +16,7 @@ from benchmarks.suites import (
     method_table,
     paper,
     peers,
+    population,
     rules,
     scale,
     search,
@@ -24,7 +25,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, audit,
+    first, limits, trees, audit, population,
 )  # fmt: skip
 
 

@@ -29,6 +29,7 @@ PAGES = (
     "docs/missing.md",
     "docs/engine.md",
     "docs/datasets.md",
+    "docs/populations.md",
 )
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 

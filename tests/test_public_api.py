@@ -27,6 +27,7 @@ PUBLIC = [
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "Dask",
     "Difference",
     "Distance",
     "DiverseAnswers",
@@ -58,10 +59,12 @@ PUBLIC = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Processes",
     "Progress",
     "Query",
     "Question",
     "Range",
+    "Ray",
     "Real",
     "Reasons",
     "Relaxation",
@@ -79,6 +82,7 @@ PUBLIC = [
     "TopTarget",
     "Unknown",
     "Within",
+    "Written",
     "audit",
     "certified_query",
     "certify",
@@ -135,6 +139,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
+    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "resume", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 

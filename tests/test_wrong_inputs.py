@@ -100,6 +100,15 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a value too few": (lambda f: EXPLAINER.explain([30, 5.0, "clerk"]), "3"),
     "a shape": (lambda f: EXPLAINER.explain(np.zeros((2, 4))), "(2, 4)"),
     "no row at all": (lambda f: EXPLAINER.explain(7), "7"),
+    "a table to a place that is not there": (
+        lambda f: EXPLAINER.explain_to(f / "no" / "a.csv", [ANN]),
+        "folder is not there",
+    ),
+    "a table to a file of no kind": (lambda f: EXPLAINER.explain_to(f / "a.xlsx", [ANN]), "a.xlsx"),
+    "a column to keep that is not there": (
+        lambda f: EXPLAINER.explain_to(f / "a.csv", {n: [v] for n, v in ANN.items()}, keep=["Name"]),
+        "Name",
+    ),
     "a table without a column": (lambda f: EXPLAINER.explain_many({"Age": [3]}), "Income"),
     "columns of two lengths": (
         lambda f: EXPLAINER.explain_many({n: [v] * (n != "Job") for n, v in ANN.items()}),

@@ -25,8 +25,10 @@ if TYPE_CHECKING:
     from ifonly.population.actions import Judge
     from ifonly.population.audit import Audit, audit
     from ifonly.population.differences import Difference
+    from ifonly.population.engines import Dask, Processes, Ray
     from ifonly.population.group import Group
     from ifonly.population.labels import Grouping
+    from ifonly.population.run import Written
     from ifonly.population.ways import FlipSet, flip_sets
     from ifonly.problem import (
         Allowed,
@@ -91,6 +93,7 @@ _HOME = {
     "ChangeAtMost": "ifonly.problem",
     "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
+    "Dask": "ifonly.population.engines",
     "Difference": "ifonly.population.differences",
     "Distance": "ifonly.problem",
     "DiverseAnswers": "ifonly.proof",
@@ -122,10 +125,12 @@ _HOME = {
     "Ordinal": "ifonly.schema",
     "OtherTarget": "ifonly.problem",
     "ProbabilityTarget": "ifonly.problem",
+    "Processes": "ifonly.population.engines",
     "Progress": "ifonly.proof",
     "Query": "ifonly.problem.query",
     "Question": "ifonly.problem",
     "Range": "ifonly.problem",
+    "Ray": "ifonly.population.engines",
     "Real": "ifonly.schema",
     "Reasons": "ifonly.proof",
     "Relaxation": "ifonly.proof",
@@ -143,6 +148,7 @@ _HOME = {
     "TopTarget": "ifonly.problem",
     "Unknown": "ifonly.proof",
     "Within": "ifonly.proof",
+    "Written": "ifonly.population.run",
     "audit": "ifonly.population.audit",
     "certified_query": "ifonly.certifying.stating",
     "certify": "ifonly.certifying.certify",
@@ -173,6 +179,7 @@ __all__ = [
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "Dask",
     "Difference",
     "Distance",
     "DiverseAnswers",
@@ -204,10 +211,12 @@ __all__ = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Processes",
     "Progress",
     "Query",
     "Question",
     "Range",
+    "Ray",
     "Real",
     "Reasons",
     "Relaxation",
@@ -225,6 +234,7 @@ __all__ = [
     "TopTarget",
     "Unknown",
     "Within",
+    "Written",
     "audit",
     "certified_query",
     "certify",

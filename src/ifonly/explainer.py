@@ -9,10 +9,13 @@ for all methods; loops over several questions (`asking`) work on points.
 from __future__ import annotations
 
 import copy
+import hashlib
+import platform
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, is_dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -33,20 +36,26 @@ from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
 from ifonly.population.actions import Judge
 from ifonly.population.audit import Audit, audit
+from ifonly.population.engines import Engine, Here
 from ifonly.population.labels import By
+from ifonly.population.run import Plan, Written, run
+from ifonly.population.sources import source_of
 from ifonly.population.threads import run_chunks
-from ifonly.printing import shown
+from ifonly.printing import json_text, shown
 from ifonly.problem import Distance, Question
 from ifonly.problem.conditions import Situation
 from ifonly.problem.different import Diversity, distances_between, settled_reals
 from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
-from ifonly.problem.query import Query, query_of, read_constraints
+from ifonly.problem.query import Query, plain_query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
-from ifonly.schema import Schema, index_of, read_points
+from ifonly.proof.records import Records, record_kinds, records_of
+from ifonly.proof.records import merged as merged_records
+from ifonly.schema import Schema, index_of, read_points, schema_to_json
 from ifonly.schema.editing import unlabelled
 from ifonly.schema.features import plain
+from ifonly.schema.given import items
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
 from ifonly.waiting import on_terminal
@@ -189,6 +198,46 @@ class Explainer:
         answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
 
+    def explain_to(
+        self,
+        path: str | Path,
+        table: Any,
+        query: Query | None = None,
+        *,
+        keep: Sequence[str] | bool = (),
+        resume: bool = False,
+        engine: Engine | None = None,
+    ) -> Written:
+        """Answer a table of any size into a file (.csv, .jsonl, .parquet), or a folder of parts ("answers.parquet/").
+
+        `table` is a path (of a file, a folder, a pattern), a frame, a dict of columns, or any iterable of rows; it is
+        read as a stream. `keep` names columns that travel along; True keeps all that are no features. `engine` is who
+        answers: this process, `Processes(4)`, `Ray(...)`. What a run has left that ended early is gone on with by
+        `resume`, if the table and the question are the same. A record is an answer's `to_dict`, with what is nested in it
+        as JSON text.
+        """
+        whole = query_of(query)
+        self.check(whole)
+        if not isinstance(resume, bool | np.bool_):
+            raise QuestionError(f"'resume' is True or False; got {shown(resume)}.")
+        if engine is not None and not hasattr(engine, "begin"):
+            raise QuestionError(f"An engine is an object such as Processes(2); got {shown(engine)}.")
+        if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(self.schema):
+            table = dict(zip(self.schema.names, table.T, strict=True))
+        plan = Plan(
+            source=source_of(table),
+            path=path,
+            answer=_Recording(self._quietly(), whole),
+            features=self.schema.names,
+            record=record_kinds(self.model.outputs),
+            about=self._identity(whole),
+            distance_name=whole.distance_name,
+            keep=None if keep is True else _column_names(keep),
+        )
+        bar = None if self.listen is not None else on_terminal(lazy=False)
+        with nullcontext() if bar is None else bar:
+            return run(plan, Here() if engine is None else engine, resume=bool(resume), listen=self.listen or bar)
+
     def explain_diverse(
         self,
         row: Any,
@@ -318,6 +367,48 @@ class Explainer:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = read_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
+
+    # ------------------------------------------------------------------ a stream of people
+
+    def _quietly(self) -> Explainer:
+        """The same explainer, to which nobody listens: it can be sent elsewhere."""
+        other = copy.copy(self)
+        other.listen, other.reasons = None, False
+        return other
+
+    def _identity(self, query: Query) -> dict[str, Any]:
+        """What is asked, as plain data: the same for a run and for the one that goes on with it."""
+        every = replace(query, constraints=self.constraints_for(query.constraints))
+        model = self.model
+        return {
+            "ifonly": import_module("ifonly").__version__,
+            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+            "model": {"fingerprint": model.function.fingerprint, "classes": list(model.classes), "source": model.source,
+                      "precision": model.precision},
+            "schema": hashlib.sha256(json_text(schema_to_json(self.schema)).encode("utf-8")).hexdigest(),
+            "query": plain_query(every),
+            "method": {"name": self.method.name, "options": repr(self.method) if is_dataclass(self.method) else "",
+                       "limits": repr(self.limits), "tolerances": repr(self.tolerances)},
+        }  # fmt: skip
+
+    def _records(self, table: Any, first: int, query: Query) -> Records:
+        """The records of some rows; the number of the first of them is `first`."""
+        errors: list[RowError | None] = []
+        points = read_points(self.schema, table, errors=errors, first=first)
+        asked = self._read_once(query, None, None, (), None)
+        good = [i for i, error in enumerate(errors) if error is None]
+        wrong = [(i, error) for i, error in enumerate(errors) if error is not None]
+        told = []
+        if wrong:
+            told.append(([i for i, _ in wrong], records_of([failed(first + i, error) for i, error in wrong])))
+        if good and self.schema.may_lack:
+            answers = self._answer_patterns(points, good, query, asked)
+            told.append((good, records_of([replace(answers[i], row=first + i) for i in good])))
+        elif good:
+            rows = [first + i for i in good]
+            askers = self._asker.askers(points[good], rows)
+            told.append((good, self._teller.records(askers, rows, self._asker.find(askers, asked, self.threads))))
+        return merged_records(len(errors), told)
 
     # ------------------------------------------------------------------ people who lack numbers
 
@@ -505,6 +596,25 @@ class Explainer:
             tolerances=self.tolerances,
         )
         return replace(answer, reasons=reasons)
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """What a worker is sent: an explainer and the query."""
+
+    explainer: Explainer
+    query: Query
+
+    def __call__(self, table: Any, first: int) -> Records:
+        return self.explainer._records(table, first, self.query)
+
+
+def _column_names(names: Any) -> tuple[str, ...]:
+    """Names of columns, from a list of them."""
+    found = items(names) if names is not False else ()
+    if found is None or not all(isinstance(name, str) for name in found):
+        raise QuestionError(f"Say which columns to keep as a list of names, or keep=True for all; got {shown(names)}.")
+    return found
 
 
 def explain(

@@ -119,7 +119,8 @@ def test_places_that_cannot_be_written(run, hostile, tmp_path):
         assert result.stderr.replace("\n", "").isprintable()
     for name in list(tmp_path.iterdir()):
         assert ".part" not in name.name
-    (Path(os.fsdecode(b"\x80.csv"))).unlink(missing_ok=True)
+    for name in (b"\x80.csv", b"\x80.csv.manifest.json"):
+        Path(os.fsdecode(name)).unlink(missing_ok=True)
 
 
 def test_folders_for_files(run, tmp_path):

@@ -6,6 +6,7 @@ python tests/doors/files.py onnx --count 100000 --seed 1      many files, with c
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import random
@@ -17,6 +18,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,19 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from doors.mutate import damaged, distorted, twisted
-from ifonly import Binary, Categorical, Integer, Model, Network, Ordinal, Real, Schema, load_model, save_network
+from ifonly import (
+    Binary,
+    Categorical,
+    Explainer,
+    Integer,
+    Model,
+    Network,
+    Ordinal,
+    Real,
+    Schema,
+    load_model,
+    save_network,
+)
 from ifonly.cli.tables import read_table
 from ifonly.errors import Contradiction, IfonlyError
 from ifonly.model import save_trees
@@ -299,6 +313,32 @@ def _read_rows(path: Path) -> None:
     propose(columns)
 
 
+@cache
+def _explainer() -> Explainer:
+    weights = np.linspace(-1.0, 1.0, len(SCHEMA.columns))[None, :]
+    return Explainer(Network.of([(weights, np.zeros(1))]), schema=SCHEMA)
+
+
+def _answer_rows(path: Path) -> None:
+    """As a stream: each row an answer or an error row, or one sentence for all and nothing under the output's name."""
+    output = path.with_name("answers.jsonl")
+    with contextlib.suppress(FileNotFoundError):
+        output.unlink()
+    try:
+        written = _explainer().explain_to(output, path, keep=["job"])
+    finally:
+        left = {one.name for one in path.parent.glob("answers*")}
+        output.with_name("answers.jsonl.manifest.json").unlink(missing_ok=True)
+        if (output.exists() and len(left) != 2) or (not output.exists() and left):
+            raise AssertionError(f"there is left: {left}")
+    records = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    if [one["row"] for one in records] != list(range(written.rows)) or sum(written.counts.values()) != written.rows:
+        raise AssertionError(f"{len(records)} records of {written.rows} rows: {written.counts}")
+    for one in records:
+        if one["status"] not in ("nearest", "none exists", "error") or wrong_words(one["note"]):
+            raise AssertionError(f"a record that is none: {one}")
+
+
 DOORS: dict[str, Door] = {
     "onnx": Door(_onnx_models, _proto, lambda path: load_model(path, SCHEMA)),
     "npz": Door(lambda: _networks("net.npz"), damaged, lambda path: load_model(path, SCHEMA)),
@@ -319,6 +359,9 @@ DOORS: dict[str, Door] = {
     "csv": Door(_csv, damaged, _read_rows),
     "jsonl": Door(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),
     "parquet": Door(_parquet, damaged, _read_rows),
+    "csv stream": Door(_csv, damaged, _answer_rows),
+    "jsonl stream": Door(lambda: [("rows.jsonl", ROWS)], _lines, _answer_rows),
+    "parquet stream": Door(_parquet, damaged, _answer_rows),
 }  # fmt: skip
 
 

@@ -48,6 +48,7 @@ from ifonly import (
     Ordinal,
     OtherTarget,
     ProbabilityTarget,
+    Processes,
     Query,
     Range,
     Real,
@@ -170,6 +171,16 @@ def ask(row: Any = None, **question: Any) -> Any:
     explainer = EXPLAINER.using(**{"method": Enumerate(), **how})
     answer = explainer.explain(ANN if row is None else row, **{"limits": Limits(seconds=5), **question})
     return shown(answer)
+
+
+def streamed(path: Any, table: Any, **more: Any) -> Any:
+    """A table as a stream: a record per row, or one sentence and no file."""
+    written = EXPLAINER.using(Enumerate()).explain_to(path, table, **more)
+    if written.path.is_file():
+        records = [json.loads(line) for line in written.path.read_text(encoding="utf-8").splitlines()]
+        assert [record["row"] for record in records] == list(range(written.rows))
+        assert all(not wrong_words(record["note"]) for record in records)
+    return written
 
 
 def ask_for_several(**asked: Any) -> Any:
@@ -296,6 +307,10 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
+    "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "resume": False, "engine": None}),
+    "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
+    "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
+    "Processes": (lambda count: Processes(count), {"count": 2}),
     "cells": (lambda **k: shown(EXPLAINER.using(Enumerate()).explain_many([k])[0]), ANN),
     "columns": (lambda **k: EXPLAINER.using(Enumerate()).explain_many({**TABLE, **k}), TABLE),
     "explain": (

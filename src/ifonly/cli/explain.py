@@ -9,6 +9,7 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
+from ifonly.cli.stream import STREAM, check_options, explain_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ifonly.cli.asking import Told
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
+    from ifonly.model import Model
     from ifonly.problem import Query
     from ifonly.proof import Method
 
@@ -25,6 +27,7 @@ Examples:
   ifonly explain --dataset credit --row 0
   ifonly explain --dataset credit --first 100 --fix isMale --output answers.csv
   ifonly explain --model net.onnx --schema schema.json --rows people.csv --time-limit 10
+  ifonly explain --model net.onnx --schema schema.json --rows 'people/*.parquet' --output answers.parquet --keep ID
 
 {codes.EPILOG}"""
 
@@ -36,22 +39,27 @@ Examples:
     default=None,
     help="Where no change does it: what rules it out, and what would help (default: for a single row).",
 )
-@click.option("--output", metavar="FILE", help="Write one record per row: .csv, .jsonl or .parquet.")
+@with_options(STREAM)
 @json_option
-def explain(output: str | None, as_json: bool, **options: Any) -> int:
+def explain(as_json: bool, **options: Any) -> int:
     """The nearest counterfactual of each row, with its proof."""
     from ifonly.cli.compare import reproducible
     from ifonly.cli.question import read_methods
     from ifonly.cli.source import read_source
-    from ifonly.cli.tables import check_output
+    from ifonly.population.files import check_output
+    from ifonly.population.parts import place_of
 
+    output, methods = options["output"], read_methods(options["methods"])
+    check_options(options, several=len(methods) > 1)
+    if output is not None and len(methods) == 1 and not options["chosen"]:
+        place_of(output)  # asked before the work, not after it
+        return explain_stream(options, methods[0], as_json)
     path = None if output is None else check_output(output)
-    methods = read_methods(options["methods"])
     source = read_source(options)
     explainer, query = read_asking(source, options)
     told = _tell(source, methods, explainer, query)
     if path is not None:
-        _write(path, told)
+        _write(path, told, source.model)
     if as_json:
         show_json(_document(told))
     else:
@@ -61,15 +69,20 @@ def explain(output: str | None, as_json: bool, **options: Any) -> int:
 
 def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:
     """Whom to ask, and what."""
+    why = len(source.rows) == 1 if options["why"] is None else options["why"]
+    return asking(source.model, source.data, {**options, "why": why})
+
+
+def asking(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:
+    """The same, without the rows."""
     from ifonly.cli.question import read_query
     from ifonly.explainer import Explainer
     from ifonly.proof import Limits
 
-    explainer = Explainer(source.model, threads=options["threads"]).using(
-        limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
-        reasons=len(source.rows) == 1 if options["why"] is None else options["why"],
+    explainer = Explainer(model, threads=options["threads"]).using(
+        limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]), reasons=options["why"]
     )
-    query = read_query(options, explainer.schema, source.data)
+    query = read_query(options, explainer.schema, data)
     if query.target is not None or explainer.model.classes:
         explainer.check(query)
     return explainer, query
@@ -94,11 +107,12 @@ def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer
     return told
 
 
-def _write(path: Path, told: dict[str, Told]) -> None:
-    from ifonly.cli.records import RECORD, records
+def _write(path: Path, told: dict[str, Told], model: Model) -> None:
     from ifonly.cli.tables import write_records
+    from ifonly.proof.records import record, record_kinds
 
-    write_records(path, [record for one in told.values() for record in records(one.answers)], RECORD)
+    rows = [record(answer) for one in told.values() for answer in one.answers]
+    write_records(path, rows, record_kinds(model.outputs))
 
 
 def _document(told: dict[str, Told]) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ifonly.proof import (
@@ -54,9 +54,13 @@ def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
 
 def summary_page(answers: Answers) -> Page:
     """Counts and quantiles."""
-    figures = summary(answers)
-    rows = figures["rows"]
-    pairs = [("rows", f"{rows:,} in {duration(answers.seconds)}" if answers.seconds else f"{rows:,}")]
+    return figures_page(summary(answers))
+
+
+def figures_page(figures: Mapping[str, Any]) -> Page:
+    """The same, of what `summary` gives."""
+    rows, seconds = figures["rows"], figures["total_seconds"]
+    pairs = [("rows", f"{rows:,} in {duration(seconds)}" if seconds else f"{rows:,}")]
     pairs += [
         (status, f"{count:,} ({share(count, rows)}) {_MEANING[status]}")
         for status, count in figures["counts"].items() if count
