@@ -213,8 +213,7 @@ class Explainer:
         `table` is a path (of a file, a folder, a pattern), a frame, a dict of columns, or any iterable of rows; it is
         read as a stream. `keep` names columns that travel along; True keeps all that are no features. `engine` is who
         answers: this process, `Processes(4)`, `Ray(...)`. What a run has left that ended early is gone on with by
-        `resume`, if the table and the question are the same. A record is an answer's `to_dict`, with what is nested in it
-        as JSON text.
+        `resume`, if the table and the question are the same. A record is an answer's `to_dict`, nested values as JSON.
         """
         whole = query_of(query)
         self.check(whole)

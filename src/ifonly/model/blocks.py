@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.recipe import Floats, Fold, Lifted, Made, Majorant
+from ifonly.model.recipe import Bend, Floats, Fold, Lifted, Made, Majorant
 from ifonly.model.rounding import LEAST, losses
 
 CLEAR = 2.0**-20
@@ -295,7 +295,14 @@ def network_of(output: Expression) -> Network:
         layers.append((np.vstack([w for w, _ in pairs]), np.concatenate([b for _, b in pairs])))
         check_size(layers[-1][0].shape, "the network")
     everything = np.ones(output.width, dtype=np.bool_)
-    return Network.of([*layers, _rows(output, depths[-1], kept, everything)])
+    network = Network.of([*layers, _rows(output, depths[-1], kept, everything)])
+    return replace(network, within=(depths[0][0].lower, depths[0][0].upper)) if _is_bounded(depths) else network
+
+
+def _is_bounded(depths: list[list[Block]]) -> bool:
+    """Does the network rely on bounds of its inputs, because some of its units are known to be on within them?"""
+    units = (block for here in depths[1:] for block in here)
+    return any(not isinstance(block.made.operation, Bend) or not block.made.operation.plain for block in units)
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:

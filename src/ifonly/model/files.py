@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -57,6 +57,8 @@ def save_network(
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "classes": names, "layers": len(network.layers)}
     if regression:
         head["regression"] = True
+    if network.within is not None and np.isfinite(network.within).all():
+        head["within"] = [end.tolist() for end in network.within]
     if path.suffix == ".json":
         layers = [{"weight": a.weight.tolist(), "bias": a.bias.tolist()} for a in network.layers]
         text = json.dumps({**head, "layers": layers}) + "\n"
@@ -94,7 +96,7 @@ def read_network(path: str | Path) -> Stored:
             f"'{path}' is not a network file of ifonly, or is damaged ({type(error).__name__}: {error})."
         ) from None
     try:
-        network = Network.of(layers)
+        network = replace(Network.of(layers), within=head.get("within"))
     except ModelError as error:
         raise ModelError(f"In '{path}': {error}") from None
     classes = head.get("classes", [])

@@ -57,6 +57,7 @@ class Model:
             raise ModelError(f"A model is made of a function, such as a Network, and a Schema; got {shown(wrong)}.")
         if self.function.inputs != len(self.schema.columns):
             raise ModelError(f"The model takes {self.function.inputs} columns, but {describe_columns(self.schema)}.")
+        _check_bounds(self.function, self.schema)
         object.__setattr__(self, "classes", _checked_classes(self.classes, self.function.outputs))
         if not isinstance(self.precision, str) or self.precision not in ("float64", "float32"):
             raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
@@ -227,6 +228,22 @@ def describe_columns(schema: Schema) -> str:
     """How many columns rows have, with the names of the first few, for messages."""
     names = ", ".join(f"'{name}'" for name in schema.columns[:6])
     return f"the schema encodes to {len(schema.columns)}: {names}{', ...' if len(schema.columns) > 6 else ''}"
+
+
+def _check_bounds(function: Kind, schema: Schema) -> None:
+    """A network that stands for a model within bounds only must not be asked beyond them."""
+    within = function.within if isinstance(function, Network) else None
+    if within is None:
+        return
+    lower, upper = column_box(schema)
+    beyond = np.flatnonzero((lower < within[0]) | (upper > within[1]))
+    if len(beyond):
+        k = int(beyond[0])
+        raise ModelError(
+            f"This network stands for the model it was made of only where '{schema.columns[k]}' is in "
+            f"[{within[0][k]:g}, {within[1][k]:g}], as in the schema that it was imported under; here it may be in "
+            f"[{lower[k]:g}, {upper[k]:g}]. Import the model itself under this schema."
+        )
 
 
 def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:

@@ -71,6 +71,8 @@ class Network:
     layers: Sequence[Affine]
     recipe: Recipe | None = field(default=None, compare=False, repr=False)
     """What the model that it stands for computes, where that is not just layer after layer: rounding follows it."""
+    within: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, compare=False, repr=False)
+    """The least and the largest inputs for which it stands for the model; None where it does for all."""
 
     def __post_init__(self) -> None:
         layers = items(self.layers)
@@ -88,6 +90,15 @@ class Network:
                     f"Layer {i} gives {a.weight.shape[0]} values, but layer {i + 1} takes {b.weight.shape[1]}."
                 )
         object.__setattr__(self, "layers", layers)
+        if self.within is not None:
+            object.__setattr__(self, "within", self._checked_bounds(self.within))
+
+    def _checked_bounds(self, given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        ends = [_numbers(end, "bounds") for end in items(given) or ()]
+        if [end.shape for end in ends] != [(self.inputs,)] * 2 or np.isnan(ends).any():
+            raise ModelError(f"The bounds of a network are a least and a largest value for each of its inputs; got "
+                             f"{shown(given)}.")  # fmt: skip
+        return ends[0], ends[1]
 
     @classmethod
     def of(cls, layers: Sequence[tuple[Any, Any]]) -> Network:
@@ -160,7 +171,7 @@ class Network:
 
     def deployed_as(self, recipe: Recipe) -> Network:
         """The same function, which stands for a model that computes it so."""
-        return Network(self.layers, recipe)
+        return Network(self.layers, recipe, self.within)
 
     def without_constants(self, value: NDArray[np.float64]) -> Network:
         """The same function of rows that have these values (where not 0): they are made part of the first bias,
@@ -171,7 +182,7 @@ class Network:
         """
         first, constant = self.layers[0], np.flatnonzero(value)
         if not len(constant):
-            return Network(self.layers)
+            return Network(self.layers, within=self.within)
         values = [Fraction(v) for v in value[constant].tolist()]
         parts = zip(first.bias.tolist(), first.weight[:, constant].tolist(), strict=True)
         bias = [
@@ -179,7 +190,7 @@ class Network:
         ]
         weight = first.weight.copy()
         weight[:, constant] = 0.0
-        return Network([Affine(weight, np.array(bias)), *self.layers[1:]])
+        return Network([Affine(weight, np.array(bias)), *self.layers[1:]], within=self.within)
 
     @cached_property
     def fingerprint(self) -> str:
