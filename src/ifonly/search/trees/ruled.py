@@ -20,6 +20,7 @@ from ifonly.schema.decimals import stepped, steps_between
 from ifonly.search.herald import Herald
 from ifonly.search.solver import SearchSolver
 from ifonly.search.trees.cells import Cells
+from ifonly.search.warm import KERNELS
 from ifonly.search.worker import Spending
 from ifonly.tolerances import Tolerances
 
@@ -34,6 +35,7 @@ class RuledBoxes:
         columns = len(question.schema.columns)
         always = network_model(Network.of([(np.zeros((1, columns)), np.ones(1))]), question.schema)
         lowered = lower(replace(question, model=always, target=ClassTarget(1)), simplify=True)
+        KERNELS.prepare()
         self.solver = SearchSolver(lowered=lowered, tolerances=tolerances, table=None, records=False)
 
     def nearest(self, people: People, box: tuple[Floats, Floats, Floats], limits: Limits) -> Claim:
