@@ -1,6 +1,4 @@
-"""Tree ensembles: how long the nearest row takes, model by model (COMPAS, Credit and Adult, on request breast cancer; CPU
-time, one thread).
-"""
+"""Tree ensembles: how long the nearest row takes, model by model (CPU time, one thread)."""
 
 from __future__ import annotations
 

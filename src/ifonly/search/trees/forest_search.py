@@ -148,7 +148,8 @@ class ForestSearch:
             if opened is None:
                 continue
             self.table, self.stack = opened
-            if self._beyond(_bytes(self.table) + _bytes(self.stack) + _bytes([self.prior])):
+            waiting = (len(self.boxes) + 1) * _bytes(box)
+            if self._beyond(_bytes(self.table) + _bytes(self.stack) + self.prior.nbytes + waiting):
                 return self._told(bound, self.limits.memory)
             if claim := self._advance(nodes, keep=rounds > 0):
                 return claim
