@@ -62,7 +62,7 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
-PRICED_NODES = 1000
+PRICED_NODES = 300
 """After so many, boxes get prices of their own."""
 FIRST_ROUNDS, ROUNDS = 300, 60
 """Of pricing: everything, and a box whose parent has been priced."""
