@@ -34,6 +34,7 @@ from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
+from ifonly.model.trees import Trees
 from ifonly.population.actions import Judge
 from ifonly.population.audit import Audit, audit
 from ifonly.population.engines import Engine, Here
@@ -88,6 +89,7 @@ class Explainer:
     ) -> None:
         with PREPARING:
             self.model = _as_model(model, schema, class_list(classes))
+        _begin_to_compile(self.model)
         self.schema = self.model.schema
         if not isinstance(tolerances, Tolerances):
             raise QuestionError(f"Give tolerances as Tolerances(gap=...); got {shown(tolerances)}.")
@@ -669,6 +671,14 @@ def _checked_threads(threads: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise QuestionError(f"The number of threads must be a whole number >= 1; it is {shown(threads)}.")
     return number
+
+
+def _begin_to_compile(model: Model) -> None:
+    """The search for trees answers compiled only: what is not compiled yet is begun before the first question."""
+    if isinstance(model.function, Trees):
+        from ifonly.search.trees.solver import TREE_KERNELS
+
+        TREE_KERNELS.begin()
 
 
 def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ifonly import Integer, Real, Schema
+from ifonly import Explainer, Integer, Real, Schema
+from ifonly.compiling import Kernels
 from ifonly.model import Model
 from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Distance, OnlyWith, Question, Steps
 from ifonly.problem.rules import read_constraint
 from ifonly.proof import Limits, Progress, StoppedBy
 from ifonly.search import Search
+from ifonly.search.trees import forest_search
 from ifonly.search.warm import KERNELS
 
 NO_LIMITS = Limits()
@@ -133,3 +136,44 @@ def test_a_tie_is_the_first_class(wanted: str, found: bool) -> None:
     (claim,) = solved(question, np.array([[0.0]]))
     assert (claim.point is not None) is found
     assert claim.lower < math.inf if found else claim.lower == math.inf
+
+
+def test_a_bound_grows_while_the_search_goes_on(
+    hard: tuple[Question, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where everything takes too long, what is open has a bound from its prices: most of the distance at once."""
+    question, points = hard
+    monkeypatch.setattr(forest_search, "PLAIN_NODES", 5)
+    monkeypatch.setattr(forest_search, "PRICED_NODES", 10)
+    nearest = solved(question, points[:1])[0].lower
+    (claim,) = solved(question, points[:1], Limits(nodes=12))
+    assert claim.stop is not None and 0.8 * nearest <= claim.lower <= nearest
+
+
+def test_luck_shares_the_limits(hard: tuple[Question, np.ndarray]) -> None:
+    """Where no row is sure, whether luck could make one is asked with what is left of the limits."""
+    question, points = hard
+    nodes = solved(question, points[:1])[0].nodes
+    solver = Search(table_rows=0).prepare(question)
+    far = solver.asked.forest._replace(demand=solver.asked.forest.demand + np.array([[30.0], [0.0], [0.0], [30.0]]))
+    solver.asked = replace(solver.asked, forest=far, by_luck=solver.asked.forest)
+    (unlimited,) = solver.solve(points[:1], NO_LIMITS)
+    assert unlimited.point is None and unlimited.lower < math.inf and unlimited.nodes >= nodes
+    (stopped,) = solver.solve(points[:1], Limits(nodes=1))
+    assert stopped.stop is not None and stopped.stop.by is StoppedBy.NODES and stopped.nodes <= 1
+
+
+def test_compiling_begins_before_the_first_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bool] = []
+    kernels = Kernels("nowhere:KERNELS", "nothing", lambda: ({}, 0), lambda _: None)
+    monkeypatch.setattr(Kernels, "cached", False)
+    monkeypatch.setattr(Kernels, "_compile_behind", lambda self: begun.append(True))
+    monkeypatch.delenv("IFONLY_COMPILE", raising=False)
+    kernels.begin()
+    assert begun == [True]
+    kernels.compiled = True
+    kernels.begin()
+    assert begun == [True]
+    monkeypatch.setattr("ifonly.search.trees.solver.TREE_KERNELS.begin", lambda: begun.append(False))
+    Explainer(model_of(Schema([Real("x", 0.0, 1.0)]), [stump(0, 0.3, -1.0, 1.0)]))
+    assert begun == [True, False]
