@@ -14,13 +14,13 @@ from ifonly.schema.given import path_of
 KINDS = (".html", ".json", ".csv", ".svg")
 
 
-def check_place(name: str, *, force: bool) -> Path:
-    """The path, if an audit can be written there: asked before the work, not after it."""
+def check_place(name: str, *, force: bool, kinds: tuple[str, ...] = KINDS, what: str = "An audit") -> Path:
+    """The path, if something of these kinds can be written there: asked before the work, not after it."""
     path = path_of(name)
-    if path.suffix.lower() not in KINDS:
-        raise FileError(
-            f"An audit is written as {', '.join(KINDS[:-1])} or {KINDS[-1]}; '{path.name}' is none of these."
-        )
+    if path.suffix.lower() not in kinds:
+        listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}; " if len(kinds) > 1 else f"{kinds[0]}; "
+        none = "is none of these" if len(kinds) > 1 else "is not"
+        raise FileError(f"{what} is written as {listed}'{path.name}' {none}.")
     try:
         there, folder, parent = path.exists(), path.is_dir(), path.resolve().parent
         inside = parent.is_dir()

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ifonly.cli.given_rows import take_rows
 from ifonly.cli.question import listed
 from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
@@ -24,7 +25,7 @@ class Source:
     data: dict[str, list[Any]] | None
 
 
-def read_source(options: Mapping[str, Any]) -> Source:
+def read_source(options: dict[str, Any]) -> Source:
     """Files where they are given, the data set for the rest."""
     name = options["dataset"]
     _check_given(options)
@@ -35,14 +36,15 @@ def read_source(options: Mapping[str, Any]) -> Source:
     return Source(model=_with_log_odds(model, options), rows=_chosen(table, options), data=data)
 
 
-def _check_given(options: Mapping[str, Any]) -> None:
+def _check_given(options: dict[str, Any]) -> None:
     if options["dataset"] is None:
         for option in ("model", "schema", "rows"):
             if options[f"{option}_file"] is None:
                 raise QuestionError(f"Say which {option} with --{option} FILE, or take a shipped one: --dataset NAME.")
+    take_rows(options)
 
 
-def read_model(options: Mapping[str, Any]) -> Model:
+def read_model(options: dict[str, Any]) -> Model:
     """The model of a question whose rows come as a stream."""
     _check_given(options)
     return _with_log_odds(_model(options), options)

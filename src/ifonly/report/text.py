@@ -32,12 +32,13 @@ def text(answers: Answer | Answers | Sequence[Answer]) -> str:
     return plain((*answers_page(many), *summary_page(many)))
 
 
-def answer_page(answer: Answer) -> Page:
+def answer_page(answer: Answer, language: str = "en", subject: str = "") -> Page:
     """The person, what would have to differ, the sentence, the guarantee."""
     if isinstance(answer, Failed):
         return (Heading(f"Row {answer.row}"), Paragraph(sentence(answer)))
     why = _reasons(answer.reasons) if isinstance(answer, NoneExists) and answer.reasons is not None else ()
-    return (Heading(_title(answer)), _comparison(answer), Paragraph(answer.sentence()), *why, _guarantee(answer))
+    said = Paragraph(answer.sentence(language, subject=subject))
+    return (Heading(_title(answer)), _comparison(answer), said, *why, _guarantee(answer))
 
 
 def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
