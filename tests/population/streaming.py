@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from ifonly import Explainer, Processes, Query, datasets
-from ifonly.population import chunks, parts, sources
+from ifonly.population import chunks, parts, run, sources
 from ifonly.schema.tables import user_columns
 
 ROWS = 64
@@ -42,7 +42,7 @@ def explainer() -> Explainer:
 
 
 def small_parts() -> None:
-    parts.MOST_ROWS = ROWS
+    parts.MOST_ROWS, run.CHUNK_SECONDS = ROWS, 1e9
     sources.ROWS = chunks.ROWS = ROWS
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -14,8 +15,8 @@ import pytest
 from ifonly import Explainer, Limits, Network, Processes, Query, Real, Schema, datasets
 from ifonly.errors import IfonlyError
 from ifonly.model import Model, network_model
-from ifonly.population import chunks, parts, sources
-from ifonly.population.engines import Here
+from ifonly.population import chunks, parts, run, sources
+from ifonly.population.engines import Here, Lost
 from ifonly.population.parts import place_of
 from ifonly.schema.tables import user_columns
 from population import streaming
@@ -46,6 +47,13 @@ def meant(explainer, columns, tmp_path_factory) -> list[dict[str, Any]]:
     assert [one["counterfactual"] for one in found] == [dict(answer.counterfactual) for answer in answers]
     assert written.counts == answers.counts()
     return found
+
+
+def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Chunks of 64 rows, each a part of its own, however slow the machine is."""
+    monkeypatch.setattr(parts, "MOST_ROWS", 64)
+    monkeypatch.setattr(sources, "ROWS", 64)
+    monkeypatch.setattr(run, "CHUNK_SECONDS", 1e9)
 
 
 def as_rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
@@ -117,8 +125,7 @@ def test_folders_of_parts_and_files(explainer, columns, meant, tmp_path, monkeyp
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
 
-    monkeypatch.setattr(parts, "MOST_ROWS", 64)
-    monkeypatch.setattr(sources, "ROWS", 64)
+    small_chunks(monkeypatch)
     table = {**columns, "number": np.arange(COUNT)}
     for path in (f"{tmp_path}/folder{suffix}/", tmp_path / f"file{suffix}"):
         explainer.explain_to(path, table, keep=True)
@@ -184,8 +191,7 @@ def _mixed(folder: Path) -> Path:
 
 
 def test_another_table_model_or_question_is_not_gone_on_with(explainer, columns, tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "MOST_ROWS", 64)
-    monkeypatch.setattr(sources, "ROWS", 64)
+    small_chunks(monkeypatch)
     path, source = tmp_path / "answers.jsonl", in_files(columns, tmp_path, "csv")
     asked = Query(constraints=["isMale is fixed"])
     stopped(explainer, path, source, asked)
@@ -227,8 +233,6 @@ def stopped(explainer: Explainer, path: Path, source: Any, query: Query) -> None
         if calls == 4:
             raise KeyboardInterrupt
 
-    from ifonly.population import run
-
     before, run.TELL_SECONDS = run.TELL_SECONDS, 0.0
     try:
         with pytest.raises(KeyboardInterrupt):
@@ -238,8 +242,7 @@ def stopped(explainer: Explainer, path: Path, source: Any, query: Query) -> None
 
 
 def test_rows_in_memory_that_changed_are_not_gone_on_with(explainer, columns, tmp_path, monkeypatch):
-    monkeypatch.setattr(parts, "MOST_ROWS", 64)
-    monkeypatch.setattr(sources, "ROWS", 64)
+    small_chunks(monkeypatch)
     path = tmp_path / "answers.jsonl"
     stopped(explainer, path, columns, Query())
     other = {**columns, "isMale": [*columns["isMale"][1:], columns["isMale"][0]]}
@@ -319,6 +322,44 @@ def test_a_row_that_ends_its_worker_costs_only_itself(tmp_path):
     )
 
 
+class Graveyard:
+    """An engine whose workers all end, but for those that get the rows that are spared."""
+
+    words = "nobody"
+
+    def __init__(self, spared: Any) -> None:
+        self.spared = spared
+
+    @contextmanager
+    def begin(self, task: Any) -> Any:
+        self.task, self.waiting = task, []
+        yield self
+
+    @property
+    def room(self) -> bool:
+        return len(self.waiting) < 3
+
+    def submit(self, ticket: int, chunk: Any) -> None:
+        self.waiting.append((ticket, chunk))
+
+    def next(self) -> Any:
+        ticket, chunk = self.waiting.pop()
+        rows = range(chunk.first, chunk.end)
+        return ticket, self.task(chunk) if all(map(self.spared, rows)) else Lost("its worker was lost")
+
+
+def test_rows_that_no_worker_survives(tmp_path):
+    rows = points(300)
+    written = moody().explain_to(tmp_path / "some.jsonl", rows, engine=Graveyard(lambda row: row % 40 != 7))
+    found = records(tmp_path / "some.jsonl")
+    assert [one["row"] for one in found] == list(range(300))
+    assert [one["row"] for one in found if one["status"] == "error"] == list(range(7, 300, 40))
+    assert written.counts["error"] == 8
+    words = refused(moody().explain_to, tmp_path / "all.jsonl", rows, engine=Graveyard(lambda row: row < 4))
+    assert words == "20 rows one after the other were given up (its worker was lost): no worker can answer this."
+    assert not (tmp_path / "all.jsonl").exists()
+
+
 def test_a_model_that_cannot_be_sent(tmp_path):
     inner = network_model(Network.of([(np.array([[1.0, 1.0]]), np.array([0.1]))]), SCHEMA)
     local = Model(function=inner.function, schema=SCHEMA, original=lambda p: inner.original(p), classes=inner.classes)
@@ -392,8 +433,7 @@ class Crash(BaseException):
 
 def test_a_crash_at_every_step(explainer, columns, meant, tmp_path, monkeypatch):
     """Whatever was to be flushed when it happened: nothing half-done under the final name, and the run goes on."""
-    monkeypatch.setattr(parts, "MOST_ROWS", 64)
-    monkeypatch.setattr(sources, "ROWS", 64)
+    small_chunks(monkeypatch)
     flush = parts._flush
     for step in range(1, 100):
         output = tmp_path / str(step) / "answers.jsonl"

@@ -34,6 +34,8 @@ MOST_WAITING = 64 * 2**20
 """Bytes of answers that wait for a chunk before them."""
 CHUNK_TRIES, ROW_TRIES = 3, 2
 """How often a chunk, and then a row alone, may be lost with its worker."""
+MOST_GIVEN_UP = 20
+"""Rows, one after the other, that no worker survives: then it is not the rows."""
 TELL_SECONDS = 0.1
 PILOTS, CHUNK_SECONDS = 4, 1.0
 """Rows that are timed before the rest, and how long a chunk may take by that."""
@@ -239,7 +241,7 @@ class _Flow:
         self._order: deque[_Waiting] = deque()
         self._again: deque[_Waiting] = deque()
         self._out: dict[int, _Waiting] = {}
-        self._ticket, self._held = 0, 0
+        self._ticket, self._held, self._given_up = 0, 0, 0
         self._begun = self._told = time.monotonic()
         self._before = parts.rows
         self._counts = Counter(parts.tally.counts)
@@ -291,7 +293,7 @@ class _Flow:
 
     def _take(self, one: _Waiting, outcome: Done | Lost) -> None:
         if isinstance(outcome, Done):
-            one.done = outcome
+            one.done, self._given_up = outcome, 0
             self._held += sum(map(len, outcome.bodies))
             self._counts.update(outcome.tally.counts)
             if time.monotonic() - self._told >= TELL_SECONDS:
@@ -305,7 +307,17 @@ class _Flow:
             one.singles = [_Waiting(single) for single in one.chunk.singles()]
             self._again.extend(one.singles)
         else:
-            self._take(one, self._task.lost(one.chunk, f"This row was given up: {outcome.why}, {one.lost} times."))
+            self._give_up(one, outcome.why)
+
+    def _give_up(self, one: _Waiting, why: str) -> None:
+        """A record that says so for a row that is lost each time; an end to it all where every row is."""
+        given_up = self._given_up + 1
+        if given_up >= MOST_GIVEN_UP:
+            raise QuestionError(
+                f"{given_up} rows one after the other were given up ({why}): no worker can answer this."
+            )
+        self._take(one, self._task.lost(one.chunk, f"This row was given up: {why}, {one.lost} times."))
+        self._given_up = given_up
 
     def _write(self) -> None:
         """Write what has its turn."""
