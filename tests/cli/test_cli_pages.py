@@ -47,7 +47,7 @@ def test_rows_that_come_in(run, tmp_path, separator):
     lines = [cells.join(rows[0]), *(cells.join(map(str, row.values())) for row in rows)]
     text = "\n".join(lines) + "\n"
     words = (*CREDIT, "--sep", separator, "--json")
-    came = run(*words, "--rows", "-", input=text)
+    came = run(*words, "--rows", "-", given=text)
     path = tmp_path / "people.csv"
     path.write_text(text, encoding="utf-8")
     read = run(*words, "--rows", path)

@@ -99,3 +99,16 @@ def test_files(asked, tmp_path):
         answer.to_html(tmp_path / "nowhere" / "a.html")
     with pytest.raises(QuestionError, match="en, de"):
         answer.to_html(language="fr")
+
+
+def test_the_other_values_of_a_notebook(asked):
+    import ifonly
+
+    explainer, data = asked
+    people = [data.row(i) for i in range(40)]
+    model = datasets.network("compas")
+    certified = ifonly.check(ifonly.certify(Explainer(model), datasets.load("compas").row(1)))
+    for shown in (explainer.schema, explainer.audit(people, by="AgeGroup"), certified):
+        read = Tags(shown._repr_html_())
+        assert "script" not in {tag for tag, _ in read.tags} and any(word.strip() for word in read.words)
+    assert "VALID" in certified._repr_html_() and "AgeGroup" in explainer.audit(people, by="AgeGroup")._repr_html_()

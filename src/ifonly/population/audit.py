@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.drawing.html import fragment, table
 from ifonly.errors import QuestionError
 from ifonly.population.actions import Judge, find_cover
 from ifonly.population.census import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Census
@@ -57,6 +58,15 @@ class Audit:
         by, all_of_them = f" in {len(self.groups)} groups" if self.groups else "", self.everybody
         recourse = f"{all_of_them.recourse} of {all_of_them.needing} with recourse"
         return f"<Audit: {all_of_them.people} people{by}, {recourse}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (group.name, f"{group.people:,}", f"{group.needing:,}", f"{group.recourse:,}", f"{group.without:,}",
+             f"{group.unknown:,}", f"{group.median:.4g}" if group.recourse else "")
+            for group in (*self.groups, self.everybody)
+        ]  # fmt: skip
+        header = (self.by or "group", "people", "need recourse", "have it", "provably have none", "open", "median cost")
+        return fragment(table(header, rows, caption=f"Recourse to {self.target}", right=frozenset(range(1, 7))))
 
     def to_dict(self) -> dict[str, Any]:
         return {

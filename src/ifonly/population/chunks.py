@@ -17,7 +17,7 @@ ROWS = 256
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Block:
+class RowBlock:
     """Rows as a reader gives them: columns side by side, or rows where they do not all have the same names.
 
     `wrong` says, for rows that could not be read at all, why; what stands in their place means nothing.
@@ -47,13 +47,13 @@ class Block:
         """What `schema.read_points` reads."""
         return self.rows if self.columns is None else self.columns
 
-    def part(self, first: int, last: int) -> Block:
+    def part(self, first: int, last: int) -> RowBlock:
         """Only the rows of this stretch."""
         columns = None if self.columns is None else {name: many[first:last] for name, many in self.columns.items()}
         wrong = {i - first: why for i, why in self.wrong.items() if first <= i < last}
-        return Block(count=last - first, columns=columns, rows=self.rows[first:last], wrong=wrong)
+        return RowBlock(count=last - first, columns=columns, rows=self.rows[first:last], wrong=wrong)
 
-    def parts(self, size: int) -> Iterator[Block]:
+    def parts(self, size: int) -> Iterator[RowBlock]:
         """Stretches of `size` rows; the last one may be shorter."""
         if self.count <= size:
             yield self
@@ -67,7 +67,7 @@ class Chunk:
     """A block with its place in the table. `digest` stands for all rows up to its end, where no file does."""
 
     first: int
-    block: Block
+    block: RowBlock
     digest: str = ""
 
     @property
@@ -85,7 +85,7 @@ class Digest:
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
-    def add(self, block: Block) -> str:
+    def add(self, block: RowBlock) -> str:
         if block.columns is None:
             self._hash.update(_text(block.rows))
         else:

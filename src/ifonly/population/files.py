@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from ifonly.errors import FileError, MissingExtra
-from ifonly.population.chunks import Block
+from ifonly.population.chunks import RowBlock
 from ifonly.schema.given import path_of
 
 KINDS = (".csv", ".jsonl", ".parquet")
@@ -55,7 +55,7 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
-def read_blocks(path: Path, size: int, wanted: Collection[str] | None = None) -> Iterator[Block]:
+def read_blocks(path: Path, size: int, wanted: Collection[str] | None = None) -> Iterator[RowBlock]:
     """The rows of one file, in blocks of `size` (the last one of a stretch may be shorter); only columns `wanted`."""
     reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[path.suffix]
     with _readable(path):
@@ -117,7 +117,7 @@ def _check_twice(header: Sequence[str], path: Path) -> None:
         raise FileError(f"'{path}' has two columns called '{twice}'.")
 
 
-def _csv_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[Block]:
+def _csv_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     with path.open(encoding="utf-8-sig", newline="") as lines:
         reader = csv.reader(_lines(lines, path))
         header = _header(reader, path)
@@ -149,10 +149,10 @@ def _too_many(path: Path, line: int, cells: int, columns: int) -> str:
     )  # fmt: skip
 
 
-def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, str]) -> Block:
+def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, str]) -> RowBlock:
     """Cells by columns; an empty one is None."""
     columns = list(zip(*rows, strict=False))  # a row with too many cells is a wrong one
-    return Block(
+    return RowBlock(
         count=len(rows),
         columns={name: [cell or None for cell in columns[k]] for k, name in names.items()},
         wrong=wrong,
@@ -162,7 +162,7 @@ def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, st
 # ---------------------------------------------------------------------- jsonl
 
 
-def _jsonl_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[Block]:
+def _jsonl_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     rows: list[dict[str, Any]] = []
     wrong: dict[int, str] = {}
     with path.open(encoding="utf-8-sig") as lines:
@@ -189,10 +189,10 @@ def _json_row(line: str) -> tuple[dict[str, Any], str]:
     return (row, "") if isinstance(row, dict) else ({}, "must be a JSON object of names and values.")
 
 
-def _jsonl_block(rows: list[dict[str, Any]], wanted: Collection[str] | None, wrong: dict[int, str]) -> Block:
+def _jsonl_block(rows: list[dict[str, Any]], wanted: Collection[str] | None, wrong: dict[int, str]) -> RowBlock:
     if wanted is not None:
         rows = [{name: row[name] for name in wanted if name in row} for row in rows]
-    return Block(count=len(rows), rows=rows, wrong=wrong)
+    return RowBlock(count=len(rows), rows=rows, wrong=wrong)
 
 
 # ---------------------------------------------------------------------- parquet
@@ -217,7 +217,7 @@ def parquet_count(path: Path) -> int:
         return int(pq.read_metadata(file).num_rows)
 
 
-def _parquet_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[Block]:
+def _parquet_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     import pyarrow.parquet as pq
 
     names = [name for name in parquet_schema(path).names if wanted is None or name in wanted]
@@ -225,7 +225,7 @@ def _parquet_blocks(path: Path, size: int, wanted: Collection[str] | None) -> It
         opened = pq.ParquetFile(file)
         for batch in opened.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):
             columns = {name: _values(batch.column(k)) for k, name in enumerate(batch.schema.names)}
-            yield from Block(count=batch.num_rows, columns=columns).parts(size)
+            yield from RowBlock(count=batch.num_rows, columns=columns).parts(size)
 
 
 def _values(array: Any) -> Any:

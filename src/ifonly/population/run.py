@@ -20,8 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError
-from ifonly.population.chunks import ROWS, Block, Chunk
-from ifonly.population.engines import Engine, Lost, Pool
+from ifonly.population.chunks import ROWS, Chunk, RowBlock
+from ifonly.population.engines import Engine, Lost, WorkerPool
 from ifonly.population.parts import Parts, Place, alone, fingerprint, manifest_of, place_of
 from ifonly.population.sources import RowSource, chunks
 from ifonly.population.tally import Tally
@@ -149,7 +149,7 @@ def _identity(plan: Plan, task: Task) -> dict[str, Any]:
     return dict(json.loads(json_text(data)))
 
 
-def _fitting(block: Block, pool: Pool) -> int:
+def _fitting(block: RowBlock, pool: WorkerPool) -> int:
     """How many rows a chunk has: as many as take about a second, so that little is lost with one. A few rows are
     answered to know that, and forgotten.
     """
@@ -232,7 +232,13 @@ class _Flow:
     """Chunks from the source to the engine and, in order, to the parts."""
 
     def __init__(
-        self, plan: Plan, blocks: Iterator[Block], task: Task, pool: Pool, parts: Parts, listen: Listener | None
+        self,
+        plan: Plan,
+        blocks: Iterator[RowBlock],
+        task: Task,
+        pool: WorkerPool,
+        parts: Parts,
+        listen: Listener | None,
     ) -> None:
         self._task, self._pool, self._parts, self._listen = task, pool, parts, listen
         self._people = plan.source.about() or 0

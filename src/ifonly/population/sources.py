@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from ifonly.errors import FileError, RowError
-from ifonly.population.chunks import ROWS, Block, Chunk, Digest
+from ifonly.population.chunks import ROWS, Chunk, Digest, RowBlock
 from ifonly.population.files import KINDS, check_kind, column_names, parquet_count, parquet_schema, read_blocks
 from ifonly.printing import shown
 from ifonly.proof.records import Kind
@@ -49,11 +49,11 @@ class RowSource(Protocol):
     def fingerprint(self) -> list[dict[str, Any]] | None:
         """What the rows are read from, as plain data; None where only the rows themselves tell."""
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[Block]:
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
         """The rows, at most `ROWS` of them at a time."""
 
 
-def chunks(blocks: Iterable[Block], size: int, *, digested: bool) -> Iterator[Chunk]:
+def chunks(blocks: Iterable[RowBlock], size: int, *, digested: bool) -> Iterator[Chunk]:
     """Rows, numbered, at most `size` at a time; `digested`: with a fingerprint of all that went by."""
     first, digest = 0, Digest() if digested else None
     for several in blocks:
@@ -163,7 +163,7 @@ class TableFiles:
             object.__setattr__(self, "_known", known)
         return known
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[Block]:
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
         for path in self.paths:
             yield from read_blocks(path, ROWS, wanted)
 
@@ -219,12 +219,12 @@ class FrameRows:
     def fingerprint(self) -> None:
         return None
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[Block]:
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
         for first in range(0, self.about(), ROWS):
             last = min(first + ROWS, self.about())
             columns = {name: _stretch(column, first, last) for name, column in self.columns.items()
                        if wanted is None or name in wanted}  # fmt: skip
-            yield Block(count=last - first, columns=columns)
+            yield RowBlock(count=last - first, columns=columns)
 
 
 def _can_be_sliced(column: Any) -> bool:
@@ -254,10 +254,10 @@ class LooseRows:
     def fingerprint(self) -> None:
         return None
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[Block]:
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
         rows = iter(self.rows)
         while some := list(islice(rows, ROWS)):
-            yield Block(count=len(some), rows=[_plain(row, wanted) for row in some])
+            yield RowBlock(count=len(some), rows=[_plain(row, wanted) for row in some])
 
 
 def _plain(row: Any, wanted: Collection[str] | None) -> Any:
@@ -295,7 +295,7 @@ class FirstRows:
         whole = self.source.fingerprint()
         return None if whole is None else [*whole, {"rows": self.most}]
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[Block]:
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
         left = self.most
         for block in self.source.blocks(wanted):
             yield block if block.count <= left else block.part(0, left)

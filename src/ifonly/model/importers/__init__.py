@@ -7,6 +7,7 @@ comparing the two on random rows (`check_agreement`): a Model that comes from he
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -117,13 +118,7 @@ def load_model(
     _check_output(output)
     ending = path.suffix.lower()
     if ending == ".onnx":
-        try:
-            from ifonly.model.importers.onnx import load_onnx
-        except ModuleNotFoundError as error:
-            if error.name != "onnx":
-                raise
-            raise MissingExtra("onnx", extra="onnx", needed_for="Reading an ONNX file") from None
-        return load_onnx(path, schema, classes=classes, regression=regression, output=output)
+        return _onnx_reader()(path, schema, classes=classes, regression=regression, output=output)
     _refuse_programs(path, ending)
     if is_scorecard_file(path):
         return import_scorecard(Scorecard.load(path), schema, classes=classes, regression=regression)
@@ -143,6 +138,16 @@ def load_model(
     regression = regression or (stored.regression and not classes)
     names = classes or (() if regression else stored.classes)
     return check_agreement(network_model(stored.network, schema, classes=names, regression=regression))
+
+
+def _onnx_reader() -> Callable[..., Model]:
+    try:
+        from ifonly.model.importers.onnx import load_onnx
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise MissingExtra("onnx", extra="onnx", needed_for="Reading an ONNX file") from None
+    return load_onnx
 
 
 def _refuse_programs(path: Path, ending: str) -> None:

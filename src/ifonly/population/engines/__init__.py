@@ -10,6 +10,6 @@ from ifonly.population.engines.dask import Dask
 from ifonly.population.engines.here import Here
 from ifonly.population.engines.processes import Processes
 from ifonly.population.engines.ray import Ray
-from ifonly.population.engines.seam import Engine, Lost, Pool
+from ifonly.population.engines.seam import Engine, Lost, WorkerPool
 
-__all__ = ["Dask", "Engine", "Here", "Lost", "Pool", "Processes", "Ray"]
+__all__ = ["Dask", "Engine", "Here", "Lost", "Processes", "Ray", "WorkerPool"]

@@ -21,7 +21,7 @@ class Lost:
     begun: bool = True
 
 
-class Pool(Protocol):
+class WorkerPool(Protocol):
     """Workers, ready for one task."""
 
     @property
@@ -42,7 +42,7 @@ class Engine(Protocol):
     def words(self) -> str:
         """What it is called."""
 
-    def begin(self, task: Task) -> AbstractContextManager[Pool]:
+    def begin(self, task: Task) -> AbstractContextManager[WorkerPool]:
         """Start workers; they end with the context."""
 
 
