@@ -64,7 +64,8 @@ def table(
         )
         body.append(f'<tr><th scope="row">{words(row[0])}</th>{cells}</tr>')
     told = f"<caption>{words(caption)}</caption>" if caption else ""
-    return f"<table>{told}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    whole = f"<table>{told}<thead><tr>{head}</tr></thead><tbody>{''.join(body)}</tbody></table>"
+    return f'<div class="ifonly-wide">{whole}</div>'
 
 
 def _side(right: bool) -> str:
