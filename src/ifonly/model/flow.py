@@ -1,6 +1,6 @@
 """A value on its way through a model: how the importers build a network step by step.
 
-A flow is a list of finished layers (each ended in a ReLU) and one affine map of what the last of them gives:
+A flow is a list of finished layers (each ended in a ReLU or a smooth activation) and one affine map of what the last of them gives:
 
     h_i = relu(W_i h_{i-1} + b_i),   value = A h + c
 
@@ -21,8 +21,10 @@ from numpy.typing import ArrayLike, NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
 from ifonly.model.rounding import Majorant, Stage, losses
+from ifonly.model.smooth import Activation, SmoothNetwork
 
 Floats = NDArray[np.float64]
+RELU = Activation("relu")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -40,6 +42,8 @@ class Step:
     """Of the steps before the last."""
     stages: tuple[Stage, ...] = ()
     """What it is made of, one after another; none for a map that is all there is to it."""
+    activation: Activation = RELU
+    """Of a finished layer."""
 
     def sizes(self) -> tuple[Floats, Floats]:
         weight = np.abs(self.weight) if self.size_weight is None else self.size_weight
@@ -211,17 +215,24 @@ class Flow:
             )
 
     def relu(self) -> Flow:
-        if self.last is None and self.done:
+        if self.last is None and self.done and self.done[-1].activation is RELU:
             return self
-        self._afford(self.width, "relu")
-        return Flow((*self.done, self._step().dense()), None, self.width)
+        return self.smooth(RELU)
 
-    def finish(self) -> Network:
+    def smooth(self, activation: Activation) -> Flow:
+        """The activation of each value."""
+        self._afford(self.width, activation.name)
+        return Flow((*self.done, replace(self._step().dense(), activation=activation)), None, self.width)
+
+    def finish(self) -> Network | SmoothNetwork:
         """The network; a layer that stands for several steps says what they could add up to in the model."""
         self._afford(self.width, "the output")
         steps = (*self.done, self._step().dense())
         network = Network.of([(step.weight, step.bias) for step in steps])
-        return network.with_majorants([step.majorant() for step in steps])
+        network = network.with_majorants([step.majorant() for step in steps])
+        if all(step.activation is RELU for step in self.done):
+            return network
+        return SmoothNetwork(network, [step.activation for step in self.done])
 
     def _step(self) -> Step:
         return self.last or Step(np.ones(self.width), np.zeros(self.width), None, None, 0)

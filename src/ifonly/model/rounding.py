@@ -22,6 +22,9 @@ reads, of every weight and every value that is: so l_i = 2 n + 3 + sum_j |W_ij| 
 and the weights that its inputs are multiplied with (`losses`). Where a number inside the model may be beyond
 the largest of its precision, the bound is infinite.
 
+A smooth activation after a stage is between two slopes over the values that it takes, exact and computed alike, which
+stand in J as an interval; what the library's own function may lose of its value is a further stage.
+
 Where a layer of the network stands for several stages of the model (scaling, encoding, two linear layers in a row), its
 `Majorant` has them, and the roundings of the importer, which multiplied the stages in float64, are added. `FOLDS`
 roundings more are allowed for everywhere.
@@ -96,6 +99,22 @@ class Layer(Protocol):
     def majorant(self) -> Majorant | None: ...
 
 
+class Bend(Protocol):
+    """A smooth activation, as `ifonly.model.smooth.Activation` has it."""
+
+    def slopes(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def values(
+        self, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
+
+    def lost(
+        self, unit: float, lower: NDArray[np.float64], upper: NDArray[np.float64]
+    ) -> NDArray[np.float64]: ...
+
+
 def losses(size: NDArray[np.float64]) -> NDArray[np.float64]:
     """How many least normal numbers an affine map with these absolute weights can lose of each output by underflow, in
     units of 1 + sum |x|: one per operation, and what flushing a weight or an input may do to their product."""
@@ -138,16 +157,23 @@ def exact_columns(schema: Schema, precision: Precision) -> NDArray[np.bool_]:
 
 
 def layered_error(
-    layers: Sequence[Layer], box: Box, precision: Precision, exact: NDArray[np.bool_]
+    layers: Sequence[Layer],
+    box: Box,
+    precision: Precision,
+    exact: NDArray[np.bool_],
+    bends: Sequence[Bend | None] = (),
 ) -> NDArray[np.float64]:
     """A rigorous bound on |deployed score - real score| for the rows of each box, arrays of shape (boxes, columns).
 
-    `exact`: columns of which every value is a number of the precision.
+    `exact`: columns of which every value is a number of the precision. `bends`: what follows each layer but the last;
+    None, or none at all, for ReLU.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         forward = _Forward(box, precision, exact)
-        for layer in layers:
-            forward.through(layer, last=layer is layers[-1])
+        for i, layer in enumerate(layers):
+            forward.through(layer)
+            if i < len(layers) - 1:
+                forward.activate(bends[i] if bends else None)
         error = np.fmin(forward.error, forward.carried_on())
         bounded = np.isfinite(error) & (forward.largest < LARGEST[precision])
         return np.where(bounded, error * (1.0 + 1e-9), np.inf)
@@ -166,9 +192,10 @@ class _Forward:
         """Of each stage the weight, and what it lost."""
         self._shares: dict[int, tuple[NDArray[np.bool_], NDArray[np.bool_]]] = {}
         """Of each stage before a ReLU, which are on and which are off."""
+        self._slopes: dict[int, Box] = {}
+        """Of each stage before a smooth activation, its least and largest slopes."""
 
-    def through(self, layer: Layer, *, last: bool) -> None:
-        """One layer, and the ReLU after it if it is not the last."""
+    def through(self, layer: Layer) -> None:
         weight, majorant = np.abs(layer.weight), layer.majorant
         taken = np.maximum(np.abs(self.lower), np.abs(self.upper))
         size, before = taken + self.error, (self.lower, self.upper)
@@ -190,8 +217,6 @@ class _Forward:
         centre = (0.5 * (before[0] + before[1])) @ layer.weight.T + layer.bias
         radius = (0.5 * (before[1] - before[0])) @ weight.T + 1e-12 * work + LEAST["float64"] * lost  # in float64
         self.lower, self.upper = centre - radius, centre + radius
-        if not last:
-            self._relu()
 
     def _through(self, stage: Stage) -> None:
         """One stage of several."""
@@ -220,6 +245,18 @@ class _Forward:
         self._stages[-1] = (weight, lost + more)
         self.error = self.error + more
 
+    def activate(self, bend: Bend | None) -> None:
+        """The activation after a layer."""
+        if bend is None:
+            self._relu()
+            return
+        taken = self.lower - self.error, self.upper + self.error
+        slopes = bend.slopes(*taken)
+        self._slopes[len(self._stages) - 1] = slopes
+        lost = bend.lost(self.unit, *taken) + self.least
+        self._stage(np.ones(lost.shape[1]), np.maximum(np.abs(slopes[0]), np.abs(slopes[1])) * self.error, lost)
+        self.lower, self.upper = bend.values(self.lower, self.upper)
+
     def _relu(self) -> None:
         off, on = self.upper + self.error <= 0.0, self.lower - self.error >= 0.0
         self._shares[len(self._stages) - 1] = (on, off)
@@ -239,6 +276,10 @@ class _Forward:
                 low, high = np.minimum(centre - radius, 0.0), np.maximum(centre + radius, 0.0)
                 centre = np.where(on, centre, np.where(off, 0.0, 0.5 * (low + high)))
                 radius = np.where(on, radius, np.where(off, 0.0, 0.5 * (high - low)))
+            if k in self._slopes:
+                ends = [(centre + way * radius) * slope[:, None, :] for way in (-1.0, 1.0) for slope in self._slopes[k]]
+                low, high = np.minimum.reduce(ends), np.maximum.reduce(ends)
+                centre, radius = 0.5 * (low + high), 0.5 * (high - low) + 1e-15 * np.maximum(np.abs(low), np.abs(high))
             reach = np.abs(centre) + radius
             total = total + np.einsum("bow,bw->bo", reach, np.where(reach.any(axis=1), lost, 0.0))
             if weight is not None:

@@ -26,7 +26,18 @@ from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
-from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
+from ifonly.model.importers.onnx_operations import (
+    CONSTANT,
+    FLOATS,
+    HANDLERS,
+    HARMLESS,
+    SILU,
+    OnnxCall,
+    OnnxFinal,
+    attributes,
+    inside,
+    is_silu,
+)
 from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.importers.trees.onnx_trees import OnnxTrees, read_onnx_trees
 from ifonly.model.kind import Precision
@@ -359,11 +370,16 @@ class _OnnxReader:
         if operation not in handlers:
             raise UnsupportedModel(
                 f"The operation {operation} ('{name}') of the ONNX model is not supported: only linear layers, Relu, "
-                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
+                f"Tanh, Sigmoid, Softplus, Gelu, Elu, batch normalisation and arithmetic with constants are.",
                 operation=operation,
             )
-        if any(isinstance(value, OnnxFinal) for value in flows) and operation not in HARMLESS:
-            raise call.refuse("follows a sigmoid or softmax, which may only come last")
+        if is_silu(operation, inputs):
+            operation = SILU
+        elif operation not in HARMLESS:
+            inputs = [inside(value) for value in inputs]
+        flows = [value for value in inputs if isinstance(value, Flow | OnnxFinal)]
+        if operation != SILU and any(isinstance(value, OnnxFinal) for value in flows) and operation not in HARMLESS:
+            raise call.refuse("follows a softmax, which may only come last")
         if operation == "Cast" and flows:
             self._note(call.given["to"], name)
         try:

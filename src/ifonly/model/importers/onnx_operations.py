@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,9 +13,13 @@ from onnx import numpy_helper
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
+from ifonly.model.smooth import Activation
 
 FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
 Array = NDArray[Any]
+SILU = "SiLU"
+ROUGH = 1e-7
+"""onnxruntime computes the tanh form of GELU with constants in float32, also in float64."""
 
 
 @dataclass(frozen=True)
@@ -70,6 +74,43 @@ def _matmul(call: OnnxCall, a: Any, b: Any) -> Flow:
 
 def _relu(call: OnnxCall, x: Flow) -> Flow:
     return x.relu()
+
+
+def _tanh(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("tanh"))
+
+
+def _softplus(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("softplus"))
+
+
+def _elu(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("elu", alpha=float(call.given.get("alpha", 1.0))))
+
+
+def _gelu(call: OnnxCall, x: Flow) -> Flow:
+    if call.given.get("approximate", b"none") in (b"tanh", "tanh"):
+        return x.smooth(Activation("gelu_tanh", off=ROUGH))
+    return x.smooth(Activation("gelu"))
+
+
+def inside(value: Any) -> Any:
+    """A value that something follows: a sigmoid is then an activation like others."""
+    if isinstance(value, OnnxFinal) and value.activation == "sigmoid":
+        return value.flow.smooth(Activation("sigmoid"))
+    return value
+
+
+def is_silu(operation: str, inputs: Sequence[Any]) -> bool:
+    """x * sigmoid(x), as SiLU is exported?"""
+    if operation != "Mul" or len(inputs) != 2:
+        return False
+    return any(isinstance(a, OnnxFinal) and a.activation == "sigmoid" and a.flow is b for a, b in (inputs, inputs[::-1]))
+
+
+def _silu(call: OnnxCall, a: Any, b: Any) -> Flow:
+    flow: Flow = a if isinstance(a, Flow) else b
+    return flow.smooth(Activation("silu"))
 
 
 def _add(call: OnnxCall, *terms: Any) -> Flow:
@@ -167,9 +208,14 @@ def _softmax(call: OnnxCall, x: Flow) -> OnnxFinal:
 HARMLESS = ("Identity", "Dropout", "Flatten", "Reshape", "Squeeze", "Cast")
 
 HANDLERS: dict[str, Callable[..., Any]] = {
+    SILU: _silu,
     "Gemm": _gemm,
     "MatMul": _matmul,
     "Relu": _relu,
+    "Tanh": _tanh,
+    "Softplus": _softplus,
+    "Elu": _elu,
+    "Gelu": _gelu,
     "Add": _add,
     "Sum": _add,
     "Sub": _subtract,

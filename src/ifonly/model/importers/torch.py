@@ -30,6 +30,7 @@ from ifonly.model.importers.torch_operations import (
     TorchFinal,
     Value,
     flat,
+    inside,
 )
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
@@ -204,12 +205,14 @@ class _TorchReader:
         if handler is None:
             raise UnsupportedModel(
                 f"The operation {operation} ('{name}') of the torch module is not supported: only linear layers, ReLU, "
-                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
+                f"tanh, sigmoid, softplus, GELU, SiLU, ELU, batch normalisation and arithmetic with constants are.",
                 operation=operation,
             )
+        if handler not in HARMLESS:
+            args = fx.node.map_aggregate(args, inside)
         if any(isinstance(arg, TorchFinal) for arg in flat(args)) and handler not in HARMLESS:
             raise UnsupportedModel(
-                f"The operation {operation} ('{name}') follows a sigmoid or softmax, which may only come last.",
+                f"The operation {operation} ('{name}') follows a softmax, which may only come last.",
                 operation=operation,
             )
         try:
