@@ -94,7 +94,7 @@ def evaluate(pack, person, s, node, tree, tries):
     ruled = _bound_rules(pack, person, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0
-    bound, binding, constant = _bound_conditions(pack, person, s, node, cut, tree)
+    bound, binding, constant, loss = _bound_conditions(pack, person, s, node, cut, tree)
     if bound >= cutoff(pack, number):
         return bound, UNSPLIT, 0.0
     bound = max(bound, ruled)
@@ -107,7 +107,7 @@ def evaluate(pack, person, s, node, tree, tries):
     if bound >= limit:
         return bound, UNSPLIT, 0.0
     if number[RESIDUAL] < math.inf and max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]):
-        need = constant - (person.need[HIGH, binding] - person.need[LOW, binding])
+        need = constant - (person.need[HIGH, binding] - person.need[LOW, binding]) - CLEAR * loss
         if solve_plane(pack.norm, F[PLANE_BEST], need, base_cost, cut.ceiling, items, F, I) >= limit:
             return bound, UNSPLIT, 0.0  # nothing in it may be returned: only its bound counts
     if changing != UNSPLIT:
@@ -142,21 +142,22 @@ def _bound_conditions(pack, person, s, node, cut, tree):
     """The conditions' planes, with the lines drawn at the middle, then at the solution of the binding plane, which is
     tried as a point and left in X.
 
-    Returns (bound, binding condition, constant of its plane less what it must reach).
+    Returns (bound, binding condition, constant of its plane less what it must reach, what rounding can do to that).
     """
     F, I, last = s.F, s.I, pack.layers - 1
     out_at = pack.index[BIAS_AT, last]
-    bound, binding, binding_constant = -1.0, np.int64(0), 0.0
+    bound, binding, binding_constant, binding_loss = -1.0, np.int64(0), 0.0, 0.0
     for attempt in range(REFERENCES):
         before = bound
         for r in range(pack.index[SIZES, pack.layers]):
             if attempt > 0 and r != binding:
                 continue
             constant = neuron_plane(pack, last, r, 1.0, 0, cut.width, F, s.Wc)
-            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
+            loss = plane_loss(person.slack[out_at + r], F)
+            constant += loss - person.need[LOW, r]
             c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
             if c > bound:
-                bound, binding, binding_constant = c, r, constant
+                bound, binding, binding_constant, binding_loss = c, r, constant, loss
                 for t in range(cut.width):
                     F[PLANE_BEST, t] = F[PLANE, t]
                 for k in range(cut.items):
@@ -170,7 +171,7 @@ def _bound_conditions(pack, person, s, node, cut, tree):
         try_point(pack, person, tree, F)
         if attempt < REFERENCES - 1:
             lines_at(pack, node.zl, node.zu, F)
-    return bound, binding, binding_constant
+    return bound, binding, binding_constant, binding_loss
 
 
 @njit(**INNER)
