@@ -1,6 +1,7 @@
 """A value on its way through a model: how the importers build a network step by step.
 
-A flow is a list of finished layers (each ended in a ReLU or a smooth activation) and one affine map of what the last of them gives:
+A flow is a list of finished layers (each ended in a ReLU or a smooth activation) and one affine map of what the last of
+them gives:
 
     h_i = relu(W_i h_{i-1} + b_i),   value = A h + c
 

@@ -110,9 +110,7 @@ class Bend(Protocol):
         self, lower: NDArray[np.float64], upper: NDArray[np.float64]
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]: ...
 
-    def lost(
-        self, unit: float, lower: NDArray[np.float64], upper: NDArray[np.float64]
-    ) -> NDArray[np.float64]: ...
+    def lost(self, unit: float, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> NDArray[np.float64]: ...
 
 
 def losses(size: NDArray[np.float64]) -> NDArray[np.float64]:

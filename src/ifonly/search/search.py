@@ -32,7 +32,9 @@ class Search:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return "" if isinstance(question.model.function, Trees | SmoothNetwork) else without_network(question, self.name)
+        return (
+            "" if isinstance(question.model.function, Trees | SmoothNetwork) else without_network(question, self.name)
+        )
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         if isinstance(question.model.function, Trees):
@@ -49,4 +51,5 @@ class Search:
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
-        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records, luck=self.luck)
+        records = self.records and lowered.bends is None  # no certificate can state a smooth activation
+        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=records, luck=self.luck)

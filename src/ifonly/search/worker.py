@@ -104,8 +104,9 @@ class Worker:
         batch, begun = self.batch, time.perf_counter()
         left = self._left(first)
         self.kernels.look(self.begun, begun + left)
-        inside = left < math.inf and (self.products >= SLOW_NODE or not self.kernels.compiled)  # the clock runs in a node
-        alone = self.asked.records or self.large or inside or not self.kernels.compiled or batch.spent_nodes[first] > 0
+        plain = not self.kernels.compiled
+        inside = left < math.inf and (self.products >= SLOW_NODE or plain)  # the clock runs in a node
+        alone = self.asked.records or self.large or inside or plain or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
         with Alarm(self.scratch, left if inside else None) as alarm:
             if self.large:

@@ -105,7 +105,9 @@ def is_silu(operation: str, inputs: Sequence[Any]) -> bool:
     """x * sigmoid(x), as SiLU is exported?"""
     if operation != "Mul" or len(inputs) != 2:
         return False
-    return any(isinstance(a, OnnxFinal) and a.activation == "sigmoid" and a.flow is b for a, b in (inputs, inputs[::-1]))
+    return any(
+        isinstance(a, OnnxFinal) and a.activation == "sigmoid" and a.flow is b for a, b in (inputs, inputs[::-1])
+    )
 
 
 def _silu(call: OnnxCall, a: Any, b: Any) -> Flow:

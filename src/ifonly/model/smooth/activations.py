@@ -119,7 +119,10 @@ class Activation:
         turn = TURN.get(self.name)
         for at in () if turn is None else (-turn, turn):
             inside, there = (lower <= at) & (at <= upper), self.slope(np.array(at))
-            least, most = np.where(inside, np.minimum(least, there), least), np.where(inside, np.maximum(most, there), most)
+            least, most = (
+                np.where(inside, np.minimum(least, there), least),
+                np.where(inside, np.maximum(most, there), most),
+            )
         return least - OUTWARD, most + OUTWARD
 
     def values(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:

@@ -16,12 +16,10 @@ from __future__ import annotations
 
 import math
 
-import numpy as np
 from numba import njit
 
 from ifonly.search.kernels.layout import INNER
 from ifonly.search.smooth.kernels.layout import (
-    ELU,
     GELU,
     GELU_TANH,
     RELU,
@@ -95,7 +93,7 @@ def slope(code, alpha, z):
 @njit(**INNER)
 def _turn(code):
     """The activation is concave or convex on either side of +-turn, and convex in between."""
-    if code == TANH or code == SIGMOID:
+    if code in (TANH, SIGMOID):
         return 0.0
     if code == GELU:
         return GELU_TURN
@@ -183,9 +181,7 @@ def _shift(code, alpha, sign, m, point, low, high):
             continue
         convex = piece == 1 or (turn == 0.0 and piece == 0)
         if convex == (sign > 0.0):
-            ends = max(
-                sign * value(code, alpha, first) - m * first, sign * value(code, alpha, last) - m * last
-            )
+            ends = max(sign * value(code, alpha, first) - m * first, sign * value(code, alpha, last) - m * last)
             most = max(most, ends)
         else:
             most = max(most, _above_concave(code, alpha, sign, m, point, first, last))
@@ -212,4 +208,4 @@ def line(code, alpha, sign, low, high, reference):
 def size(code, alpha, low, high):
     """The largest absolute value on [low, high], or a little more."""
     most = max(abs(value(code, alpha, low)), abs(value(code, alpha, high)))
-    return max(most, 0.3) if code == GELU or code == GELU_TANH or code == SILU else most
+    return max(most, 0.3) if code in (GELU, GELU_TANH, SILU) else most

@@ -29,7 +29,6 @@ from ifonly.search.kernels.layout import (
     NU,
     NU_BEST,
     ONCE,
-    OUT,
     PLANE,
     PLANE_BEST,
     RESIDUAL,
@@ -48,7 +47,7 @@ from ifonly.search.kernels.layout import (
 )
 from ifonly.search.kernels.network import plane_loss
 from ifonly.search.kernels.node import clip_to_ball, compact, farthest_cost
-from ifonly.search.kernels.planes import add_plane, begin_program, solve_program
+from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE
 from ifonly.search.kernels.splits import SPLIT_ORDER, UNSPLIT, choose_split, number_split, split_fraction, split_options
 from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
@@ -94,28 +93,26 @@ def evaluate(pack, person, s, node, tree, tries):
     ruled = _bound_rules(pack, person, cut, s)
     if ruled >= limit:
         return ruled, UNSPLIT, 0.0
-    bound, binding, constant, loss = _bound_conditions(pack, person, s, node, cut, tree)
+    bound, constant = _bound_conditions(pack, person, s, node, cut, tree)
     if bound >= cutoff(pack, number):
         return bound, UNSPLIT, 0.0
     bound = max(bound, ruled)
     changing, changing_at = UNSPLIT, 0.0
     if not allowed_changes(pack, person, F[X]):
         changing, changing_at = split_changes(pack, person, F[X], node.lo, node.hi, node.mask, node.counted)
-    missed = _blame(pack, node.zl, node.zu, binding, constant, items, s)
+    missed = _blame(pack, node.zl, node.zu, items, s)
     newton(pack, person, tree, cut, tries, s)
     limit = cutoff(pack, number)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
-    if number[RESIDUAL] < math.inf and max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]):
-        need = constant - (person.need[HIGH, binding] - person.need[LOW, binding]) - CLEAR * loss
-        if solve_plane(pack.norm, F[PLANE_BEST], need, base_cost, cut.ceiling, items, F, I) >= limit:
-            return bound, UNSPLIT, 0.0  # nothing in it may be returned: only its bound counts
+    if max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]) and _hopeless(pack, person, cut, limit, s):
+        return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
     together = pack.rules > 0 or pack.index[SIZES, pack.layers] > 1
     if together:
-        bound, changing, changing_at = _together(pack, person, s, node, cut, tree, bound)
-        if bound >= cutoff(pack, number):
+        bound, shut, changing, changing_at = _together(pack, person, s, node, cut, tree, bound)
+        if shut or bound >= cutoff(pack, number):
             return bound, UNSPLIT, 0.0
         if changing != UNSPLIT:
             return bound, changing, changing_at
@@ -142,22 +139,21 @@ def _bound_conditions(pack, person, s, node, cut, tree):
     """The conditions' planes, with the lines drawn at the middle, then at the solution of the binding plane, which is
     tried as a point and left in X.
 
-    Returns (bound, binding condition, constant of its plane less what it must reach, what rounding can do to that).
+    Returns the bound, and the constant of the binding plane, less what it must reach.
     """
     F, I, last = s.F, s.I, pack.layers - 1
     out_at = pack.index[BIAS_AT, last]
-    bound, binding, binding_constant, binding_loss = -1.0, np.int64(0), 0.0, 0.0
+    bound, binding, binding_constant = -1.0, np.int64(0), 0.0
     for attempt in range(REFERENCES):
         before = bound
         for r in range(pack.index[SIZES, pack.layers]):
             if attempt > 0 and r != binding:
                 continue
             constant = neuron_plane(pack, last, r, 1.0, 0, cut.width, F, s.Wc)
-            loss = plane_loss(person.slack[out_at + r], F)
-            constant += loss - person.need[LOW, r]
+            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
             c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
             if c > bound:
-                bound, binding, binding_constant, binding_loss = c, r, constant, loss
+                bound, binding, binding_constant = c, r, constant
                 for t in range(cut.width):
                     F[PLANE_BEST, t] = F[PLANE, t]
                 for k in range(cut.items):
@@ -171,13 +167,27 @@ def _bound_conditions(pack, person, s, node, cut, tree):
         try_point(pack, person, tree, F)
         if attempt < REFERENCES - 1:
             lines_at(pack, node.zl, node.zu, F)
-    return bound, binding, binding_constant, binding_loss
+    return bound, binding_constant
+
+
+@njit(**INNER)
+def _hopeless(pack, person, cut, limit, s):
+    """Can nothing in the box be returned, since a condition is below HIGH, or not clear of it? Then only the box's
+    bound counts."""
+    F, last = s.F, pack.layers - 1
+    for r in range(pack.index[SIZES, pack.layers]):
+        constant = neuron_plane(pack, last, r, 1.0, 0, cut.width, F, s.Wc)
+        constant -= (CLEAR - 1.0) * plane_loss(person.slack[pack.index[BIAS_AT, last] + r], F) + person.need[HIGH, r]
+        if solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I) >= limit:
+            return True
+    return False
 
 
 @njit(**INNER)
 def _together(pack, person, s, node, cut, tree, bound):
     """Bound a box under all its conditions and rules at once, with lines drawn anew at each solution, which is tried as
-    a point. Returns the bound, and a split where a solution changes what it may not.
+    a point. Returns the bound; whether only that counts, since nothing in the box may be returned; and a split where a
+    solution changes what it may not.
     """
     F, I = s.F, s.I
     columns = begin_program(pack.norm, cut.items, F, I, s.LF, s.LI)
@@ -191,8 +201,12 @@ def _together(pack, person, s, node, cut, tree, bound):
         if rows == before:
             break
         c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
-        bound = max(bound, c)
-        if bound >= cutoff(pack, tree.number) or found == INFEASIBLE:
+        bound, limit = max(bound, c), cutoff(pack, tree.number)
+        if c >= less_gap(pack, tree.number[RESIDUAL]):
+            shifted = combine_surely(rows, cut.width, F, s.LF, s.LI, s.A)
+            if solve_plane(pack.norm, F[PLANE], shifted, cut.base_cost, cut.ceiling, cut.items, F, I) >= limit:
+                return bound, True, UNSPLIT, 0.0
+        if bound >= limit or found == INFEASIBLE:
             break
         round_solution(pack, cut.items, F, I)
         try_point(pack, person, tree, F)
@@ -205,7 +219,7 @@ def _together(pack, person, s, node, cut, tree, bound):
         lines_at(pack, node.zl, node.zu, F)
         if attempt > 0 and bound - was < GAINED * (cutoff(pack, tree.number) - was):
             break
-    return bound, changing, changing_at
+    return bound, False, changing, changing_at
 
 
 @njit(**INNER)
@@ -244,9 +258,9 @@ def _add_rows(pack, person, s, width, rows, columns, attempt):
 
 
 @njit(**INNER)
-def _blame(pack, zl, zu, binding, constant, items, s):
+def _blame(pack, zl, zu, items, s):
     """How much of the distance between lines and activations each item is to blame for, into SCORE, at the point X,
-    whose pre-activations are in ACT. Returns by how much the binding plane is above the score there.
+    whose pre-activations are in ACT. Returns by how much the lines of the binding plane miss the activations there.
 
     The distance at a neuron is shared among the features in proportion to what they add to its range; those of deeper
     layers are passed down through the absolute weights.

@@ -9,9 +9,7 @@ from typing import NamedTuple
 from ifonly.search.kernels import layout
 from ifonly.search.kernels.layout import Floats, Ints
 
-SOURCES = zlib.crc32(
-    b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))), layout.SOURCES
-)
+SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))), layout.SOURCES)
 """A fingerprint of these kernels' files and of those that they use."""
 
 # ---- Scratch.F, more rows, one entry per hidden neuron

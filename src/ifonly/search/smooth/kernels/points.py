@@ -68,7 +68,5 @@ def newton(pack, person, tree, cut, tries, s):
             return
         realise(pack, cut.items, F[PLANE], F[TAKE], F, I)
         try_point(pack, person, tree, F)
-        if pack.norm == SQUARED and round_together(
-            cut.items, F[PLANE], F[TAKE], 0.5 * pack.relative_gap * c, F, I
-        ):
+        if pack.norm == SQUARED and round_together(cut.items, F[PLANE], F[TAKE], 0.5 * pack.relative_gap * c, F, I):
             try_point(pack, person, tree, F)
