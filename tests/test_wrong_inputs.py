@@ -56,15 +56,16 @@ def ask(**changes: Any) -> Any:
 
 def torch_module(folder: Path) -> Any:
     torch = pytest.importorskip("torch")
-    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softplus(), torch.nn.Linear(3, 1))
+    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softsign(), torch.nn.Linear(3, 1))
     return import_model(layers, SCHEMA)
 
 
 def sklearn_network(folder: Path) -> Any:
     networks = pytest.importorskip("sklearn.neural_network")
     x = SCHEMA.encode(SCHEMA.sample(40, np.random.default_rng(0)))
-    model = networks.MLPClassifier((3,), activation="tanh", solver="lbfgs", max_iter=5, tol=1.0)
-    return import_model(model.fit(x / 1e6, np.arange(40) % 2), SCHEMA)
+    model = networks.MLPClassifier((3,), solver="lbfgs", max_iter=5, tol=1.0).fit(x / 1e6, np.arange(40) % 2)
+    model.activation = "cube"
+    return import_model(model, SCHEMA)
 
 
 def written(folder: Path, name: str, content: bytes) -> Path:
@@ -119,8 +120,8 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a NaN in the weights": (lambda f: Network.of([([[math.nan]], [0.0])]), "weight"),
     "layers that do not meet": (lambda f: Network.of([(np.ones((2, 5)), [0, 0]), (np.ones((1, 3)), [0])]), "3"),
     "a model of no known kind": (lambda f: Explainer(object(), schema=SCHEMA), "builtins.object"),
-    "an unsupported torch layer": (torch_module, "Softplus"),
-    "an unsupported activation": (sklearn_network, "tanh"),
+    "an unsupported torch layer": (torch_module, "Softsign"),
+    "an unsupported activation": (sklearn_network, "cube"),
     "a truncated file": (truncated, "half.npz"),
     "a pickle": (lambda f: load_model(written(f, "model.pkl", pickle.dumps(1)), SCHEMA), "model.pkl"),
     "a pickle in disguise": (lambda f: load_model(written(f, "model.npz", pickle.dumps(1)), SCHEMA), "model.npz"),
