@@ -18,12 +18,13 @@ from benchmarks.suites import (
     rules,
     scale,
     search,
+    smooth,
     trees,
 )
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees,
+    first, limits, trees, smooth,
 )  # fmt: skip
 
 

@@ -6,6 +6,15 @@ Each is convex or concave between *turns*, the points where its second derivativ
     convex everywhere                softplus, ELU (alpha <= 1), ReLU
     concave, convex, concave         GELU (both forms), SiLU         two turns, at -p and p
 
+These are all the turns that there are, since up to positive factors the second derivatives are
+
+    tanh, sigmoid   -z                                          softplus, ELU   1
+    GELU            2 - z^2
+    SiLU            2 - z tanh(z / 2)
+    GELU by tanh    (1 + 2 w) / (1 + w)^2 - c z tanh(q)         w = 3 k z^2,  q = c (z + k z^3)
+
+and of each of the last three, even in z, the first term falls (or stays) and the second grows with |z|.
+
 So its slope is monotone between turns, and the slopes over an interval are between those at its ends and at the turns
 inside. GELU and SiLU have one minimum, the others grow.
 
