@@ -87,3 +87,11 @@ def sampled(question: Question, factual: np.ndarray, point: np.ndarray | None, r
         rows[:half] = np.where(rng.random(near.shape) < 0.15, factual, near)
     low, high = ([getattr(f, end, fill) for f in features] for end, fill in (("lower", -np.inf), ("upper", np.inf)))
     return np.clip(rows, low, high)
+
+
+def test_a_row_that_is_sure_by_next_to_nothing_is_found() -> None:
+    """A saturated network: the only sure row is above the margin by 3e-9 of a score that goes up to 4."""
+    made = random_smooth_problem(3067, "tanh", finite=True)
+    assert made is not None
+    ours = answers(*made, SEARCH)
+    assert ours[1].status == "nearest" and not list(disagreements(ours, answers(*made, Enumerate())))
