@@ -20,12 +20,13 @@ from benchmarks.suites import (
     rules,
     scale,
     search,
+    smooth,
     trees,
 )
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, audit, population,
+    first, limits, trees, smooth, audit, population,
 )  # fmt: skip
 
 

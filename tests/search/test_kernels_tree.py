@@ -60,10 +60,10 @@ def test_the_heap_gives_the_least_bound_first() -> None:
         while waiting or twin:
             if waiting and (not twin or rng.random() < 0.6):
                 node = waiting.pop()
-                compiled(search._push)(tree, node)
+                compiled(search.push)(tree, node)
                 heapq.heappush(twin, float(tree.num[BOUND, node]))
             else:
-                node = compiled(search._pop)(tree)
+                node = compiled(search.pop)(tree)
                 assert tree.num[BOUND, node] == heapq.heappop(twin)
             assert tree.count[HEAP_SIZE] == len(twin)
             if twin:

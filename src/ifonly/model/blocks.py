@@ -1,4 +1,4 @@
-"""The units of a network while it is built: blocks of ReLUs, and affine maps of them.
+"""The units of a network while it is built: blocks of ReLUs or smooth units, and affine maps of them.
 
 A block is a vector of units of one depth: the input (depth 0), or relu(affine map of units one depth below). So every
 expression reads blocks of one depth only, and the network is read off by depth: layer k holds the blocks of depth k. A
@@ -8,6 +8,8 @@ value that is needed further up is passed on by units of its own that are always
 
 The lift is a power of two, above the least value by interval arithmetic. Units that pass on what nobody reads are left
 out at the end.
+
+All units of one depth have the same activation: no value passes a layer of smooth units by.
 """
 
 from __future__ import annotations
@@ -19,10 +21,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.recipe import Bend, Floats, Fold, Lifted, Made, Majorant
+from ifonly.model.recipe import Bend, Floats, Fold, Lifted, Made, Majorant, Smooth
 from ifonly.model.rounding import LEAST, losses
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 CLEAR = 2.0**-20
 """How far above 0 a unit that passes something on is kept, relative to the size of what it passes on."""
@@ -41,6 +44,7 @@ class Block:
     passes: bool = False
     """Do its units only pass on what is below?"""
     above: Block | None = None
+    activation: Activation = RELU
 
     @property
     def lift(self) -> Floats:
@@ -285,7 +289,7 @@ def _sum(a: Floats, b: Floats) -> Floats:
 # ---------------------------------------------------------------------- the network
 
 
-def network_of(output: Expression) -> Network:
+def network_of(output: Expression) -> Network | SmoothNetwork:
     """Layer by layer, the blocks of each depth; the output is the last."""
     depths = _blocks(output)
     kept = _kept(depths, output)
@@ -296,13 +300,29 @@ def network_of(output: Expression) -> Network:
         check_size(layers[-1][0].shape, "the network")
     everything = np.ones(output.width, dtype=np.bool_)
     network = Network.of([*layers, _rows(output, depths[-1], kept, everything)])
-    return replace(network, within=(depths[0][0].lower, depths[0][0].upper)) if _is_bounded(depths) else network
+    if _is_bounded(depths):
+        network = replace(network, within=(depths[0][0].lower, depths[0][0].upper))
+    activations = [_activation([block for block in here if kept[block].any()]) for here in depths[1:]]
+    return network if all(a == RELU for a in activations) else SmoothNetwork(network, activations)
+
+
+def _activation(layer: list[Block]) -> Activation:
+    """What all units of a layer have in common."""
+    found = list(dict.fromkeys(block.activation for block in layer))
+    if len(found) > 1:
+        smooth = next(a.name for a in found if a != RELU)
+        raise UnsupportedModel(
+            f"In this model a value passes by a layer of {smooth} (a skip connection, a sum or a join of branches), or "
+            f"the layer has other activations beside it: smooth activations are supported in chains of layers only.",
+            operation=smooth,
+        )
+    return found[0]
 
 
 def _is_bounded(depths: list[list[Block]]) -> bool:
     """Does the network rely on bounds of its inputs, because some of its units are known to be on within them?"""
-    units = (block for here in depths[1:] for block in here)
-    return any(not isinstance(block.made.operation, Bend) or not block.made.operation.plain for block in units)
+    operations = (block.made.operation for here in depths[1:] for block in here)
+    return not all(isinstance(o, Smooth) or (isinstance(o, Bend) and o.plain) for o in operations)
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:
