@@ -118,7 +118,7 @@ def test_the_halves_of_a_split_cover_it(norm) -> None:
                 assert box.lo[split] <= value <= box.hi[split]
             tree.idx[SPLIT, 0], tree.num[SPLIT_VALUE, 0] = split, value
             tree.num[BOUND, 0] = 0.125
-            compiled(search._split)(box.pack, box.person, tree, 0, 1)
+            compiled(search.split_node)(box.pack, box.person, tree, 0, 1)
             one, other = (holds(box, tree, node, x, hidden) for node in (0, 1))
             assert (one | other).all()
             if kind in (CHOICE, INTEGER):
