@@ -32,7 +32,7 @@ CLEAR = 2.0**-20
 
 
 @dataclass(eq=False, slots=True)
-class Block:
+class UnitBlock:
     """Units of one depth, and what they are at least and at most on rows of the schema. `made`: the step that has
     them."""
 
@@ -43,18 +43,18 @@ class Block:
     depth: int = 0
     passes: bool = False
     """Do its units only pass on what is below?"""
-    above: Block | None = None
+    above: UnitBlock | None = None
     activation: Activation = RELU
 
     @property
     def lift(self) -> Floats:
         return lift_of(self.lower, self.upper)
 
-    def raised(self) -> Block:
+    def raised(self) -> UnitBlock:
         """The same units, one depth higher, each with its lift, which must be finite."""
         if self.above is None:
             lift = self.lift
-            self.above = Block(
+            self.above = UnitBlock(
                 made=Made(Lifted(lift), (self.made,)),
                 reads=replace(Expression.of(self), bias=lift),
                 lower=self.lower + lift,
@@ -82,7 +82,7 @@ class Expression:
     the roundings of the weights, which follow the sizes; 0 where all weights are the model's own.
     """
 
-    parts: tuple[tuple[Block, Floats, Floats | None], ...]
+    parts: tuple[tuple[UnitBlock, Floats, Floats | None], ...]
     bias: Floats
     size_bias: Floats | None = None
     terms: int = 0
@@ -90,7 +90,7 @@ class Expression:
     """See `Majorant`: of the importer's own products."""
 
     @classmethod
-    def of(cls, block: Block) -> Expression:
+    def of(cls, block: UnitBlock) -> Expression:
         return cls(((block, np.ones(len(block.lower)), None),), np.zeros(len(block.lower)))
 
     @property
@@ -306,7 +306,7 @@ def network_of(output: Expression) -> Network | SmoothNetwork:
     return network if all(a == RELU for a in activations) else SmoothNetwork(network, activations)
 
 
-def _activation(layer: list[Block]) -> Activation:
+def _activation(layer: list[UnitBlock]) -> Activation:
     """What all units of a layer have in common."""
     found = list(dict.fromkeys(block.activation for block in layer))
     if len(found) > 1:
@@ -319,7 +319,7 @@ def _activation(layer: list[Block]) -> Activation:
     return found[0]
 
 
-def _is_bounded(depths: list[list[Block]]) -> bool:
+def _is_bounded(depths: list[list[UnitBlock]]) -> bool:
     """Does the network rely on bounds of its inputs, because some of its units are known to be on within them?"""
     operations = (block.made.operation for here in depths[1:] for block in here)
     return not all(isinstance(o, Smooth) or (isinstance(o, Bend) and o.plain) for o in operations)
@@ -334,23 +334,23 @@ def check_size(shape: tuple[int, ...], name: str) -> None:
         )
 
 
-def _blocks(output: Expression) -> list[list[Block]]:
+def _blocks(output: Expression) -> list[list[UnitBlock]]:
     """Every block that the output depends on, by depth."""
-    found: dict[Block, None] = {}
-    todo: list[Iterable[Block]] = [[block for block, _, _ in output.parts]]
+    found: dict[UnitBlock, None] = {}
+    todo: list[Iterable[UnitBlock]] = [[block for block, _, _ in output.parts]]
     while todo:
         for block in todo.pop():
             if block not in found:
                 found[block] = None
                 if block.reads is not None:
                     todo.append([b for b, _, _ in block.reads.parts])
-    depths: list[list[Block]] = [[] for _ in range(output.depth + 1)]
+    depths: list[list[UnitBlock]] = [[] for _ in range(output.depth + 1)]
     for block in found:
         depths[block.depth].append(block)
     return depths
 
 
-def _kept(depths: list[list[Block]], output: Expression) -> dict[Block, NDArray[np.bool_]]:
+def _kept(depths: list[list[UnitBlock]], output: Expression) -> dict[UnitBlock, NDArray[np.bool_]]:
     """The units that stay: all that bend, and of those that pass something on the ones that somebody reads."""
     kept = {block: np.full(len(block.lower), not block.passes) for here in depths for block in here}
     for here in [[], *reversed(depths)]:
@@ -372,7 +372,7 @@ def _kept(depths: list[list[Block]], output: Expression) -> dict[Block, NDArray[
 
 
 def _rows(
-    reads: Expression, below: list[Block], kept: dict[Block, NDArray[np.bool_]], rows: NDArray[np.bool_]
+    reads: Expression, below: list[UnitBlock], kept: dict[UnitBlock, NDArray[np.bool_]], rows: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     own = {block: weight for block, weight, _ in reads.parts}
     check_size((int(rows.sum()), sum(int(kept[block].sum()) for block in below)), "the network")

@@ -26,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ifonly.errors import ModelError
-from ifonly.model.blocks import Block, Expression, check_size, lift_of, network_of
+from ifonly.model.blocks import Expression, UnitBlock, check_size, lift_of, network_of
 from ifonly.model.network import MAX_LAYERS, Network
 from ifonly.model.recipe import (
     Bend,
@@ -63,7 +63,7 @@ class Flow:
         """The input itself, and its bounds on rows of the schema, which only graphs with branches need."""
         made = Made(Given())
         least, most = (np.array(np.broadcast_to(end, (width,)), dtype=np.float64) for end in (lower, upper))
-        return cls(made, Expression.of(Block(made, None, least, most)))
+        return cls(made, Expression.of(UnitBlock(made, None, least, most)))
 
     @property
     def width(self) -> int:
@@ -160,7 +160,7 @@ class Flow:
         with np.errstate(invalid="ignore", over="ignore"):
             ends = activation.values(*units.interval())
         low, high = (np.where(np.isnan(end), side, end) for end, side in zip(ends, (-np.inf, np.inf), strict=True))
-        block = Block(made, units, low, high, self.depth + 1, activation=activation)
+        block = UnitBlock(made, units, low, high, self.depth + 1, activation=activation)
         return Flow(made, Expression.of(block))
 
     def bend(self, below: ArrayLike, *, name: str) -> Flow:
@@ -242,7 +242,7 @@ class Flow:
         sources = (self.made,) if also is None else (self.made, also.made)
         made = Made(operation, sources, *((None, ()) if exact else (units.fold(), units.makers())))
         low, high = (np.maximum(end, 0.0) for end in units.interval())
-        value = Expression.of(Block(made, units, low, high, self.depth + 1))
+        value = Expression.of(UnitBlock(made, units, low, high, self.depth + 1))
         if len(groups) > 1 or shift is not None:
             weight = np.hstack([np.diag(factor) for _, factor in groups])
             value = value.mapped(weight, np.zeros(self.width) if shift is None else shift)

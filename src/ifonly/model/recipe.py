@@ -123,7 +123,7 @@ class Larger:
     """The larger of two sources; one group of units, relu(first - second)."""
 
 
-class Curve(Protocol):
+class SmoothCurve(Protocol):
     """A smooth activation, as `ifonly.model.smooth.Activation` has it."""
 
     def slopes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]: ...
@@ -137,7 +137,7 @@ class Curve(Protocol):
 class Smooth:
     """A curve of each value; its units are its values."""
 
-    curve: Curve
+    curve: SmoothCurve
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -202,7 +202,7 @@ def recipe_of(last: Made, fold: Fold | None, units: Sequence[Made]) -> Recipe:
     return Recipe(steps, fold, tuple(place[u] for u in units))
 
 
-def recipe_of_layers(layers: Sequence[tuple[Floats, Floats]], curves: Sequence[Curve | None] = ()) -> Recipe:
+def recipe_of_layers(layers: Sequence[tuple[Floats, Floats]], curves: Sequence[SmoothCurve | None] = ()) -> Recipe:
     """A network as its own model: layer after layer, and between them ReLU, or these curves where not None."""
     steps = [Step(Given())]
     for k, (weight, bias) in enumerate(layers):
