@@ -6,7 +6,6 @@ from __future__ import annotations
 import os
 from typing import Any
 
-import mpmath as mp
 import numpy as np
 import pytest
 import torch
@@ -20,6 +19,7 @@ from ifonly.model.rounding import column_box
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 from ifonly.schema import Binary, Integer, Real, Schema
 
+mp = pytest.importorskip("mpmath")
 SCHEMA = Schema((Real("x", -3, 5), Integer("n", 0, 9), Binary("b"), Real("y", 0.001, 0.002)))
 WIDTH = len(SCHEMA.columns)
 COUNT = int(os.environ.get("IFONLY_GRAPHS", "40"))

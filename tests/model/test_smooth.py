@@ -170,6 +170,49 @@ def test_onnx(name: str) -> None:
     assert Explainer(model).explain(SCHEMA.row(points()[0])).status in ("nearest", "none exists")
 
 
+@pytest.mark.parametrize(("activation", "name"), [("logistic", "sigmoid"), ("tanh", "tanh")])
+@pytest.mark.parametrize("classes", [2, 3])
+def test_onnx_as_skl2onnx_writes_it(activation: str, name: str, classes: int) -> None:
+    """With probabilities at the end, which for two classes follow a sigmoid as well."""
+    export = pytest.importorskip("skl2onnx")
+    rows = SCHEMA.encode(points())
+    fitted = MLPClassifier((5,), activation=activation, solver="lbfgs", max_iter=8, tol=1.0, random_state=0)
+    fitted.fit(rows, np.floor((rows[:, 0] + 3.0) / 8.01 * classes).astype(int))
+    model = import_model(export.to_onnx(fitted, rows[:1].astype(np.float32)), SCHEMA)
+    assert isinstance(model.function, SmoothNetwork) and [a.name for a in model.function.activations] == [name]
+    assert model.probabilities is not None
+    sound(model)
+
+
+def test_a_sigmoid_inside_that_looks_like_the_end() -> None:
+    """Both probabilities beside one another are two values, and nothing may follow them."""
+    nodes = [
+        helper.make_node("Slice", ["z", "zero", "one", "one"], ["first"]),
+        helper.make_node("Sigmoid", ["first"], ["p"]),
+        helper.make_node("Sub", ["unit", "p"], ["q"]),
+        helper.make_node("Concat", ["q", "p", "q", "p"], ["h"], axis=1),
+    ]
+    model = graph(nodes, "float32")
+    model.graph.initializer.extend(
+        [
+            numpy_helper.from_array(np.array([0]), "zero"),
+            numpy_helper.from_array(np.array([1]), "one"),
+            numpy_helper.from_array(np.float32([1.0]), "unit"),
+        ]
+    )
+    with pytest.raises(UnsupportedModel, match="sigmoid or softmax, which may only come last"):
+        import_model(model, SCHEMA)
+    del nodes[-1]
+    nodes += [
+        helper.make_node("Concat", ["q", "p"], ["both"], axis=1),
+        helper.make_node("Mul", ["both", "unit"], ["h"]),
+    ]
+    twice = graph(nodes, "float32")
+    twice.graph.initializer.extend(model.graph.initializer[3:])
+    with pytest.raises(UnsupportedModel, match="sigmoid or softmax, which may only come last"):
+        import_model(twice, SCHEMA)
+
+
 def test_a_product_of_two_sigmoids_is_no_silu() -> None:
     nodes = [helper.make_node("Sigmoid", ["z"], ["s"]), helper.make_node("Mul", ["s", "s"], ["h"])]
     with pytest.raises(UnsupportedModel, match="multiplies two values of the row"):
