@@ -156,3 +156,21 @@ def test_nothing_passes_a_smooth_layer_by() -> None:
     assert isinstance(model.function, SmoothNetwork)
     assert [a.name for a in model.function.activations] == ["relu", "relu", "tanh"]
     assert model.deviation < 1e-5
+
+
+@pytest.mark.parametrize("name", ["tanh", "sigmoid", "softplus", "gelu", "silu", "elu"])
+def test_what_was_lost_before_a_curve_is_carried_through_it(name: str) -> None:
+    """Large numbers cancel, which loses far more than the curve does."""
+    schema, curve = Schema((Real("x", 0.5, 1.0),)), Activation(name)  # type: ignore[arg-type]
+    weights = np.float64([[1e4], [1e4 * (1.0 - 2.0**-14)]]), np.float64([[1.0, -1.0]])
+    model = Model(
+        function=Flow.of(1).linear(weights[0], name="l").relu().linear(weights[1], name="l").smooth(curve).finish(),
+        schema=schema, original=lambda p: p, precision="float32",
+    )  # fmt: skip
+    points = schema.sample(200, np.random.default_rng(0))
+    z = (points.astype(np.float32) @ weights[0].astype(np.float32).T) @ weights[1].astype(np.float32).T
+    off = np.abs(deployed_curve(curve, z) - model.exact_scores(points))
+    bounds = model.error_at(points)
+    assert (off <= bounds).all()
+    assert off.max() > 64.0 * curve.lost(2.0**-24, z, z).max(), "the curve's own loss is not what counts"
+    assert bounds.max() < 40.0 * off.max()

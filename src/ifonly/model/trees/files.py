@@ -39,8 +39,8 @@ def save_trees(model: Model, path: str | Path) -> None:
     path, trees = path_of(path), model.function
     if not isinstance(trees, Trees):
         raise ModelError(
-            f"This model is {trees.name}; save_network writes piecewise-linear networks, save_trees ensembles of trees. "
-            f"Others stay in their own format (ONNX, for instance)."
+            f"This model is {trees.name}; save_network writes piecewise-linear networks, save_trees ensembles of "
+            f"trees. Others stay in their own format (ONNX, for instance)."
         )
     how = trees.ensemble.summation
     head: dict[str, Any] = {
