@@ -20,13 +20,14 @@ from benchmarks.suites import (
     rules,
     scale,
     search,
+    smooth,
     tree_race,
     trees,
 )
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, tree_race, audit, population,
+    first, limits, trees, tree_race, smooth, audit, population,
 )  # fmt: skip
 
 

@@ -57,15 +57,16 @@ def ask(**changes: Any) -> Any:
 
 def torch_module(folder: Path) -> Any:
     torch = pytest.importorskip("torch")
-    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softplus(), torch.nn.Linear(3, 1))
+    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softsign(), torch.nn.Linear(3, 1))
     return import_model(layers, SCHEMA)
 
 
 def sklearn_network(folder: Path) -> Any:
     networks = pytest.importorskip("sklearn.neural_network")
     x = SCHEMA.encode(SCHEMA.sample(40, np.random.default_rng(0)))
-    model = networks.MLPClassifier((3,), activation="tanh", solver="lbfgs", max_iter=5, tol=1.0)
-    return import_model(model.fit(x / 1e6, np.arange(40) % 2), SCHEMA)
+    model = networks.MLPClassifier((3,), solver="lbfgs", max_iter=5, tol=1.0).fit(x / 1e6, np.arange(40) % 2)
+    model.activation = "cube"
+    return import_model(model, SCHEMA)
 
 
 def points_for(name: str, bins: list[Any]) -> Any:
@@ -146,8 +147,8 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     ),
     "points in words": (lambda f: points_for("Age", [{"points": "many"}]), "many"),
     "a table that is no scorecard": (lambda f: load_model(written(f, "t.csv", b"a,b\n1,2\n"), SCHEMA), "t.csv"),
-    "an unsupported torch layer": (torch_module, "Softplus"),
-    "an unsupported activation": (sklearn_network, "tanh"),
+    "an unsupported torch layer": (torch_module, "Softsign"),
+    "an unsupported activation": (sklearn_network, "cube"),
     "a truncated file": (truncated, "half.npz"),
     "a pickle": (lambda f: load_model(written(f, "model.pkl", pickle.dumps(1)), SCHEMA), "model.pkl"),
     "a pickle in disguise": (lambda f: load_model(written(f, "model.npz", pickle.dumps(1)), SCHEMA), "model.npz"),

@@ -202,20 +202,26 @@ def damaged() -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[ModelError], str]] = {
-    "tanh": (
-        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Sequential(nn.Tanh()), nn.Linear(4, 1)),
+    "softsign": (
+        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Sequential(nn.Softsign()), nn.Linear(4, 1)),
         UnsupportedModel,
-        r"operation Tanh \('1\.0'\) of the torch module is not supported",
+        r"operation Softsign \('1\.0'\) of the torch module is not supported",
     ),
-    "function": (lambda: Of(lambda m, x: functional.gelu(x)), UnsupportedModel, r"operation gelu \('gelu'\)"),
+    "elu": (lambda: nn.Sequential(nn.ELU(2.0)), UnsupportedModel, "ELU with alpha=2 has a kink where it bends down"),
+    "softplus": (lambda: nn.Sequential(nn.Softplus(-1.0)), UnsupportedModel, "beta=-1, which must be above 0"),
+    "function": (
+        lambda: Of(lambda m, x: functional.softsign(x)),
+        UnsupportedModel,
+        r"operation softsign \('softsign'\)",
+    ),
     "method": (lambda: Of(lambda m, x: x.exp()), UnsupportedModel, r"operation exp \('exp'\)"),
     "convolution": (lambda: nn.Sequential(nn.Conv1d(1, 1, 1)), UnsupportedModel, r"operation Conv1d \('0'\)"),
     "recurrent": (lambda: nn.Sequential(nn.LSTM(COLUMNS, 2)), UnsupportedModel, "operation LSTM"),
     "layer norm": (lambda: nn.Sequential(nn.LayerNorm(COLUMNS)), UnsupportedModel, "operation LayerNorm"),
-    "sigmoid inside": (
-        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Sigmoid(), nn.Linear(4, 1)),
+    "softmax inside": (
+        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Softmax(1), nn.Linear(4, 1)),
         UnsupportedModel,
-        r"operation Linear \('2'\) follows a sigmoid or softmax",
+        r"operation Linear \('2'\) follows a softmax, which may only come last",
     ),
     "labels": (lambda: nn.Sequential(nn.Linear(COLUMNS, 3), nn.Sigmoid()), UnsupportedModel, "gives 3 labels at once"),
     "softmax of one": (lambda: nn.Sequential(nn.Linear(COLUMNS, 1), nn.Softmax(1)), UnsupportedModel, "is always 1"),

@@ -131,9 +131,12 @@ def _facts(loaded: _Loaded) -> dict[str, Any]:
 
 def _sizes(function: Kind) -> dict[str, Any]:
     from ifonly.model import Network
+    from ifonly.model.smooth import SmoothNetwork
     from ifonly.model.trees import Trees
 
     match function:
+        case SmoothNetwork(linear=linear, activations=activations):
+            return {**_sizes(linear), "activations": [activation.name for activation in activations]}
         case Network(layers=layers):
             weights = sum(layer.weight.size + layer.bias.size for layer in layers)
             return {"hidden": list(function.hidden), "outputs": function.outputs, "weights": weights}

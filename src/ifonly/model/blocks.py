@@ -1,4 +1,4 @@
-"""The units of a network while it is built: blocks of ReLUs, and affine maps of them.
+"""The units of a network while it is built: blocks of ReLUs or smooth units, and affine maps of them.
 
 A block is a vector of units of one depth: the input (depth 0), or relu(affine map of units one depth below). So every
 expression reads blocks of one depth only, and the network is read off by depth: layer k holds the blocks of depth k. A
@@ -8,6 +8,8 @@ value that is needed further up is passed on by units of its own that are always
 
 The lift is a power of two, above the least value by interval arithmetic. Units that pass on what nobody reads are left
 out at the end.
+
+All units of one depth have the same activation: no value passes a layer of smooth units by.
 """
 
 from __future__ import annotations
@@ -19,17 +21,18 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.recipe import Bend, Floats, Fold, Lifted, Made, Majorant
+from ifonly.model.recipe import Bend, Floats, Fold, Lifted, Made, Majorant, Smooth
 from ifonly.model.rounding import LEAST, losses
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 CLEAR = 2.0**-20
 """How far above 0 a unit that passes something on is kept, relative to the size of what it passes on."""
 
 
 @dataclass(eq=False, slots=True)
-class Block:
+class UnitBlock:
     """Units of one depth, and what they are at least and at most on rows of the schema. `made`: the step that has
     them."""
 
@@ -40,17 +43,18 @@ class Block:
     depth: int = 0
     passes: bool = False
     """Do its units only pass on what is below?"""
-    above: Block | None = None
+    above: UnitBlock | None = None
+    activation: Activation = RELU
 
     @property
     def lift(self) -> Floats:
         return lift_of(self.lower, self.upper)
 
-    def raised(self) -> Block:
+    def raised(self) -> UnitBlock:
         """The same units, one depth higher, each with its lift, which must be finite."""
         if self.above is None:
             lift = self.lift
-            self.above = Block(
+            self.above = UnitBlock(
                 made=Made(Lifted(lift), (self.made,)),
                 reads=replace(Expression.of(self), bias=lift),
                 lower=self.lower + lift,
@@ -78,7 +82,7 @@ class Expression:
     the roundings of the weights, which follow the sizes; 0 where all weights are the model's own.
     """
 
-    parts: tuple[tuple[Block, Floats, Floats | None], ...]
+    parts: tuple[tuple[UnitBlock, Floats, Floats | None], ...]
     bias: Floats
     size_bias: Floats | None = None
     terms: int = 0
@@ -86,7 +90,7 @@ class Expression:
     """See `Majorant`: of the importer's own products."""
 
     @classmethod
-    def of(cls, block: Block) -> Expression:
+    def of(cls, block: UnitBlock) -> Expression:
         return cls(((block, np.ones(len(block.lower)), None),), np.zeros(len(block.lower)))
 
     @property
@@ -285,7 +289,7 @@ def _sum(a: Floats, b: Floats) -> Floats:
 # ---------------------------------------------------------------------- the network
 
 
-def network_of(output: Expression) -> Network:
+def network_of(output: Expression) -> Network | SmoothNetwork:
     """Layer by layer, the blocks of each depth; the output is the last."""
     depths = _blocks(output)
     kept = _kept(depths, output)
@@ -296,13 +300,29 @@ def network_of(output: Expression) -> Network:
         check_size(layers[-1][0].shape, "the network")
     everything = np.ones(output.width, dtype=np.bool_)
     network = Network.of([*layers, _rows(output, depths[-1], kept, everything)])
-    return replace(network, within=(depths[0][0].lower, depths[0][0].upper)) if _is_bounded(depths) else network
+    if _is_bounded(depths):
+        network = replace(network, within=(depths[0][0].lower, depths[0][0].upper))
+    activations = [_activation([block for block in here if kept[block].any()]) for here in depths[1:]]
+    return network if all(a == RELU for a in activations) else SmoothNetwork(network, activations)
 
 
-def _is_bounded(depths: list[list[Block]]) -> bool:
+def _activation(layer: list[UnitBlock]) -> Activation:
+    """What all units of a layer have in common."""
+    found = list(dict.fromkeys(block.activation for block in layer))
+    if len(found) > 1:
+        smooth = next(a.name for a in found if a != RELU)
+        raise UnsupportedModel(
+            f"In this model a value passes by a layer of {smooth} (a skip connection, a sum or a join of branches), or "
+            f"the layer has other activations beside it: smooth activations are supported in chains of layers only.",
+            operation=smooth,
+        )
+    return found[0]
+
+
+def _is_bounded(depths: list[list[UnitBlock]]) -> bool:
     """Does the network rely on bounds of its inputs, because some of its units are known to be on within them?"""
-    units = (block for here in depths[1:] for block in here)
-    return any(not isinstance(block.made.operation, Bend) or not block.made.operation.plain for block in units)
+    operations = (block.made.operation for here in depths[1:] for block in here)
+    return not all(isinstance(o, Smooth) or (isinstance(o, Bend) and o.plain) for o in operations)
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:
@@ -314,23 +334,23 @@ def check_size(shape: tuple[int, ...], name: str) -> None:
         )
 
 
-def _blocks(output: Expression) -> list[list[Block]]:
+def _blocks(output: Expression) -> list[list[UnitBlock]]:
     """Every block that the output depends on, by depth."""
-    found: dict[Block, None] = {}
-    todo: list[Iterable[Block]] = [[block for block, _, _ in output.parts]]
+    found: dict[UnitBlock, None] = {}
+    todo: list[Iterable[UnitBlock]] = [[block for block, _, _ in output.parts]]
     while todo:
         for block in todo.pop():
             if block not in found:
                 found[block] = None
                 if block.reads is not None:
                     todo.append([b for b, _, _ in block.reads.parts])
-    depths: list[list[Block]] = [[] for _ in range(output.depth + 1)]
+    depths: list[list[UnitBlock]] = [[] for _ in range(output.depth + 1)]
     for block in found:
         depths[block.depth].append(block)
     return depths
 
 
-def _kept(depths: list[list[Block]], output: Expression) -> dict[Block, NDArray[np.bool_]]:
+def _kept(depths: list[list[UnitBlock]], output: Expression) -> dict[UnitBlock, NDArray[np.bool_]]:
     """The units that stay: all that bend, and of those that pass something on the ones that somebody reads."""
     kept = {block: np.full(len(block.lower), not block.passes) for here in depths for block in here}
     for here in [[], *reversed(depths)]:
@@ -352,7 +372,7 @@ def _kept(depths: list[list[Block]], output: Expression) -> dict[Block, NDArray[
 
 
 def _rows(
-    reads: Expression, below: list[Block], kept: dict[Block, NDArray[np.bool_]], rows: NDArray[np.bool_]
+    reads: Expression, below: list[UnitBlock], kept: dict[UnitBlock, NDArray[np.bool_]], rows: NDArray[np.bool_]
 ) -> tuple[Floats, Floats]:
     own = {block: weight for block, weight, _ in reads.parts}
     check_size((int(rows.sum()), sum(int(kept[block].sum()) for block in below)), "the network")

@@ -12,7 +12,7 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.recipe import Bend, Clip, Floats, Gather, Larger, Recipe, Shift, Stage, Step, Total
+from ifonly.model.recipe import Bend, Clip, Floats, Gather, Larger, Recipe, Shift, Smooth, Stage, Step, Total
 
 Box: TypeAlias = tuple[Floats, Floats]
 ROUNDOFF = 2.0**-53
@@ -65,6 +65,9 @@ def _passed(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floats])
             ]
         case Bend(plain=True) if slopes is not None:
             return [(source, _shared(centre, radius, slopes))]
+        case Smooth() if slopes is not None:
+            middle, reach = _sloped(centre, radius, slopes)
+            return [(source, (middle, reach + 1e-15 * (np.abs(middle) + reach)))]
         case Bend() | Clip() if slopes is not None:
             return [(source, _sloped(centre, radius, slopes))]
         case _:

@@ -46,6 +46,11 @@ def save_network(
 ) -> None:
     """Write a network (and the names of its classes, or that it has none) as .npz or .json, by the file's ending."""
     path = path_of(path)
+    if not isinstance(network, Network):
+        raise ModelError(
+            f"A network file holds a piecewise-linear network; {shown(network)} is none. Keep the model in its own "
+            f"format (ONNX, for instance)."
+        )
     names = [plain(name) for name in classes]
     for name in names:
         if not is_label(name):

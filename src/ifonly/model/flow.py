@@ -12,7 +12,8 @@ and linear layers in a row are multiplied together. What bends becomes units, re
     max(x, y)                                y + relu(x - y)
 
 where an x or y that stands alone passes the layer by in units that are always on (see `blocks`), or, where its bounds
-are too far for that, as relu(x) - relu(-x). Flows are immutable, and any two may be added, joined or compared: the one
+are too far for that, as relu(x) - relu(-x). A smooth activation becomes units of its own kind, in layers that nothing
+passes by. Flows are immutable, and any two may be added, joined or compared: the one
 that is less deep is passed on to the depth of the other.
 """
 
@@ -25,7 +26,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ifonly.errors import ModelError
-from ifonly.model.blocks import Block, Expression, check_size, lift_of, network_of
+from ifonly.model.blocks import Expression, UnitBlock, check_size, lift_of, network_of
 from ifonly.model.network import MAX_LAYERS, Network
 from ifonly.model.recipe import (
     Bend,
@@ -37,11 +38,13 @@ from ifonly.model.recipe import (
     Majorant,
     Operation,
     Shift,
+    Smooth,
     Stage,
     Total,
     recipe_of,
 )
 from ifonly.model.rounding import losses
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 Floats = NDArray[np.float64]
 FARTHEST = 2.0**24
@@ -60,7 +63,7 @@ class Flow:
         """The input itself, and its bounds on rows of the schema, which only graphs with branches need."""
         made = Made(Given())
         least, most = (np.array(np.broadcast_to(end, (width,)), dtype=np.float64) for end in (lower, upper))
-        return cls(made, Expression.of(Block(made, None, least, most)))
+        return cls(made, Expression.of(UnitBlock(made, None, least, most)))
 
     @property
     def width(self) -> int:
@@ -141,10 +144,24 @@ class Flow:
     # ------------------------------------------------------------------ what bends
 
     def relu(self) -> Flow:
-        if self.expression.is_block and self.depth:
+        if self.expression.is_block and self.depth and self.expression.parts[0][0].activation == RELU:
             return self
         ones = np.ones(self.width)
         return self._units(Bend(np.zeros(self.width), (ones,), plain=True), [(self.expression, ones)])
+
+    def smooth(self, activation: Activation) -> Flow:
+        """The activation of each value."""
+        if activation == RELU:
+            return self.relu()
+        self._afford(self.width, activation.name)
+        self._check_depth()
+        units = self.expression
+        made = Made(Smooth(activation), (self.made,), *((units.fold(), units.makers()) if units.terms else (None, ())))
+        with np.errstate(invalid="ignore", over="ignore"):
+            ends = activation.values(*units.interval())
+        low, high = (np.where(np.isnan(end), side, end) for end, side in zip(ends, (-np.inf, np.inf), strict=True))
+        block = UnitBlock(made, units, low, high, self.depth + 1, activation=activation)
+        return Flow(made, Expression.of(block))
 
     def bend(self, below: ArrayLike, *, name: str) -> Flow:
         """value where it is > 0, else below * value."""
@@ -219,14 +236,13 @@ class Flow:
         self._afford(self.width * len(groups), "relu")
         if len(groups) > 1 or shift is not None:
             check_size((self.width, self.width * len(groups)), "relu")
-        if self.depth >= MAX_LAYERS:
-            raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; this model has more.")
+        self._check_depth()
         units = Expression.stacked([expression for expression, _ in groups])
         exact = units.terms == 0 and isinstance(operation, Bend) and operation.plain
         sources = (self.made,) if also is None else (self.made, also.made)
         made = Made(operation, sources, *((None, ()) if exact else (units.fold(), units.makers())))
         low, high = (np.maximum(end, 0.0) for end in units.interval())
-        value = Expression.of(Block(made, units, low, high, self.depth + 1))
+        value = Expression.of(UnitBlock(made, units, low, high, self.depth + 1))
         if len(groups) > 1 or shift is not None:
             weight = np.hstack([np.diag(factor) for _, factor in groups])
             value = value.mapped(weight, np.zeros(self.width) if shift is None else shift)
@@ -249,7 +265,11 @@ class Flow:
     def _afford(self, width: int, name: str) -> None:
         check_size((width, self.expression.inputs), name)
 
-    def finish(self) -> Network:
+    def _check_depth(self) -> None:
+        if self.depth >= MAX_LAYERS:
+            raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; this model has more.")
+
+    def finish(self) -> Network | SmoothNetwork:
         """The network, which knows how the model itself computes it."""
         self._afford(self.width, "the output")
         network = network_of(self.expression)

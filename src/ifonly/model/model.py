@@ -20,6 +20,7 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
@@ -111,8 +112,8 @@ class Model:
 
     @cached_property
     def _sharp(self) -> Kind:
-        network = self.function.as_network()
-        if not isinstance(network, Network):
+        network = self.function if isinstance(self.function, SmoothNetwork) else self.function.as_network()
+        if not isinstance(network, Network | SmoothNetwork):
             return self.function
         return network.without_constants(constant_columns(self.schema))
 
@@ -232,7 +233,8 @@ def describe_columns(schema: Schema) -> str:
 
 def _check_bounds(function: Kind, schema: Schema) -> None:
     """A network that stands for a model within bounds only must not be asked beyond them."""
-    within = function.within if isinstance(function, Network) else None
+    linear = function.linear if isinstance(function, SmoothNetwork) else function
+    within = linear.within if isinstance(linear, Network) else None
     if within is None:
         return
     lower, upper = column_box(schema)

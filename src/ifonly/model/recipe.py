@@ -11,18 +11,19 @@ that stands for the model was made, and has one use: to bound what the model's o
     Bend       x where x > 0, else below * x: ReLU (0), LeakyReLU and PReLU, Abs (-1); and x itself (1)
     Clip       x, but at least `lower` and at most `upper`
     Larger     the larger of x and y
+    Smooth     a curve of x: tanh and the like
     Lifted     no operation of the model at all: units that the network passes on
 
-The network has *units*, relu(affine map of other units), where the model has a Bend, a Clip or a Larger. Their affine
-maps were multiplied in float64 by the importer; the `Fold` of the step has them, with the sizes that the rounding of
-these products follows.
+The network has *units*, relu(affine map of other units), where the model has a Bend, a Clip or a Larger; where it has a
+Smooth, they are that curve of the affine map. These affine maps were multiplied in float64 by the importer; the `Fold`
+of the step has them, with the sizes that the rounding of these products follows.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -122,6 +123,23 @@ class Larger:
     """The larger of two sources; one group of units, relu(first - second)."""
 
 
+class SmoothCurve(Protocol):
+    """A smooth activation, as `ifonly.model.smooth.Activation` has it."""
+
+    def slopes(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]: ...
+
+    def values(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]: ...
+
+    def lost(self, unit: float, lower: Floats, upper: Floats) -> Floats: ...
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Smooth:
+    """A curve of each value; its units are its values."""
+
+    curve: SmoothCurve
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Lifted:
     """Units of the source, each with a constant added."""
@@ -129,7 +147,7 @@ class Lifted:
     lift: Floats
 
 
-Operation: TypeAlias = Given | Stage | Shift | Gather | Total | Bend | Clip | Larger | Lifted
+Operation: TypeAlias = Given | Stage | Shift | Gather | Total | Bend | Clip | Larger | Smooth | Lifted
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -184,11 +202,13 @@ def recipe_of(last: Made, fold: Fold | None, units: Sequence[Made]) -> Recipe:
     return Recipe(steps, fold, tuple(place[u] for u in units))
 
 
-def recipe_of_layers(layers: Sequence[tuple[Floats, Floats]]) -> Recipe:
-    """A network as its own model: layer after layer, ReLU between."""
+def recipe_of_layers(layers: Sequence[tuple[Floats, Floats]], curves: Sequence[SmoothCurve | None] = ()) -> Recipe:
+    """A network as its own model: layer after layer, and between them ReLU, or these curves where not None."""
     steps = [Step(Given())]
     for k, (weight, bias) in enumerate(layers):
         steps.append(Step(Stage(weight, bias), (len(steps) - 1,)))
         if k < len(layers) - 1:
-            steps.append(Step(Bend(np.zeros(len(bias)), (), plain=True), (len(steps) - 1,)))
+            curve = curves[k] if curves else None
+            bend = Bend(np.zeros(len(bias)), (), plain=True) if curve is None else Smooth(curve)
+            steps.append(Step(bend, (len(steps) - 1,)))
     return Recipe(tuple(steps))

@@ -10,6 +10,7 @@ that a step takes can be from the exact ones, the step itself loses
     d = gamma_1 (m_1 + e_1 + m_2 + e_2)                                      Total
     d = gamma_3 |below| (m + e)                                              Bend, where below is not 0, 1 or -1
     d = |bound - the bound in this precision|                                Clip
+    d = what the library's own function may lose                             Smooth
 
 and nothing where values are only selected (Gather, Larger). It makes of the errors that come in what its slopes make of
 them: |W| e, both, at most the larger. e_0 is what the row itself loses when it is rounded to the model's precision:
@@ -18,7 +19,8 @@ nothing where every value of a column is a number of that precision, as 0 and 1 
 The bound at the end adds up what each step loses, times what the rest of the model makes of it: |J_i| d_i, where J_i
 is the derivative of the scores by the step's values, as an interval over the box. A ReLU that is on (or off) for exact
 and for computed values alike passes the error on as it is (or not at all), any other one passes on a share of it
-between 0 and 1; the slopes of the other bends likewise, and the two sides of a Larger share one whole. Signs are kept
+between 0 and 1; the slopes of the other bends likewise, the two sides of a Larger share one whole, and a smooth curve
+is between its least and its largest slope over the values that it takes, exact and computed alike. Signs are kept
 in J, so this is far below |W_L| ... |W_{i+1}| d_i in deep networks, above all at a single row, where nearly every ReLU
 is on or off.
 
@@ -53,6 +55,7 @@ from ifonly.model.recipe import (
     Lifted,
     Recipe,
     Shift,
+    Smooth,
     Stage,
     Step,
     Total,
@@ -171,7 +174,7 @@ class _Forward:
                 low, high = (end + lift for end in self.units[step.sources[0]])
                 units = low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
                 value, lost = (low, high, np.zeros_like(low)), None  # nobody takes it
-            case Bend() | Clip() | Larger():
+            case Bend() | Clip() | Larger() | Smooth():
                 value, lost, units, slopes = self._bent(step, sources)
         self.values.append(value)
         self.units.append(units)
@@ -227,6 +230,9 @@ class _Forward:
     def _bent(self, step: Step, sources: list[Value]) -> tuple[Value, Floats | None, Box, Box]:
         """A step with units of the network: its value, what it lost, its units, and its slopes."""
         operation, width = step.operation, sources[0][0].shape[1]
+        if isinstance(operation, Smooth):
+            value, lost, slopes = self._smooth(operation, step, *sources[0])
+            return value, lost, value[:2], slopes
         if step.fold is None:
             value, slopes = _relu(*sources[0])
             return value, None, value[:2], slopes
@@ -249,6 +255,20 @@ class _Forward:
                 between = low[:, :width] - groups[0], high[:, :width] + groups[0]
                 value, lost, slopes = self._larger(sources[0], sources[1], between, _added(groups))
         return value, lost, units, slopes
+
+    def _smooth(
+        self, smooth: Smooth, step: Step, low: Floats, high: Floats, error: Floats
+    ) -> tuple[Value, Floats, Box]:
+        """The curve is taken of the affine map that the network has, which the model's own may miss by `folded`."""
+        folded = np.zeros_like(error)
+        if step.fold is not None:
+            least, most, folded = self.folded(step.fold, step.units)
+            low, high = np.fmax(least, low - folded), np.fmin(most, high + folded)
+        taken = low - error - folded, high + error + folded
+        slopes = smooth.curve.slopes(*taken)
+        steepest = np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))
+        lost = steepest * folded + smooth.curve.lost(self.unit, *taken) + self.least
+        return (*smooth.curve.values(low, high), steepest * error + lost), lost, slopes
 
     def _bend(self, bend: Bend, low: Floats, high: Floats, error: Floats, folded: Floats) -> tuple[Value, Floats, Box]:
         below, around = np.broadcast_to(bend.below, low.shape), error + folded

@@ -113,10 +113,12 @@ class Question:
         return blur if blur <= FAR_BELOW else None
 
     def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same for each of these people, guessed at their own rows where it depends on the row."""
+        """The same for each of these people, guessed at their own rows where it depends on the row; clearly more than
+        what float64 takes from scores there."""
         if self.blur is not None:
             return np.full(len(points), self.blur)
-        return np.minimum(GUESS * self.error_at(points), rounded_up(self.largest_error))
+        guess = np.maximum(GUESS * self.error_at(points), CLEARLY * self.lead(points)[1])
+        return np.minimum(guess, rounded_up(self.largest_error))
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, one number per point: of the condition where it is largest, with two digits."""

@@ -134,6 +134,10 @@ def load_model(
         )
     if is_trees_file(path):
         return check_agreement(load_trees(path, schema, classes=classes))
+    return _load_network(path, schema, classes, regression=regression)
+
+
+def _load_network(path: Path, schema: Schema, classes: tuple[Any, ...], *, regression: bool) -> Model:
     stored = read_network(path)
     regression = regression or (stored.regression and not classes)
     names = classes or (() if regression else stored.classes)

@@ -31,6 +31,7 @@ from ifonly.model.importers.columns import Columns
 from ifonly.model.importers.onnx_inputs import OnnxInputs, inputs_of
 from ifonly.model.importers.onnx_ml import (
     AFTER,
+    LAST,
     MACHINE_LEARNING,
     AfterFinal,
     ScoresOutput,
@@ -39,7 +40,18 @@ from ifonly.model.importers.onnx_ml import (
     shortened,
     without_activation,
 )
-from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
+from ifonly.model.importers.onnx_operations import (
+    CONSTANT,
+    FLOATS,
+    HANDLERS,
+    HARMLESS,
+    SILU,
+    OnnxCall,
+    OnnxFinal,
+    attributes,
+    inside,
+    silu_of,
+)
 from ifonly.model.importers.onnx_piecewise import PIECEWISE
 from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, takes_tables
 from ifonly.model.importers.probabilities import Reported, check_final, settled
@@ -421,6 +433,12 @@ class _OnnxReader:
         inputs = [self.values[given] if given else None for given in node.input]
         if not takes_tables(operation, inputs):
             inputs = [value.flow(call, self.encoded) if isinstance(value, OnnxTable) else value for value in inputs]
+        silu = silu_of(operation, inputs)
+        if silu is not None:
+            operation, inputs = SILU, [silu]
+            call = replace(call, operation=operation)
+        elif operation not in (*HARMLESS, *AFTER):
+            inputs = [inside(value) for value in inputs]
         flows = [value for value in inputs if isinstance(value, Flow | Shaped | AfterFinal)]
         handlers = self._handlers(call, inputs)
         if operation == "Cast" and (flows or call.given["to"] in FLOATS):
@@ -449,12 +467,12 @@ class _OnnxReader:
         if call.operation not in handlers:
             raise UnsupportedModel(
                 f"The operation {call.operation} ('{call.name}') of the ONNX model is not supported: only linear "
-                f"layers, Relu and its piecewise-linear relatives, maxima, sums and batch normalisation have an exact "
-                f"form here.",
+                f"layers, Relu and its piecewise-linear relatives, Tanh, Sigmoid, Softplus, Gelu and Elu, maxima, sums "
+                f"and batch normalisation are.",
                 operation=call.operation,
             )
         if finals and call.operation not in (*HARMLESS, *AFTER):
-            raise call.refuse("follows a sigmoid or softmax, which may only come last")
+            raise call.refuse(LAST)
         return handlers
 
     def _count(self, call: OnnxCall, computed: NDArray[Any]) -> None:

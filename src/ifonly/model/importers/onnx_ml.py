@@ -178,8 +178,8 @@ def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
 def _opposite(call: OnnxCall, scores: Flow) -> bool:
     """Are two scores each other's opposite, on every row?"""
     first, second = (scores.pick([k], name=call.name) for k in (0, 1))
-    last = first.plus(second, name=call.name).finish().layers[-1]
-    return not np.any(last.weight) and not np.any(last.bias)
+    total = first.plus(second, name=call.name).expression
+    return not total.bias.any() and not any(weight.any() for _, weight, _ in total.parts)
 
 
 def _scaler(call: OnnxCall, x: Flow) -> Flow:
@@ -235,7 +235,7 @@ def _less(call: OnnxCall, one: Any, final: Any) -> Complement:
 def _both(call: OnnxCall, *parts: Any) -> OnnxFinal:
     match parts:
         case (Complement(of=final), OnnxFinal() as other) if other is final:
-            return final
+            return replace(final, both=True)
     raise call.refuse(LAST)
 
 

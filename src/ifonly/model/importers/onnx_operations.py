@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -14,11 +14,15 @@ from onnx import numpy_helper
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.shaped import of_one_width
+from ifonly.model.smooth import Activation
 
 FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
 Array = NDArray[Any]
 EPSILON = float(np.float32(1e-5))
 """Of a batch normalisation that names none: attributes are float32, also in models that compute in float64."""
+SILU = "SiLU"
+ROUGH = 1e-7
+"""onnxruntime computes the tanh form of GELU with constants in float32, also in float64."""
 
 
 @dataclass(frozen=True)
@@ -33,6 +37,8 @@ class OnnxFinal:
     """The activation is part of a classifier's node, and `tensor` is what that gives."""
     second: bool = False
     """The flow is the second of two columns of `tensor`, the first of which is its opposite."""
+    both: bool = False
+    """The value is the probabilities of both classes, of which the flow has the second."""
     each_alone: bool = False
     """Each class has a sigmoid of its own: the largest decides, but its log-odds is not the score."""
 
@@ -80,6 +86,46 @@ def _matmul(call: OnnxCall, a: Any, b: Any) -> Flow:
 
 def _relu(call: OnnxCall, x: Flow) -> Flow:
     return x.relu()
+
+
+def _tanh(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("tanh"))
+
+
+def _softplus(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("softplus"))
+
+
+def _elu(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("elu", alpha=float(call.given.get("alpha", 1.0))))
+
+
+def _gelu(call: OnnxCall, x: Flow) -> Flow:
+    if call.given.get("approximate", b"none") in (b"tanh", "tanh"):
+        return x.smooth(Activation("gelu_tanh", off=ROUGH))
+    return x.smooth(Activation("gelu"))
+
+
+def inside(value: Any) -> Any:
+    """A value that something follows: a sigmoid is then an activation like others."""
+    return value.flow.smooth(Activation("sigmoid")) if _is_sigmoid(value) else value
+
+
+def _is_sigmoid(value: Any) -> bool:
+    if not isinstance(value, OnnxFinal) or value.activation != "sigmoid":
+        return False
+    return not (value.inside or value.second or value.both)
+
+
+def silu_of(operation: str, inputs: Sequence[Any]) -> Flow | None:
+    """The z of z * sigmoid(z), as SiLU is exported."""
+    if operation != "Mul" or len(inputs) != 2:
+        return None
+    return next((b for a, b in (inputs, inputs[::-1]) if _is_sigmoid(a) and a.flow is b), None)
+
+
+def _silu(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("silu"))
 
 
 def _add(call: OnnxCall, *terms: Any) -> Flow:
@@ -154,9 +200,14 @@ def _softmax(call: OnnxCall, x: Flow) -> OnnxFinal:
 HARMLESS = ("Identity", "Dropout", "Flatten", "Reshape", "Squeeze", "Cast")
 
 HANDLERS: dict[str, Callable[..., Any]] = {
+    SILU: _silu,
     "Gemm": _gemm,
     "MatMul": _matmul,
     "Relu": _relu,
+    "Tanh": _tanh,
+    "Softplus": _softplus,
+    "Elu": _elu,
+    "Gelu": _gelu,
     "Add": _add,
     "Sum": _add,
     "Sub": _subtract,

@@ -10,7 +10,7 @@ import numpy as np
 from ifonly.model.flow import Flow
 from ifonly.model.importers.onnx_operations import OnnxCall, OnnxFinal
 from ifonly.model.importers.shaped import (
-    Pool,
+    Pooling,
     Reduction,
     Shaped,
     flow_and_shape,
@@ -110,7 +110,7 @@ def _max_pool(call: OnnxCall, x: Any) -> Any:
     if len(size) != 1 or given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID") or not isinstance(x, Shaped):
         raise call.refuse("pools in more than one dimension, or pads by a rule of its own")
     pads = given.get("pads", [0, 0])
-    pool = Pool(
+    pool = Pooling(
         size=size[0], stride=given.get("strides", [1])[0], before=pads[0], after=pads[1],
         dilation=given.get("dilations", [1])[0], ceil=bool(given.get("ceil_mode", 0)),
     )  # fmt: skip

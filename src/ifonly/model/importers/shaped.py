@@ -89,7 +89,7 @@ def _taken(flow: Flow, windows: list[list[int]], how: Reduction, name: str) -> F
 
 
 @dataclass(frozen=True, kw_only=True)
-class Pool:
+class Pooling:
     """How windows lie along the last axis of the row's values."""
 
     size: int
@@ -118,7 +118,7 @@ class Pool:
         return [places[(places >= 0) & (places < length)] for places in seen]
 
 
-def pooled(value: Flow | Shaped, pool: Pool, *, name: str) -> Flow | Shaped:
+def pooled(value: Flow | Shaped, pool: Pooling, *, name: str) -> Flow | Shaped:
     """The largest value of each window along the last axis."""
     flow, shape = flow_and_shape(value)
     places = pool.windows(shape[-1], name)

@@ -31,6 +31,7 @@ from ifonly.model.importers.tables import table
 from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
 from ifonly.model.kind import Precision
 from ifonly.model.model import Logistic, Model, describe_columns
+from ifonly.model.smooth import RELU, Activation
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.features import plain
 
@@ -40,6 +41,7 @@ SURE = 1e-9
 """Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
 LOGISTIC = ("MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis")
 """Estimators whose score between two classes is the log-odds (and linear ones trained with the loss "log_loss")."""
+ACTIVATIONS = {"relu": RELU, "identity": None, "tanh": Activation("tanh"), "logistic": Activation("sigmoid")}
 LOG_ODDS = 1e-5
 """How well a reported probability must follow from the score, also in the float32 that some models report."""
 
@@ -219,15 +221,16 @@ def _dense(matrix: Any) -> NDArray[Any]:
 
 def _perceptron(estimator: Any, flow: Flow) -> Flow:
     name = type(estimator).__name__
-    if estimator.activation not in ("relu", "identity"):
+    if estimator.activation not in ACTIVATIONS:
         raise UnsupportedModel(
-            f"The activation '{estimator.activation}' of the {name} is not piecewise linear; "
-            f"train it with activation='relu' or 'identity'.",
+            f"The activation '{estimator.activation}' of the {name} is not supported; "
+            f"train it with one of {', '.join(map(repr, ACTIVATIONS))}.",
             operation=str(estimator.activation),
         )
+    activation = ACTIVATIONS[estimator.activation]
     for i, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
-        if i and estimator.activation == "relu":
-            flow = flow.relu()
+        if i and activation is not None:
+            flow = flow.smooth(activation)
         flow = flow.linear(np.asarray(weight).T, bias, name=f"{name}.coefs_[{i}]")
     return flow
 

@@ -23,7 +23,7 @@ from ifonly.model.flow import Flow
 from ifonly.model.importers.probabilities import Reported, check_final, settled
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.torch_call import TorchCall, TorchFinal, Value, flat
-from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES
+from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, inside
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
 from ifonly.model.rounding import column_box
@@ -199,12 +199,15 @@ class _TorchReader:
         if handler is None:
             raise UnsupportedModel(
                 f"The operation {operation} ('{name}') of the torch module is not supported: only linear layers, ReLU "
-                f"and its piecewise-linear relatives, maxima, sums and batch normalisation have an exact form here.",
+                f"and its piecewise-linear relatives, tanh, sigmoid, softplus, GELU, SiLU and ELU, maxima, sums and "
+                f"batch normalisation are.",
                 operation=operation,
             )
+        if handler not in HARMLESS:
+            args = fx.node.map_aggregate(args, inside)
         if any(isinstance(arg, TorchFinal) for arg in flat(args)) and handler not in HARMLESS:
             raise UnsupportedModel(
-                f"The operation {operation} ('{name}') follows a sigmoid or softmax, which may only come last.",
+                f"The operation {operation} ('{name}') follows a softmax, which may only come last.",
                 operation=operation,
             )
         try:

@@ -7,6 +7,7 @@ that depend on the row are flows. Tables at the end say which operation has whic
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -20,6 +21,7 @@ from ifonly.model.flow import Flow
 from ifonly.model.importers import torch_piecewise as piecewise
 from ifonly.model.importers.shaped import Shaped, of_one_width
 from ifonly.model.importers.torch_call import ROWS, TorchCall, TorchFinal, Value, number
+from ifonly.model.smooth import Activation
 
 
 def _same(call: TorchCall, value: Value, *args: Any, **kwargs: Any) -> Value:
@@ -77,6 +79,51 @@ def _relu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
 
 def _relu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
     return input.relu()
+
+
+def _tanh_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
+    return flow.smooth(Activation("tanh"))
+
+
+def _tanh(call: TorchCall, input: Flow) -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("tanh"))
+
+
+def _silu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
+    return flow.smooth(Activation("silu"))
+
+
+def _silu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("silu"))
+
+
+def _gelu_module(call: TorchCall, module: nn.GELU, flow: Flow) -> Flow:
+    return _gelu(call, flow, approximate=module.approximate)
+
+
+def _gelu(call: TorchCall, input: Flow, *, approximate: str = "none") -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("gelu_tanh" if approximate == "tanh" else "gelu"))
+
+
+def _elu_module(call: TorchCall, module: nn.ELU, flow: Flow) -> Flow:
+    return _elu(call, flow, module.alpha)
+
+
+def _elu(call: TorchCall, input: Flow, alpha: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("elu", alpha=float(alpha)))
+
+
+def _softplus_module(call: TorchCall, module: nn.Softplus, flow: Flow) -> Flow:
+    return _softplus(call, flow, module.beta, module.threshold)
+
+
+def _softplus(call: TorchCall, input: Flow, beta: float = 1.0, threshold: float = 20.0) -> Flow:  # noqa: A002
+    """log(1 + exp(beta z)) / beta, and from beta z > threshold on z itself."""
+    if not beta > 0.0:
+        raise call.refuse(f"has beta={beta:g}, which must be above 0")
+    bent = Activation("softplus", off=math.log1p(math.exp(-threshold)), off_from=float(threshold))
+    flow = input if beta == 1.0 else input.scale(beta, name=call.name)
+    return flow.smooth(bent) if beta == 1.0 else flow.smooth(bent).scale(1.0 / beta, name=call.name)
 
 
 def _batch_norm(call: TorchCall, module: nn.BatchNorm1d, flow: Flow) -> Flow:
@@ -156,6 +203,13 @@ def _softmax_module(call: TorchCall, module: nn.Softmax, value: Flow) -> TorchFi
     return _softmax(call, value, module.dim)
 
 
+def inside(value: Value) -> Value:
+    """A value that something follows: a sigmoid is then an activation like others."""
+    if isinstance(value, TorchFinal) and value.activation == "sigmoid":
+        return value.flow.smooth(Activation("sigmoid"))
+    return value
+
+
 def _argument(call: TorchCall) -> fx.Node:
     return call.node.all_input_nodes[0]
 
@@ -172,6 +226,11 @@ MODULES: dict[type, Callable[..., Any]] = {
     **piecewise.MODULES,
     nn.Linear: _linear_module,
     nn.ReLU: _relu_module,
+    nn.Tanh: _tanh_module,
+    nn.SiLU: _silu_module,
+    nn.GELU: _gelu_module,
+    nn.ELU: _elu_module,
+    nn.Softplus: _softplus_module,
     nn.BatchNorm1d: _batch_norm,
     nn.Dropout: _same_module,
     nn.AlphaDropout: _same_module,
@@ -185,11 +244,17 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     **piecewise.FUNCTIONS,
     nn.functional.linear: _linear,
     nn.functional.relu: _relu,
+    nn.functional.tanh: _tanh,
+    nn.functional.silu: _silu,
+    nn.functional.gelu: _gelu,
+    nn.functional.elu: _elu,
+    nn.functional.softplus: _softplus,
     nn.functional.dropout: _dropout,
     nn.functional.sigmoid: _sigmoid,
     nn.functional.softmax: _softmax,
     nn.functional.log_softmax: _softmax,
     torch.relu: _relu,
+    torch.tanh: _tanh,
     torch.sigmoid: _sigmoid,
     torch.softmax: _softmax,
     torch.log_softmax: _softmax,
@@ -223,6 +288,7 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 METHODS: dict[str, Callable[..., Any]] = {
     **piecewise.METHODS,
     "relu": _relu,
+    "tanh": _tanh,
     "sigmoid": _sigmoid,
     "softmax": _softmax,
     "log_softmax": _softmax,

@@ -13,7 +13,7 @@ from torch import nn
 
 from ifonly.model.flow import Flow
 from ifonly.model.importers.shaped import (
-    Pool,
+    Pooling,
     Reduction,
     Shaped,
     flow_and_shape,
@@ -189,7 +189,7 @@ def _max_pool(
     )
     if return_indices:
         raise call.refuse("returns indices")
-    pool = Pool(size=size, stride=step, before=pad, after=pad, dilation=spread, ceil=ceil_mode)
+    pool = Pooling(size=size, stride=step, before=pad, after=pad, dilation=spread, ceil=ceil_mode)
     return pooled(input, pool, name=call.name)
 
 
