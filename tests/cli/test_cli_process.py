@@ -121,7 +121,8 @@ def test_a_reader_that_leaves_is_no_error():
 @pytest.mark.parametrize("name", ["quickstart.py", "trees.py", "population.py", "audit.py", "bank.py"])
 def test_the_examples_run(name, tmp_path):
     done = finished([sys.executable, "-W", "error", str(EXAMPLES / name)], folder=tmp_path)
-    assert (done.returncode, done.stderr) == (0, "")
+    said = [line for line in done.stderr.splitlines() if not line.startswith("Compiling the search")]
+    assert (done.returncode, said) == (0, [])
     assert "nearest" in done.stdout
     if name == "audit.py":
         assert "<h1>Recourse to approve, by AgeGroup</h1>" in (tmp_path / "audit.html").read_text(encoding="utf-8")

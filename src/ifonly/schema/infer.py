@@ -153,6 +153,8 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         distinct = list(dict.fromkeys(present))
     except TypeError:
         raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.") from None
+    if not all(isinstance(v, str | bool | int | float) for v in distinct):
+        raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.")
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
     note = f"; missing in {missing} rows, which a model must be able to take" if missing else ""
     if len(distinct) == 2 and not missing:
