@@ -134,6 +134,22 @@ def test_what_a_leaky_layer_relies_on_is_kept_beside_curves() -> None:
         Model(function=function, schema=wider, original=lambda p: p, classes=tuple("abcd"))
 
 
+def test_branches_with_the_same_curve_are_one_layer() -> None:
+    rows = SCHEMA.encode(SCHEMA.sample(20, np.random.default_rng(1)))
+    weights = np.random.default_rng(2).normal(size=(2, 3, WIDTH))
+    start, tanh = Flow.of(WIDTH), Activation("tanh")
+    one, other = (start.linear(weight, name="l").smooth(tanh) for weight in weights)
+    for function, value in (
+        (one.joined([other], name="j").finish(), np.hstack([np.tanh(rows @ w.T) for w in weights])),
+        (one.plus(other, name="+").finish(), np.tanh(rows @ weights[0].T) + np.tanh(rows @ weights[1].T)),
+    ):
+        assert isinstance(function, SmoothNetwork) and function.activations == (tanh,)
+        assert np.allclose(function.scores(rows), value, rtol=0.0, atol=1e-12)
+    for beside in (start.linear(weights[1], name="l").relu(), one.linear(np.eye(3), name="l").smooth(tanh)):
+        with pytest.raises(UnsupportedModel, match="in chains of layers only"):
+            one.joined([beside], name="j").finish()
+
+
 class Skips(nn.Module):
     """Over a tanh, or around a LeakyReLU that comes before it."""
 

@@ -13,6 +13,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.model.rounding import LARGEST
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance, Measure
@@ -113,11 +114,13 @@ class Question:
         return blur if blur <= FAR_BELOW else None
 
     def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same for each of these people, guessed at their own rows where it depends on the row; clearly more than
-        what float64 takes from scores there."""
+        """The same for each of these people, guessed at their own rows where it depends on the row; with smooth
+        activations, clearly more than what float64 takes from scores there."""
         if self.blur is not None:
             return np.full(len(points), self.blur)
-        guess = np.maximum(GUESS * self.error_at(points), CLEARLY * self.lead(points)[1])
+        guess = GUESS * self.error_at(points)
+        if isinstance(self.model.function, SmoothNetwork):
+            guess = np.maximum(guess, CLEARLY * self.lead(points)[1])
         return np.minimum(guess, rounded_up(self.largest_error))
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:

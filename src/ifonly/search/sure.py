@@ -39,6 +39,8 @@ class SureSearch:
         self.asked, self.lowered, self.errors, self.tolerances, self.luck = (
             asked, asked.lowered, errors, tolerances, luck)  # fmt: skip
         self.most = float(rounded_up(self.lowered.question.largest_error))
+        self.curved = self.lowered.bends is not None
+        """Scores that saturate may be sure by less than a search had for room: then it looks once more, with less."""
 
     def search(self, batch: SearchBatch, spending: Spending) -> None:
         """The nearest row of everyone; what luck could do, where that is quickly said or was asked for."""
@@ -80,7 +82,7 @@ class SureSearch:
             actual, lead = question.error_at(points), question.lead(points)[0]
             needed = np.where(found, np.maximum(part.blur, actual), part.blur)  # what was proven of less holds of more
             unsure = found & (lead < needed)
-            missed = ~found & np.isfinite(part.lower) & (part.own > least[members])  # by less than it had for room?
+            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]) & self.curved
             part.best[unsure] = math.inf  # whatever comes next, it is no answer
             for k, i in enumerate(members):
                 batch.add_spent(i, part, k)
