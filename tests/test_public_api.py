@@ -70,6 +70,7 @@ PUBLIC = [
     "Relaxation",
     "Rule",
     "Schema",
+    "ScorePath",
     "ScoreTarget",
     "Scorecard",
     "Search",
@@ -88,6 +89,7 @@ PUBLIC = [
     "certify",
     "check",
     "datasets",
+    "doubts",
     "explain",
     "flip_sets",
     "import_model",
@@ -97,6 +99,7 @@ PUBLIC = [
     "prove",
     "save_network",
     "scales_from_data",
+    "score_path",
 ]
 
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import matplotlib
 
-from ifonly import Explainer, datasets
+from ifonly import Explainer, datasets, score_path
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 LABELS = {
@@ -24,7 +24,9 @@ def main() -> None:
     matplotlib.rcParams["svg.hashsalt"] = "ifonly"
     model, data = datasets.network("credit"), datasets.load("credit")
     explainer = Explainer(model, schema=model.schema.labelled(LABELS, UNITS), classes=["deny", "approve"])
-    _save(explainer.explain(data.row(0)).plot(), "change")
+    answer = explainer.explain(data.row(0))
+    _save(answer.plot(), "change")
+    _save(score_path(explainer, answer).plot(), "path")
     _save(explainer.explain_diverse(data.row(0), 4).plot(), "alternatives")
     people = [data.row(i) for i in data.split()[1][:400]]
     answers = explainer.explain_many(people, target="approve")

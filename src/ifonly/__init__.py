@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ifonly.certifying.stating import certified_query
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
+    from ifonly.looking import ScorePath, doubts, score_path
     from ifonly.mip import MipInterval, MipObjective
     from ifonly.model import Model, Network, Scorecard, load_network, save_network
     from ifonly.model.importers import import_model, load_model
@@ -136,6 +137,7 @@ _HOME = {
     "Relaxation": "ifonly.proof",
     "Rule": "ifonly.problem",
     "Schema": "ifonly.schema",
+    "ScorePath": "ifonly.looking",
     "ScoreTarget": "ifonly.problem",
     "Scorecard": "ifonly.model",
     "Search": "ifonly.search",
@@ -153,6 +155,7 @@ _HOME = {
     "certified_query": "ifonly.certifying.stating",
     "certify": "ifonly.certifying.certify",
     "check": "ifonly.certificate.check",
+    "doubts": "ifonly.looking",
     "explain": "ifonly.explainer",
     "flip_sets": "ifonly.population.ways",
     "import_model": "ifonly.model.importers",
@@ -160,6 +163,7 @@ _HOME = {
     "load_network": "ifonly.model",
     "prove": "ifonly.certifying.certify",
     "save_network": "ifonly.model",
+    "score_path": "ifonly.looking",
     "scales_from_data": "ifonly.problem",
 }
 """Where each public name is at home."""
@@ -222,6 +226,7 @@ __all__ = [
     "Relaxation",
     "Rule",
     "Schema",
+    "ScorePath",
     "ScoreTarget",
     "Scorecard",
     "Search",
@@ -240,6 +245,7 @@ __all__ = [
     "certify",
     "check",
     "datasets",
+    "doubts",
     "explain",
     "flip_sets",
     "import_model",
@@ -249,6 +255,7 @@ __all__ = [
     "prove",
     "save_network",
     "scales_from_data",
+    "score_path",
 ]
 
 

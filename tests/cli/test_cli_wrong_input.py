@@ -55,7 +55,7 @@ OPTIONS = [
     (["--row", "6"], "There is no row 6: the rows are 0 to 5."),
     (["--first", "0"], "0 is not in the range x>=1"),
     (["--classes", "a,b,c"], "3 class names were given"),
-    (["--output", "answers.xlsx"], "A table file ends in .csv, .jsonl or .parquet; 'answers.xlsx' does not."),
+    (["--output", "answers.docx"], "A table file ends in .csv, .jsonl or .parquet; 'answers.docx' does not."),
     (["--output", "nowhere/at/all.csv"], "its folder is not there."),
     (["--colour"], "No such option '--colour'"),
 ]
