@@ -54,8 +54,8 @@ class ScorePath:
         axes.axhline(0.0, color="black", linewidth=0.9, linestyle="--")
         for at, words in self.changes:
             axes.axvline(at, color="#9a9a9a", linewidth=0.6)
-            axes.annotate(printable(words, 60).replace("$", r"\$"), (at, 1.0), xycoords=("data", "axes fraction"),
-                          xytext=(3, -3), textcoords="offset points", va="top", fontsize="small")  # fmt: skip
+            axes.annotate(printable(words, 60).replace("$", r"\$"), (at, 0.0), xycoords=("data", "axes fraction"),
+                          xytext=(3, 3), textcoords="offset points", va="bottom", fontsize="small")  # fmt: skip
         axes.set_ylabel(printable(f"lead of {self.decision}"))
         axes.set_xticks([])
         for side in ("top", "right", "bottom"):
