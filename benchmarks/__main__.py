@@ -7,6 +7,7 @@ import click
 from benchmarks.publishing import publish, report
 from benchmarks.suites import (
     agreement,
+    audit,
     certificates,
     deployed,
     diversity,
@@ -15,15 +16,18 @@ from benchmarks.suites import (
     method_table,
     paper,
     peers,
+    population,
     rules,
     scale,
     search,
+    smooth,
+    tree_race,
     trees,
 )
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees,
+    first, limits, trees, tree_race, smooth, audit, population,
 )  # fmt: skip
 
 

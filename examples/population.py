@@ -1,31 +1,35 @@
-"""Explain fifty people, look at the whole, keep the answers.
+"""Explain a file of people into a file of answers, look at the whole, and join the answers to the people.
 
 Usage: python population.py [FILE.jsonl]
+
+With engine=Processes() every core answers; a run that ended early goes on with resume=True.
 """
 
+import csv
 import json
 import sys
 from pathlib import Path
 
-from ifonly import Explainer, Fixed, datasets, report
+from ifonly import Explainer, Query, datasets, report
 
 data = datasets.load("credit")
+people = Path("people.csv")
+with people.open("w", encoding="utf-8", newline="") as file:
+    writer = csv.writer(file)
+    writer.writerow(["Customer ID", *data.schema.names])
+    writer.writerows([f"C-{i}", *data.row(i).values()] for i in data.split()[1][:50])
+
 explainer = Explainer(datasets.network("credit"), classes=["deny", "approve"])
-people = [data.row(i) for i in data.split()[1][:50]]
+query = Query(target="approve", constraints=["isMale is fixed", "isMarried is fixed"])
+output = Path(sys.argv[1] if len(sys.argv) > 1 else "answers.jsonl")
+written = explainer.explain_to(output, people, query, keep=["Customer ID"])
 
-with report.progress(len(people)) as listen:
-    answers = explainer.using(listen=listen).explain_many(
-        people, target="approve", constraints=[Fixed("isMale"), Fixed("isMarried")]
-    )
+print(report.plain(report.figures_page(written.summary)))
 
-print(report.text(answers[:5]))
-print()
-print(report.plain(report.summary_page(answers)))
+with output.open(encoding="utf-8") as lines:
+    for record in map(json.loads, list(lines)[:5]):
+        print(f"\n{record['Customer ID']}: {record['status']} at {record['distance']:.6g}")
+        for change in record["changes"]:
+            print(f"  {change['feature']}: {change['from']} -> {change['to']}")
 
-frame = answers.to_frame()  # needs pandas
-print()
-print(frame.groupby("status")["distance"].describe()[["count", "mean", "max"]])
-
-file = Path(sys.argv[1] if len(sys.argv) > 1 else "answers.jsonl")
-file.write_text("".join(json.dumps(record) + "\n" for record in answers.to_dicts()), encoding="utf-8")
-print(f"\nWritten to {file}.")
+print(f"\nWritten to {written.path}.")

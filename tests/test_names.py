@@ -12,7 +12,7 @@ import pytest
 import ifonly
 
 ROOT = Path(ifonly.__file__).parent
-KERNELS = ("search/kernels/", "search/trees/kernels/", "certifying/twin/")
+KERNELS = ("search/kernels/", "search/smooth/kernels/", "search/trees/kernels/", "certifying/twin/")
 LINES, KERNEL_LINES = 40, 60
 PARAMETERS, KERNEL_PARAMETERS = 6, 10
 MARKER = "# size: "

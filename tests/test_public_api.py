@@ -27,6 +27,8 @@ PUBLIC = [
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "Dask",
+    "Difference",
     "Distance",
     "DiverseAnswers",
     "Diversity",
@@ -38,8 +40,10 @@ PUBLIC = [
     "FlipSet",
     "Free",
     "Group",
+    "Grouping",
     "IfonlyError",
     "Integer",
+    "Judge",
     "Limits",
     "Method",
     "MipInterval",
@@ -55,16 +59,20 @@ PUBLIC = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Processes",
     "Progress",
     "Query",
     "Question",
     "Range",
+    "Ray",
     "Real",
     "Reasons",
     "Relaxation",
     "Rule",
     "Schema",
+    "ScorePath",
     "ScoreTarget",
+    "Scorecard",
     "Search",
     "SmtPlain",
     "SmtReduced",
@@ -75,11 +83,13 @@ PUBLIC = [
     "TopTarget",
     "Unknown",
     "Within",
+    "Written",
     "audit",
     "certified_query",
     "certify",
     "check",
     "datasets",
+    "doubts",
     "explain",
     "flip_sets",
     "import_model",
@@ -89,6 +99,7 @@ PUBLIC = [
     "prove",
     "save_network",
     "scales_from_data",
+    "score_path",
 ]
 
 
@@ -131,6 +142,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
+    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "resume", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 

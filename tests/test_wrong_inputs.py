@@ -30,6 +30,7 @@ from ifonly import (
     Range,
     Real,
     Schema,
+    Scorecard,
     ScoreTarget,
     Tolerances,
     import_model,
@@ -56,15 +57,20 @@ def ask(**changes: Any) -> Any:
 
 def torch_module(folder: Path) -> Any:
     torch = pytest.importorskip("torch")
-    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softplus(), torch.nn.Linear(3, 1))
+    layers = torch.nn.Sequential(torch.nn.Linear(5, 3), torch.nn.Softsign(), torch.nn.Linear(3, 1))
     return import_model(layers, SCHEMA)
 
 
 def sklearn_network(folder: Path) -> Any:
     networks = pytest.importorskip("sklearn.neural_network")
     x = SCHEMA.encode(SCHEMA.sample(40, np.random.default_rng(0)))
-    model = networks.MLPClassifier((3,), activation="tanh", solver="lbfgs", max_iter=5, tol=1.0)
-    return import_model(model.fit(x / 1e6, np.arange(40) % 2), SCHEMA)
+    model = networks.MLPClassifier((3,), solver="lbfgs", max_iter=5, tol=1.0).fit(x / 1e6, np.arange(40) % 2)
+    model.activation = "cube"
+    return import_model(model, SCHEMA)
+
+
+def points_for(name: str, bins: list[Any]) -> Any:
+    return Explainer(Scorecard.from_dict({"cutoff": 1, "features": {name: bins}}), schema=SCHEMA)
 
 
 def written(folder: Path, name: str, content: bytes) -> Path:
@@ -95,6 +101,15 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a value too few": (lambda f: EXPLAINER.explain([30, 5.0, "clerk"]), "3"),
     "a shape": (lambda f: EXPLAINER.explain(np.zeros((2, 4))), "(2, 4)"),
     "no row at all": (lambda f: EXPLAINER.explain(7), "7"),
+    "a table to a place that is not there": (
+        lambda f: EXPLAINER.explain_to(f / "no" / "a.csv", [ANN]),
+        "folder is not there",
+    ),
+    "a table to a file of no kind": (lambda f: EXPLAINER.explain_to(f / "a.xlsx", [ANN]), "a.xlsx"),
+    "a column to keep that is not there": (
+        lambda f: EXPLAINER.explain_to(f / "a.csv", {n: [v] for n, v in ANN.items()}, keep=["Name"]),
+        "Name",
+    ),
     "a table without a column": (lambda f: EXPLAINER.explain_many({"Age": [3]}), "Income"),
     "columns of two lengths": (
         lambda f: EXPLAINER.explain_many({n: [v] * (n != "Job") for n, v in ANN.items()}),
@@ -119,8 +134,21 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a NaN in the weights": (lambda f: Network.of([([[math.nan]], [0.0])]), "weight"),
     "layers that do not meet": (lambda f: Network.of([(np.ones((2, 5)), [0, 0]), (np.ones((1, 3)), [0])]), "3"),
     "a model of no known kind": (lambda f: Explainer(object(), schema=SCHEMA), "builtins.object"),
-    "an unsupported torch layer": (torch_module, "Softplus"),
-    "an unsupported activation": (sklearn_network, "tanh"),
+    "a function that can only be asked": (
+        lambda f: Explainer(lambda rows: rows, schema=SCHEMA),
+        "nothing can be proven",
+    ),
+    "points for no feature": (lambda f: points_for("Shoe size", [{"points": 1}]), "Shoe size"),
+    "points for no option": (lambda f: points_for("Job", [{"is": "clark", "points": 1}, {"points": 0}]), "clark"),
+    "bins that end too soon": (lambda f: points_for("Age", [{"below": 50, "points": 1}]), "90"),
+    "bins from high to low": (
+        lambda f: points_for("Age", [{"below": 5, "points": 1}, {"below": 4, "points": 1}]),
+        "Age",
+    ),
+    "points in words": (lambda f: points_for("Age", [{"points": "many"}]), "many"),
+    "a table that is no scorecard": (lambda f: load_model(written(f, "t.csv", b"a,b\n1,2\n"), SCHEMA), "t.csv"),
+    "an unsupported torch layer": (torch_module, "Softsign"),
+    "an unsupported activation": (sklearn_network, "cube"),
     "a truncated file": (truncated, "half.npz"),
     "a pickle": (lambda f: load_model(written(f, "model.pkl", pickle.dumps(1)), SCHEMA), "model.pkl"),
     "a pickle in disguise": (lambda f: load_model(written(f, "model.npz", pickle.dumps(1)), SCHEMA), "model.npz"),

@@ -12,9 +12,13 @@ from pathlib import Path
 from rich.console import Console
 
 LOCKS = Path(__file__).resolve().parent / "locks"
-LIBRARIES: dict[str, tuple[str, ...]] = {"dice": ("torch==2.13.0",), "nice": (), "cfnow": (), "alibi": ()}
+LIBRARIES: dict[str, tuple[str, ...]] = {
+    "dice": ("torch==2.13.0",), "nice": (), "cfnow": (), "alibi": (), "ocean": (), "veritas": (),
+}  # fmt: skip
 """And what is installed with whatever it depends on, beside the list: a torch for processors is enough, where one is
 to be had. (The lists leave out what a library declares but does not need here: DiCE's xgboost and lightgbm.)"""
+PYTHONS = {"ocean": "python3.12"}
+"""Interpreters that a library needs, where it is not ours."""
 
 
 class NoEnvironment(Exception):
@@ -32,7 +36,7 @@ def python_of(library: str, cache: Path, console: Console) -> Path:
     shutil.rmtree(folder, ignore_errors=True)
     with console.status(f"making an environment for {library} (about a minute, some hundred megabytes)"):
         try:
-            venv.create(folder, with_pip=True)
+            _create(library, folder)
             install = [str(python), "-m", "pip", "install", "--quiet"]
             done = subprocess.run(
                 [*install, "--no-deps", "--requirement", str(lock)], capture_output=True, text=True, check=False
@@ -46,3 +50,13 @@ def python_of(library: str, cache: Path, console: Console) -> Path:
         raise NoEnvironment(f"no environment for {library}: {' '.join(said)[:300] or 'pip failed'}")
     mark.write_text(wanted)
     return python
+
+
+def _create(library: str, folder: Path) -> None:
+    if library not in PYTHONS:
+        venv.create(folder, with_pip=True)
+        return
+    python = shutil.which(PYTHONS[library])
+    if python is None:
+        raise NoEnvironment(f"no environment for {library}: it needs {PYTHONS[library]} on the path")
+    subprocess.run([python, "-m", "venv", str(folder)], check=True)

@@ -19,10 +19,18 @@ if TYPE_CHECKING:
     from ifonly.certifying.stating import certified_query
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
+    from ifonly.looking import ScorePath, doubts, score_path
     from ifonly.mip import MipInterval, MipObjective
-    from ifonly.model import Model, Network, load_network, save_network
+    from ifonly.model import Model, Network, Scorecard, load_network, save_network
     from ifonly.model.importers import import_model, load_model
-    from ifonly.population.audit import Audit, FlipSet, Group, audit, flip_sets
+    from ifonly.population.actions import Judge
+    from ifonly.population.audit import Audit, audit
+    from ifonly.population.differences import Difference
+    from ifonly.population.engines import Dask, Processes, Ray
+    from ifonly.population.group import Group
+    from ifonly.population.labels import Grouping
+    from ifonly.population.run import Written
+    from ifonly.population.ways import FlipSet, flip_sets
     from ifonly.problem import (
         Allowed,
         AtMostChanges,
@@ -86,6 +94,8 @@ _HOME = {
     "ChangeAtMost": "ifonly.problem",
     "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
+    "Dask": "ifonly.population.engines",
+    "Difference": "ifonly.population.differences",
     "Distance": "ifonly.problem",
     "DiverseAnswers": "ifonly.proof",
     "Diversity": "ifonly.problem.different",
@@ -94,11 +104,13 @@ _HOME = {
     "Failed": "ifonly.proof",
     "FillIn": "ifonly.problem",
     "Fixed": "ifonly.problem",
-    "FlipSet": "ifonly.population.audit",
+    "FlipSet": "ifonly.population.ways",
     "Free": "ifonly.problem",
-    "Group": "ifonly.population.audit",
+    "Group": "ifonly.population.group",
+    "Grouping": "ifonly.population.labels",
     "IfonlyError": "ifonly.errors",
     "Integer": "ifonly.schema",
+    "Judge": "ifonly.population.actions",
     "Limits": "ifonly.proof",
     "Method": "ifonly.proof",
     "MipInterval": "ifonly.mip",
@@ -114,16 +126,20 @@ _HOME = {
     "Ordinal": "ifonly.schema",
     "OtherTarget": "ifonly.problem",
     "ProbabilityTarget": "ifonly.problem",
+    "Processes": "ifonly.population.engines",
     "Progress": "ifonly.proof",
     "Query": "ifonly.problem.query",
     "Question": "ifonly.problem",
     "Range": "ifonly.problem",
+    "Ray": "ifonly.population.engines",
     "Real": "ifonly.schema",
     "Reasons": "ifonly.proof",
     "Relaxation": "ifonly.proof",
     "Rule": "ifonly.problem",
     "Schema": "ifonly.schema",
+    "ScorePath": "ifonly.looking",
     "ScoreTarget": "ifonly.problem",
+    "Scorecard": "ifonly.model",
     "Search": "ifonly.search",
     "SmtPlain": "ifonly.smt",
     "SmtReduced": "ifonly.smt",
@@ -134,17 +150,20 @@ _HOME = {
     "TopTarget": "ifonly.problem",
     "Unknown": "ifonly.proof",
     "Within": "ifonly.proof",
+    "Written": "ifonly.population.run",
     "audit": "ifonly.population.audit",
     "certified_query": "ifonly.certifying.stating",
     "certify": "ifonly.certifying.certify",
     "check": "ifonly.certificate.check",
+    "doubts": "ifonly.looking",
     "explain": "ifonly.explainer",
-    "flip_sets": "ifonly.population.audit",
+    "flip_sets": "ifonly.population.ways",
     "import_model": "ifonly.model.importers",
     "load_model": "ifonly.model.importers",
     "load_network": "ifonly.model",
     "prove": "ifonly.certifying.certify",
     "save_network": "ifonly.model",
+    "score_path": "ifonly.looking",
     "scales_from_data": "ifonly.problem",
 }
 """Where each public name is at home."""
@@ -164,6 +183,8 @@ __all__ = [
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "Dask",
+    "Difference",
     "Distance",
     "DiverseAnswers",
     "Diversity",
@@ -175,8 +196,10 @@ __all__ = [
     "FlipSet",
     "Free",
     "Group",
+    "Grouping",
     "IfonlyError",
     "Integer",
+    "Judge",
     "Limits",
     "Method",
     "MipInterval",
@@ -192,16 +215,20 @@ __all__ = [
     "Ordinal",
     "OtherTarget",
     "ProbabilityTarget",
+    "Processes",
     "Progress",
     "Query",
     "Question",
     "Range",
+    "Ray",
     "Real",
     "Reasons",
     "Relaxation",
     "Rule",
     "Schema",
+    "ScorePath",
     "ScoreTarget",
+    "Scorecard",
     "Search",
     "SmtPlain",
     "SmtReduced",
@@ -212,11 +239,13 @@ __all__ = [
     "TopTarget",
     "Unknown",
     "Within",
+    "Written",
     "audit",
     "certified_query",
     "certify",
     "check",
     "datasets",
+    "doubts",
     "explain",
     "flip_sets",
     "import_model",
@@ -226,6 +255,7 @@ __all__ = [
     "prove",
     "save_network",
     "scales_from_data",
+    "score_path",
 ]
 
 

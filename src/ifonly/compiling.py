@@ -86,6 +86,12 @@ class Kernels:
             self._compile_behind()
             self.now = SimpleNamespace(**{name: _quiet(function) for name, function in plain(functions).items()})
 
+    def begin(self) -> None:
+        """Somebody will need them soon: begin to compile behind, unless that is done or under way."""
+        with PREPARING, self._lock:
+            if not self.compiled and os.environ.get(SWITCH) != FIRST and not self.cached:
+                self._compile_behind()
+
     def look(self, begun: float, until: float = math.inf) -> None:
         """In the middle of plain work, which has lasted since `begun`: go on compiled, if that is possible by now."""
         now = time.perf_counter()

@@ -9,19 +9,24 @@ for all methods; loops over several questions (`asking`) work on points.
 from __future__ import annotations
 
 import copy
+import hashlib
+import platform
 import time
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
-from dataclasses import replace
+from contextlib import contextmanager, nullcontext
+from dataclasses import dataclass, is_dataclass, replace
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
+from ifonly.asking.judging import accepted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
@@ -29,25 +34,37 @@ from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
-from ifonly.population.audit import Audit, By, audit
+from ifonly.model.trees import Trees
+from ifonly.population.actions import Judge
+from ifonly.population.audit import Audit, audit
+from ifonly.population.engines import Engine, Here
+from ifonly.population.labels import By
+from ifonly.population.run import Plan, Written, run
+from ifonly.population.sources import source_of
 from ifonly.population.threads import run_chunks
-from ifonly.printing import shown
+from ifonly.printing import json_text, shown
 from ifonly.problem import Distance, Question
 from ifonly.problem.conditions import Situation
 from ifonly.problem.different import Diversity, distances_between, settled_reals
 from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
-from ifonly.problem.query import Query, query_of, read_constraints
+from ifonly.problem.query import Query, plain_query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
-from ifonly.schema import Schema, read_points
+from ifonly.proof.records import Records, record_kinds, records_of
+from ifonly.proof.records import merged as merged_records
+from ifonly.schema import Schema, index_of, read_points, schema_to_json
+from ifonly.schema.editing import unlabelled
 from ifonly.schema.features import plain
+from ifonly.schema.given import items
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
 from ifonly.waiting import on_terminal
 
 MOST_KEPT = 64
 """Calls whose query is not read again."""
+SECONDS_FOR_REASONS = 5.0
+"""Of one person in an audit, where no limit is set."""
 PEOPLE_PER_CHUNK = 128
 """Distinct people that one thread takes through at a time."""
 
@@ -72,6 +89,7 @@ class Explainer:
     ) -> None:
         with PREPARING:
             self.model = _as_model(model, schema, class_list(classes))
+        _begin_to_compile(self.model)
         self.schema = self.model.schema
         if not isinstance(tolerances, Tolerances):
             raise QuestionError(f"Give tolerances as Tolerances(gap=...); got {shown(tolerances)}.")
@@ -180,7 +198,46 @@ class Explainer:
             else:
                 told = dict(zip(good, self._answer_all(points[good], good, heard), strict=True))
         answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
-        return Answers(answers, seconds=time.perf_counter() - begun)
+        return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
+
+    def explain_to(
+        self,
+        path: str | Path,
+        table: Any,
+        query: Query | None = None,
+        *,
+        keep: Sequence[str] | bool = (),
+        resume: bool = False,
+        engine: Engine | None = None,
+    ) -> Written:
+        """Answer a table of any size into a file (.csv, .jsonl, .parquet), or a folder of parts ("answers.parquet/").
+
+        `table` is a path (of a file, a folder, a pattern), a frame, a dict of columns, or any iterable of rows; it is
+        read as a stream. `keep` names columns that travel along; True keeps all that are no features. `engine` is who
+        answers: this process, `Processes(4)`, `Ray(...)`. What a run has left that ended early is gone on with by
+        `resume`, if the table and the question are the same. A record is an answer's `to_dict`, nested values as JSON.
+        """
+        whole = query_of(query)
+        self.check(whole)
+        if not isinstance(resume, bool | np.bool_):
+            raise QuestionError(f"'resume' is True or False; got {shown(resume)}.")
+        if engine is not None and not hasattr(engine, "begin"):
+            raise QuestionError(f"An engine is an object such as Processes(2); got {shown(engine)}.")
+        if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(self.schema):
+            table = dict(zip(self.schema.names, table.T, strict=True))
+        plan = Plan(
+            source=source_of(table),
+            path=path,
+            answer=_Recording(self._quietly(), whole),
+            features=self.schema.names,
+            record=record_kinds(self.model.outputs),
+            about=self._identity(whole),
+            distance_name=whole.distance_name,
+            keep=None if keep is True else _column_names(keep),
+        )
+        bar = None if self.listen is not None else on_terminal(lazy=False)
+        with nullcontext() if bar is None else bar:
+            return run(plan, Here() if engine is None else engine, resume=bool(resume), listen=self.listen or bar)
 
     def explain_diverse(
         self,
@@ -273,9 +330,22 @@ class Explainer:
         distance: str | Distance | None = None,
         constraints: Sequence[AnyConstraint | str] = (),
     ) -> Audit:
-        """Recourse over a table, by subgroup: `ifonly.audit` of the answers to its rows."""
-        answers = self.explain_many(table, query, target=target, distance=distance, constraints=constraints)
-        return audit(answers, by=by)
+        """Recourse over a table, by subgroup: `ifonly.audit` of the answers to its rows, with the model as judge."""
+        whole = query_of(query, target, distance, constraints)
+        return audit(self.explain_many(table, whole), by=by, judge=self.judge(whole))
+
+    def judge(self, query: Query | None = None, *, reasons: bool = True) -> Judge:
+        """Whom an audit asks which changes help whom, and (with `reasons`) what rules recourse out, by this query."""
+        whole = query_of(query)
+        if not isinstance(reasons, bool | np.bool_):
+            raise QuestionError(f"'reasons' is True or False; got {shown(reasons)}.")
+        limits = self.limits if self.limits.seconds is not None else replace(self.limits, seconds=SECONDS_FOR_REASONS)
+
+        def why(row: Any) -> Reasons | None:
+            answer = self.using(reasons=True, limits=limits).explain(row, whole)
+            return answer.reasons if isinstance(answer, NoneExists) else None
+
+        return Judge(self.schema, lambda before, after: self._accepted(before, after, whole), why if reasons else None)
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
@@ -298,6 +368,48 @@ class Explainer:
         """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
         own = read_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
+
+    # ------------------------------------------------------------------ a stream of people
+
+    def _quietly(self) -> Explainer:
+        """The same explainer, to which nobody listens: it can be sent elsewhere."""
+        other = copy.copy(self)
+        other.listen, other.reasons = None, False
+        return other
+
+    def _identity(self, query: Query) -> dict[str, Any]:
+        """What is asked, as plain data: the same for a run and for the one that goes on with it."""
+        every = replace(query, constraints=self.constraints_for(query.constraints))
+        model = self.model
+        return {
+            "ifonly": import_module("ifonly").__version__,
+            "versions": {"python": platform.python_version(), "numpy": np.__version__},
+            "model": {"fingerprint": model.function.fingerprint, "classes": list(model.classes), "source": model.source,
+                      "precision": model.precision},
+            "schema": hashlib.sha256(json_text(schema_to_json(self.schema)).encode("utf-8")).hexdigest(),
+            "query": plain_query(every),
+            "method": {"name": self.method.name, "options": repr(self.method) if is_dataclass(self.method) else "",
+                       "limits": repr(self.limits), "tolerances": repr(self.tolerances)},
+        }  # fmt: skip
+
+    def _records(self, table: Any, first: int, query: Query) -> Records:
+        """The records of some rows; the number of the first of them is `first`."""
+        errors: list[RowError | None] = []
+        points = read_points(self.schema, table, errors=errors, first=first)
+        asked = self._read_once(query, None, None, (), None)
+        good = [i for i, error in enumerate(errors) if error is None]
+        wrong = [(i, error) for i, error in enumerate(errors) if error is not None]
+        told = []
+        if wrong:
+            told.append(([i for i, _ in wrong], records_of([failed(first + i, error) for i, error in wrong])))
+        if good and self.schema.may_lack:
+            answers = self._answer_patterns(points, good, query, asked)
+            told.append((good, records_of([replace(answers[i], row=first + i) for i in good])))
+        elif good:
+            rows = [first + i for i in good]
+            askers = self._asker.askers(points[good], rows)
+            told.append((good, self._teller.records(askers, rows, self._asker.find(askers, asked, self.threads))))
+        return merged_records(len(errors), told)
 
     # ------------------------------------------------------------------ people who lack numbers
 
@@ -373,6 +485,18 @@ class Explainer:
             return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
         except RowError as error:
             return [failed(row, error) for row in rows]
+
+    def _accepted(self, before: Floats, after: Floats, query: Query) -> NDArray[np.bool_]:
+        """Which changed rows are answers to the people beside them; what somebody lacks has to stay missing."""
+        good = np.zeros(len(before), dtype=np.bool_)
+        same = np.flatnonzero((np.isnan(before) == np.isnan(after)).all(axis=1)).tolist()
+        for lacked, members in patterns(self.schema, before, same).items():
+            if members:
+                other, among = self._among(lacked, query) if lacked else (self, query)
+                asked = other._read_once(among, None, None, (), None)
+                points = (np.nan_to_num(each[members], nan=0.0) for each in (before, after))
+                good[members] = accepted(other._asker, asked, *points)
+        return good
 
     # ------------------------------------------------------------------ from a query to answers
 
@@ -475,6 +599,25 @@ class Explainer:
         return replace(answer, reasons=reasons)
 
 
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """What a worker is sent: an explainer and the query."""
+
+    explainer: Explainer
+    query: Query
+
+    def __call__(self, table: Any, first: int) -> Records:
+        return self.explainer._records(table, first, self.query)
+
+
+def _column_names(names: Any) -> tuple[str, ...]:
+    """Names of columns, from a list of them."""
+    found = items(names) if names is not False else ()
+    if found is None or not all(isinstance(name, str) for name in found):
+        raise QuestionError(f"Say which columns to keep as a list of names, or keep=True for all; got {shown(names)}.")
+    return found
+
+
 def explain(
     model: Any,
     row: Any,
@@ -530,14 +673,23 @@ def _checked_threads(threads: Any) -> int:
     return number
 
 
+def _begin_to_compile(model: Model) -> None:
+    """The search for trees answers compiled only: what is not compiled yet is begun before the first question."""
+    if isinstance(model.function, Trees):
+        from ifonly.search.trees.solver import TREE_KERNELS
+
+        TREE_KERNELS.begin()
+
+
 def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:
     if schema is not None and not isinstance(schema, Schema):
         frame = hasattr(schema, "columns") and hasattr(schema, "dtypes")
         hint = "; a table becomes one with Schema.infer(frame)" if frame else ""
         raise ModelError(f"Say what a row is with a Schema{hint}; got {shown(schema)}.")
     if isinstance(model, Model):
-        if schema is not None and schema != model.schema:
+        if schema is not None and unlabelled(schema) != unlabelled(model.schema):
             raise ModelError("This model already has a schema of its own; leave out schema=..., or import it anew.")
+        model = model if schema is None else replace(model, schema=schema)  # with its labels and units
         return replace(model, classes=classes) if classes else model
     if schema is None:
         raise ModelError("Say what a row is with schema=...; Schema.infer(frame) proposes one.")

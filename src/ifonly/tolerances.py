@@ -37,7 +37,8 @@ class Tolerances:
 
     def allowed(self, upper: float) -> float:
         """The largest upper - lower that still counts as proven nearest."""
-        return min(self.gap * max(upper, 1.0), self.relative_gap * upper)
+        absolute, relative = self.gap * (upper if upper > 1.0 else 1.0), self.relative_gap * upper
+        return relative if relative < absolute else absolute
 
 
 DEFAULT = Tolerances()

@@ -80,7 +80,9 @@ class ProgressBar:
         with self._lock:
             if self._lazy and event.finished < event.people:  # the last word needs no bar
                 self._begin()
-            if self._people is None:
+            if event.counts:  # a stream: how many there are is known more and more exactly, or not at all
+                self._people = event.people if event.people > event.finished else None
+            elif self._people is None:
                 self._people = event.people
             self._finished = max(self._finished, self._settled + event.finished)
             self._state = _state(event)
@@ -117,7 +119,10 @@ class ProgressBar:
 
 
 def _state(event: Progress) -> str:
-    """Where the person being answered stands."""
+    """Where the person being answered stands; of a run, its pace and what is not proven."""
+    if event.counts:
+        others = [f"{count:,} {status}" for status, count in event.counts.items() if count and status != "nearest"]
+        return ", ".join([f"{event.rate:,.0f} rows/s", *others])
     if not event.nodes and not event.lower and math.isinf(event.upper):
         return ""
     upper = f"{event.upper:.3g}" if math.isfinite(event.upper) else "?"

@@ -17,8 +17,8 @@ Run = Callable[..., Result]
 def run() -> Run:
     """Run a command in this process: `run("explain", "--dataset", "compas")`."""
 
-    def invoke(*words: object) -> Result:
-        result = CliRunner().invoke(app, [str(word) for word in words])
+    def invoke(*words: object, given: str | None = None) -> Result:
+        result = CliRunner().invoke(app, [str(word) for word in words], input=given)
         assert result.exception is None or isinstance(result.exception, SystemExit), result.exception
         assert "Traceback" not in result.output
         return result

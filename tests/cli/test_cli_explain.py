@@ -71,8 +71,8 @@ def test_one_row_is_told_in_full(run, compas):
         "* PriorsCount   5            3",
         "  ChargeDegree  Misdemeanor",
         "",
-        "If PriorsCount had been 3 instead of 5, the decision would have been low risk; no smaller change does it "
-        "(proven, l1 distance 0.0105263).",
+        "If PriorsCount had been 3 instead of 5, the decision would have been low risk. No smaller change would have "
+        "been enough.",
         "",
         "decision  high risk -> low risk",
         "score     0.173974 -> -0.158275",
@@ -118,7 +118,7 @@ def test_output_by_its_ending(run, compas, tmp_path, suffix):
     changes = first["changes"] if isinstance(first["changes"], list) else json.loads(first["changes"])
     assert changes == [{"feature": "PriorsCount", "from": 0, "to": 8}]
     assert float(first["distance"]) == pytest.approx(8 / 38 / 5)
-    assert list(tmp_path.iterdir()) == [output]
+    assert sorted(tmp_path.iterdir()) == [output, output.with_name(f"{output.name}.manifest.json")]
 
 
 @pytest.mark.parametrize("suffix", [".jsonl", ".parquet"])
@@ -326,24 +326,100 @@ def test_a_method_that_contradicts_itself(run, compas, monkeypatch):
     assert result.exit_code == codes.CONTRADICTION
 
 
-def test_what_was_answered_before_ctrl_c_is_written(run, compas, tmp_path, monkeypatch):
+def test_what_was_answered_before_ctrl_c_is_shown(run, compas, monkeypatch):
     monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2))
-    output = tmp_path / "answers.jsonl"
-    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--output", output)
-    assert result.exit_code == codes.INTERRUPTED
-    assert [record["row"] for record in _records(output)] == [0, 1, 2]  # batches of one, then of two
-    assert f"3 of 6 rows are answered and written to {output}." in result.stderr
     shown = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--json")
     assert shown.exit_code == codes.INTERRUPTED and len(document(shown)["answers"]) == 3
 
 
-def test_what_was_answered_before_an_error_is_written(run, compas, tmp_path, monkeypatch):
-    from ifonly.errors import UnsupportedQuestion
+# ---------------------------------------------------------------------- a stream
 
-    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2, error=UnsupportedQuestion))
-    output = tmp_path / "answers.csv"
-    result = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--output", output)
-    assert result.exit_code == codes.WRONG_INPUT and len(_records(output)) == 3
+
+@pytest.fixture
+def named(compas, tmp_path):
+    """The rows with a column that names them."""
+    lines = compas.all.read_text(encoding="utf-8").splitlines()[:400]
+    path = tmp_path / "named.csv"
+    path.write_text(
+        "\n".join([lines[0] + ",Customer ID", *(f"{line},c{i}" for i, line in enumerate(lines[1:]))]) + "\n"
+    )
+    return path
+
+
+@pytest.fixture
+def small_parts(monkeypatch):
+    from ifonly.population import parts, run, sources
+
+    monkeypatch.setattr(parts, "MOST_ROWS", 64)
+    monkeypatch.setattr(sources, "ROWS", 64)
+    monkeypatch.setattr(run, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(run, "CHUNK_SECONDS", 1e9)
+
+
+def test_columns_travel_along(run, compas, named, tmp_path):
+    for words, kept in ((["--keep", "Customer ID"], True), (["--keep-all"], True), ([], False)):
+        output = tmp_path / "answers.csv"
+        result = run(*compas.words(named), "--output", output, "--first", 5, *words)
+        assert result.exit_code == codes.PROVEN
+        records = _records(output)
+        assert [record.get("Customer ID") for record in records] == [f"c{i}" if kept else None for i in range(5)]
+
+
+def test_a_run_is_interrupted_and_gone_on_with(run, compas, named, tmp_path, monkeypatch, small_parts):
+    import ifonly.waiting
+
+    words = [*compas.words(named), "--output", tmp_path / "answers.jsonl", "--keep", "Customer ID"]
+    undisturbed = [*compas.words(named), "--output", tmp_path / "undisturbed.jsonl", "--keep", "Customer ID"]
+    assert run(*undisturbed).exit_code == codes.PROVEN
+
+    class Stopping(ifonly.waiting.ProgressBar):
+        def __call__(self, event):
+            if event.finished > 200:
+                raise KeyboardInterrupt
+
+    with monkeypatch.context() as patch:
+        patch.setattr("ifonly.explainer.on_terminal", lambda lazy: Stopping(None, stream=None, delay=1.0))
+        result = run(*words)
+    assert result.exit_code == codes.INTERRUPTED
+    assert "rows are answered and kept; go on with --resume." in result.stderr
+    assert not (tmp_path / "answers.jsonl").exists()
+    result = run(*words)
+    assert result.exit_code == codes.WRONG_INPUT and "is an unfinished run with" in result.stderr
+    result = run(*words, "--margin", "0.5", "--resume")
+    assert result.exit_code == codes.WRONG_INPUT and "the question is not the one" in result.stderr
+    result = run(*words, "--resume")
+    assert result.exit_code == codes.PROVEN and "399 (100%) proven nearest" in result.stdout
+    result = run(*words, "--resume")
+    assert result.exit_code == codes.PROVEN and "was finished already; nothing was done." in result.stderr
+    left, right = (_records(tmp_path / name) for name in ("answers.jsonl", "undisturbed.jsonl"))
+    some = ("row", "status", "distance", "changes", "counterfactual", "Customer ID")
+    assert [[one[name] for name in some] for one in left] == [[one[name] for name in some] for one in right]
+
+
+def test_a_folder_of_parts(run, compas, named, tmp_path):
+    result = run(*compas.words(named), "--output", f"{tmp_path}/answers.parquet/", "--json")
+    assert document(result)["summary"]["rows"] == 399
+    names = sorted(one.name for one in (tmp_path / "answers.parquet").iterdir())
+    assert names[:2] == ["_manifest.json", "part-000000000000.parquet"]
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--keep", "Name"], "--keep is about answers that are written"),
+        (["--resume"], "--resume is about answers that are written"),
+        (["--output", "a.csv", "--keep", "Name"], "There is no column 'Name' to keep"),
+        (["--output", "a.csv", "--row", "1", "--resume"], "--resume cannot be asked for together with --row"),
+        (["--output", "a.csv", "--method", "search,enumerate", "--keep-all"], "together with several methods"),
+        (["--output", "a.csv", "--address", "auto"], "--address is that of a cluster"),
+        (["--output", "a.csv", "--engine", "dask", "--processes", "2"], "--processes are those of this machine"),
+    ],
+)
+def test_a_stream_that_makes_no_sense(run, compas, tmp_path, monkeypatch, words, said):
+    monkeypatch.chdir(tmp_path)
+    result = run(*compas.words(), *words)
+    assert result.exit_code == codes.WRONG_INPUT and said in result.stderr
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_bug_is_a_sentence_too(run, compas, monkeypatch):

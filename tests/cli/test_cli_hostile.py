@@ -22,7 +22,7 @@ COMMANDS: dict[str, list[str]] = {
         "--only-up", "--only-down", "--rule", "--method", "--time-limit", "--node-limit", "--threads", "--output",
     ],
     "diverse": ["--dataset", "--rows", "-k", "--differ", "--apart", "--apart-distance", "--rule"],
-    "audit": ["--by", "--plot", "--target", "--rows"],
+    "audit": ["--by", "--least", "--quantiles", "--seed", "--output", "--target", "--rows"],
     "certify": ["--row", "--output", "--target", "--rule"],
     "check": ["", "--time-limit"],
     "schema infer": ["", "--drop", "--step", "--output"],
@@ -98,15 +98,15 @@ def test_hostile_values_are_shown(run, hostile, words, form):
         json.loads(result.stdout)
 
 
-@pytest.mark.parametrize("ending", ["svg", "html"])
+@pytest.mark.parametrize("ending", ["svg", "html", "json", "csv"])
 def test_hostile_labels_are_drawn(run, hostile, tmp_path, ending):
     from xml.etree import ElementTree
 
     path = tmp_path / f"audit.{ending}"
-    words = ["audit", *hostile, "--target", "\ud800yes", "--by", "Group", "--method", "enumerate", "--plot", path]
+    words = ["audit", *hostile, "--target", "\ud800yes", "--by", "Group", "--method", "enumerate", "--output", path]
     assert run(*words).exit_code == codes.PROVEN
     content = path.read_text(encoding="utf-8")
-    assert content.replace("\n", "").isprintable() and "<script" not in content
+    assert content.replace("\n", "").isprintable() and ("<script" not in content or ending in ("json", "csv"))
     if ending == "svg":
         ElementTree.fromstring(content)
 
@@ -119,7 +119,8 @@ def test_places_that_cannot_be_written(run, hostile, tmp_path):
         assert result.stderr.replace("\n", "").isprintable()
     for name in list(tmp_path.iterdir()):
         assert ".part" not in name.name
-    (Path(os.fsdecode(b"\x80.csv"))).unlink(missing_ok=True)
+    for name in (b"\x80.csv", b"\x80.csv.manifest.json"):
+        Path(os.fsdecode(name)).unlink(missing_ok=True)
 
 
 def test_folders_for_files(run, tmp_path):

@@ -6,11 +6,14 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
-from ifonly import Explainer
+from ifonly import Explainer, Integer, Network, Schema
 from ifonly.cli import codes
 from ifonly.cli.shipped import network
+from ifonly.model.files import save_network
+from ifonly.schema.io import save_schema
 
 COMPAS = ("explain", "--dataset", "compas")
 FIXED = ("--fix", "Race", "--fix", "Sex", "--fix", "AgeGroup", "--fix", "ChargeDegree", "--fix", "PriorsCount")
@@ -23,7 +26,10 @@ def answers(result: Any) -> Any:
 def test_a_probability(run) -> None:
     result = run(*COMPAS, "--row", 1, "--target", "low risk", "--probability", 0.7)
     assert result.exit_code == codes.PROVEN
-    assert "the probability of low risk would have been at least 70 %; no smaller change does it" in result.stdout
+    assert (
+        "the probability of low risk would have been at least 70 %. No smaller change would have been enough."
+        in result.stdout
+    )
     more = answers(run(*COMPAS, "--row", 1, "--target", "low risk", "--probability", 0.7, "--json"))[0]
     less = answers(run(*COMPAS, "--row", 1, "--target", "low risk", "--json"))[0]
     assert more["distance"] > less["distance"]
@@ -37,6 +43,25 @@ def test_a_probability_needs_a_model_that_has_them(run, compas) -> None:
     assert "reports no probabilities" in refused.stderr
     assert "--log-odds" in refused.stderr
     assert run(*compas.words(), *asked, "--log-odds").exit_code == codes.PROVEN
+
+
+def test_a_probability_of_one_of_three(run, tmp_path: Path) -> None:
+    save_schema(Schema([Integer("n", 0, 9), Integer("m", 0, 9)]), tmp_path / "schema.json")
+    network = Network.of([([[1.0, 0.0], [0.0, 1.0], [0.3, 0.3]], [0.0, 1.0, 2.0])])
+    save_network(network, tmp_path / "model.json", classes=("a", "b", "c"))
+    (tmp_path / "people.csv").write_text("n,m\n0,5\n")
+    files = ("--model", "model.json", "--schema", "schema.json", "--rows", "people.csv")
+    words = ("explain", *(word if word.startswith("--") else str(tmp_path / word) for word in files))
+    asked = ("--row", 0, "--target", "a", "--probability", 0.6)
+    assert "reports no probabilities" in run(*words, *asked).stderr
+    result = run(*words, *asked, "--log-odds", "--json")
+    assert result.exit_code == codes.PROVEN, result.output
+    n, m = answers(result)[0]["counterfactual"].values()
+    odds = [np.exp(s) for s in (n, m + 1.0, 0.3 * (n + m) + 2.0)]
+    assert odds[0] / sum(odds) >= 0.6
+    (tmp_path / "query.json").write_text('{"target": {"probability_of": "a", "at_least": 0.6}}')
+    same = run(*words, "--row", 0, "--query", str(tmp_path / "query.json"), "--log-odds", "--json")
+    assert answers(same)[0]["counterfactual"] == answers(result)[0]["counterfactual"]
 
 
 def test_one_of_and_any_other(run) -> None:
@@ -73,8 +98,8 @@ def test_targets_that_make_no_sense(run, words, said) -> None:
 
 def test_why_for_one_row_and_on_request_for_many(run) -> None:
     one = run(*COMPAS, "--row", 1, *FIXED)
-    blame = "Sex is fixed, AgeGroup is fixed and PriorsCount is fixed together rule it out (proven)"
-    assert f"No allowed change makes the decision high risk: {blame}." in one.stdout
+    blame = "What stands in the way: Sex is fixed; AgeGroup is fixed; PriorsCount is fixed."
+    assert f"No allowed change makes the decision high risk. {blame}" in one.stdout
     lines = [" ".join(line.split()) for line in one.stdout.splitlines()]
     assert "possible if distance then" in lines
     assert "PriorsCount may change 0.0105263 PriorsCount: 3 -> 5" in lines
@@ -108,14 +133,60 @@ def test_an_audit(run, tmp_path) -> None:
     data = json.loads(run(*AUDIT, "--json").stdout)
     assert (data["by"], data["target"], data["everybody"]["people"]) == ("Race", "low risk", 60)
     assert sum(group["people"] for group in data["groups"]) == 60
-    assert sum(flips["count"] for flips in data["flip_sets"]) == data["everybody"]["recourse"]
+    assert sum(flips["count"] for flips in data["everybody"]["together"]) == data["everybody"]["recourse"]
+    assert data["provenance"]["constraints"] == ["Race is fixed", "Sex is fixed"]
+    assert data["everybody"]["actions"]["helped"] <= data["everybody"]["recourse"]
     assert data["everybody"]["needing"] < 60  # some are at low risk already
-    for name in ("audit.svg", "audit.html"):
-        drawn = run(*AUDIT, "--plot", tmp_path / name)
-        assert "Written to" in drawn.stderr
-        text = (tmp_path / name).read_text(encoding="utf-8")
-        assert "<svg" in text
-        assert "Recourse to low risk, by Race" in text
+
+
+@pytest.mark.parametrize("ending", ["html", "json", "csv", "svg"])
+def test_an_audit_is_written_and_not_written_over(run, tmp_path, ending) -> None:
+    path = tmp_path / f"audit.{ending}"
+    done = run(*AUDIT, "--output", path)
+    assert done.exit_code == codes.PROVEN and "Written to" in done.stderr
+    written = path.read_text(encoding="utf-8")
+    assert "low risk" in written and "African-American" in written
+    path.write_text("mine", encoding="utf-8")
+    refused = run(*AUDIT, "--output", path)
+    assert (
+        refused.exit_code == codes.WRONG_INPUT and "is there already; to write over it, add --force" in refused.stderr
+    )
+    assert path.read_text(encoding="utf-8") == "mine"
+    assert run(*AUDIT, "--output", path, "--force").exit_code == codes.PROVEN
+    assert len(path.read_text(encoding="utf-8")) > 1000
+
+
+def test_an_audit_says_who_is_not_compared_and_what_was_not_asked(run) -> None:
+    quiet = json.loads(run(*AUDIT, "--least", 60, "--seed", 7, "--no-why", "--json").stdout)
+    assert (quiet["differences"], quiet["least"], quiet["seed"]) == ([], 60, 7)
+    assert quiet["everybody"]["blame"] == []
+
+
+def test_an_audit_by_quantiles_and_months(run, compas, tmp_path: Path) -> None:
+    lines = compas.all.read_text(encoding="utf-8").splitlines()[:61]
+    table = [f"{line},{'Salary' if i == 0 else 1000 + i},{'Day' if i == 0 else f'2024-0{1 + i % 3}-17'}"
+             for i, line in enumerate(lines)]  # fmt: skip
+    rows = tmp_path / "more.csv"
+    rows.write_text("\n".join(table) + "\n", encoding="utf-8")
+    words = (
+        "audit",
+        "--model",
+        compas.model,
+        "--schema",
+        compas.schema,
+        "--rows",
+        rows,
+        "--target",
+        "low risk",
+        "--json",
+    )
+    data = json.loads(run(*words, "--by", "Salary", "--quantiles", 3).stdout)
+    assert [group["name"] for group in data["groups"]] == ["1,001 to 1,020", "1,021 to 1,040", "1,041 to 1,060"]
+    assert data["by"] == "Salary" and data["provenance"]["data"]["name"] == "more.csv, 60 rows"
+    data = json.loads(run(*words, "--by", "Day").stdout)
+    assert {group["name"]: group["people"] for group in data["groups"]} == dict.fromkeys(
+        ("2024-01", "2024-02", "2024-03"), 20
+    )
 
 
 def test_an_audit_by_a_column_that_the_model_does_not_see(run, compas, tmp_path: Path) -> None:
@@ -136,8 +207,12 @@ def test_an_audit_by_a_column_that_the_model_does_not_see(run, compas, tmp_path:
     ("words", "said"),
     [
         (("--by", "Height"), "no column 'Height'"),
-        (("--plot", "a.gif"), "as .svg or .html"),
-        (("--plot", "nowhere/a.svg"), "there is no folder 'nowhere'"),
+        (("--output", "a.gif"), "as .html, .json, .csv or .svg; 'a.gif' is none"),
+        (("--output", "nowhere/a.svg"), "there is no folder 'nowhere'"),
+        (("--output", "/"), "is none"),
+        (("--least", "0"), "'least' of a grouping must be a whole number >= 1"),
+        (("--quantiles", "1"), "from 2 to 100"),
+        (("--seed", "-1"), "'seed' of a grouping"),
         (("--method", "search,enumerate"), "An audit is by one method"),
         (("--dataset", "nothing"), "no data set 'nothing'"),
     ],

@@ -55,7 +55,7 @@ OPTIONS = [
     (["--row", "6"], "There is no row 6: the rows are 0 to 5."),
     (["--first", "0"], "0 is not in the range x>=1"),
     (["--classes", "a,b,c"], "3 class names were given"),
-    (["--output", "answers.xlsx"], "A table file ends in .csv, .jsonl or .parquet; 'answers.xlsx' does not."),
+    (["--output", "answers.docx"], "A table file ends in .csv, .jsonl or .parquet; 'answers.docx' does not."),
     (["--output", "nowhere/at/all.csv"], "its folder is not there."),
     (["--colour"], "No such option '--colour'"),
 ]
@@ -146,7 +146,7 @@ def test_wrong_schema_and_model_files(refused, tmp_path):
     assert "is not a network file of ifonly" in refused("model", "show", text)
     assert "is not a JSON file" in refused("schema", "show", table)
     assert "say what a row is with --schema FILE" in refused("model", "show", tmp_path / "net.onnx")
-    assert "A schema file ends in .json" in refused("schema", "infer", table, "--output", tmp_path / "schema.yaml")
+    assert "A schema file ends in .json" in refused("schema", "infer", table, "--output", tmp_path / "schema.toml")
     assert "has no column 'Label' to drop" in refused("schema", "infer", table, "--drop", "Label")
     assert "step must be a number > 0" in refused("schema", "infer", table, "--step", "AgeGroup=no")
     assert "There is no feature 'Gone'" in refused("schema", "infer", table, "--step", "Gone=0.01")

@@ -6,6 +6,7 @@ python tests/doors/files.py onnx --count 100000 --seed 1      many files, with c
 from __future__ import annotations
 
 import argparse
+import contextlib
 import io
 import json
 import random
@@ -17,6 +18,7 @@ import warnings
 from collections import Counter
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +27,19 @@ import numpy as np
 sys.path.insert(0, str(Path(__file__).parents[1]))
 
 from doors.mutate import damaged, distorted, twisted
-from ifonly import Binary, Categorical, Integer, Model, Network, Ordinal, Real, Schema, load_model, save_network
+from ifonly import (
+    Binary,
+    Categorical,
+    Explainer,
+    Integer,
+    Model,
+    Network,
+    Ordinal,
+    Real,
+    Schema,
+    load_model,
+    save_network,
+)
 from ifonly.cli.tables import read_table
 from ifonly.errors import Contradiction, IfonlyError
 from ifonly.model import save_trees
@@ -114,7 +128,56 @@ def _onnx_models() -> list[tuple[str, Any]]:
     double = model([node("Gemm", ["x", "w"], ["y"])], {"w": rng.normal(size=(columns, 1))}, TensorProto.DOUBLE)
     listed = model([node("Gemm", ["x", "w"], ["y"])], {"w": f(columns, 1)})
     listed.graph.initializer[0].CopyFrom(helper.make_tensor("w", TensorProto.FLOAT, [columns, 1], f(columns).tolist()))
-    return [("model.onnx", one) for one in (plain, chain, shapes, normal, double, listed)]
+    bent = model(
+        [
+            *first, node("LeakyRelu", ["h"], ["l"], alpha=0.1), node("PRelu", ["l", "b"], ["p"]),
+            node("Clip", ["p", "low", "high"], ["k"]), node("Max", ["k", "r", "b"], ["m"]),
+            node("Unsqueeze", ["m", "one"], ["u"]), node("MaxPool", ["u"], ["q"], kernel_shape=[2], pads=[1, 0]),
+            node("Flatten", ["q"], ["z"]), node("Add", ["z", "h"], ["s"]), node("Split", ["s", "two"], ["i", "j"], axis=1),
+            node("Slice", ["x", "from", "to", "one"], ["t"]), node("Concat", ["i", "t"], ["o"], axis=1),
+            node("Abs", ["o"], ["a"]), node("HardSigmoid", ["a"], ["g"]), node("ReduceMax", ["g"], ["y"], axes=[1]),
+        ],
+        {**weights, "low": np.float32(-1), "high": np.float32(2), "one": np.int64([1]), "two": np.int64([2, 2]),
+         "from": np.int64([0]), "to": np.int64([2])},
+    )  # fmt: skip
+    return [("model.onnx", one) for one in (plain, chain, shapes, normal, double, listed, bent)]
+
+
+def _onnx_exports() -> list[tuple[str, Any]]:
+    """As converters write them: labels beside probabilities, one input per column, encoders and scalers."""
+    from onnx import TensorProto, helper, numpy_helper
+
+    ml, columns = {"domain": "ai.onnx.ml"}, len(SCHEMA.columns)
+    numbers = np.random.default_rng(0).normal(size=3 * columns).round(2)
+    scale = helper.make_node("Scaler", ["x"], ["s"], offset=[0.5] * columns, scale=[2.0] * columns, **ml)
+    decide = helper.make_node(
+        "LinearClassifier", ["s"], ["label", "p"], coefficients=numbers.tolist(), intercepts=[0.0, 1.0, 2.0],
+        classlabels_ints=[0, 1, 2], multi_class=1, post_transform="SOFTMAX", **ml,
+    )  # fmt: skip
+    share = helper.make_node("Normalizer", ["p"], ["q"], norm="L1", **ml)
+    zipped = helper.make_node("ZipMap", ["q"], ["z"], classlabels_int64s=[0, 1, 2], **ml)
+    by_name = [
+        helper.make_node("OneHotEncoder", ["level"], ["l3"], cats_strings=["low", "mid", "high"], zeros=1, **ml),
+        helper.make_node("Reshape", ["l3", "shape"], ["l"]), helper.make_node("Cast", ["age"], ["a"], to=1),
+        helper.make_node("Imputer", ["income"], ["i"], imputed_value_floats=[1.0], replaced_value_float=-77.0, **ml),
+        helper.make_node("Concat", ["i", "a", "l"], ["all"], axis=1),
+        helper.make_node("LinearRegressor", ["all"], ["y"], coefficients=[1.0, 0.5, 1.0, 2.0, 3.0], **ml),
+    ]  # fmt: skip
+    value, float_, int_, text = helper.make_tensor_value_info, TensorProto.FLOAT, TensorProto.INT64, TensorProto.STRING
+    probabilities = helper.make_sequence_type_proto(
+        helper.make_map_type_proto(int_, helper.make_tensor_type_proto(float_, []))
+    )
+    graphs = [
+        ([scale, decide, share], [value("x", float_, [None, columns])], [value("label", int_, [None]), value("q", float_, [None, 3])]),
+        ([scale, decide, share, zipped], [value("x", float_, [5, columns])],
+         [value("label", int_, [None]), helper.make_value_info("z", probabilities)]),
+        (by_name, [value("income", float_, [None, 1]), value("age", int_, [None, 1]), value("level", text, [None, 1])],
+         [value("y", float_, [None, 1])]),
+    ]  # fmt: skip
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    stored = [numpy_helper.from_array(np.array([-1, 3]), "shape")]
+    made = [helper.make_graph(nodes, "g", given, out, stored) for nodes, given, out in graphs]
+    return [("model.onnx", helper.make_model(graph, opset_imports=opsets, ir_version=8)) for graph in made]
 
 
 def _networks(name: str) -> list[tuple[str, Any]]:
@@ -184,6 +247,36 @@ def _parquet() -> list[tuple[str, Any]]:
     return [("rows.parquet", file.getvalue())]
 
 
+CARD = {
+    "format": "ifonly-scorecard",
+    "version": 1,
+    "base": 3.5,
+    "cutoff": 20,
+    "classes": ["no", "yes"],
+    "features": {
+        "income": [
+            {"is": [0, 7.5], "points": 1},
+            {"below": -1.25, "points": 2},
+            {"up_to": 3, "points": 4},
+            {"points": 9},
+        ],
+        "level": [{"is": "low", "points": 1}, {"points": 12}],
+        "job": [{"is": ["clerk", "nurse"], "points": 5}, {"missing": True, "points": -5}],
+    },
+}
+POINTS = """feature,bin,points
+,base,3.5
+,cutoff,20
+income,= 0,1
+income,< -1.25,2
+income,<= 3,4
+income,other,9
+job,= clerk,5
+job,other,1
+job,missing,-5
+"""
+
+
 def _csv() -> list[tuple[str, Any]]:
     lines = [",".join(ROWS[0]), *(",".join("" if v is None else str(v) for v in row.values()) for row in ROWS)]
     return [("rows.csv", "\n".join(lines).encode())]
@@ -205,6 +298,10 @@ def _text(value: Any, rng: random.Random) -> bytes:
     return json.dumps(twisted(value, rng)).encode()
 
 
+def _sometimes(content: bytes, rng: random.Random) -> bytes:
+    return damaged(content, rng) if rng.random() < 0.9 else content
+
+
 def _lines(rows: Any, rng: random.Random) -> bytes:
     return b"\n".join(_text(row, rng) if rng.random() < 0.6 else json.dumps(row).encode() for row in rows)
 
@@ -214,6 +311,32 @@ def _read_rows(path: Path) -> None:
     columns = {name: table.column(name) for name in table.columns}
     read_points(SCHEMA, list(table.rows), errors=[])
     propose(columns)
+
+
+@cache
+def _explainer() -> Explainer:
+    weights = np.linspace(-1.0, 1.0, len(SCHEMA.columns))[None, :]
+    return Explainer(Network.of([(weights, np.zeros(1))]), schema=SCHEMA)
+
+
+def _answer_rows(path: Path) -> None:
+    """As a stream: each row an answer or an error row, or one sentence for all and nothing under the output's name."""
+    output = path.with_name("answers.jsonl")
+    with contextlib.suppress(FileNotFoundError):
+        output.unlink()
+    try:
+        written = _explainer().explain_to(output, path, keep=["job"])
+    finally:
+        left = {one.name for one in path.parent.glob("answers*")}
+        output.with_name("answers.jsonl.manifest.json").unlink(missing_ok=True)
+        if (output.exists() and len(left) != 2) or (not output.exists() and left):
+            raise AssertionError(f"there is left: {left}")
+    records = [json.loads(line) for line in output.read_text(encoding="utf-8").splitlines()]
+    if [one["row"] for one in records] != list(range(written.rows)) or sum(written.counts.values()) != written.rows:
+        raise AssertionError(f"{len(records)} records of {written.rows} rows: {written.counts}")
+    for one in records:
+        if one["status"] not in ("nearest", "none exists", "error") or wrong_words(one["note"]):
+            raise AssertionError(f"a record that is none: {one}")
 
 
 DOORS: dict[str, Door] = {
@@ -228,11 +351,17 @@ DOORS: dict[str, Door] = {
         lambda: [(name, json.loads(content)) for name, content in _trees("trees.json")], _text,
         lambda path: load_model(path, SCHEMA),
     ),
+    "onnx exports": Door(_onnx_exports, _proto, lambda path: load_model(path, SCHEMA)),
     "trees onnx": Door(_onnx_trees, _proto, lambda path: load_model(path, SCHEMA)),
+    "scorecard": Door(lambda: [("card.json", CARD)], _text, lambda path: load_model(path, SCHEMA)),
+    "points": Door(lambda: [("card.csv", POINTS.encode())], _sometimes, lambda path: load_model(path, SCHEMA)),
     "schema": Door(lambda: [("schema.json", schema_to_json(SCHEMA))], _text, load_schema),
     "csv": Door(_csv, damaged, _read_rows),
     "jsonl": Door(lambda: [("rows.jsonl", ROWS)], _lines, _read_rows),
     "parquet": Door(_parquet, damaged, _read_rows),
+    "csv stream": Door(_csv, damaged, _answer_rows),
+    "jsonl stream": Door(lambda: [("rows.jsonl", ROWS)], _lines, _answer_rows),
+    "parquet stream": Door(_parquet, damaged, _answer_rows),
 }  # fmt: skip
 
 

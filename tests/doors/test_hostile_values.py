@@ -36,6 +36,7 @@ from ifonly import (
     FillIn,
     Fixed,
     Free,
+    Grouping,
     Integer,
     Limits,
     Model,
@@ -47,11 +48,13 @@ from ifonly import (
     Ordinal,
     OtherTarget,
     ProbabilityTarget,
+    Processes,
     Query,
     Range,
     Real,
     Rule,
     Schema,
+    Scorecard,
     ScoreTarget,
     Steps,
     Tolerances,
@@ -69,7 +72,8 @@ from ifonly.errors import Contradiction, IfonlyError
 from ifonly.model import network_model
 from ifonly.model.importers import load_pickle
 from ifonly.plausibility import Mahalanobis, Near
-from ifonly.report import answer_page, audit_page, audit_svg, plain, text
+from ifonly.population.reading import read_answers
+from ifonly.report import answer_page, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, text
 from ifonly.schema import infer, read_points, schema_from_json
 
 
@@ -169,6 +173,16 @@ def ask(row: Any = None, **question: Any) -> Any:
     return shown(answer)
 
 
+def streamed(path: Any, table: Any, **more: Any) -> Any:
+    """A table as a stream: a record per row, or one sentence and no file."""
+    written = EXPLAINER.using(Enumerate()).explain_to(path, table, **more)
+    if written.path.is_file():
+        records = [json.loads(line) for line in written.path.read_text(encoding="utf-8").splitlines()]
+        assert [record["row"] for record in records] == list(range(written.rows))
+        assert all(not wrong_words(record["note"]) for record in records)
+    return written
+
+
 def ask_for_several(**asked: Any) -> Any:
     apart = {name: asked.pop(name) for name in ("k", "apart", "differ", "apart_distance") if name in asked}
     explainer = EXPLAINER.using(Enumerate(), limits=asked.pop("limits", None))
@@ -245,6 +259,9 @@ def audited(by: Any) -> Any:
     assert svg.replace("\n", "").isprintable()
     svg.encode()
     assert plain(audit_page(found)).replace("\n", "").isprintable()
+    for written in (audit_html(found), audit_csv(found), audit_json(found)):
+        assert written.replace("\n", "").isprintable()
+        written.encode()
     return found
 
 
@@ -290,6 +307,10 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
+    "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "resume": False, "engine": None}),
+    "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
+    "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
+    "Processes": (lambda count: Processes(count), {"count": 2}),
     "cells": (lambda **k: shown(EXPLAINER.using(Enumerate()).explain_many([k])[0]), ANN),
     "columns": (lambda **k: EXPLAINER.using(Enumerate()).explain_many({**TABLE, **k}), TABLE),
     "explain": (
@@ -363,11 +384,38 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         {"function": MODEL.network, "schema": SCHEMA, "classes": ("a", "b"), "precision": "float64"},
     ),
     "import_model": (model_of, {"model": MODEL.network, "classes": ("a", "b"), "regression": False}),
+    "Scorecard.from_dict": (
+        lambda **k: model_of(model=Scorecard.from_dict(k)),
+        {"format": "ifonly-scorecard", "version": 1, "base": 1, "cutoff": 2.5, "classes": ("a", "b"),
+         "features": {"Age": [{"points": 1}]}},
+    ),
+    "scorecard bins": (
+        lambda name, bins: model_of(model=Scorecard.from_dict({"cutoff": 2, "features": {_key(name): bins}})),
+        {"name": "Age", "bins": [{"points": 1}]},
+    ),
+    "scorecard bin": (
+        lambda points, **k: [
+            model_of(model=Scorecard.from_dict({"cutoff": 2, "features": {
+                "Age": [{key: value, "points": points}, {"points": 0}], "Job": [{"is": "nurse", "points": 1}, {"points": 0}]
+            }}))
+            for key, value in k.items()
+        ],
+        {"points": 1, "below": 18, "up_to": 18, "is": 19, "missing": True},
+    ),
+    "Scorecard": (Scorecard, {"bins": Scorecard.from_dict({"features": {"Age": [{"points": 1}]}}).bins,
+                              "base": decimal.Decimal(1), "cutoff": None, "classes": ()}),
+    "Scorecard.load": (Scorecard.load, {"path": "x.json"}),
     "class name": (lambda name: model_of(classes=("a", name)), {"name": "b"}),
     "load_model": (lambda path: load_model(path, SCHEMA), {"path": "x.npz"}),
     "load_network": (load_network, {"path": "x.npz"}),
     "load_pickle": (lambda path: load_pickle(path, SCHEMA), {"path": "x.pkl"}),
     "audit": (audited, {"by": "Age"}),
+    "Grouping": (lambda **how: audited(Grouping(**how)), {"by": "Age", "least": 5, "parts": 3, "seed": 1}),
+    "audit answers": (lambda answers: audit(answers), {"answers": []}),
+    "audit an answer": (lambda answer: audit([answer], by="Age"), {"answer": EXPLAINER.explain(ANN)}),
+    "audit judge": (lambda judge: audit([], judge=judge), {"judge": None}),
+    "Explainer.judge": (EXPLAINER.judge, {"query": None, "reasons": True}),
+    "read_answers": (lambda path: list(read_answers(path)), {"path": "x.jsonl"}),
     "audit label": (lambda label: audited([label, "other"]), {"label": "x"}),
     "audit function": (lambda label: audited(lambda row: label), {"label": "x"}),
     "flip_sets": (flip_sets, {"answers": []}),
@@ -412,8 +460,8 @@ def test_hostile_values(name: str, argument: str, tmp_path: Path, monkeypatch: p
 def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The calls themselves are right: what is refused is refused for the hostile value."""
     monkeypatch.chdir(tmp_path)
-    missing = {"Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
-               "Certificate.load"}  # fmt: skip
+    missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
+               "Certificate.load", "read_answers"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:
             call(**given)

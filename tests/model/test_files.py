@@ -199,3 +199,25 @@ def test_wrong_places(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(files, "MAX_JSON_BYTES", 10)
     with pytest.raises(FileError, match="is larger than"):
         load_network(tmp_path / "network.json")
+
+
+@pytest.mark.parametrize("ending", ["npz", "json"])
+def test_a_network_that_relies_on_bounds_is_not_asked_beyond_them(tmp_path: Path, ending: str) -> None:
+    """A unit that passes a value on is on within the bounds of the schema; beyond them it would be another function."""
+    torch = pytest.importorskip("torch")
+    import ifonly
+
+    torch.manual_seed(0)
+    module = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.LeakyReLU(0.1), torch.nn.Linear(4, 1)).double()
+    narrow = ifonly.Schema([ifonly.Real("x", -1, 1), ifonly.Real("y", -2, 2)])
+    wide = narrow.replace(ifonly.Real("y", -2, 2000))
+    network = ifonly.import_model(module, narrow).network
+    ifonly.save_network(network, tmp_path / f"n.{ending}")
+    read, _ = ifonly.load_network(tmp_path / f"n.{ending}")
+    assert read == network and read.within is not None
+    ifonly.Explainer(read, schema=narrow)
+    with pytest.raises(ModelError, match=r"only where 'y' is in \[-2, 2\].*may be in \[-2, 2000\].*Import the model"):
+        ifonly.Explainer(read, schema=wide)
+    ifonly.import_model(module, wide)
+    plain = torch.nn.Sequential(torch.nn.Linear(2, 4), torch.nn.ReLU(), torch.nn.Linear(4, 1)).double()
+    assert ifonly.import_model(plain, narrow).network.within is None

@@ -19,6 +19,7 @@ from torch.nn import functional  # noqa: E402
 from ifonly import Model, Schema, import_model, load_model  # noqa: E402
 from ifonly.errors import FileError, ModelError, UnsupportedModel  # noqa: E402
 from ifonly.model.importers import load_pickle  # noqa: E402
+from ifonly.model.recipe import Bend, Given, Stage  # noqa: E402
 
 Agree = Callable[[Model], None]
 COLUMNS = 13
@@ -120,9 +121,12 @@ def test_consecutive_linear_layers_are_merged(schema: Schema) -> None:
     module = nn.Sequential(nn.Linear(COLUMNS, 6), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
     model = import_model(module, schema)
     assert model.network.hidden == (4,)
-    assert model.network.layers[0].majorant is not None and model.network.layers[1].majorant is None
+    recipe = model.network.recipe
+    assert recipe is not None and recipe.fold is None  # the last layer is the model's own
+    assert [type(step.operation) for step in recipe.steps] == [Given, Stage, Stage, Bend, Stage]
     product = np.abs(module[1].weight.detach().numpy()) @ np.abs(module[0].weight.detach().numpy())
-    assert model.network.layers[0].majorant.weight == pytest.approx(product, rel=1e-6)
+    assert recipe.steps[3].fold is not None
+    assert recipe.steps[3].fold.sizes[0] == pytest.approx(product, rel=1e-6)
 
 
 def test_the_decision_is_that_of_the_probabilities(schema: Schema) -> None:
@@ -198,29 +202,30 @@ def damaged() -> Any:
 
 
 REFUSED: dict[str, tuple[Callable[[], Any], type[ModelError], str]] = {
-    "tanh": (
-        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Sequential(nn.Tanh()), nn.Linear(4, 1)),
+    "softsign": (
+        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Sequential(nn.Softsign()), nn.Linear(4, 1)),
         UnsupportedModel,
-        r"operation Tanh \('1\.0'\) of the torch module is not supported",
+        r"operation Softsign \('1\.0'\) of the torch module is not supported",
     ),
-    "function": (lambda: Of(lambda m, x: functional.gelu(x)), UnsupportedModel, r"operation gelu \('gelu'\)"),
+    "elu": (lambda: nn.Sequential(nn.ELU(2.0)), UnsupportedModel, "ELU with alpha=2 has a kink where it bends down"),
+    "softplus": (lambda: nn.Sequential(nn.Softplus(-1.0)), UnsupportedModel, "beta=-1, which must be above 0"),
+    "function": (
+        lambda: Of(lambda m, x: functional.softsign(x)),
+        UnsupportedModel,
+        r"operation softsign \('softsign'\)",
+    ),
     "method": (lambda: Of(lambda m, x: x.exp()), UnsupportedModel, r"operation exp \('exp'\)"),
     "convolution": (lambda: nn.Sequential(nn.Conv1d(1, 1, 1)), UnsupportedModel, r"operation Conv1d \('0'\)"),
     "recurrent": (lambda: nn.Sequential(nn.LSTM(COLUMNS, 2)), UnsupportedModel, "operation LSTM"),
     "layer norm": (lambda: nn.Sequential(nn.LayerNorm(COLUMNS)), UnsupportedModel, "operation LayerNorm"),
-    "sigmoid inside": (
-        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Sigmoid(), nn.Linear(4, 1)),
+    "softmax inside": (
+        lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Softmax(1), nn.Linear(4, 1)),
         UnsupportedModel,
-        r"operation Linear \('2'\) follows a sigmoid or softmax",
+        r"operation Linear \('2'\) follows a softmax, which may only come last",
     ),
     "labels": (lambda: nn.Sequential(nn.Linear(COLUMNS, 3), nn.Sigmoid()), UnsupportedModel, "gives 3 labels at once"),
     "softmax of one": (lambda: nn.Sequential(nn.Linear(COLUMNS, 1), nn.Softmax(1)), UnsupportedModel, "is always 1"),
     "softmax of rows": (lambda: nn.Sequential(nn.Linear(COLUMNS, 3), nn.Softmax(0)), UnsupportedModel, "compares rows"),
-    "skip connection": (
-        lambda: Of(lambda m, x: torch.relu(m.inner(x)) + x, inner=nn.Linear(COLUMNS, COLUMNS)),
-        UnsupportedModel,
-        "'add' combines values from different depths of the network",
-    ),
     "product": (lambda: Of(lambda m, x: x * x), UnsupportedModel, "operation mul .* multiplies two values of the row"),
     "quotient": (
         lambda: Of(lambda m, x: 1 / x),

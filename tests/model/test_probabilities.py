@@ -53,24 +53,31 @@ def test_sklearn(name: str) -> None:
         _reaches(imported, lambda row: model.predict_proba(row)[:, 1])
 
 
-def test_several_classes_report_none() -> None:
-    from sklearn.linear_model import LogisticRegression
+def test_several_classes_report_theirs_where_a_softmax_gives_them() -> None:
+    from sklearn.linear_model import LogisticRegression, SGDClassifier
 
-    model = LogisticRegression().fit(X, Y + (X[:, 2] > 1))
-    assert import_model(model, SCHEMA).probabilities is None
-    with pytest.raises(ModelError, match="two classes"):
-        import_model(model, SCHEMA).as_log_odds()
+    three = Y + (X[:, 2] > 1)
+    model = LogisticRegression().fit(X, three)
+    imported = import_model(model, SCHEMA)
+    assert imported.probabilities is not None
+    _reaches(imported, lambda row: model.predict_proba(row)[:, 1])
+    each_against_the_rest = SGDClassifier(loss="log_loss", random_state=0).fit(X, three)
+    assert import_model(each_against_the_rest, SCHEMA).probabilities is None
+    with pytest.raises(ModelError, match="regression"):
+        network_model(Network.of([([[1.0, 0.0, 0.0]], [0.0])]), SCHEMA, regression=True).as_log_odds()
 
 
-@pytest.mark.parametrize("last", ["sigmoid", "softmax", "log_softmax", "none"])
+@pytest.mark.parametrize("last", ["sigmoid", "softmax", "softmax of three", "log_softmax", "none"])
 def test_torch(last: str) -> None:
     torch = pytest.importorskip("torch")
     torch.manual_seed(0)
     ends = {"sigmoid": [torch.nn.Sigmoid()], "softmax": [torch.nn.Softmax(1)], "log_softmax": [torch.nn.LogSoftmax(1)]}
-    outputs = 2 if "softmax" in last else 1
+    outputs = 3 if "three" in last else 2 if "softmax" in last else 1
     module = torch.nn.Sequential(
-        torch.nn.Linear(3, 6), torch.nn.ReLU(), torch.nn.Linear(6, outputs), *ends.get(last, [])
+        torch.nn.Linear(3, 6), torch.nn.ReLU(), torch.nn.Linear(6, outputs), *ends.get(last.partition(" ")[0], [])
     )
+    if outputs == 3:
+        module[2].weight.data[1] = 2.0
     imported = import_model(module, SCHEMA)
     assert (imported.probabilities is not None) == (last != "none")
 
@@ -79,7 +86,7 @@ def test_torch(last: str) -> None:
             given = module(torch.from_numpy(row).float()).double().numpy()
         if last == "none":
             return 1.0 / (1.0 + np.exp(-given[:, 0]))
-        return np.exp(given)[:, 1] if last == "log_softmax" else given[:, -1]
+        return np.exp(given)[:, 1] if last == "log_softmax" else given[:, min(1, outputs - 1)]
 
     _reaches(imported if last != "none" else imported.as_log_odds(), own)
 

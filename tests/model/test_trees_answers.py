@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import warnings
 from typing import Any
 
 import catboost
@@ -10,6 +11,8 @@ import lightgbm
 import numpy as np
 import pytest
 import xgboost
+from interpret.glassbox import ExplainableBoostingClassifier
+from sklearn.compose import make_column_transformer
 from sklearn.ensemble import (
     AdaBoostClassifier,
     BaggingClassifier,
@@ -18,6 +21,9 @@ from sklearn.ensemble import (
     HistGradientBoostingClassifier,
     RandomForestClassifier,
 )
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import KBinsDiscretizer
 from sklearn.tree import DecisionTreeClassifier
 from threadpoolctl import threadpool_limits
 
@@ -28,15 +34,20 @@ from ifonly import (
     Enumerate,
     Explainer,
     Integer,
+    MipInterval,
     MipObjective,
     Nearest,
     NoneExists,
     Ordinal,
     ProbabilityTarget,
     Schema,
+    Search,
+    SmtPlain,
+    SmtReduced,
     import_model,
 )
 from ifonly.errors import UnsupportedQuestion
+from ifonly.proof import Method
 
 SCHEMA = Schema(
     [Integer("n", 0, 9), Binary("b"), Categorical("c", ["x", "y", "z"]), Ordinal("o", ["low", "mid", "high"])]
@@ -53,6 +64,12 @@ MAKERS = {
     "ada boost": lambda seed: AdaBoostClassifier(n_estimators=8, random_state=seed),
     "xgboost": lambda seed: xgboost.XGBClassifier(n_estimators=8, max_depth=3, random_state=seed, n_jobs=1),
     "lightgbm": lambda seed: lightgbm.LGBMClassifier(n_estimators=8, min_child_samples=3, verbose=-1, n_jobs=1),
+    "ebm": lambda seed: ExplainableBoostingClassifier(outer_bags=2, max_rounds=30, interactions=0, n_jobs=1),
+    "ebm, pairs": lambda seed: ExplainableBoostingClassifier(outer_bags=2, max_rounds=30, interactions=3, n_jobs=1),
+    "bins": lambda seed: make_pipeline(
+        make_column_transformer((KBinsDiscretizer(2 + seed, strategy="uniform"), [0]), remainder="passthrough"),
+        LogisticRegression(),
+    ),
     "catboost": lambda seed: catboost.CatBoostClassifier(
         iterations=8, depth=4, verbose=0, allow_writing_files=False, random_seed=seed, thread_count=1
     ),
@@ -71,7 +88,9 @@ def trained(maker: Any, seed: int, classes: int) -> Any:
     rows = rng.choice(len(EVERY), 120)
     signal = EVERY[rows] @ rng.normal(size=4) + rng.normal(size=120)
     labels = np.searchsorted(np.quantile(signal, np.arange(1, classes) / classes), signal)
-    return maker(seed).fit(ENCODED[rows], labels)
+    with warnings.catch_warnings():
+        warnings.filterwarnings("ignore", message="For multiclass")  # pairs are not graphed
+        return maker(seed).fit(ENCODED[rows], labels)
 
 
 @pytest.mark.parametrize("name", MAKERS)
@@ -110,7 +129,46 @@ def test_probabilities_of_a_forest_can_be_asked_for(classes: int) -> None:
             assert answer.upper == pytest.approx(nearest, abs=1e-12)
 
 
-def test_a_method_that_needs_a_network_names_one_that_does_not() -> None:
+METHODS = [Search(), MipObjective(), MipInterval(), SmtReduced(), SmtPlain()]
+
+
+@pytest.mark.parametrize("name", MAKERS)
+def test_the_program_finds_what_the_enumerator_finds(name: str) -> None:
+    """Two and three classes, four norms; several hundred leaves in some."""
+    for classes in (2, 3):
+        estimator = trained(MAKERS[name], classes, classes)
+        model = import_model(estimator, SCHEMA)
+        for person, norm in zip(range(classes, len(EVERY), 45), ("l0", "l1", "l2", "linf"), strict=True):
+            row, wanted = SCHEMA.row(EVERY[person]), int((np.ravel(estimator.predict(ENCODED))[person] + 1) % classes)
+            answer, every = (
+                Explainer(model).using(how).explain(row, target=wanted, distance=norm)
+                for how in (MipObjective(), Enumerate())
+            )
+            assert answer.status == every.status
+            assert answer.upper == pytest.approx(every.upper, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS, ids=lambda method: method.name)
+def test_every_method_takes_a_forest(method: Method) -> None:
+    estimator = trained(MAKERS["forest"], 0, 2)
+    explainer = Explainer(import_model(estimator, SCHEMA))
+    row = SCHEMA.row(EVERY[0])
+    wanted = 1 - int(estimator.predict(ENCODED[:1])[0])
+    answer, every = (explainer.using(how).explain(row, target=wanted) for how in (method, Enumerate()))
+    assert answer.status == "nearest" and answer.method == method.name
+    assert answer.upper == pytest.approx(every.upper, abs=1e-9)
+
+
+@pytest.mark.parametrize("method", METHODS[1:], ids=lambda method: method.name)
+def test_a_method_that_cannot_take_so_many_trees_names_one_that_can(
+    method: Method, monkeypatch: pytest.MonkeyPatch
+) -> None:
     explainer = Explainer(import_model(trained(MAKERS["forest"], 0, 2), SCHEMA))
-    with pytest.raises(UnsupportedQuestion, match="needs a piecewise-linear network, but this model is an ensemble of"):
-        explainer.using(MipObjective()).explain(SCHEMA.row(EVERY[0]))
+    monkeypatch.setattr("ifonly.exact.trees.LARGEST", 3)
+    said = f"The method '{method.name}' takes trees with at most 3 splits in all, but these have [0-9]+; use search or"
+    with pytest.raises(UnsupportedQuestion, match=said):
+        explainer.using(method).explain(SCHEMA.row(EVERY[0]))
+    monkeypatch.undo()
+    monkeypatch.setattr("ifonly.exact.trees.DEEPEST", 1)
+    with pytest.raises(UnsupportedQuestion, match="takes trees of depth 1 at most, but one has [0-9]+; use search or"):
+        explainer.using(method).explain(SCHEMA.row(EVERY[0]))

@@ -12,6 +12,7 @@ from random_trees import nearest_by_cells, random_tree_problem
 from ifonly.problem import Question
 from ifonly.proof import Claim, Limits, check_witnesses
 from ifonly.search import Enumerate, Search
+from ifonly.search.trees import forest_search
 
 LIMITS = Limits(seconds=30.0)
 SEARCH = Search(table_rows=0)
@@ -46,6 +47,21 @@ def test_finds_the_nearest_of_all_cells(block: int) -> None:
 
 @pytest.mark.parametrize("block", range(4))
 def test_agrees_with_the_enumerator_under_rules(block: int) -> None:
+    for seed in range(10 * block, 10 * (block + 1)):
+        question, points = random_tree_problem(seed, finite=True, ruled=True)
+        ours, theirs = answers(question, points, SEARCH), answers(question, points, Enumerate())
+        assert not list(disagreements(ours, theirs)), f"seed {seed}"
+
+
+@pytest.mark.parametrize("block", range(3))
+def test_prices_change_no_answer(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With prices from the second node on, and boxes that are handed over after a few, nearest rows are the same."""
+    for name, value in {"PLAIN_NODES": 1, "PRICED_NODES": 4, "FIRST_ROUNDS": 20, "ROUNDS": 8}.items():
+        monkeypatch.setattr(forest_search, name, value)
+    for seed in range(200 + 40 * block, 200 + 40 * (block + 1)):
+        question, points = random_tree_problem(seed)
+        for factual, claim in zip(points, SEARCH.prepare(question).solve(points, LIMITS), strict=True):
+            assert not wrong(question, factual, claim), f"seed {seed}"
     for seed in range(10 * block, 10 * (block + 1)):
         question, points = random_tree_problem(seed, finite=True, ruled=True)
         ours, theirs = answers(question, points, SEARCH), answers(question, points, Enumerate())

@@ -118,6 +118,10 @@ def judged(constraint: Any, point: NDArray[np.float64]) -> bool:
         ("Age only up", OnlyUp("Age")),
         ("Education only goes down", OnlyDown("Education")),
         ("Age in [18, 65]", Range("Age", 18, 65)),
+        ("Age between 18 and 65", Range("Age", 18, 65)),
+        ("Income >= 1,000", Range("Income", 1000)),
+        ("Hours per week <= 40", Range("Hours per week", upper=40)),
+        ("Hours  per week is fixed", Fixed("Hours per week")),
         ("Income in [-inf, 0.1]", Range("Income", upper=0.1)),
         ("Income in [-inf, inf]", Range("Income")),
         ("Age in [30, 40.5]", Range("Age", 30, 40.5)),
@@ -215,6 +219,13 @@ def test_odd_names_survive() -> None:
         ("and >= 3", "Unexpected 'and'.*stands in quotes", "and"),
         ("Age in 3", "after 'in' comes a list", "3"),
         ("Age in [3, 4", "a range looks like", None),
+        ("Age in [65, 18]", "runs backwards; write \\[18, 65\\]", "65, 18"),
+        ("Age between 65 and -18", "runs backwards; write \\[-18, 65\\]", "65 and -18"),
+        ("Age in [-5, -18]", "runs backwards; write \\[-18, -5\\]", "-5, -18"),
+        ("Age between 18", "looks like: between 18 and 65", None),
+        ("Hours per wek <= 40", "in quotes, such as 'Hours per'", "per"),
+        ("(Income + 3,000) >= 5", "without commas in brackets, such as 3000", ","),
+        ("Age in (1,000, 2)", "write 1000 for 1,000", "000"),
         ("Age is fxed", "comes fixed or free", "fxed"),
         ("Agee is fixed", "did you mean Age", "Agee"),
         ("Age only goes sideways", "comes up or down", "sideways"),
@@ -381,8 +392,10 @@ class Grammar:
                 sign = self.pick(*SIGNS)
                 return f"{left} {sign} {right}", lambda row: SIGNS[sign](a(row), b(row))
             case "between":
-                (text, value), (low, a), (high, b) = self.number(1), self.constant(), self.constant()
-                return f"{text} in [{low}, {high}]", lambda row: a <= value(row) <= b
+                text, value = self.number(1)
+                (low, a), (high, b) = sorted((self.constant(), self.constant()), key=lambda end: end[1])
+                words = self.pick(f"{text} in [{low}, {high}]", f"{text} between {low} and {high}")
+                return words, lambda row: a <= value(row) <= b
             case "not":
                 text, is_so = self.rule(depth - 1)
                 return f"not ({text})", lambda row: not is_so(row)

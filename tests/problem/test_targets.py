@@ -106,8 +106,6 @@ def test_models_without_probabilities_are_refused() -> None:
     target = ProbabilityTarget("yes", at_least=0.7)
     with pytest.raises(QuestionError, match=r"reports no probabilities.*model.as_log_odds\(\)"):
         Explainer(LINE).explain(ANN, target=target)
-    with pytest.raises(QuestionError, match=r"With 4 classes.*not piecewise linear.*ClassTarget\('a', margin=1.94591"):
-        Explainer(several(0)).explain(ANN, target=ProbabilityTarget("a", at_least=0.7))
     with pytest.raises(QuestionError, match="regression: ask for a score"):
         Explainer(network_model(LINE.network, SCHEMA, regression=True)).explain(ANN, target=target)
     with pytest.raises(QuestionError, match="no class 'maybe'"):
@@ -118,15 +116,6 @@ def test_models_without_probabilities_are_refused() -> None:
 def test_what_is_no_probability(p: Any) -> None:
     with pytest.raises(QuestionError, match="between 0 and 1"):
         ProbabilityTarget("yes", at_least=p)
-
-
-def test_a_margin_that_is_enough_for_a_probability_is_enough() -> None:
-    """What the refusal for several classes advises gives the probability, whatever the other scores are."""
-    rng = np.random.default_rng(0)
-    p, others = 0.7, 3
-    margin = ProbabilityTarget("a", at_least=p).threshold + math.log(others)
-    logits = np.column_stack([np.zeros(1000), -margin - rng.exponential(size=(1000, others)) * rng.random((1000, 1))])
-    assert (1.0 / np.exp(logits).sum(axis=1) >= p).all()
 
 
 def test_two_logits_are_one_log_odds() -> None:

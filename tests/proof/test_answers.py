@@ -197,7 +197,7 @@ def test_as_a_frame() -> None:
     pytest.importorskip("pandas")
     frame = ALL.to_frame()
     assert frame["status"].tolist() == [answer.status for answer in ALL]
-    assert list(frame.columns)[:4] == ["row", "status", "distance", "lower_bound"]
+    assert list(frame.columns)[:4] == ["row", "status", "target", "distance"]
     assert frame["distance"].isna().tolist() == [False, False, True, True, True]
 
 

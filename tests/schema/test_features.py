@@ -112,11 +112,11 @@ def test_integers_end_on_their_grid() -> None:
         (lambda: Binary("x", (1, True)), "'x': option True is listed twice"),
         (lambda: Ordinal("x", []), "'x' needs at least 1"),
         (lambda: Ordinal("x", "abc"), "'x': its options must be a list"),
-        (lambda: Ordinal("x", ["a"], "one-hot"), "'x': encoding must be one of thermometer, onehot, code"),
+        (lambda: Ordinal("x", ["a"], "one-hot"), "'x': encoding must be one of thermometer, onehot, dummy, code"),
         (lambda: Categorical("x", ["a", "a"]), "'x': option 'a' is listed twice"),
         (lambda: Categorical("x", [(1, 2)]), "'x': option \\(1, 2\\) must be"),
         (lambda: Categorical("x", [math.inf]), "'x': option inf must be finite"),
-        (lambda: Categorical("x", ["a"], "thermometer"), "'x': encoding must be one of onehot, code"),
+        (lambda: Categorical("x", ["a"], "thermometer"), "'x': encoding must be one of onehot, dummy, code"),
     ],
 )
 def test_a_contradictory_feature_is_refused(make: object, words: str) -> None:

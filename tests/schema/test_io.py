@@ -76,7 +76,7 @@ def with_feature(**feature: object) -> dict[str, object]:
         (with_feature(kind=["real"], name="x"), "kind"),
         (with_feature(kind="real", lower=0, upper=1), 'needs "name"'),
         (with_feature(kind="real", name="x", lower=0), "'x'.*needs \"upper\""),
-        (with_feature(kind="real", name="x", lower=0, upper=1, unit="m"), "'x': unknown entries \\['unit'\\]"),
+        (with_feature(kind="real", name="x", lower=0, upper=1, colour="m"), "'x': unknown entries \\['colour'\\]"),
         (with_feature(kind="real", name="x", lower="0", upper=1), "'x': 'lower' must be a finite number"),
         (with_feature(kind="real", name=5, lower=0, upper=1), "name must be a non-empty string; got 5"),
     ],

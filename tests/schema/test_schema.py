@@ -52,8 +52,9 @@ def test_rows_of_many_kinds() -> None:
 
 def test_a_frame_is_not_a_row() -> None:
     pandas = pytest.importorskip("pandas")
-    with pytest.raises(RowError, match="This is a table, not a row: use explain_many"):
-        LOAN.read(pandas.DataFrame([ANN]))
+    assert LOAN.read(pandas.DataFrame([ANN])).tolist() == LOAN.read(ANN).tolist()  # unless it has one
+    with pytest.raises(RowError, match="This is a table of 2 rows, not a row: use explain_many"):
+        LOAN.read(pandas.DataFrame([ANN, ANN]))
 
 
 @pytest.mark.parametrize("row", ["abc", 5, None, {1, 2}, np.zeros((5, 1)), [1, 2]])

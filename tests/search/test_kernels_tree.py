@@ -60,10 +60,10 @@ def test_the_heap_gives_the_least_bound_first() -> None:
         while waiting or twin:
             if waiting and (not twin or rng.random() < 0.6):
                 node = waiting.pop()
-                compiled(search._push)(tree, node)
+                compiled(search.push)(tree, node)
                 heapq.heappush(twin, float(tree.num[BOUND, node]))
             else:
-                node = compiled(search._pop)(tree)
+                node = compiled(search.pop)(tree)
                 assert tree.num[BOUND, node] == heapq.heappop(twin)
             assert tree.count[HEAP_SIZE] == len(twin)
             if twin:
@@ -118,7 +118,7 @@ def test_the_halves_of_a_split_cover_it(norm) -> None:
                 assert box.lo[split] <= value <= box.hi[split]
             tree.idx[SPLIT, 0], tree.num[SPLIT_VALUE, 0] = split, value
             tree.num[BOUND, 0] = 0.125
-            compiled(search._split)(box.pack, box.person, tree, 0, 1)
+            compiled(search.split_node)(box.pack, box.person, tree, 0, 1)
             one, other = (holds(box, tree, node, x, hidden) for node in (0, 1))
             assert (one | other).all()
             if kind in (CHOICE, INTEGER):

@@ -3,16 +3,21 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
-from ifonly import Integer, Real, Schema
+from ifonly import Explainer, Integer, Real, Schema
+from ifonly.compiling import Kernels
 from ifonly.model import Model
 from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Distance, OnlyWith, Question, Steps
+from ifonly.problem.rules import read_constraint
 from ifonly.proof import Limits, Progress, StoppedBy
 from ifonly.search import Search
+from ifonly.search.trees import forest_search
+from ifonly.search.warm import KERNELS
 
 NO_LIMITS = Limits()
 
@@ -96,6 +101,33 @@ def test_a_partner_may_change_inside_its_cell() -> None:
     assert claim.point is not None and claim.point[0] == 5.0 and abs(claim.point[1] - 7.0) == 1.0
 
 
+def test_a_rule_elsewhere_does_not_lose_the_next_number_above_a_cut() -> None:
+    """The person's own value is the cut: the next float64 above it is a change that a sum of float64 may lose."""
+    schema = Schema([Real("x", -1.352478962636067, -0.35247896263606693), Real("y", -1.0, 0.0)])
+    cut = -0.8781776654999041
+    model = model_of(schema, [stump(0, cut, -1.0, 1.0)])
+    rule = read_constraint("not (y > -0.9 and y < -0.5)", schema)
+    question = Question(model=model, target=ClassTarget("yes", margin=0.0), constraints=[rule])
+    (claim,) = solved(question, np.array([[cut, -0.7]]), Limits(seconds=20.0))
+    assert claim.stop is None
+    assert claim.point is not None and claim.point[0] == np.nextafter(cut, 0.0)
+    assert claim.point[1] <= -0.9 and claim.point[1] == pytest.approx(-0.9, abs=1e-6)
+
+
+def test_rules_can_be_the_first_thing_that_a_process_asks_about(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search for networks, which is asked about them, has its kernels ready however little time there is."""
+    monkeypatch.setattr(KERNELS, "now", None)
+    monkeypatch.setattr(KERNELS, "compiled", False)
+    schema = Schema([Integer("x", 0, 9), Integer("y", 0, 9)])
+    question = Question(
+        model=model_of(schema, [stump(0, 4, -1.0, 1.0)]),
+        target=ClassTarget("yes"),
+        constraints=[read_constraint("x + y >= 9", schema)],
+    )
+    (claim,) = solved(question, np.array([[3.0, 0.0]]), Limits(seconds=0.2))
+    assert claim.lower >= 0.0
+
+
 @pytest.mark.parametrize("wanted, found", [("no", True), ("yes", False)])
 def test_a_tie_is_the_first_class(wanted: str, found: bool) -> None:
     schema = Schema([Integer("x", 0, 3)])
@@ -104,3 +136,44 @@ def test_a_tie_is_the_first_class(wanted: str, found: bool) -> None:
     (claim,) = solved(question, np.array([[0.0]]))
     assert (claim.point is not None) is found
     assert claim.lower < math.inf if found else claim.lower == math.inf
+
+
+def test_a_bound_grows_while_the_search_goes_on(
+    hard: tuple[Question, np.ndarray], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Where everything takes too long, what is open has a bound from its prices: most of the distance at once."""
+    question, points = hard
+    monkeypatch.setattr(forest_search, "PLAIN_NODES", 5)
+    monkeypatch.setattr(forest_search, "PRICED_NODES", 10)
+    nearest = solved(question, points[:1])[0].lower
+    (claim,) = solved(question, points[:1], Limits(nodes=12))
+    assert claim.stop is not None and 0.8 * nearest <= claim.lower <= nearest
+
+
+def test_luck_shares_the_limits(hard: tuple[Question, np.ndarray]) -> None:
+    """Where no row is sure, whether luck could make one is asked with what is left of the limits."""
+    question, points = hard
+    nodes = solved(question, points[:1])[0].nodes
+    solver = Search(table_rows=0).prepare(question)
+    far = solver.asked.forest._replace(demand=solver.asked.forest.demand + np.array([[30.0], [0.0], [0.0], [30.0]]))
+    solver.asked = replace(solver.asked, forest=far, by_luck=solver.asked.forest)
+    (unlimited,) = solver.solve(points[:1], NO_LIMITS)
+    assert unlimited.point is None and unlimited.lower < math.inf and unlimited.nodes >= nodes
+    (stopped,) = solver.solve(points[:1], Limits(nodes=1))
+    assert stopped.stop is not None and stopped.stop.by is StoppedBy.NODES and stopped.nodes <= 1
+
+
+def test_compiling_begins_before_the_first_question(monkeypatch: pytest.MonkeyPatch) -> None:
+    begun: list[bool] = []
+    kernels = Kernels("nowhere:KERNELS", "nothing", lambda: ({}, 0), lambda _: None)
+    monkeypatch.setattr(Kernels, "cached", False)
+    monkeypatch.setattr(Kernels, "_compile_behind", lambda self: begun.append(True))
+    monkeypatch.delenv("IFONLY_COMPILE", raising=False)
+    kernels.begin()
+    assert begun == [True]
+    kernels.compiled = True
+    kernels.begin()
+    assert begun == [True]
+    monkeypatch.setattr("ifonly.search.trees.solver.TREE_KERNELS.begin", lambda: begun.append(False))
+    Explainer(model_of(Schema([Real("x", 0.0, 1.0)]), [stump(0, 0.3, -1.0, 1.0)]))
+    assert begun == [True, False]

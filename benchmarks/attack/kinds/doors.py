@@ -268,13 +268,13 @@ def _names(junk: list[Any], at: int) -> None:
     answers = explainer.explain_many([[1, "clerk"], [9, name]], constraints=[ifonly.Range(name, 0, 7)])
     told = ifonly.audit(answers, by="Job")
     made = ifonly.certify(explainer, [1, "clerk"])
-    pages = [plain(report.audit_page(told)), report.audit_svg(told), str(ifonly.check(made))]
+    pages = [plain(report.audit_page(told)), report.audit_svg(told), report.audit_html(told), str(ifonly.check(made))]
     pages += [str(answer) for answer in answers]
     for page in pages:
         if any(ord(c) < 32 and c not in "\n\t" for c in page) or "\x7f" in page:
             raise AssertionError(f"a control character of a name is printed raw: {page[:80]!r}")
         page.encode("utf-8")
-    if "<b>x" in pages[1]:
+    if "<b>x" in pages[1] + pages[2]:
         raise AssertionError("a name is markup in a picture")
     with tempfile.TemporaryDirectory() as folder:
         made.save(Path(folder) / "a.cert")

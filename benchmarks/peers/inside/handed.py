@@ -15,7 +15,7 @@ class Handed:
     """A network, its features and training rows, as the parent process wrote them."""
 
     def __init__(self, folder):
-        folder = Path(folder)
+        self.folder = folder = Path(folder)
         said = json.loads((folder / "task.json").read_text(encoding="utf-8"))
         self.features, self.seed, self.budget = said["features"], said["seed"], said["budget"]
         with np.load(folder / "task.npz") as arrays:
@@ -28,6 +28,19 @@ class Handed:
         sizes = [feature.get("options", 1) for feature in self.features]
         ends = np.cumsum(sizes)
         self.columns = [list(range(end - size, end)) for end, size in zip(ends, sizes, strict=True)]
+
+    def model(self):
+        """The forest or the XGBoost model that was handed over, if one was."""
+        boosted = self.folder / "model.json"
+        if boosted.exists():
+            from xgboost import XGBClassifier
+
+            model = XGBClassifier()
+            model.load_model(boosted)
+            return model
+        import joblib
+
+        return joblib.load(self.folder / "model.joblib")
 
     def one_hot(self, points):
         """Points as the network's columns."""

@@ -115,8 +115,8 @@ class Branching:
 class Spent:
     """What one call has spent of its limits."""
 
-    def __init__(self, limits: Limits) -> None:
-        self._limits, self._begun, self.nodes, self.asked = limits, time.perf_counter(), 0, 0
+    def __init__(self, limits: Limits, seconds: float = 0.0) -> None:
+        self._limits, self._begun, self.nodes, self.asked = limits, time.perf_counter() - seconds, 0, 0
 
     @property
     def seconds(self) -> float:

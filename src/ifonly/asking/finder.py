@@ -1,6 +1,7 @@
 """From a target and people to claims about them that the user's own model has checked.
 
 a plain target      the method's claim, and the witness check; a row that the model refuses is asked for again
+a curved target     the same for planes around it, more of them until the row found has the probability (`tangents`)
 an open target      the nearest row over its alternatives, the least of their bounds
 the fewest first    the least number of changes (l0), then the nearest row with no more
 """
@@ -18,12 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
+from ifonly.asking.tangents import Curve, nearest_within
 from ifonly.caching import PREPARING
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model
-from ifonly.problem import AtMostChanges, Distance, Question, Target
+from ifonly.problem import AtMostChanges, Distance, ProbabilityTarget, Question, Target
 from ifonly.problem.standing import broken_by, decided_as_asked
+from ifonly.problem.target import TangentTarget
 from ifonly.proof import Claim, Limits, Listener, Method, Solver, Stop, StoppedBy, Witness, check_witnesses, tidied
 from ifonly.proof.deployed import covering_margin
 from ifonly.search import Enumerate, Search
@@ -167,6 +170,9 @@ class Finder:
     ) -> list[Found]:
         """The nearest row of each person: of an open target, the nearest over its alternatives."""
         questions = [self.question(target, asked) for target in wanted.alternatives]
+        target = questions[0].target
+        if isinstance(target, ProbabilityTarget) and target.curved(self.model):
+            return self._within_curve(target, points, asked, threads, heard)
         if len(questions) == 1:
             return self._checked(questions[0], points, asked, threads, heard)
         share = replace(asked, limits=_shared(asked.limits, len(questions)))
@@ -197,6 +203,25 @@ class Finder:
             record=None,
         )
         return Found(claim, best.witness)
+
+    def _within_curve(
+        self,
+        target: ProbabilityTarget,
+        points: NDArray[np.float64],
+        asked: Asked,
+        threads: int,
+        heard: Listener | None,
+    ) -> list[Found]:
+        """The nearest row of each person that has a probability which is not linear in the scores."""
+
+        def ask(planes: TangentTarget, some: NDArray[np.float64], limits: Limits, hear: Listener | None) -> list[Found]:
+            finder = self if planes == first else Finder(self.model, self.tolerances)  # only the first ones are kept
+            inner = replace(asked, limits=limits)
+            return finder._checked(finder.question(planes, inner), some, inner, threads, hear)
+
+        curve = Curve(self.question(target, asked), self.tolerances)
+        first = curve.first
+        return nearest_within(curve, ask, points, asked.limits, heard)
 
     def _checked(
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None

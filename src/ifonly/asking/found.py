@@ -122,7 +122,11 @@ def distinct(points: Floats) -> tuple[Floats, list[int]]:
     """Distinct rows in order of first appearance, and for each row which of them it is."""
     if len(points) == 1:
         return points, [0]
+    whole = np.ascontiguousarray(points)
+    keys = whole.view(f"V{whole.shape[1] * whole.itemsize}").ravel().tolist() if len(whole) else []
     seen: dict[bytes, int] = {}
-    inverse = [seen.setdefault(point.tobytes(), len(seen)) for point in points]
+    inverse = [seen.setdefault(key, len(seen)) for key in keys]
+    if len(seen) == len(whole):
+        return points, inverse
     first = {k: i for i, k in reversed(list(enumerate(inverse)))}
     return points[[first[k] for k in range(len(seen))]], inverse

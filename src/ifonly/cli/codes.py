@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections import Counter
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -25,13 +26,17 @@ Exit codes:
   3    some rows could not be read (error rows)
   4    two things that must agree do not (please report it)
   70   a bug in ifonly (please report it)
-  130  interrupted; what was answered is written
+  130  interrupted; what was answered is kept
 """
 
 
 def of_answers(answers: Sequence[Answer]) -> int:
     """The exit code of many answers: the most serious of theirs."""
-    statuses = {answer.status for answer in answers}
-    if "error" in statuses:
+    return of_counts(Counter(answer.status for answer in answers))
+
+
+def of_counts(counts: Mapping[str, int]) -> int:
+    """The same, of how many answers have which status."""
+    if counts.get("error"):
         return ERROR_ROWS
-    return LIMIT if statuses & {"within", "unknown"} else PROVEN
+    return LIMIT if counts.get("within") or counts.get("unknown") else PROVEN

@@ -10,7 +10,7 @@ import click
 from ifonly.cli.console import json_option, show, show_json
 
 if TYPE_CHECKING:
-    from ifonly.cli.tables import Kind
+    from ifonly.proof.records import Kind
 
 
 @click.group(invoke_without_command=True)

@@ -8,10 +8,11 @@ import click
 
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show, show_json
-from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
+from ifonly.cli.options import EFFORT, PAGE, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+    from pathlib import Path
 
     from ifonly.explainer import Explainer
     from ifonly.problem import Query
@@ -28,7 +29,7 @@ Examples:
 
 
 @click.command(epilog=EPILOG)
-@with_options(SOURCE, QUESTION, EFFORT)
+@with_options(SOURCE, QUESTION, EFFORT, PAGE)
 @click.option("-k", "count", type=int, default=3, show_default=True, metavar="K", help="How many answers per row.")
 @click.option("--differ", type=click.Choice(["distance", "features", "values"]), default="distance", show_default=True,
               help="What makes answers different.")  # fmt: skip
@@ -48,6 +49,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
 
     between = None if apart_distance is None else Distance(read_norm(apart_distance))
     diversity = Diversity(count, apart=apart, differ=differ, apart_distance=between)
+    page = _page_place(options)
     source = read_source(options)
     explainer, query = read_asking(source, {**options, "why": False, "fewest_first": False})
     told: dict[int, DiverseAnswers] = {}
@@ -68,9 +70,24 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     finally:
         if as_json and told:
             show_json({"sets": [_document(number, answers) for number, answers in told.items()]})
+    if page is not None and told:
+        (only,) = told.values()
+        only.to_html(page, options["language"], subject=options["subject"])
+        note(f"Written to {page}.")
     for number, error in wrong.items():
         note(f"row {number}: {error}")
     return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in told.values()) else codes.LIMIT
+
+
+def _page_place(options: dict[str, Any]) -> Path | None:
+    from ifonly.cli.audit_files import check_place
+    from ifonly.errors import QuestionError
+
+    if options["html"] is None:
+        return None
+    if len(options["chosen"]) != 1 and options["first"] != 1:
+        raise QuestionError("A page of alternatives is about one person: say which with --row I.")
+    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
 
 
 def _document(number: int, answers: DiverseAnswers) -> dict[str, Any]:

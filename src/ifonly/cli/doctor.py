@@ -19,9 +19,11 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
-    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "gurobi": ("gurobipy", "scipy"),
-    "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",), "scip": ("pyscipopt",),
-    "smt": ("z3-solver",),
+    "yaml": ("PyYAML",), "plot": ("matplotlib",), "excel": ("pandas", "openpyxl"),
+    "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "keras": ("keras",),
+    "gurobi": ("gurobipy", "scipy"), "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
+    "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),
+    "ray": ("ray",), "dask": ("distributed",),
 }  # fmt: skip
 
 BACKENDS = {

@@ -8,7 +8,8 @@ import click
 
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show, show_json
-from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
+from ifonly.cli.options import EFFORT, FEWEST, PAGE, QUESTION, SOURCE, with_options
+from ifonly.cli.stream import STREAM, check_options, explain_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from ifonly.cli.asking import Told
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
+    from ifonly.model import Model
     from ifonly.problem import Query
     from ifonly.proof import Method
 
@@ -25,6 +27,7 @@ Examples:
   ifonly explain --dataset credit --row 0
   ifonly explain --dataset credit --first 100 --fix isMale --output answers.csv
   ifonly explain --model net.onnx --schema schema.json --rows people.csv --time-limit 10
+  ifonly explain --model net.onnx --schema schema.json --rows 'people/*.parquet' --output answers.parquet --keep ID
 
 {codes.EPILOG}"""
 
@@ -36,40 +39,89 @@ Examples:
     default=None,
     help="Where no change does it: what rules it out, and what would help (default: for a single row).",
 )
-@click.option("--output", metavar="FILE", help="Write one record per row: .csv, .jsonl or .parquet.")
+@with_options(STREAM, PAGE)
 @json_option
-def explain(output: str | None, as_json: bool, **options: Any) -> int:
+def explain(as_json: bool, **options: Any) -> int:
     """The nearest counterfactual of each row, with its proof."""
     from ifonly.cli.compare import reproducible
     from ifonly.cli.question import read_methods
     from ifonly.cli.source import read_source
-    from ifonly.cli.tables import check_output
+    from ifonly.population.parts import place_of
 
-    path = None if output is None else check_output(output)
-    methods = read_methods(options["methods"])
+    output, methods = options["output"], read_methods(options["methods"])
+    check_options(options, several=len(methods) > 1)
+    page = _page_place(options, several=len(methods) > 1)
+    whole = options["chosen"] or page is not None or _is_sheet(output)
+    if output is not None and len(methods) == 1 and not whole:
+        place_of(output)  # asked before the work, not after it
+        return explain_stream(options, methods[0], as_json)
+    path = None if output is None else _output_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = read_asking(source, options)
     told = _tell(source, methods, explainer, query)
     if path is not None:
-        _write(path, told)
+        _write(path, told, source.model)
+    if page is not None:
+        _write_page(page, told, options)
     if as_json:
         show_json(_document(told))
     else:
-        _show(told, path)
+        _show(told, path, options)
     return _code(told, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
+
+
+def _is_sheet(output: str | None) -> bool:
+    return output is not None and output.lower().endswith(".xlsx")
+
+
+def _output_place(output: str, *, force: bool) -> Path:
+    from ifonly.cli.audit_files import check_place
+    from ifonly.errors import MissingExtra
+    from ifonly.population.files import check_output
+
+    if not _is_sheet(output):
+        return check_output(output)
+    import importlib.util
+
+    if importlib.util.find_spec("openpyxl") is None:
+        raise MissingExtra("openpyxl", extra="excel", needed_for="Writing an Excel file")
+    return check_place(output, force=force, kinds=(".xlsx",), what="A sheet")
+
+
+def _page_place(options: dict[str, Any], *, several: bool) -> Path | None:
+    from ifonly.cli.audit_files import check_place
+    from ifonly.errors import QuestionError
+
+    if options["html"] is None:
+        return None
+    if several:
+        raise QuestionError("A page is about the answers of one method; name one with --method.")
+    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
+
+
+def _write_page(path: Path, told: dict[str, Told], options: dict[str, Any]) -> None:
+    (one,) = told.values()
+    shown = one.answers[0] if len(one.answers) == 1 else one.answers
+    shown.to_html(path, options["language"], subject=options["subject"])
+    note(f"Written to {path}.")
 
 
 def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:
     """Whom to ask, and what."""
+    why = len(source.rows) == 1 if options["why"] is None else options["why"]
+    return asking(source.model, source.data, {**options, "why": why})
+
+
+def asking(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:
+    """The same, without the rows."""
     from ifonly.cli.question import read_query
     from ifonly.explainer import Explainer
     from ifonly.proof import Limits
 
-    explainer = Explainer(source.model, threads=options["threads"]).using(
-        limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]),
-        reasons=len(source.rows) == 1 if options["why"] is None else options["why"],
+    explainer = Explainer(model, threads=options["threads"]).using(
+        limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]), reasons=options["why"]
     )
-    query = read_query(options, explainer.schema, source.data)
+    query = read_query(options, explainer.schema, data)
     if query.target is not None or explainer.model.classes:
         explainer.check(query)
     return explainer, query
@@ -94,11 +146,19 @@ def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer
     return told
 
 
-def _write(path: Path, told: dict[str, Told]) -> None:
-    from ifonly.cli.records import RECORD, records
+def _write(path: Path, told: dict[str, Told], model: Model) -> None:
     from ifonly.cli.tables import write_records
+    from ifonly.proof import Answers
+    from ifonly.proof.records import record, record_kinds
+    from ifonly.schema.io import replacing
 
-    write_records(path, [record for one in told.values() for record in records(one.answers)], RECORD)
+    if _is_sheet(path.name):
+        frame = Answers([answer for one in told.values() for answer in one.answers]).to_frame("all")
+        with replacing(path) as temporary:
+            frame.to_excel(temporary, index=False)
+        return
+    rows = [record(answer) for one in told.values() for answer in one.answers]
+    write_records(path, rows, record_kinds(model.outputs))
 
 
 def _document(told: dict[str, Told]) -> dict[str, Any]:
@@ -113,7 +173,7 @@ def _document(told: dict[str, Told]) -> dict[str, Any]:
     }
 
 
-def _show(told: dict[str, Told], path: Path | None) -> None:
+def _show(told: dict[str, Told], path: Path | None, options: dict[str, Any]) -> None:
     from ifonly.cli.compare import comparison_page
     from ifonly.report import Heading, answer_page, answers_page, summary_page
 
@@ -125,7 +185,7 @@ def _show(told: dict[str, Told], path: Path | None) -> None:
     for one in told.values():
         answers = one.answers
         if len(answers) == 1 and path is None:
-            show(answer_page(answers[0]))
+            show(answer_page(answers[0], options["language"], options["subject"]))
         elif len(answers):
             show((*(answers_page(answers) if path is None else ()), *summary_page(answers)))
 

@@ -39,7 +39,7 @@ def model(ctx: click.Context) -> None:
 @with_options(READING)
 @json_option
 def show_file(file: str, as_json: bool, **options: Any) -> int:
-    """Show what MODEL (.npz, .json, .onnx, .ubj, .txt, .cbm) becomes: a network, or an ensemble of trees."""
+    """Show what MODEL (.npz, .json, .csv, .onnx, .ubj, .txt, .cbm) becomes: a network, or an ensemble of trees."""
     from ifonly.report import Facts
 
     facts = _facts(_load(file, options))
@@ -92,6 +92,7 @@ def _load(file: str, options: dict[str, Any]) -> _Loaded:
     from ifonly.cli.source import load_any
     from ifonly.errors import ModelError
     from ifonly.model.files import read_network
+    from ifonly.model.scorecard import is_scorecard_file
     from ifonly.model.trees.files import is_trees_file
     from ifonly.schema import load_schema
 
@@ -106,7 +107,7 @@ def _load(file: str, options: dict[str, Any]) -> _Loaded:
             regression=not loaded.is_classifier,
             model=loaded,
         )
-    if Path(file).suffix not in OWN or is_trees_file(Path(file)):
+    if Path(file).suffix not in OWN or is_trees_file(Path(file)) or is_scorecard_file(Path(file)):
         raise ModelError(f"To read '{file}', say what a row is with --schema FILE.")
     stored = read_network(file)
     regression = regression or (stored.regression and not classes)
@@ -130,9 +131,12 @@ def _facts(loaded: _Loaded) -> dict[str, Any]:
 
 def _sizes(function: Kind) -> dict[str, Any]:
     from ifonly.model import Network
+    from ifonly.model.smooth import SmoothNetwork
     from ifonly.model.trees import Trees
 
     match function:
+        case SmoothNetwork(linear=linear, activations=activations):
+            return {**_sizes(linear), "activations": [activation.name for activation in activations]}
         case Network(layers=layers):
             weights = sum(layer.weight.size + layer.bias.size for layer in layers)
             return {"hidden": list(function.hidden), "outputs": function.outputs, "weights": weights}

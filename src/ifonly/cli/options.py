@@ -12,7 +12,9 @@ Command = TypeVar("Command", bound=Callable[..., Any])
 SOURCE = (
     click.option("--model", "model_file", metavar="FILE", help="The model: .npz or .json of ifonly, or .onnx."),
     click.option("--schema", "schema_file", metavar="FILE", help="What a row is (see: ifonly schema infer)."),
-    click.option("--rows", "rows_file", metavar="FILE", help="The people to explain: .csv, .jsonl or .parquet."),
+    click.option("--rows", "rows_file", metavar="FILE",
+                 help="The people to explain: .csv, .jsonl or .parquet; - for csv that comes in."),
+    click.option("--sep", metavar="C", help="What separates the cells of the rows: ; or tab (default: a comma)."),
     click.option("--dataset", metavar="NAME", help="Take what is not given from a shipped data set (its test rows)."),
     click.option("--first", type=click.IntRange(min=1), metavar="N", help="Only the first N rows."),
     click.option("--row", "chosen", type=click.IntRange(min=0), multiple=True, metavar="I",
@@ -46,15 +48,23 @@ QUESTION = (
                  help="Going up in feature F counts W times."),
     click.option("--cost-down", "down", type=(str, float), multiple=True, metavar="F W",
                  help="Going down in feature F counts W times."),
-    click.option("--fix", "fixed", multiple=True, metavar="F", help="Feature F keeps its value."),
-    click.option("--only-up", multiple=True, metavar="F", help="Feature F may only grow."),
-    click.option("--only-down", multiple=True, metavar="F", help="Feature F may only shrink."),
+    click.option("--fix", "fixed", multiple=True, metavar="F,F", help="These features keep their values."),
+    click.option("--only-up", multiple=True, metavar="F,F", help="These features may only grow."),
+    click.option("--only-down", multiple=True, metavar="F,F", help="These features may only shrink."),
     click.option("--range", "ranges", type=(str, float, float), multiple=True, metavar="F LO HI",
                  help="Feature F must end in [LO, HI]."),
     click.option("--allow", "allowed", type=(str, str), multiple=True, metavar="F V,V",
                  help="Feature F must end at one of these values."),
     click.option("--rule", "rules", multiple=True, metavar="TEXT",
                  help="A constraint in words, such as 'Age >= 18 + YearsEmployed' or 'at most 2 changes'."),
+)  # fmt: skip
+
+PAGE = (
+    click.option("--html", "html", metavar="FILE", help="Write a page to print and hand over."),
+    click.option("--language", type=click.Choice(["en", "de"]), default="en", show_default=True,
+                 help="Of the page, and of the sentence for a person."),
+    click.option("--subject", default="", metavar="WORDS", help="What is decided, such as 'the application'."),
+    click.option("--force", is_flag=True, help="Write over a page that is there."),
 )  # fmt: skip
 
 FEWEST = (

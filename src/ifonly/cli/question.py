@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
 from ifonly import mip, search, smt
-from ifonly.errors import QuestionError
+from ifonly.errors import IfonlyError, QuestionError
 from ifonly.problem import (
     Allowed,
     ClassTarget,
@@ -138,14 +138,24 @@ def read_target(options: Mapping[str, Any], base: Target | OpenTarget | None) ->
 
 def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyConstraint, ...]:
     """What may change, in the order of the options."""
-    return (
-        *(Fixed(name) for name in options["fixed"]),
-        *(OnlyUp(name) for name in options["only_up"]),
-        *(OnlyDown(name) for name in options["only_down"]),
-        *(Range(name, low, high) for name, low, high in options["ranges"]),
-        *(Allowed(name, tuple(listed(values))) for name, values in options["allowed"]),
-        *(read_constraint(text, schema) for text in options["rules"]),
-    )
+    constraints: list[tuple[str, Fixed | OnlyUp | OnlyDown | Range | Allowed]] = [
+        *(("--fix", Fixed(name)) for name in named(options["fixed"], schema)),
+        *(("--only-up", OnlyUp(name)) for name in named(options["only_up"], schema)),
+        *(("--only-down", OnlyDown(name)) for name in named(options["only_down"], schema)),
+        *(("--range", Range(name, low, high)) for name, low, high in options["ranges"]),
+        *(("--allow", Allowed(name, tuple(listed(values)))) for name, values in options["allowed"]),
+    ]
+    for option, constraint in constraints:
+        try:
+            constraint.check(schema)
+        except IfonlyError as error:
+            raise QuestionError(f"{option} {constraint.feature}: {error}") from None
+    return (*(one for _, one in constraints), *(read_constraint(text, schema) for text in options["rules"]))
+
+
+def named(words: Sequence[str], schema: Schema) -> list[str]:
+    """The features that an option names: each text is one, or several with commas between them."""
+    return [name for text in words for name in ([text] if text in schema.names else listed(text))]
 
 
 def read_methods(words: str | None) -> tuple[Method | None, ...]:

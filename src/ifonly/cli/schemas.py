@@ -25,7 +25,7 @@ def schema(ctx: click.Context) -> None:
 @click.argument("file", metavar="TABLE")
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
 @click.option("--step", "steps", multiple=True, metavar="C=S", help="Column C moves in steps of S (0.01, 500, 1/12).")
-@click.option("--output", metavar="FILE", help="Write the schema there (.json).")
+@click.option("--output", metavar="FILE", help="Write the schema there (.json, .yaml).")
 @json_option
 def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], output: str | None, as_json: bool) -> int:
     """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
@@ -97,8 +97,8 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
 def _json_path(output: str) -> str:
     from ifonly.errors import FileError
 
-    if not output.endswith(".json"):
-        raise FileError(f"A schema file ends in .json; '{output}' does not.")
+    if not output.endswith((".json", ".yaml", ".yml")):
+        raise FileError(f"A schema file ends in .json or .yaml; '{output}' does not.")
     return output
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from typing import Any
 
 from ifonly import datasets
 from ifonly.cli.tables import Table
@@ -35,6 +36,11 @@ def network(name: str) -> Model:
 def test_table(dataset: Dataset) -> Table:
     """The rows of the test split, in its order."""
     return _table(dataset, dataset.split()[1].tolist())
+
+
+def test_columns(dataset: Dataset) -> dict[str, list[Any]]:
+    """The same as columns."""
+    return {name: column[dataset.split()[1]].tolist() for name, column in dataset.columns.items()}
 
 
 def train_table(dataset: Dataset) -> Table:

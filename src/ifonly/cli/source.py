@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from ifonly.cli.given_rows import take_rows
 from ifonly.cli.question import listed
 from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
 from ifonly.model import Model, network_model
+from ifonly.population.sources import FirstRows, FrameRows, RowSource, files_of
 from ifonly.schema import Schema, load_schema
 
 
@@ -23,23 +25,52 @@ class Source:
     data: dict[str, list[Any]] | None
 
 
-def read_source(options: Mapping[str, Any]) -> Source:
+def read_source(options: dict[str, Any]) -> Source:
     """Files where they are given, the data set for the rest."""
     name = options["dataset"]
-    if name is None:
+    _check_given(options)
+    table = _table(options)
+    model = _model(options)
+    check_columns(model.schema, table, options["rows_file"] or name)
+    data = scale_data(options, model)
+    return Source(model=_with_log_odds(model, options), rows=_chosen(table, options), data=data)
+
+
+def _check_given(options: dict[str, Any]) -> None:
+    if options["dataset"] is None:
         for option in ("model", "schema", "rows"):
             if options[f"{option}_file"] is None:
                 raise QuestionError(f"Say which {option} with --{option} FILE, or take a shipped one: --dataset NAME.")
-    table, data = _tables(options)
-    model = _model(options)
-    check_columns(model.schema, table, options["rows_file"] or name)
-    if data is not None:
-        check_columns(model.schema, data, options["data_file"] or name)
-    return Source(
-        model=model.as_log_odds() if options["log_odds"] else model,
-        rows=_chosen(table, options),
-        data=None if data is None else {name: data.column(name) for name in model.schema.names},
-    )
+    take_rows(options)
+
+
+def read_model(options: dict[str, Any]) -> Model:
+    """The model of a question whose rows come as a stream."""
+    _check_given(options)
+    return _with_log_odds(_model(options), options)
+
+
+def rows_source(options: Mapping[str, Any]) -> RowSource:
+    """The rows to ask about, as a stream: files, a folder, a pattern; else those of the data set."""
+    from ifonly import datasets
+    from ifonly.cli.shipped import test_columns
+
+    rows, first = options["rows_file"], options["first"]
+    source: RowSource = FrameRows(test_columns(datasets.load(options["dataset"]))) if rows is None else files_of(rows)
+    return source if first is None else FirstRows(source, first)
+
+
+def _with_log_odds(model: Model, options: Mapping[str, Any]) -> Model:
+    return model.as_log_odds() if options["log_odds"] else model
+
+
+def scale_data(options: Mapping[str, Any], model: Model) -> dict[str, list[Any]] | None:
+    """The columns that scales are computed from, if any are."""
+    name, data = options["dataset"], _data(options)
+    if data is None:
+        return None
+    check_columns(model.schema, data, options["data_file"] or name)
+    return {name: data.column(name) for name in model.schema.names}
 
 
 def load_any(
@@ -84,20 +115,26 @@ def _model(options: Mapping[str, Any]) -> Model:
     return model if shipped.probabilities is None else model.as_log_odds()
 
 
-def _tables(options: Mapping[str, Any]) -> tuple[Table, Table | None]:
-    """The rows to ask about, and the data for scales."""
-    rows, data = options["rows_file"], options["data_file"]
-    if options["dataset"] is None:
-        return read_table(rows), None if data is None else read_table(data)
+def _table(options: Mapping[str, Any]) -> Table:
+    """The rows to ask about."""
+    if options["rows_file"] is not None:
+        return read_table(options["rows_file"])
     from ifonly import datasets
-    from ifonly.cli.shipped import test_table, train_table
+    from ifonly.cli.shipped import test_table
 
-    dataset = datasets.load(options["dataset"])
-    scaled = options["scale"] not in (None, "range")
-    return (
-        test_table(dataset) if rows is None else read_table(rows),
-        read_table(data) if data is not None else train_table(dataset) if scaled else None,
-    )
+    return test_table(datasets.load(options["dataset"]))
+
+
+def _data(options: Mapping[str, Any]) -> Table | None:
+    """The data for scales."""
+    if options["data_file"] is not None:
+        return read_table(options["data_file"])
+    if options["dataset"] is None or options["scale"] in (None, "range"):
+        return None
+    from ifonly import datasets
+    from ifonly.cli.shipped import train_table
+
+    return train_table(datasets.load(options["dataset"]))
 
 
 def _chosen(table: Table, options: Mapping[str, Any]) -> dict[int, dict[str, Any]]:

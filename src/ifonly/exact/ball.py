@@ -49,7 +49,7 @@ def samples(lowered: Lowered, person: Person, count: int, rng: np.random.Generat
             drawn = rng.choice(options, count).astype(np.float64)
             inside = bool(person.allowed[at + int(person.factual[g])])
         points[:, g] = np.where(stays & inside, person.factual[g], drawn)
-    return points
+    return lowered.on_steps(np.tile(person.factual, (count, 1)), points)
 
 
 def _taken_back(lowered: Lowered, person: Person, point: Floats, need: Floats) -> Floats:
@@ -60,6 +60,7 @@ def _taken_back(lowered: Lowered, person: Person, point: Floats, need: Floats) -
         if len(values):
             candidates = np.repeat(point[None, :], len(values), axis=0)
             candidates[:, g] = values
+            candidates = lowered.on_steps(np.tile(person.factual, (len(values), 1)), candidates)
             good = np.flatnonzero(favourable(lowered, person, candidates, need))
             point = candidates[good[0]] if len(good) else point
     return point

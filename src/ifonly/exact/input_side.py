@@ -29,6 +29,8 @@ class InputSide:
     offset: float
     """Distance (l2: squared) paid in any case, beside the costs."""
     inputs: Inputs
+    changed: NDArray[np.intp]
+    """The numbers that have an indicator of having changed; theirs are the columns after the inputs."""
     squared: NDArray[np.intp]
     """Where a budget made squares into columns: the columns squared; theirs are the last."""
 
@@ -66,11 +68,12 @@ def input_side(lowered: Lowered, person: Person, budget: float | None = None, *,
         integer=integer,
     )
     if budget is None:
-        return InputSide(form=form, offset=offset, inputs=inputs, squared=np.zeros(0, dtype=np.intp))
+        return InputSide(form=form, offset=offset, inputs=inputs, changed=changed, squared=np.zeros(0, dtype=np.intp))
     squared = np.flatnonzero(square)
     form = with_squares(form, squared) if len(squared) else form
     total = (budget**2 if lowered.norm is Norm.L2 else budget) * (1.0 + BUDGET_SLACK) - offset
-    return InputSide(form=_within_budget(form, total), offset=offset, inputs=inputs, squared=squared)
+    form = _within_budget(form, total)
+    return InputSide(form=form, offset=offset, inputs=inputs, changed=changed, squared=squared)
 
 
 def _within_budget(form: Form, total: float) -> Form:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.exact.inputs import Floats, Person
+from ifonly.model.trees import Trees
 from ifonly.problem import Lowered, Norm
 from ifonly.problem.edges import rounder
 
@@ -25,16 +26,28 @@ FURTHEST = 1e-4
 
 
 def conditions(lowered: Lowered, points: Floats) -> Floats:
-    """C s - d of points."""
+    """C s - d of points; of trees by the library's own sum."""
+    if isinstance(lowered.question.model.function, Trees):
+        c, d = lowered.question.conditions
+        return np.asarray(lowered.question.model.exact_scores(points) @ c.T - d)
     h = lowered.unrolled(points)
     for weight, bias in lowered.layers[:-1]:
         h = np.maximum(h @ weight.T + bias, 0.0)
     return h @ lowered.layers[-1][0].T + lowered.layers[-1][1]
 
 
-def favourable(lowered: Lowered, person: Person, points: Floats, need: Floats) -> NDArray[np.bool_]:
-    """Which points reach `need` in every condition, and break no rule."""
+def decided(lowered: Lowered, person: Person, points: Floats, need: Floats) -> NDArray[np.bool_]:
+    """Which points reach `need` in every condition; of trees, whose scores are the library's own, also on a tie."""
     good = np.asarray((conditions(lowered, points) >= need).all(axis=1))
+    question = lowered.question
+    if person.blur >= 0.0 and isinstance(question.model.function, Trees):
+        good &= question.target.met(question.model, question.model.exact_scores(points))
+    return good
+
+
+def favourable(lowered: Lowered, person: Person, points: Floats, need: Floats) -> NDArray[np.bool_]:
+    """Which points are decided as asked, and break no rule."""
+    good = decided(lowered, person, points, need)
     if lowered.question.rules:
         for i in np.flatnonzero(good).tolist():
             good[i] = lowered.question.broken_rule(person.factual, points[i]) is None
@@ -55,6 +68,8 @@ def slopes(lowered: Lowered, point: Floats) -> tuple[Floats, Floats, Floats, Flo
         gradients.append(gradient[mine])
         derivative = gradient * (z > 0.0)[:, None]
         h = np.maximum(z, 0.0)
+    if isinstance(lowered.question.model.function, Trees):
+        z = conditions(lowered, point[None, :])[0]
     order = np.argsort(np.argsort(lowered.required[:, 0], kind="stable"), kind="stable")
     return z, gradient, np.concatenate(values)[order], np.concatenate(gradients)[order]
 
@@ -88,6 +103,8 @@ def _moved(lowered: Lowered, person: Person, point: Floats, need: Floats) -> Flo
         missing = np.where(_broken(lowered, person, point), edge - rules, -np.inf)
         short, steep = np.concatenate([need - z, missing]), np.concatenate([gradient, rule_gradient])
         worst = int(short.argmax())
+        if short[worst] <= 0.0 and not decided(lowered, person, point[None, :], need)[0]:
+            return None  # a tie that is lost
         if short[worst] <= 0.0:
             return point if lowered.question.broken_rule(person.factual, point) is None else None
         slope = steep[worst][lowered.start[:-1][real]]

@@ -18,18 +18,19 @@ from numpy.typing import NDArray
 
 from ifonly.exact import backends
 from ifonly.exact.backends import BackendName
-from ifonly.exact.backends.protocol import TIGHTEST, Ending, Floats
+from ifonly.exact.backends.protocol import TIGHTEST, Ending, Floats, Outcome
 from ifonly.exact.backends.squares import MOST_ROUNDS, with_tangents
-from ifonly.exact.bounds import BOUNDS, BoundsName, check_bounds, neuron_bounds
+from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
 from ifonly.exact.distances import DistanceSteps, Finding, Verdict, accepted, cut_to, search_distances
 from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.input_side import InputSide
 from ifonly.exact.inputs import Person, read_point
-from ifonly.exact.repair import repaired
-from ifonly.mip.objective import MORE
+from ifonly.exact.repair import decided, repaired
+from ifonly.exact.trees import PersonTrees, lowered_of, person_trees, refusal, trees_of
+from ifonly.mip.objective import MORE, MOST_EXCLUDED, tree_room
 from ifonly.mip.program import Program, formulate_output
-from ifonly.problem import Lowered, Question, lower
-from ifonly.problem.lowering import without_network
+from ifonly.mip.tree_program import read_row
+from ifonly.problem import Lowered, Question
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -58,12 +59,12 @@ class MipInterval:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return refusal(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> IntervalSolver:
         check_bounds(self.bounds, BOUNDS)
         backends.get(self.backend)
-        return IntervalSolver(method=self, lowered=lower(question), tolerances=tolerances)
+        return IntervalSolver(method=self, lowered=lowered_of(question), tolerances=tolerances)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,6 +75,8 @@ class _IntervalWork:
     nodes: list[int] = field(default_factory=lambda: [0])
     tangents: dict[tuple[int, ...], list[Floats]] = field(default_factory=dict)
     """Features squared -> where tangents were needed. Columns are in units of the budget: the next has use for them."""
+    excluded: list[NDArray[np.intp]] = field(default_factory=list)
+    """Leaves that together are refused."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -107,6 +110,8 @@ class IntervalSolver:
         if searched is None or distance_of(lowered, person, person.nearest(lowered)) > budget:
             return Finding(verdict=Verdict.NONE)
         bounds = neuron_bounds(lowered, searched, budget, self.method.bounds, until=work.clock.until)
+        if trees_of(lowered.question) is not None:
+            return self._find_in_trees(person, searched, budget, work, bounds)
         if (bounds.upper[-1] - lowered.need < person.blur).any():  # a condition that nothing here meets
             return Finding(verdict=Verdict.NONE)
         program, side = formulate_output(lowered, searched, budget, bounds)
@@ -147,6 +152,44 @@ class IntervalSolver:
             tangents.extend(more[-1:])
             del tangents[:-MOST_KEPT]
         return Finding(verdict=Verdict.UNDECIDED)
+
+    def _find_in_trees(
+        self, person: Person, searched: Person, budget: float, work: _IntervalWork, bounds: Bounds
+    ) -> Finding:
+        """The same of an ensemble. Rows that the library's own sum refuses are excluded by their leaves, for good."""
+        lowered, wanted = self.lowered, self.lowered.need + person.blur + person.own
+        forest = replace(person_trees(lowered, searched), excluded=tuple(work.excluded))
+        if (forest.ends()[1] < wanted).any():
+            return Finding(verdict=Verdict.NONE)
+        tangents: list[Floats] = []
+        for _ in range(MOST_ROUNDS + MOST_EXCLUDED):
+            program, side = formulate_output(lowered, searched, budget, bounds, forest)
+            outcome = self._run_trees(_with_tangents(program, side, tangents), person, forest, work)
+            if outcome.ending is Ending.INFEASIBLE or outcome.bound > tree_room(forest) - person.blur - person.own:
+                return Finding(verdict=Verdict.NONE)
+            if outcome.values is None or outcome.ending not in (Ending.SOLVED, Ending.ENOUGH):
+                return Finding(verdict=Verdict.STOPPED, stop=stop_of(outcome.ending, work.clock.limits))
+            row = read_row(lowered, person, program.inputs, outcome.values, forest, program.cuts)
+            point = repaired(lowered, forest.within(lowered, person, row), row, wanted)
+            distance = np.inf if point is None else distance_of(lowered, person, point)
+            if distance <= budget * (1.0 + accepted(lowered)):
+                return Finding(verdict=Verdict.FOUND, point=point, distance=distance)
+            if _below(side, outcome.values):
+                shrink = min(budget / max(distance_of(lowered, person, row), 1e-300), 1.0)
+                tangents += [share * outcome.values[side.squared] for share in (1.0, shrink)]
+            elif not decided(lowered, person, row[None, :], wanted)[0]:
+                forest = forest.without(row)
+                work.excluded.append(forest.excluded[-1])
+            else:
+                break
+        return Finding(verdict=Verdict.UNDECIDED)
+
+    def _run_trees(self, program: Program, person: Person, forest: PersonTrees, work: _IntervalWork) -> Outcome:
+        enough = -(person.blur + person.own + tree_room(forest))
+        settings = replace(work.clock.settings(), enough=enough, presolve=False)
+        outcome = backends.run(program.form, self.method.backend, settings)
+        work.nodes[0] += outcome.nodes
+        return replace(outcome, bound=outcome.bound - SLACK * (1.0 + abs(outcome.bound)))
 
 
 def _squares(side: InputSide) -> NDArray[np.intp]:

@@ -16,6 +16,8 @@ import math
 from dataclasses import dataclass, field, replace
 from typing import Literal
 
+import numpy as np
+
 from ifonly.errors import UnsupportedQuestion
 from ifonly.exact import backends
 from ifonly.exact.backends import BackendName
@@ -25,10 +27,11 @@ from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron
 from ifonly.exact.contradiction import check_bound
 from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person, read_point
-from ifonly.exact.repair import conditions, pulled, repaired
+from ifonly.exact.repair import conditions, decided, pulled, repaired
+from ifonly.exact.trees import PersonTrees, lowered_of, person_trees, refusal, trees_of
 from ifonly.mip.program import Program, formulate
-from ifonly.problem import Lowered, Norm, Question, lower
-from ifonly.problem.lowering import without_network
+from ifonly.mip.tree_program import read_row
+from ifonly.problem import Lowered, Norm, Question
 from ifonly.proof import Claim, Limits, Listener
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -37,6 +40,11 @@ MORE = 1e-7
 SLACK = TIGHTEST
 """Scaled objective, relative to 1 + |bound|: what a solver's bound is lowered by, because its duals are feasible only
 to its tolerances."""
+TREE_ROOM = 1e-8
+"""Relative to the largest leaf: how much less a program with trees asks for, so that tolerances take nothing away. What
+it then finds too much is excluded."""
+MOST_EXCLUDED = 60
+"""Sets of leaves that are excluded one by one, before a program asks for clearly more."""
 ROUNDS = 4
 MOST_KEPT = 256
 """Bounds are kept for this many different domains."""
@@ -68,7 +76,7 @@ class MipObjective:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return refusal(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> ObjectiveSolver:
         check_bounds(self.bounds, (*BOUNDS, "none"))
@@ -77,7 +85,12 @@ class MipObjective:
                 f"The backend '{self.backend}' has no indicator constraints, which the unbounded encoding "
                 "(bounds='none') needs; use backend='gurobi' or 'scip', or bounds='linear'."
             )
-        return ObjectiveSolver(method=self, lowered=lower(question), name=self.name, tolerances=tolerances)
+        return ObjectiveSolver(method=self, lowered=lowered_of(question), name=self.name, tolerances=tolerances)
+
+
+def tree_room(forest: PersonTrees) -> float:
+    """How much less a program with trees asks for."""
+    return float(forest.slack.max(initial=0.0) + TREE_ROOM * np.abs(forest.weight).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -133,6 +146,8 @@ class ObjectiveSolver:
     def _search(self, person: Person, searched: Person, clock: Clock) -> _Found:
         """Solve, snap, repair; ask for more where that fails."""
         lowered = self.lowered
+        if trees_of(lowered.question) is not None:
+            return self._search_trees(person, searched, clock)
         need = lowered.need + person.blur
         wanted = need + person.own
         found = _Found(bound=0.0, ending=Ending.TROUBLE)
@@ -151,16 +166,54 @@ class ObjectiveSolver:
             point = repaired(lowered, person, row, wanted)
             if point is not None and missing is not None:
                 point = pulled(lowered, person, point, missing, wanted)
-            if point is not None:  # the solver's tolerances may put its bound a hair above the distance of its own row
-                distance = distance_of(lowered, person, point)
-                check_bound(lowered.question, person.factual, bound, distance, self.name)
-                return replace(found, point=point, bound=min(bound, distance))
+            if point is not None:
+                return self._known(found, person, point)
             if ending is not Ending.SOLVED:
                 return found
             missing = row if missing is None else missing
             missed = float((need - conditions(lowered, row[None, :])[0]).max())
             need = wanted + max(MORE, 10.0 * missed)
         return replace(found, ending=Ending.TROUBLE)
+
+    def _search_trees(self, person: Person, searched: Person, clock: Clock) -> _Found:
+        """Solve, read the row, judge it; where the library's own sum refuses it, solve again without its leaves."""
+        lowered, forest = self.lowered, person_trees(self.lowered, searched)
+        wanted = lowered.need + person.blur + person.own
+        room = tree_room(forest)
+        found, need, clear = _Found(bound=0.0, ending=Ending.TROUBLE), wanted - room, 0.0
+        bounds = self._bounds(searched, clock)
+        for attempt in range(MOST_EXCLUDED + 1):
+            if clock.out:
+                return replace(found, ending=Ending.TIME)
+            if (
+                attempt == MOST_EXCLUDED
+            ):  # too many that are too close: what is proven stays, and a clear one is asked for
+                need = wanted + room
+            program = formulate(lowered, searched, need, bounds, clear=clear, forest=forest)
+            outcome = self._run(program, clock)
+            proves = clear == 0.0 and attempt < MOST_EXCLUDED
+            bound = max(found.bound, self._bound(program, outcome.bound)) if proves else found.bound
+            ending = Ending.SOLVED if outcome.ending is Ending.INFEASIBLE else outcome.ending
+            found = replace(found, bound=bound, ending=ending, nodes=found.nodes + outcome.nodes)
+            if outcome.values is None:
+                return found
+            row = read_row(lowered, person, program.inputs, outcome.values, forest, program.cuts)
+            point = repaired(lowered, forest.within(lowered, person, row), row, wanted)
+            if point is not None:
+                return self._known(found, person, point)
+            if ending is not Ending.SOLVED:
+                return found
+            if decided(lowered, person, row[None, :], wanted)[0]:  # a rule refuses it
+                clear = max(MORE, 10.0 * clear)
+            else:
+                forest = forest.without(row)
+        return replace(found, ending=Ending.TROUBLE)
+
+    def _known(self, found: _Found, person: Person, point: Floats) -> _Found:
+        """With a row. (The solver's tolerances may put its bound a hair above the distance of its own row.)"""
+        distance = distance_of(self.lowered, person, point)
+        check_bound(self.lowered.question, person.factual, found.bound, distance, self.name)
+        return replace(found, point=point, bound=min(found.bound, distance))
 
     def _bounds(self, person: Person, clock: Clock) -> Bounds:
         """Bounds of the neurons; people with the same domain share them, unless there was no time to finish them."""
@@ -175,7 +228,12 @@ class ObjectiveSolver:
         return self.kept[key]
 
     def _run(self, program: Program, clock: Clock) -> Outcome:
-        settings = replace(clock.settings(), gap=self.method.gap, gap_absolute=self.method.gap_absolute)
+        settings = replace(
+            clock.settings(),
+            gap=self.method.gap,
+            gap_absolute=self.method.gap_absolute,
+            presolve=trees_of(self.lowered.question) is None,
+        )
         return backends.run(program.form, self.method.backend, settings)
 
     def _bound(self, program: Program, bound: float) -> float:

@@ -12,13 +12,15 @@ the rest get a binary a and
 Columns: those of the input side (`exact.input_side`), then h and a of the unstable neurons, layer by layer. Stable
 neurons are substituted and cost neither columns nor rows. Neurons that stand for rules are rows  z >= 0.
 
+An ensemble of trees adds its leaves (`tree_program`); the network is then what the rules need.
+
 Two programs are made of it. MIP-OBJ minimises the distance under  C s - d >= need.  MIP-EXP maximises the smallest
 slack of the conditions,  t <= C s - d - margin,  under  distance <= budget.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -27,6 +29,8 @@ from ifonly.exact.backends.protocol import Floats, Form, When
 from ifonly.exact.bounds import Bounds
 from ifonly.exact.input_side import InputSide, input_side
 from ifonly.exact.inputs import Inputs, Person
+from ifonly.exact.trees import PersonTrees
+from ifonly.mip.tree_program import Encoded, with_trees
 from ifonly.problem import Lowered
 
 WHOLE_EDGE = 1e-6
@@ -46,18 +50,11 @@ class Program:
     scale: float
     inputs: Inputs
     unstable: int
+    cuts: dict[int, NDArray[np.intp]] = field(default_factory=dict)
+    """Of trees: the columns of the open cuts of each number."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Encoded:
-    """Inputs and network; the conditions are z v + c."""
-
-    form: Form
-    z: Floats
-    c: Floats
-
-
-def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> _Encoded:
+def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> Encoded:
     masks = _with_binaries(lowered, bounds)
     counts = [int(mask.sum()) for mask in masks]
     at, more = len(side.form.cost), 2 * sum(counts)
@@ -96,7 +93,7 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
         integer=integer,
         when=tuple(when),
     )
-    return _Encoded(form=form, z=z, c=c)
+    return Encoded(form=form, z=z, c=c)
 
 
 def _with_binaries(lowered: Lowered, bounds: Bounds) -> list[NDArray[np.bool_]]:
@@ -107,36 +104,53 @@ def _with_binaries(lowered: Lowered, bounds: Bounds) -> list[NDArray[np.bool_]]:
     return masks
 
 
-def formulate(lowered: Lowered, person: Person, need: Floats, bounds: Bounds, *, clear: float = 0.0) -> Program:
+def formulate(
+    lowered: Lowered,
+    person: Person,
+    need: Floats,
+    bounds: Bounds,
+    *,
+    clear: float = 0.0,
+    forest: PersonTrees | None = None,
+) -> Program:
     """MIP-OBJ of one person; `need` is what each output condition must reach, `clear` how far (relative to its terms)
     a rule about real numbers must be from its edge. Domains must not be empty.
     """
     side = input_side(lowered, person)
     encoded = _encoded(lowered, side, bounds, clear)
+    if forest is not None:
+        encoded = with_trees(lowered, person, side, encoded.form, forest)
     form = encoded.form
+    size = np.abs(encoded.z).max(axis=1, initial=0.0) if forest is not None else np.ones(len(need))
+    size = np.where(size > 0.0, size, 1.0)
     scale = 1.0 / float(max(form.cost.max(initial=0.0), form.square.max(initial=0.0)) or 1.0)
     return Program(
         form=replace(
             form,
             cost=form.cost * scale,
             square=form.square * scale,
-            rows=np.vstack([form.rows, -encoded.z]),
-            limit=np.append(form.limit, encoded.c - need),
+            rows=np.vstack([form.rows, -encoded.z / size[:, None]]),
+            limit=np.append(form.limit, (encoded.c - need) / size),
         ),
         offset=side.offset,
         scale=scale,
         inputs=side.inputs,
         unstable=bounds.unstable_count,
+        cuts=encoded.cuts,
     )
 
 
-def formulate_output(lowered: Lowered, person: Person, budget: float, bounds: Bounds) -> tuple[Program, InputSide]:
+def formulate_output(
+    lowered: Lowered, person: Person, budget: float, bounds: Bounds, forest: PersonTrees | None = None
+) -> tuple[Program, InputSide]:
     """MIP-EXP of one person: minus the smallest slack, the last column, is minimised within the budget."""
     side = input_side(lowered, person, budget)
     encoded = _encoded(lowered, side, bounds)
+    ends = bounds.lower[-1], bounds.upper[-1]
+    if forest is not None:
+        encoded, ends = with_trees(lowered, person, side, encoded.form, forest), forest.ends()
     form, conditions = encoded.form, len(encoded.c)
-    least = float((bounds.lower[-1] - lowered.need).min())
-    most = float((bounds.upper[-1] - lowered.need).min())
+    least, most = (float((end - lowered.need).min()) for end in ends)
     room = 1.0 + most - least  # the rows bound the slack; these ends only have to be finite
     program = Program(
         form=Form(
@@ -157,6 +171,7 @@ def formulate_output(lowered: Lowered, person: Person, budget: float, bounds: Bo
         scale=1.0,
         inputs=side.inputs,
         unstable=bounds.unstable_count,
+        cuts=encoded.cuts,
     )
     return program, side
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import json
 import math
 import zipfile
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +46,11 @@ def save_network(
 ) -> None:
     """Write a network (and the names of its classes, or that it has none) as .npz or .json, by the file's ending."""
     path = path_of(path)
+    if not isinstance(network, Network):
+        raise ModelError(
+            f"A network file holds a piecewise-linear network; {shown(network)} is none. Keep the model in its own "
+            f"format (ONNX, for instance)."
+        )
     names = [plain(name) for name in classes]
     for name in names:
         if not is_label(name):
@@ -57,6 +62,8 @@ def save_network(
     head: dict[str, Any] = {"format": FORMAT, "version": VERSION, "classes": names, "layers": len(network.layers)}
     if regression:
         head["regression"] = True
+    if network.within is not None and np.isfinite(network.within).all():
+        head["within"] = [end.tolist() for end in network.within]
     if path.suffix == ".json":
         layers = [{"weight": a.weight.tolist(), "bias": a.bias.tolist()} for a in network.layers]
         text = json.dumps({**head, "layers": layers}) + "\n"
@@ -94,7 +101,7 @@ def read_network(path: str | Path) -> Stored:
             f"'{path}' is not a network file of ifonly, or is damaged ({type(error).__name__}: {error})."
         ) from None
     try:
-        network = Network.of(layers)
+        network = replace(Network.of(layers), within=head.get("within"))
     except ModelError as error:
         raise ModelError(f"In '{path}': {error}") from None
     classes = head.get("classes", [])

@@ -1,121 +1,80 @@
 """A value on its way through a model: how the importers build a network step by step.
 
-A flow is a list of finished layers (each ended in a ReLU) and one affine map of what the last of them gives:
+A flow knows two things of its value: what the network makes of it, an affine map of units (`blocks.Expression`), and
+how the model itself computes it (`recipe.Made`), for the bound on what rounding does there.
 
-    h_i = relu(W_i h_{i-1} + b_i),   value = A h + c
+Linear maps, scalings, sums and selections change only the affine map, so that scaling, encoding, batch normalisation
+and linear layers in a row are multiplied together. What bends becomes units, relu(affine map):
 
-Linear maps, scalings, sums and selections change only A and c; a ReLU turns (A, c) into a layer. So scaling, encoding,
-batch normalisation and linear layers in a row are multiplied together, and |A|, |c| are multiplied beside them
-step by step, for the rounding analysis (see `rounding.Majorant`). Flows are immutable; two that share their finished
-layers may be added or joined.
+    relu(x)                                  one unit
+    x where x > 0, else a x                  (1 - a) relu(x) + a x       LeakyReLU, PReLU, Abs (a = -1)
+    x within [l, u]                          l + relu(x - l) - relu(x - u)
+    max(x, y)                                y + relu(x - y)
+
+where an x or y that stands alone passes the layer by in units that are always on (see `blocks`), or, where its bounds
+are too far for that, as relu(x) - relu(-x). A smooth activation becomes units of its own kind, in layers that nothing
+passes by. Flows are immutable, and any two may be added, joined or compared: the one
+that is less deep is passed on to the depth of the other.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.rounding import Majorant, Stage, losses
+from ifonly.errors import ModelError
+from ifonly.model.blocks import Expression, UnitBlock, check_size, lift_of, network_of
+from ifonly.model.network import MAX_LAYERS, Network
+from ifonly.model.recipe import (
+    Bend,
+    Clip,
+    Gather,
+    Given,
+    Larger,
+    Made,
+    Majorant,
+    Operation,
+    Shift,
+    Smooth,
+    Stage,
+    Total,
+    recipe_of,
+)
+from ifonly.model.rounding import losses
+from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 Floats = NDArray[np.float64]
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class Step:
-    """An affine map. A weight of one dimension is a diagonal; `size_*` are None where they are the absolute values."""
-
-    weight: Floats
-    bias: Floats
-    size_weight: Floats | None
-    size_bias: Floats | None
-    terms: int
-    lost: Floats | None = None
-    """See `Majorant`; None where `losses` says it."""
-    peak: float = 0.0
-    """Of the steps before the last."""
-    stages: tuple[Stage, ...] = ()
-    """What it is made of, one after another; none for a map that is all there is to it."""
-
-    def sizes(self) -> tuple[Floats, Floats]:
-        weight = np.abs(self.weight) if self.size_weight is None else self.size_weight
-        return weight, np.abs(self.bias) if self.size_bias is None else self.size_bias
-
-    def after(self, first: Step) -> Step:
-        """This map of the values that `first` gives."""
-        size, shift = self.sizes()
-        size_first, shift_first = first.sizes()
-        return Step(
-            _product(self.weight, first.weight),
-            _applied(self.weight, first.bias) + self.bias,
-            _product(size, size_first),
-            _applied(size, shift_first) + shift,
-            self.terms + first.terms,
-            self.all_lost() * first.growth() + _applied(size, first.all_lost()),
-            max(self.largest() * first.growth(), first.largest()),
-            (*first.made_of(), *self.made_of()),
-        )
-
-    def made_of(self) -> tuple[Stage, ...]:
-        return self.stages or (Stage(self.weight, self.bias, *self.sizes(), self.terms),)
-
-    def all_lost(self) -> Floats:
-        """What underflow may take of each output: see `Majorant`."""
-        size, _ = self.sizes()
-        return (losses(size) if size.ndim == 2 else 5.0 + size) if self.lost is None else self.lost
-
-    def growth(self) -> float:
-        """1 + the sum of the values that it gives is at most so many times 1 + the sum of the values that it takes."""
-        size, shift = self.sizes()
-        return float(1.0 + shift.sum() + (size.sum(axis=0) if size.ndim == 2 else size).max())
-
-    def largest(self) -> float:
-        """No value on the way is larger, in units of 1 + the sum of the inputs."""
-        size, shift = self.sizes()
-        return float(max(self.peak, size.max(), shift.max()))
-
-    def dense(self) -> Step:
-        if self.weight.ndim == 2:
-            return self
-        size = None if self.size_weight is None else np.diag(self.size_weight)
-        return replace(self, weight=np.diag(self.weight), size_weight=size, lost=self.all_lost(), stages=self.made_of())
-
-    def majorant(self) -> Majorant | None:
-        """None where the step is the layer itself."""
-        if self.size_weight is None:
-            return None
-        return Majorant(
-            *self.sizes(), terms=self.terms, lost=self.all_lost(), peak=self.largest(), stages=self.made_of()
-        )
-
-
-def _product(a: Floats, b: Floats) -> Floats:
-    """The matrix product, where either factor may be a diagonal."""
-    if a.ndim == 1:
-        return a * b if b.ndim == 1 else a[:, None] * b
-    return a * b if b.ndim == 1 else a @ b
-
-
-def _applied(a: Floats, values: Floats) -> Floats:
-    return a * values if a.ndim == 1 else a @ values
+FARTHEST = 2.0**24
+"""The largest lift: a value passes a layer by with so much added, and float64 keeps what is left of its digits."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    """`last` is None for the values of the finished layers themselves."""
-
-    done: tuple[Step, ...]
-    last: Step | None
-    width: int
+    made: Made
+    expression: Expression
+    _kept: list[Flow] = field(default_factory=list, repr=False)
+    """The same value one depth higher, once somebody asked for it."""
 
     @classmethod
-    def of(cls, width: int) -> Flow:
-        """The input itself."""
-        return cls((), None, width)
+    def of(cls, width: int, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf) -> Flow:
+        """The input itself, and its bounds on rows of the schema, which only graphs with branches need."""
+        made = Made(Given())
+        least, most = (np.array(np.broadcast_to(end, (width,)), dtype=np.float64) for end in (lower, upper))
+        return cls(made, Expression.of(UnitBlock(made, None, least, most)))
+
+    @property
+    def width(self) -> int:
+        return self.expression.width
+
+    @property
+    def depth(self) -> int:
+        """How many layers of ReLUs there are before it."""
+        return self.expression.depth
+
+    # ------------------------------------------------------------------ affine steps
 
     def linear(
         self, weight: ArrayLike, bias: ArrayLike | None = None, *, name: str, sizes: Majorant | None = None
@@ -126,13 +85,14 @@ class Flow:
         if matrix.ndim != 2 or matrix.shape[1] != self.width:
             raise ModelError(
                 f"'{name}' takes {matrix.shape[-1]} values, but gets {self.width}"
-                + ("; does the schema encode to the columns that the model was trained with?" if not self.done else ".")
+                + (
+                    "; does the schema encode to the columns that the model was trained with?"
+                    if not self.depth
+                    else "."
+                )
             )
         self._afford(len(matrix), name)
-        step = Step(matrix, shift, None, None, self.width + 1)
-        if sizes is not None:
-            step = Step(matrix, shift, sizes.weight, sizes.bias, sizes.terms, sizes.lost, sizes.peak)
-        return self._then(step, len(matrix))
+        return Flow(Made(Stage(matrix, shift, sizes), (self.made,)), self.expression.mapped(matrix, shift, sizes))
 
     def scale(
         self, factor: ArrayLike = 1.0, shift: ArrayLike = 0.0, *, name: str, size_shift: ArrayLike | None = None
@@ -144,96 +104,214 @@ class Flow:
             if part.size not in (1, self.width):
                 raise ModelError(f"'{name}' combines {self.width} values with {part.size} numbers.")
         diagonal, added, size = (np.array(np.broadcast_to(part, (self.width,))) for part in parts)
-        step = Step(diagonal, added, np.abs(diagonal), size, 4)
-        if size_shift is None and (diagonal == 1.0).all():  # a constant is added, and nothing else
-            step = replace(step, stages=(Stage(diagonal, added, None, None, 1),))
-        return self._then(step, self.width)
+        if size_shift is None and (np.abs(diagonal) == 1.0).all():  # a constant is added, and nothing else
+            return Flow(self._shift(diagonal, added), self.expression.mapped(diagonal, added))
+        most = max(np.abs(diagonal).max(), size.max())
+        sizes = Majorant(np.abs(diagonal), size, 4, losses(np.abs(diagonal)), float(most))
+        made = Made(Stage(diagonal, added, sizes), (self.made,))
+        return Flow(made, self.expression.mapped(diagonal, added, sizes))
+
+    def _shift(self, sign: Floats, added: Floats) -> Made:
+        """Runtimes make one operation of a product and the constant that is added to it: in any order."""
+        match self.made.operation:
+            case Stage(weight=weight, bias=bias, sizes=None) if (
+                weight.ndim == 2 and not bias.any() and (sign == 1.0).all()
+            ):
+                return Made(Stage(weight, added), self.made.sources)
+        return Made(Shift(sign, added), (self.made,))
 
     def pick(self, columns: Sequence[int], *, name: str) -> Flow:
         """Some of the values, in this order."""
         if not len(columns):
             raise ModelError(f"'{name}' selects no values at all.")
         self._afford(len(columns), name)
-        chosen = np.zeros((len(columns), self.width))
-        chosen[np.arange(len(columns)), columns] = 1.0
-        return self._then(Step(chosen, np.zeros(len(columns)), None, None, 0), len(columns))
+        made = Made(Gather((np.asarray(columns, dtype=np.intp),)), (self.made,))
+        return Flow(made, self.expression.picked(columns))
 
-    def plus(self, other: Flow, *, name: str) -> Flow:
-        """The sum of two flows that part only after the last ReLU."""
+    def plus(self, other: Flow, *, name: str, sign: float = 1.0) -> Flow:
+        """The sum of two flows, or with sign=-1.0 their difference."""
         if self.width != other.width:
             raise ModelError(f"'{name}' adds {self.width} values to {other.width}.")
-        mine, theirs = self._beside([self, other], name)
-        size_weight, size_bias = (a + b for a, b in zip(mine.sizes(), theirs.sizes(), strict=True))
-        added = Step(
-            mine.weight + theirs.weight,
-            mine.bias + theirs.bias,
-            size_weight,
-            size_bias,
-            max(mine.terms, theirs.terms) + 2 * self.width + 1,
-            mine.all_lost() + theirs.all_lost() + 3.0,  # both terms and their sum may be flushed
-            max(mine.largest(), theirs.largest()),
-        )
-        return Flow(self.done, added, self.width)
+        one, two = _level([self, other], name)
+        return Flow(Made(Total(sign), (one.made, two.made)), one.expression.plus(two.expression, sign))
 
     def joined(self, others: Sequence[Flow], *, name: str) -> Flow:
         """Flows beside one another."""
-        steps = self._beside([self, *others], name)
-        sizes = [step.sizes() for step in steps]
-        joined = Step(
-            np.vstack([step.weight for step in steps]),
-            np.concatenate([step.bias for step in steps]),
-            np.vstack([weight for weight, _ in sizes]),
-            np.concatenate([bias for _, bias in sizes]),
-            max(step.terms for step in steps),
-            np.concatenate([step.all_lost() for step in steps]),
-            max(step.largest() for step in steps),
-        )
-        return Flow(self.done, joined, len(joined.bias))
+        flows = _level([self, *others], name)
+        made = Made(Gather((None,) * len(flows)), tuple(flow.made for flow in flows))
+        return Flow(made, Expression.stacked([flow.expression for flow in flows]))
 
-    def _beside(self, flows: Sequence[Flow], name: str) -> list[Step]:
-        """The last steps of flows that share their finished layers, as full matrices."""
-        if any(flow.done is not self.done for flow in flows):
-            raise UnsupportedModel(
-                f"'{name}' combines values from different depths of the network (a skip connection); "
-                f"only plain feed-forward networks are supported.",
-                operation=name,
-            )
-        self._afford(sum(flow.width for flow in flows), name)
-        return [flow._step().dense() for flow in flows]
-
-    def _afford(self, width: int, name: str) -> None:
-        """Refuse what a few bytes of a file can ask for, before memory is taken for it."""
-        step = self._step()
-        if width > MAX_WIDTH or width * step.weight.shape[-1] > MAX_WEIGHTS:
-            raise ModelError(
-                f"'{name}' makes {width} values of {step.weight.shape[-1]}, which is more than the {MAX_WIDTH} values "
-                f"or {MAX_WEIGHTS} weights that are read."
-            )
+    # ------------------------------------------------------------------ what bends
 
     def relu(self) -> Flow:
-        if self.last is None and self.done:
+        if self.expression.is_block and self.depth and self.expression.parts[0][0].activation == RELU:
             return self
-        self._afford(self.width, "relu")
-        return Flow((*self.done, self._step().dense()), None, self.width)
+        ones = np.ones(self.width)
+        return self._units(Bend(np.zeros(self.width), (ones,), plain=True), [(self.expression, ones)])
 
-    def finish(self) -> Network:
-        """The network; a layer that stands for several steps says what they could add up to in the model."""
+    def smooth(self, activation: Activation) -> Flow:
+        """The activation of each value."""
+        if activation == RELU:
+            return self.relu()
+        self._afford(self.width, activation.name)
+        self._check_depth()
+        units = self.expression
+        made = Made(Smooth(activation), (self.made,), *((units.fold(), units.makers()) if units.terms else (None, ())))
+        with np.errstate(invalid="ignore", over="ignore"):
+            ends = activation.values(*units.interval())
+        low, high = (np.where(np.isnan(end), side, end) for end, side in zip(ends, (-np.inf, np.inf), strict=True))
+        block = UnitBlock(made, units, low, high, self.depth + 1, activation=activation)
+        return Flow(made, Expression.of(block))
+
+    def bend(self, below: ArrayLike, *, name: str) -> Flow:
+        """value where it is > 0, else below * value."""
+        slope = _spread(np.ravel(checked(below, name)), self.width, name)
+        if not slope.any():
+            return self.relu()
+        groups, shift = _passing(self.expression)
+        if len(groups) == 1:
+            groups = [(self.expression, 1.0 - slope), (groups[0][0], slope)]
+        else:
+            groups = [(self.expression, np.ones(self.width)), (groups[1][0], -slope)]
+        bend = Bend(slope, tuple(np.abs(factor) for _, factor in groups))
+        return self._units(bend, groups, shift * slope)
+
+    def clip(self, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf, *, name: str) -> Flow:
+        """value, but at least `lower` and at most `upper`."""
+        least, most = (_spread(_bound(end, name), self.width, name) for end in (lower, upper))
+        if (least > most).any():
+            raise ModelError(
+                f"'{name}' keeps values above {least.max():g} and below {most.min():g}, which none can be."
+            )
+        ones, groups, shift = np.ones(self.width), [], np.zeros(self.width)
+        if np.isfinite(least).all():
+            groups, shift = [(self.expression.shifted(-least), ones)], least
+        if np.isfinite(most).all() and groups:
+            groups.append((self.expression.shifted(-most), -ones))
+        elif np.isfinite(most).all():
+            groups, shift = [(self.expression.negated().shifted(most), -ones)], most
+        if not groups:
+            return self
+        return self._units(Clip(least, most, len(groups)), groups, shift)
+
+    def larger(self, other: Flow, *, name: str) -> Flow:
+        """The larger of two flows, value by value."""
+        if self.width != other.width:
+            raise ModelError(f"'{name}' compares {self.width} values with {other.width}.")
+        one, two = _level([self, other], name)
+        groups, shift = _passing(two.expression)
+        first = one.expression.plus(two.expression, -1.0), np.ones(self.width)
+        return one._units(Larger(), [first, *groups], shift, also=two)
+
+    def smaller(self, other: Flow, *, name: str) -> Flow:
+        """The smaller of two flows, value by value."""
+        turned = [flow.scale(-1.0, name=name) for flow in (self, other)]
+        return turned[0].larger(turned[1], name=name).scale(-1.0, name=name)
+
+    def largest(self, windows: Sequence[Sequence[int]], *, name: str) -> Flow:
+        """Of each window of columns the largest value: in pairs, half of them at a time."""
+        if not len(windows) or not all(len(window) for window in windows):
+            raise ModelError(f"'{name}' takes the largest of no values at all.")
+        most = max(len(window) for window in windows)
+        columns = np.array([[*window, *[window[0]] * (most - len(window))] for window in windows], dtype=np.intp)
+        flow = self
+        while columns.shape[1] > 1:
+            half, odd = divmod(columns.shape[1], 2)
+            ends = [columns[:, :half].ravel().tolist(), columns[:, half : 2 * half].ravel().tolist()]
+            pairs = flow.pick(ends[0], name=name).larger(flow.pick(ends[1], name=name), name=name)
+            numbered = np.arange(pairs.width, dtype=np.intp).reshape(-1, half)
+            if odd:
+                rest = flow.pick(columns[:, -1].tolist(), name=name)
+                numbered = np.column_stack([numbered, pairs.width + np.arange(len(columns))])
+                pairs = pairs.joined([rest], name=name)
+            flow, columns = pairs, numbered
+        return flow.pick(columns[:, 0].tolist(), name=name)
+
+    def _units(
+        self, operation: Operation, groups: Sequence[tuple[Expression, Floats]], shift: Floats | None = None,
+        also: Flow | None = None,
+    ) -> Flow:  # fmt: skip
+        """Units relu(expression) of one depth, in groups; the value is their sum, each times its factor, plus the
+        shift."""
+        self._afford(self.width * len(groups), "relu")
+        if len(groups) > 1 or shift is not None:
+            check_size((self.width, self.width * len(groups)), "relu")
+        self._check_depth()
+        units = Expression.stacked([expression for expression, _ in groups])
+        exact = units.terms == 0 and isinstance(operation, Bend) and operation.plain
+        sources = (self.made,) if also is None else (self.made, also.made)
+        made = Made(operation, sources, *((None, ()) if exact else (units.fold(), units.makers())))
+        low, high = (np.maximum(end, 0.0) for end in units.interval())
+        value = Expression.of(UnitBlock(made, units, low, high, self.depth + 1))
+        if len(groups) > 1 or shift is not None:
+            weight = np.hstack([np.diag(factor) for _, factor in groups])
+            value = value.mapped(weight, np.zeros(self.width) if shift is None else shift)
+            value = Expression(value.parts, value.bias, value.size_bias, 2, value.lost)
+        return Flow(made, value)
+
+    def raised(self) -> Flow:
+        """The same value, read one depth higher: passed on in units of its own, or in those that it is made of, if they
+        are fewer."""
+        if not self._kept:
+            groups, shift = _passing(self.expression)
+            far = max(block.lift.max() for block, _, _ in self.expression.parts) > FARTHEST
+            if far or self.expression.inputs > self.width * len(groups):
+                shares = tuple(np.abs(factor) for _, factor in groups)
+                self._kept.append(self._units(Bend(np.ones(self.width), shares), groups, shift))
+            else:
+                self._kept.append(Flow(self.made, self.expression.raised()))
+        return self._kept[0]
+
+    def _afford(self, width: int, name: str) -> None:
+        check_size((width, self.expression.inputs), name)
+
+    def _check_depth(self) -> None:
+        if self.depth >= MAX_LAYERS:
+            raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; this model has more.")
+
+    def finish(self) -> Network | SmoothNetwork:
+        """The network, which knows how the model itself computes it."""
         self._afford(self.width, "the output")
-        steps = (*self.done, self._step().dense())
-        network = Network.of([(step.weight, step.bias) for step in steps])
-        return network.with_majorants([step.majorant() for step in steps])
+        network = network_of(self.expression)
+        if not self.expression.terms:
+            return network.deployed_as(recipe_of(self.made, None, ()))
+        return network.deployed_as(recipe_of(self.made, self.expression.fold(), self.expression.makers()))
 
-    def _step(self) -> Step:
-        return self.last or Step(np.ones(self.width), np.zeros(self.width), None, None, 0)
 
-    def _then(self, step: Step, width: int) -> Flow:
-        return Flow(self.done, step if self.last is None else step.after(self.last), width)
+def _level(flows: Sequence[Flow], name: str) -> list[Flow]:
+    """The same values, all read at the depth of the deepest."""
+    depth = max(flow.depth for flow in flows)
+    leveled = []
+    for given in flows:
+        flow = given
+        while flow.depth < depth:
+            flow = flow.raised()
+        leveled.append(flow)
+    check_size((sum(flow.width for flow in flows), max(flow.expression.inputs for flow in leveled)), name)
+    return leveled
+
+
+def _passing(expression: Expression) -> tuple[list[tuple[Expression, Floats]], Floats]:
+    """Units by which a value passes a layer: the sum of relu(expression) times factor, plus a shift."""
+    ones, lift = np.ones(expression.width), lift_of(*expression.interval())
+    if lift.max() <= FARTHEST:
+        return [(expression.shifted(lift), ones)], -lift
+    return [(expression, ones), (expression.negated(), -ones)], np.zeros(expression.width)
+
+
+def _bound(end: ArrayLike, name: str) -> Floats:
+    """Bounds, of which all or none are finite."""
+    numbers = np.ravel(np.asarray(end, dtype=np.float64))
+    finite = np.isfinite(numbers)
+    if np.isnan(numbers).any() or (finite.any() and not finite.all()):
+        raise ModelError(f"'{name}' has bounds that are NaN, or infinite for some of the values only.")
+    return numbers
 
 
 def _spread(numbers: Floats, width: int, name: str) -> Floats:
     if numbers.size not in (1, width) or numbers.ndim > 1:
         raise ModelError(f"'{name}' adds {numbers.size} numbers to {width} values.")
-    return np.broadcast_to(numbers, (width,))
+    return np.array(np.broadcast_to(numbers, (width,)))
 
 
 def checked(numbers: ArrayLike, name: str) -> Floats:

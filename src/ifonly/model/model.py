@@ -20,6 +20,7 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.features import plain, same_value
@@ -57,6 +58,7 @@ class Model:
             raise ModelError(f"A model is made of a function, such as a Network, and a Schema; got {shown(wrong)}.")
         if self.function.inputs != len(self.schema.columns):
             raise ModelError(f"The model takes {self.function.inputs} columns, but {describe_columns(self.schema)}.")
+        _check_bounds(self.function, self.schema)
         object.__setattr__(self, "classes", _checked_classes(self.classes, self.function.outputs))
         if not isinstance(self.precision, str) or self.precision not in ("float64", "float32"):
             raise ModelError(f"A model computes in float64 or in float32; got {shown(self.precision)}.")
@@ -110,8 +112,8 @@ class Model:
 
     @cached_property
     def _sharp(self) -> Kind:
-        network = self.function.as_network()
-        if not isinstance(network, Network):
+        network = self.function if isinstance(self.function, SmoothNetwork) else self.function.as_network()
+        if not isinstance(network, Network | SmoothNetwork):
             return self.function
         return network.without_constants(constant_columns(self.schema))
 
@@ -134,8 +136,8 @@ class Model:
 
     def as_log_odds(self) -> Model:
         """The same model, whose scores the caller knows to be log-odds: trained with a logistic loss, for instance."""
-        if len(self.classes) != 2:
-            raise ModelError("Only the score between two classes can be a log-odds.")
+        if not self.classes:
+            raise ModelError("Only the scores of classes can be log-odds; this model is a regression.")
         if self.scores_are == "probabilities":
             raise ModelError("The scores of this model are probabilities already, not log-odds.")
         return replace(self, probabilities=Logistic(self.original))
@@ -186,12 +188,15 @@ class ForwardPass:
 
 @dataclass(frozen=True)
 class Logistic:
-    """Probabilities of two classes from their log-odds (one score), or from a logit each."""
+    """Probabilities of two classes from their log-odds (one score), or of two and more from a logit each."""
 
     original: Scores
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         scores = np.asarray(self.original(points), dtype=np.float64).reshape(len(points), -1)
+        if scores.shape[1] > 2:
+            share = np.exp(scores - scores.max(axis=1, keepdims=True))
+            return np.asarray(share / share.sum(axis=1, keepdims=True))
         odds = scores[:, -1] - (scores[:, 0] if scores.shape[1] == 2 else 0.0)
         small = np.exp(-np.abs(odds))  # never overflows
         less, more = small / (1.0 + small), 1.0 / (1.0 + small)
@@ -224,6 +229,23 @@ def describe_columns(schema: Schema) -> str:
     """How many columns rows have, with the names of the first few, for messages."""
     names = ", ".join(f"'{name}'" for name in schema.columns[:6])
     return f"the schema encodes to {len(schema.columns)}: {names}{', ...' if len(schema.columns) > 6 else ''}"
+
+
+def _check_bounds(function: Kind, schema: Schema) -> None:
+    """A network that stands for a model within bounds only must not be asked beyond them."""
+    linear = function.linear if isinstance(function, SmoothNetwork) else function
+    within = linear.within if isinstance(linear, Network) else None
+    if within is None:
+        return
+    lower, upper = column_box(schema)
+    beyond = np.flatnonzero((lower < within[0]) | (upper > within[1]))
+    if len(beyond):
+        k = int(beyond[0])
+        raise ModelError(
+            f"This network stands for the model it was made of only where '{schema.columns[k]}' is in "
+            f"[{within[0][k]:g}, {within[1][k]:g}], as in the schema that it was imported under; here it may be in "
+            f"[{lower[k]:g}, {upper[k]:g}]. Import the model itself under this schema."
+        )
 
 
 def _checked_classes(classes: Any, outputs: int) -> tuple[Any, ...]:

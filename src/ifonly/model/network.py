@@ -4,7 +4,7 @@
 
 Weights are float64, finite and read-only; the fingerprint names the function, whatever file it came from. A linear
 model is a network of one layer. Scaling and encoding in front of a model are folded into W_1 or stand as a first
-affine layer of their own; importers multiply affine layers in a row and say so with a `Majorant`.
+affine layer of their own; importers multiply affine layers in a row, and say with a `Recipe` what the model computes.
 """
 
 from __future__ import annotations
@@ -22,7 +22,8 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import Precision, by_sign_or_largest
-from ifonly.model.rounding import Majorant, layered_error
+from ifonly.model.recipe import Recipe, recipe_of_layers
+from ifonly.model.rounding import recipe_error
 from ifonly.printing import shown
 from ifonly.schema.given import items
 
@@ -38,8 +39,6 @@ class Affine:
 
     weight: NDArray[np.float64]
     bias: NDArray[np.float64]
-    majorant: Majorant | None = field(default=None, compare=False, repr=False)
-    """Where the layer stands for several steps of a model: what rounding follows there."""
 
     def __post_init__(self) -> None:
         for name, ndim in (("weight", 2), ("bias", 1)):
@@ -70,6 +69,10 @@ class Network:
     """Layers in order; ReLU after every layer but the last."""
 
     layers: Sequence[Affine]
+    recipe: Recipe | None = field(default=None, compare=False, repr=False)
+    """What the model that it stands for computes, where that is not just layer after layer: rounding follows it."""
+    within: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, compare=False, repr=False)
+    """The least and the largest inputs for which it stands for the model; None where it does for all."""
 
     def __post_init__(self) -> None:
         layers = items(self.layers)
@@ -87,6 +90,15 @@ class Network:
                     f"Layer {i} gives {a.weight.shape[0]} values, but layer {i + 1} takes {b.weight.shape[1]}."
                 )
         object.__setattr__(self, "layers", layers)
+        if self.within is not None:
+            object.__setattr__(self, "within", self._checked_bounds(self.within))
+
+    def _checked_bounds(self, given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        ends = [_numbers(end, "bounds") for end in items(given) or ()]
+        if [end.shape for end in ends] != [(self.inputs,)] * 2 or np.isnan(ends).any():
+            raise ModelError(f"The bounds of a network are a least and a largest value for each of its inputs; got "
+                             f"{shown(given)}.")  # fmt: skip
+        return ends[0], ends[1]
 
     @classmethod
     def of(cls, layers: Sequence[tuple[Any, Any]]) -> Network:
@@ -138,7 +150,11 @@ class Network:
     def error(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        return layered_error(self.layers, (lower, upper), precision, exact)
+        return recipe_error(self._recipe, (lower, upper), precision, exact)
+
+    @cached_property
+    def _recipe(self) -> Recipe:
+        return self.recipe or recipe_of_layers([(layer.weight, layer.bias) for layer in self.layers])
 
     def as_network(self) -> Network:
         return self
@@ -153,11 +169,9 @@ class Network:
             ]
         }  # fmt: skip
 
-    def with_majorants(self, majorants: Sequence[Majorant | None]) -> Network:
-        """The same function, whose layers stand for several steps of a model."""
-        if len(majorants) != len(self.layers):
-            raise ModelError(f"The network has {len(self.layers)} layers, but {len(majorants)} majorants.")
-        return Network([Affine(a.weight, a.bias, m) for a, m in zip(self.layers, majorants, strict=True)])
+    def deployed_as(self, recipe: Recipe) -> Network:
+        """The same function, which stands for a model that computes it so."""
+        return Network(self.layers, recipe, self.within)
 
     def without_constants(self, value: NDArray[np.float64]) -> Network:
         """The same function of rows that have these values (where not 0): they are made part of the first bias,
@@ -168,7 +182,7 @@ class Network:
         """
         first, constant = self.layers[0], np.flatnonzero(value)
         if not len(constant):
-            return Network([Affine(layer.weight, layer.bias) for layer in self.layers])
+            return Network(self.layers, within=self.within)
         values = [Fraction(v) for v in value[constant].tolist()]
         parts = zip(first.bias.tolist(), first.weight[:, constant].tolist(), strict=True)
         bias = [
@@ -176,9 +190,7 @@ class Network:
         ]
         weight = first.weight.copy()
         weight[:, constant] = 0.0
-        return Network(
-            [Affine(weight, np.array(bias)), *(Affine(layer.weight, layer.bias) for layer in self.layers[1:])]
-        )
+        return Network([Affine(weight, np.array(bias)), *self.layers[1:]], within=self.within)
 
     @cached_property
     def fingerprint(self) -> str:

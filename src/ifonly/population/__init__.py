@@ -1,1 +1,1 @@
-"""Many people: chunks on several threads, and what an audit says of a group."""
+"""Many people: tables as streams, runs on processes and clusters that can be resumed, what an audit says of a group."""

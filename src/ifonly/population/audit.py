@@ -6,93 +6,43 @@ nearest or not), is proven to have none, or is left open by a limit. The cost of
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any, TypeAlias
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from ifonly.drawing.html import fragment, table
 from ifonly.errors import QuestionError
+from ifonly.population.actions import Judge, find_cover
+from ifonly.population.census import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Census
+from ifonly.population.differences import Difference, Side, find_differences
+from ifonly.population.group import Blame, Details, Group
+from ifonly.population.intervals import mean_interval
+from ifonly.population.labels import LEAST, By, Grouping
+from ifonly.population.ways import FlipSet, MoveCount, count_parts, sets_of
 from ifonly.printing import shown
-from ifonly.proof import Answer, Failed, Nearest, NoneExists, show
-from ifonly.schema.features import is_missing, plain
-from ifonly.schema.given import is_label, items
+from ifonly.proof import Answer, NoneExists, show
+from ifonly.schema import Choice, Numeric
+from ifonly.schema.given import is_listed
 
-By: TypeAlias = str | Sequence[Any] | Callable[[Mapping[str, Any]], Any] | None
-QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
-MOST_VALUES = 8
-"""Numbers with more distinct values than this are grouped by their quarters."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Group:
-    """People who have something in common. `costs` are the distances of those with recourse, in ascending order."""
-
-    name: str
-    unneeded: int
-    """Already decided as asked."""
-    without: int
-    """Proven: no allowed change does it."""
-    unknown: int
-    """A limit was hit before a row was found."""
-    unproven: int
-    """Of those with recourse: a row, but not proven to be the nearest."""
-    costs: tuple[float, ...]
-
-    @property
-    def recourse(self) -> int:
-        return len(self.costs)
-
-    @property
-    def needing(self) -> int:
-        """All who are not decided as asked."""
-        return self.recourse + self.without + self.unknown
-
-    @property
-    def people(self) -> int:
-        return self.needing + self.unneeded
-
-    @property
-    def share(self) -> float:
-        """Of those who need recourse, how many have it (NaN if none needs it)."""
-        return self.recourse / self.needing if self.needing else math.nan
-
-    @property
-    def mean(self) -> float:
-        return float(np.mean(self.costs)) if self.costs else math.nan
-
-    @property
-    def median(self) -> float:
-        return self.quantile(0.5)
-
-    def quantile(self, q: float) -> float:
-        """The cost that a share q of those with recourse does not exceed (NaN without any)."""
-        return float(np.quantile(self.costs, q)) if self.costs else math.nan
-
-    def to_dict(self) -> dict[str, Any]:
-        """Plain data, ready for JSON."""
-        numbers = {
-            "share": self.share,
-            "mean": self.mean,
-            **{f"p{round(100 * q)}": self.quantile(q) for q in QUANTILES},
-        }
-        return {
-            "name": self.name,
-            "people": self.people,
-            "unneeded": self.unneeded,
-            "needing": self.needing,
-            "recourse": self.recourse,
-            "without": self.without,
-            "unknown": self.unknown,
-            "unproven": self.unproven,
-            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-        }
+MOST_LINES = 20
+"""Of each list of moves, sets, constraints: the most frequent ones."""
+MOST_BLAMED = 100
+"""People without recourse who are asked about again, for what rules it out."""
+MOST_ADVISED = 24
+"""Groups for which actions are looked for: the largest ones."""
 
 
-@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Audit:
-    """The groups and everybody together. `by` says what they have in common; `failed` rows could not be read."""
+    """The groups and everybody together. `by` says what they have in common; `failed` rows could not be read.
+
+    `differences` are the groups of at least `least` people who need recourse, each against everybody else. What was
+    drawn by chance was drawn from `seed`.
+    """
 
     by: str
     target: str
@@ -100,11 +50,23 @@ class Audit:
     groups: tuple[Group, ...]
     everybody: Group
     failed: int
+    differences: tuple[Difference, ...] = ()
+    least: int = LEAST
+    seed: int = 0
 
     def __repr__(self) -> str:
         by, all_of_them = f" in {len(self.groups)} groups" if self.groups else "", self.everybody
         recourse = f"{all_of_them.recourse} of {all_of_them.needing} with recourse"
         return f"<Audit: {all_of_them.people} people{by}, {recourse}>"
+
+    def _repr_html_(self) -> str:
+        rows = [
+            (group.name, f"{group.people:,}", f"{group.needing:,}", f"{group.recourse:,}", f"{group.without:,}",
+             f"{group.unknown:,}", f"{group.median:.4g}" if group.recourse else "")
+            for group in (*self.groups, self.everybody)
+        ]  # fmt: skip
+        header = (self.by or "group", "people", "need recourse", "have it", "provably have none", "open", "median cost")
+        return fragment(table(header, rows, caption=f"Recourse to {self.target}", right=frozenset(range(1, 7))))
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -114,151 +76,150 @@ class Audit:
             "groups": [group.to_dict() for group in self.groups],
             "everybody": self.everybody.to_dict(),
             "failed": self.failed,
+            "differences": [difference.to_dict() for difference in self.differences],
+            "least": self.least,
+            "seed": self.seed,
         }
 
 
-def audit(answers: Sequence[Answer], *, by: By = None) -> Audit:
-    """Recourse by subgroup: `by` is a feature, one label per row, or a function of the row that gives its label.
+def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = None) -> Audit:
+    """Recourse by subgroup: `by` is a feature, one label per row, a function of the row, or a `Grouping` of one.
 
-    Labels that are shown alike are one group: beside numbers, "1" and True are the number 1. Numbers with many values
-    are grouped by quarters. All answers should be to the same question: give `target` when asking, or everybody is
-    asked about the decision they do not have.
+    Answers are read once, one after another, and may come from anywhere. Numbers with many values are grouped by
+    quarters, dates by month. All answers should be to the same question: give `target` when asking, or everybody is
+    asked about the decision they do not have. With a judge (`explainer.judge(query)`), the model is asked which actions
+    help many people, and what rules recourse out for those who have none.
     """
-    asked = [(i, answer) for i, answer in enumerate(answers) if not isinstance(answer, Failed)]
-    labels = _named(_labels(by, [i for i, _ in asked], [a for _, a in asked], len(answers)))
-    targets = list(dict.fromkeys(answer.target for _, answer in asked))
-    members: dict[str, list[Answer]] = {}
-    for _, name in sorted(set(labels), key=lambda label: label[0]):
-        members[name] = []
-    for (_, name), (_, answer) in zip(labels, asked, strict=True):
-        members[name].append(answer)
+    if not is_listed(answers):
+        raise QuestionError(f"An audit is made from answers; got {shown(answers)}.")
+    if judge is not None and not isinstance(judge, Judge):
+        raise QuestionError(f"A judge is what `explainer.judge(query)` gives; got {shown(judge)}.")
+    grouping = by if isinstance(by, Grouping) else Grouping(by)
+    numeric = () if judge is None else [f.name for f in judge.schema.features if isinstance(f, Numeric)]
+    census = Census.of(answers, grouping, frozenset(numeric))
+    names, of = census.labels.groups(grouping.parts)
+    made = _Making(census, grouping, judge)
+    everybody = made.group("everybody", np.arange(len(of)), advised=True)
+    groups = () if grouping.by is None else _ordered(tuple(made.groups(names, of)), grouping.by, judge)
     return Audit(
-        by=by if isinstance(by, str) else "" if by is None else "group",
-        target=targets[0] if len(targets) == 1 else " or ".join(targets),
-        distance_name=next((answer.distance_name for _, answer in asked), ""),
-        groups=tuple(_group(name, mine) for name, mine in members.items()) if by is not None else (),
-        everybody=_group("everybody", [answer for _, answer in asked]),
-        failed=len(answers) - len(asked),
+        by=grouping.name,
+        target=" or ".join(census.targets),
+        distance_name=census.distance_name,
+        groups=groups,
+        everybody=everybody,
+        failed=census.failed,
+        differences=find_differences([_side(g) for g in groups if g.compared], _side(everybody)),
+        least=grouping.least,
+        seed=grouping.seed,
     )
 
 
-def _group(name: str, answers: Sequence[Answer]) -> Group:
-    needing = [answer for answer in answers if not answer.already]
-    found = [answer for answer in needing if answer.counterfactual is not None]
-    without = sum(isinstance(answer, NoneExists) for answer in needing)
-    return Group(
-        name=name,
-        unneeded=len(answers) - len(needing),
-        without=without,
-        unknown=len(needing) - len(found) - without,
-        unproven=sum(not isinstance(answer, Nearest) for answer in found),
-        costs=tuple(sorted(answer.upper for answer in found)),
-    )
+def _ordered(groups: tuple[Group, ...], by: Any, judge: Judge | None) -> tuple[Group, ...]:
+    """The groups of a feature with options in the order of these."""
+    feature = judge.schema[by] if judge is not None and isinstance(by, str) and by in judge.schema.names else None
+    if not isinstance(feature, Choice):
+        return groups
+    place = {show(option): k for k, option in enumerate(feature.options)}
+    return tuple(sorted(groups, key=lambda group: place.get(group.name, len(place))))
 
 
-def _labels(by: By, rows: list[int], answers: list[Answer], count: int) -> list[Any]:
-    if by is None:
-        return ["everybody"] * len(answers)
-    if isinstance(by, str):
-        for answer in answers:
-            if by not in answer.factual:
-                known = ", ".join(map(repr, list(answer.factual)[:8]))
-                raise QuestionError(f"There is no feature '{by}' to group people by; the features are {known}, ...")
-        return [answer.factual[by] for answer in answers]
-    if callable(by) and not isinstance(by, type):
-        return [_checked(by(answer.factual)) for answer in answers]
-    labels = items(by)
-    if labels is None:
-        raise QuestionError(f"People are grouped by a feature, a list of labels or a function; got {shown(by)}.")
-    if len(labels) != count:
-        raise QuestionError(f"There are {count} answers, but {len(labels)} labels to group them by.")
-    return [_checked(labels[i]) for i in rows]
+def _side(group: Group) -> Side:
+    return Side(name=group.name, needing=group.needing, costs=group.costs)
 
 
-def _checked(label: Any) -> Any:
-    if not is_missing(plain(label)) and not is_label(label):
-        raise QuestionError(f"A group is named by a text, a finite number or a boolean; {shown(label)} is none.")
-    return plain(label)
+class _Making:
+    """Groups from what was counted."""
+
+    def __init__(self, census: Census, grouping: Grouping, judge: Judge | None) -> None:
+        self.census, self.grouping, self.judge = census, grouping, judge
+        self.kinds, self.costs, self.numbers = census.columns()
+        self.blamed = {} if judge is None else _blamed(census, judge)
+
+    def groups(self, names: list[str], of: NDArray[np.intp]) -> Iterator[Group]:
+        if not names:
+            return
+        order = np.argsort(of, kind="stable")
+        ends = np.cumsum(np.bincount(of, minlength=len(names)))
+        parts = np.split(order, ends[:-1])
+        needing = [int((self.kinds[part] != UNNEEDED).sum()) for part in parts]
+        largest = set(sorted(range(len(names)), key=lambda k: -needing[k])[:MOST_ADVISED])
+        for k, (name, members) in enumerate(zip(names, parts, strict=True)):
+            yield self.group(name, members, advised=k in largest and needing[k] >= self.grouping.least)
+
+    def group(self, name: str, members: NDArray[np.intp], *, advised: bool) -> Group:
+        kinds = self.kinds[members]
+        found = members[(kinds == NEAREST) | (kinds == FOUND)]
+        costs = _frozen(np.sort(self.costs[found]))
+        group = Group(
+            name=name,
+            unneeded=int((kinds == UNNEEDED).sum()),
+            without=int((kinds == WITHOUT).sum()),
+            unknown=int((kinds == OPEN).sum()),
+            unproven=int((kinds == FOUND).sum()),
+            costs=costs,
+            mean_interval=mean_interval(costs, self.grouping.seed),
+        )
+        details = self._details(members, kinds, found)
+        if advised and self.judge is not None:
+            sample = self._sampled(members)
+            cover = find_cover(sample, self.judge, sampled=len(sample) < group.needing)
+            details = replace(details, cover=cover)
+        return replace(group, compared=group.needing >= self.grouping.least, details=details)
+
+    def _details(self, members: NDArray[np.intp], kinds: NDArray[np.int8], found: NDArray[np.intp]) -> Details:
+        ways, stops = self.census.ways, self.census.stops
+        open_ = stops.counts(self.numbers[members[kinds == OPEN]])
+        moves = count_parts(ways.counts(self.numbers[found]))
+        return Details(
+            moves=tuple(MoveCount(move=move, count=count) for move, count in moves[:MOST_LINES]),
+            together=self._together(found)[:MOST_LINES],
+            blame=self._blame(members[kinds == WITHOUT])[:MOST_LINES],
+            stops=tuple((why, count) for (why,), count in open_.most_common(MOST_LINES)),
+        )
+
+    def _together(self, found: NDArray[np.intp]) -> tuple[FlipSet, ...]:
+        """The sets of features that these people change."""
+        if not len(found):
+            return ()
+        numbers = self.numbers[found]
+        order = np.argsort(numbers, kind="stable")
+        ways = list(self.census.ways.known)
+        there, first = np.unique(numbers[order], return_index=True)
+        pieces = np.split(self.costs[found][order], first[1:])
+        return sets_of(
+            (tuple(move.feature for move in ways[k]), piece)
+            for k, piece in zip(there.tolist(), pieces, strict=True) if k >= 0
+        )  # fmt: skip
+
+    def _blame(self, without: NDArray[np.intp]) -> tuple[Blame, ...]:
+        """What rules recourse out for these people, as far as it was asked."""
+        counts: Counter[tuple[str, ...]] = self.census.blames.counts(self.numbers[without])
+        if self.blamed:
+            counts.update(self.blamed[k] for k in without.tolist() if k in self.blamed)
+        asked = counts.total()
+        counts[("the model, which decides so on no row at all",)] += counts.pop((), 0)
+        return tuple(Blame(words=words, count=n, asked=asked) for words, n in count_parts(+counts))
+
+    def _sampled(self, members: NDArray[np.intp]) -> list[Answer]:
+        """The answers of these people that were kept."""
+        mine = np.zeros(len(self.kinds), dtype=np.bool_)
+        mine[members] = True
+        return [answer for person, answer in self.census.sample.kept if mine[person]]
 
 
-def _as_shown(labels: list[Any]) -> list[Any]:
-    """Labels, where those that people see as the same are the same: beside numbers, "1" and True are the number 1.
-
-    Text alone stays text ("01" is not "1"), and yes and no alone stay yes and no.
-    """
-    plainly = [plain(label) for label in labels]
-    if not any(isinstance(label, int | float) and not isinstance(label, bool) for label in plainly):
-        return plainly
-    return [_number(label) for label in plainly]
-
-
-def _number(label: Any) -> Any:
-    """A number as such, whole ones as integers; anything else as it is."""
-    try:
-        number = float(label)
-    except (TypeError, ValueError, OverflowError):
-        return label
-    if not math.isfinite(number):
-        return label
-    return int(label) if isinstance(label, int) else int(number) if number.is_integer() else number
+def _blamed(census: Census, judge: Judge) -> dict[int, tuple[str, ...]]:
+    """What rules recourse out for people of the sample whose answers do not say so."""
+    if judge.reasons is None:
+        return {}
+    asked = [
+        (person, answer)
+        for person, answer in census.sample.kept
+        if isinstance(answer, NoneExists) and answer.reasons is None and judge.knows(answer)
+    ]
+    told = {person: judge.reasons(answer.factual) for person, answer in asked[:MOST_BLAMED]}
+    return {person: reasons.blame for person, reasons in told.items() if reasons is not None}
 
 
-def _named(given: list[Any]) -> list[tuple[Any, str]]:
-    """Each label as a place in the order and a name; numbers with many values by the quarter that they are in."""
-    labels = _as_shown(given)
-    numbers = [x for x in labels if isinstance(x, int | float) and not isinstance(x, bool) and math.isfinite(x)]
-    if len(numbers) < len(labels) or len(set(numbers)) <= MOST_VALUES:
-        return [((_rank(label), label if _rank(label) == 0 else str(label)), show(label)) for label in labels]
-    values = np.array(numbers, dtype=np.float64)
-    ends = np.unique(np.quantile(values, [0.25, 0.5, 0.75], method="inverted_cdf"))
-    quarter = np.searchsorted(ends, values)  # up to and including each end
-    names = {k: f"{show(float(values[quarter == k].min()))} to {show(float(values[quarter == k].max()))}"
-             for k in np.unique(quarter).tolist()}  # fmt: skip
-    return [(k, names[k]) for k in quarter.tolist()]
-
-
-def _rank(label: Any) -> int:
-    """Numbers before words before what is missing."""
-    if isinstance(label, int | float):
-        return 0
-    return 2 if label is None else 1
-
-
-# ---------------------------------------------------------------------- what has to change
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class FlipSet:
-    """Features that together change the decision, how often, and at what costs (ascending)."""
-
-    features: tuple[str, ...]
-    costs: tuple[float, ...]
-
-    @property
-    def count(self) -> int:
-        return len(self.costs)
-
-    def to_dict(self) -> dict[str, Any]:
-        return {
-            "features": list(self.features),
-            "count": self.count,
-            "least": self.costs[0],
-            "median": float(np.median(self.costs)),
-            "most": self.costs[-1],
-        }
-
-
-def flip_sets(answers: Sequence[Answer]) -> tuple[FlipSet, ...]:
-    """The sets of features that the answers change: of one person's alternatives nearest first, of a group most often.
-
-    Answers that change nothing, or that have no row, are left out.
-    """
-    given = items(answers)
-    if given is None or not all(hasattr(answer, "counterfactual") for answer in given):
-        raise QuestionError(f"Sets of changes are made from a list of answers; got {shown(answers)}.")
-    found = [answer for answer in given if answer.counterfactual is not None and not answer.already]
-    costs: dict[tuple[str, ...], list[float]] = {}
-    for answer in found:
-        costs.setdefault(tuple(change.feature for change in answer.changes), []).append(answer.upper)
-    sets = [FlipSet(features=features, costs=tuple(sorted(mine))) for features, mine in costs.items()]
-    return tuple(sorted(sets, key=lambda flip: (-flip.count, flip.costs[0], flip.features)))
+def _frozen(costs: NDArray[np.float64]) -> NDArray[np.float64]:
+    costs.flags.writeable = False
+    return costs

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.model.rounding import constant_columns
+from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
@@ -183,6 +184,15 @@ class Costs:
         return lead
 
 
+@dataclass(frozen=True)
+class Bends:
+    """What follows each hidden neuron, one entry per neuron over all layers: the code of its activation (0: ReLU), and
+    ELU's alpha."""
+
+    code: NDArray[np.int64]
+    alpha: Floats
+
+
 @dataclass(frozen=True, kw_only=True)
 class Lowered(Costs):
     """A question about a network in numbers."""
@@ -199,6 +209,8 @@ class Lowered(Costs):
     """(required neuron, feature): does it look at the feature?"""
     required_rule: NDArray[np.int64]
     """Which of the question's rules each stands for."""
+    bends: Bends | None = None
+    """The activations of the hidden neurons, where not all are ReLUs."""
 
     @cached_property
     def need(self) -> Floats:
@@ -298,11 +310,13 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     schema, n, costs = question.schema, len(question.schema), costs_of(question)
     start, unroll = costs.start, _unrolling(schema, costs.start)
     c, d = question.conditions
-    network = question.model.network.without_constants(constant_columns(schema))
+    function = question.model.function
+    smooth = function if isinstance(function, SmoothNetwork) else None
+    network = (smooth.linear if smooth else question.model.network).without_constants(constant_columns(schema))
     stack = [(layer.weight, layer.bias) for layer in network.layers]
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])
-    stack = simplified(stack) if simplify else stack
+    stack = simplified(stack) if simplify and smooth is None else stack
     unrolled = UnrolledColumns(schema)
     listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
@@ -316,7 +330,22 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
             [np.logical_or.reduceat(part.layers[0][0].any(axis=0), start[:-1]) for _, part in listed], dtype=bool
         ).reshape(-1, n),
         required_rule=np.array([r for r, _ in listed], dtype=np.int64),
+        bends=None if smooth is None else _bends(smooth, stack),
     )
+
+
+def _bends(smooth: SmoothNetwork, stack: Stack) -> Bends:
+    """The activations of the hidden neurons, among which those of rules are ReLUs, and so are those that only pass the
+    first layer on (no activation goes below -1, which they are lifted by)."""
+    sizes, activations = list(smooth.linear.hidden), list(smooth.activations)
+    passing = len(stack) - 1 - len(sizes)
+    sizes[1:1], activations[1:1] = [sizes[0]] * passing, [Activation("relu")] * passing
+    code, alpha = [], []
+    for (_, bias), size, activation in zip(stack, sizes, activations, strict=False):
+        mine = np.arange(len(bias)) < size
+        code.append(np.where(mine, activation.code, 0))
+        alpha.append(np.where(mine, activation.alpha, 1.0))
+    return Bends(np.concatenate(code).astype(np.int64), np.concatenate(alpha))
 
 
 def costs_of(question: Question) -> Costs:

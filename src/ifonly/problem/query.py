@@ -6,7 +6,9 @@ knows neither the model nor the person. `to_dict` and `from_dict` are its form a
 
 from __future__ import annotations
 
+import hashlib
 import json
+import pickle
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -27,6 +29,8 @@ from ifonly.schema import Schema
 from ifonly.schema.given import items
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")
+MOST_PLAIN = 1 << 16
+"""Characters of a query that is written beside its answers; of a longer one only the fingerprint is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,6 +92,23 @@ class Query:
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+
+def plain_query(query: Query) -> dict[str, Any]:
+    """The query as plain data of a bounded size, by which it is known again: what has no JSON form in its own words."""
+    try:
+        data = query.to_dict()
+    except QuestionError:
+        data = {**replace(query, constraints=()).to_dict(), "constraints": list(map(_known_again, query.constraints))}
+    text = json.dumps(data, sort_keys=True)
+    return data if len(text) <= MOST_PLAIN else {"sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
+
+
+def _known_again(constraint: Any) -> Any:
+    try:
+        return constraint_to_dict(constraint)
+    except QuestionError:
+        return [constraint.describe(), hashlib.sha256(pickle.dumps(constraint)).hexdigest()]
 
 
 def _constraints(constraints: Any) -> tuple[Any, ...]:

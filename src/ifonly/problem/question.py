@@ -13,6 +13,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.model.rounding import LARGEST
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance, Measure
@@ -113,10 +114,14 @@ class Question:
         return blur if blur <= FAR_BELOW else None
 
     def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The same for each of these people, guessed at their own rows where it depends on the row."""
+        """The same for each of these people, guessed at their own rows where it depends on the row; with smooth
+        activations, clearly more than what float64 takes from scores there."""
         if self.blur is not None:
             return np.full(len(points), self.blur)
-        return np.minimum(GUESS * self.error_at(points), rounded_up(self.largest_error))
+        guess = GUESS * self.error_at(points)
+        if isinstance(self.model.function, SmoothNetwork):
+            guess = np.maximum(guess, CLEARLY * self.lead(points)[1])
+        return np.minimum(guess, rounded_up(self.largest_error))
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, one number per point: of the condition where it is largest, with two digits."""

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
+from ifonly.problem.softmax import Weights, first_weights, log_odds, planes
 from ifonly.schema.features import plain, show_number
 from ifonly.schema.given import is_label, items
 
@@ -192,7 +193,8 @@ class ProbabilityTarget:
     """The model must give the class a probability of at least this much.
 
     For two classes that is linear in the scores,  s >= log(p / (1 - p)),  with s the log-odds of the class; where the
-    scores are the probabilities (those of a forest are), s >= p. The threshold is rounded up, and the row that is
+    scores are the probabilities (those of a forest are), s >= p. For three classes or more it is `curved`: convex in
+    the scores, and its conditions are planes around it (`softmax`). The threshold is rounded up, and the row that is
     returned must also reach the probability that the model itself reports.
     """
 
@@ -212,19 +214,11 @@ class ProbabilityTarget:
 
     def check(self, model: Model) -> None:
         class_index(model, self.label)
-        if len(model.classes) > 2 and model.scores_are == "log-odds":
-            others = len(model.classes) - 1
-            enough = self.threshold + math.log(others)
-            raise QuestionError(
-                f"With {len(model.classes)} classes a probability is not piecewise linear in the scores, so nothing "
-                f"exact can be proven of it; ask for the class by a margin instead. For scores that are logits, "
-                f"ClassTarget({shown(self.label)}, margin={enough:.6g}) is enough for {self._percent()} "
-                f"(the nearest such row may be a little farther than needed)."
-            )
         if model.probabilities is None:
             raise QuestionError(
                 "This model reports no probabilities, and its score is not known to be a log-odds. If it is (a network "
-                "trained with a logistic loss), say so with model.as_log_odds() or --log-odds; else ask for a score."
+                "trained with a logistic loss), say so with model.as_log_odds() or --log-odds; else ask for a score "
+                "or for a class by a margin."
             )
 
     @property
@@ -239,10 +233,24 @@ class ProbabilityTarget:
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         if model.scores_are == "probabilities":
             return ScoreTarget(at_least=self.at_least, output=class_index(model, self.label)).conditions(model)
+        if self.curved(model):
+            return self.tangents(model, first_weights(model.outputs)).conditions(model)
         c, d = ClassTarget(self.label).conditions(model)
         return c, d + self.threshold
 
+    def curved(self, model: Model) -> bool:
+        """Is it not linear in the scores?"""
+        return len(model.classes) > 2 and model.scores_are == "log-odds"
+
+    def tangents(self, model: Model, weights: tuple[Weights, ...], more: float = 0.0) -> TangentTarget:
+        """Planes that every row with the probability meets."""
+        index = class_index(model, self.label)
+        return TangentTarget(index=index, threshold=self.threshold, weights=weights, margin=self.margin, more=more)
+
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
+        if self.curved(model):
+            own = log_odds(scores, class_index(model, self.label))
+            return np.asarray(own - self.threshold >= _least(self, margin))
         c, d = self.conditions(model)
         return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
 
@@ -271,6 +279,38 @@ class ProbabilityTarget:
 
     def to_dict(self) -> dict[str, Any]:
         return {"probability_of": self.label, "at_least": self.at_least, "margin": self.margin}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TangentTarget:
+    """So many planes of a probability that class number `index` must have, each by `more` than is necessary."""
+
+    index: int
+    threshold: float
+    weights: tuple[Weights, ...]
+    margin: float
+    more: float = 0.0
+
+    def check(self, model: Model) -> None:
+        """Made from a target that is checked."""
+
+    def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        c, d = planes(self.weights, self.index, self.threshold)
+        return c, d + self.more
+
+    def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
+        c, d = self.conditions(model)
+        return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
+
+    def describe(self) -> str:
+        return f"{len(self.weights)} planes of a log-odds of {self.threshold:g}"
+
+    def words(self) -> Words:
+        return Words("the log-odds", f"beyond {len(self.weights)} planes")
+
+    def to_dict(self) -> dict[str, Any]:
+        """What was asked; nothing reads it back."""
+        return {"class_number": self.index, "log_odds": self.threshold, "planes": list(map(list, self.weights))}
 
 
 @dataclass(frozen=True, slots=True)
@@ -447,7 +487,7 @@ class TopTarget:
         return {"class": self.label, "among_highest": self.k, "margin": self.margin}
 
 
-Target: TypeAlias = ClassTarget | ScoreTarget | ProbabilityTarget | AheadTarget
+Target: TypeAlias = ClassTarget | ScoreTarget | ProbabilityTarget | TangentTarget | AheadTarget
 """Plain targets: what a question holds, and every method reads."""
 
 OpenTarget: TypeAlias = OneOfTarget | OtherTarget | TopTarget

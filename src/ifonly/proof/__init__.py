@@ -11,11 +11,12 @@ from ifonly.proof.answer import (
     Relaxation,
     Unknown,
     Within,
-    sentence,
     show,
 )
 from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.proof.diverse_answers import DiverseAnswers
+from ifonly.proof.sentences import sentence
+from ifonly.proof.speech import amount, speech
 from ifonly.proof.stop import Stop, StoppedBy
 from ifonly.proof.tidy import tidied
 from ifonly.proof.witness import Witness, check_witnesses
@@ -41,8 +42,10 @@ __all__ = [
     "Unknown",
     "Within",
     "Witness",
+    "amount",
     "check_witnesses",
     "sentence",
     "show",
+    "speech",
     "tidied",
 ]

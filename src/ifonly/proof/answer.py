@@ -17,12 +17,13 @@ import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, ClassVar, Self, overload
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, overload
 
-from ifonly.errors import MissingExtra, QuestionError
+from ifonly.errors import QuestionError
 from ifonly.printing import escaped, printable, shown
 from ifonly.proof.stop import Stop
-from ifonly.schema import Value
+from ifonly.schema import Value, write_whole
 from ifonly.schema.given import items
 
 
@@ -135,6 +136,8 @@ class Answer(ABC):
     state: str = ""
     breaks: tuple[str, ...] = ()
     """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
+    words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The label and the unit of the features that have them in the schema."""
     record: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -185,6 +188,7 @@ class Answer(ABC):
             "state": self.state,
             "already": self.already,
             "breaks": list(self.breaks),
+            **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
         }
 
     def to_json(self) -> str:
@@ -200,7 +204,33 @@ class Answer(ABC):
             raise QuestionError(f"This answer is a {type(answer).__name__} ('{answer.status}'), no {cls.__name__}.")
         return answer
 
+    def sentence(self, language: str = "en", *, subject: str = "") -> str:
+        """What the person is told, in "en" or "de"; `subject` is what is decided, such as "the application"."""
+        from ifonly.proof.speech import speech
+
+        return speech(self, language, subject)
+
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page to print and hand over, with the guarantee in plain words; written to `path` if one is given."""
+        from ifonly.proof.showing import answer_document
+
+        return _kept(answer_document(self, language, subject), path)
+
+    def plot(self, axes: Any = None) -> Any:
+        """What would change, as a picture: matplotlib axes (those given, or new ones; `.figure.savefig(...)`)."""
+        from ifonly.proof.plots import plot_answer
+
+        return plot_answer(self, axes)
+
+    def _repr_html_(self) -> str:
+        from ifonly.proof.showing import answer_fragment
+
+        return answer_fragment(self)
+
     def __str__(self) -> str:
+        """The exact sentence: with the distance and what is proven."""
+        from ifonly.proof.sentences import sentence
+
         return sentence(self)
 
     def __repr__(self) -> str:
@@ -270,9 +300,6 @@ class Failed(Answer):
         return {**Answer.to_dict(self), "error": self.error}
 
 
-VISIBLE = 5e-6
-"""Relative: what shows in six digits of a distance."""
-
 COLUMNS = (
     "row",
     "status",
@@ -288,18 +315,23 @@ COLUMNS = (
 
 
 class Answers(Sequence[Answer]):
-    """Many answers, in the order of the rows."""
+    """Many answers, in the order of the rows; `ids` is the index of the frame they are about, if it had one."""
 
-    def __init__(self, answers: Sequence[Answer], *, seconds: float = 0.0) -> None:
+    def __init__(self, answers: Sequence[Answer], *, seconds: float = 0.0, ids: Any = None) -> None:
         self._answers = tuple(answers)
         self.seconds = seconds
+        self.ids = ids
+        if ids is not None and len(ids) != len(self._answers):
+            raise QuestionError(f"There are {len(self._answers)} answers, but {len(ids)} labels for them.")
 
     @overload
     def __getitem__(self, index: int) -> Answer: ...
     @overload
     def __getitem__(self, index: slice) -> Answers: ...
     def __getitem__(self, index: int | slice) -> Answer | Answers:
-        return Answers(self._answers[index]) if isinstance(index, slice) else self._answers[index]
+        if not isinstance(index, slice):
+            return self._answers[index]
+        return Answers(self._answers[index], ids=None if self.ids is None else self.ids[index])
 
     def __len__(self) -> int:
         return len(self._answers)
@@ -330,17 +362,48 @@ class Answers(Sequence[Answer]):
             raise QuestionError(f"Answers are a list of objects, one per row; got {shown(data)}.")
         return cls([Answer.from_dict(one) for one in given])
 
-    def to_frame(self) -> Any:
-        """A pandas DataFrame: one record per row."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
-        return pd.DataFrame(self.to_dicts(), columns=[*COLUMNS, "note"])
+    def to_frame(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """A flat pandas DataFrame, one row per answer, with the index of the frame that was asked about.
+
+        `features`: which of them have columns, before and after: those that change in some answer, all, or none.
+        """
+        from ifonly.proof.frames import pandas_frame
+
+        return pandas_frame(self, features)
+
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page with a section per person; written to `path` if one is given."""
+        from ifonly.proof.showing import answers_document
+
+        return _kept(answers_document(self, language, subject), path)
+
+    def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
+        """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
+        from ifonly.proof.plots import plot_answers
+
+        return plot_answers(self, axes, by=by)
+
+    def _repr_html_(self) -> str:
+        from ifonly.proof.showing import answers_fragment
+
+        return answers_fragment(self)
+
+    def to_polars(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """The same as a polars DataFrame."""
+        from ifonly.proof.frames import polars_frame
+
+        return polars_frame(self, features)
 
     def __repr__(self) -> str:
         counted = ", ".join(f"{count} {status}" for status, count in self.counts().items() if count)
         return f"<Answers: {counted or 'none'}>"
+
+
+def _kept(text: str, path: str | Path | None) -> str:
+    """The text, written to a file as well if one is named."""
+    if path is not None:
+        write_whole(path, text.encode("utf-8"))
+    return text
 
 
 def show(value: Value) -> str:
@@ -351,73 +414,6 @@ def show(value: Value) -> str:
         # every digit: a rounded value might not flip the decision
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,}"
     return escaped(str(value))
-
-
-def sentence(answer: Any, *, given: str = "") -> str:
-    """One sentence per answer, and one more where there is a reason to give; printable, whatever labels say.
-
-    `given` says under what else nothing smaller does it, such as ", given the answers above".
-    """
-    return escaped(_sentence(answer, given))
-
-
-def _sentence(answer: Any, given: str) -> str:
-    if isinstance(answer, Failed):
-        return f"This row could not be asked about: {answer.note}"
-    subject, state = answer.subject, answer.state or answer.target
-    if isinstance(answer, NoneExists):
-        if answer.reasons is None:
-            return f"No allowed change makes {subject} {state} (proven)."
-        return _without_recourse(subject, state, answer.reasons)
-    if isinstance(answer, Unknown):
-        return (
-            f"No change that makes {subject} {state} was found ({answer.note}); "
-            f"none exists within distance {answer.lower:.6g} (proven)."
-        )
-    if answer.already:
-        start = f"T{subject[1:]}" if subject.startswith("the ") else subject  # not the name of a class
-        broken = f", though as it is the row breaks: {'; '.join(answer.breaks)}" if answer.breaks else ""
-        return f"{start} is {state} already; nothing needs to change{broken}."
-    changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
-    start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
-    if isinstance(answer, Nearest):
-        proven = f"proven, {answer.distance_name} distance {answer.upper:.6g}{_blurred(answer)}"
-        return f"{start}; no smaller change does it{given} ({proven})."
-    known = f", but none within {answer.lower:.6g} exists (proven)" if answer.lower > 0 else ""
-    return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
-
-
-def _blurred(answer: Any) -> str:
-    """How much nearer the luck of rounding might bring a row, where that can be seen in the distance."""
-    if answer.lucky is None or answer.upper - answer.lucky <= VISIBLE * answer.upper:
-        return ""
-    by = answer.upper - answer.lucky
-    places = max(0, -math.floor(math.log10(by)))
-    return f"; {answer.precision} arithmetic blurs this by up to {math.ceil(by * 10**places) / 10**places:.{places}f}"
-
-
-def _outcome(answer: Any, state: str) -> str:
-    """What was wanted; where that was left open ("one of a, b"), what it became."""
-    if answer.subject != "the decision" or answer.decision_after is None or show(answer.decision_after) == state:
-        return state
-    return f"{show(answer.decision_after)} ({state})"
-
-
-def _without_recourse(subject: str, state: str, reasons: Reasons) -> str:
-    """Why there is none, and what would help."""
-    if not reasons.blame:
-        return f"No row at all makes {subject} {state}, whatever may change (proven)."
-    how = "together rule" if len(reasons.blame) > 1 else "rules"
-    told = f"No allowed change makes {subject} {state}: {_and(reasons.blame)} {how} it out (proven)."
-    if reasons.relaxations:
-        first, rest = reasons.relaxations[0], len(reasons.relaxations) - 1
-        told += f" Possible {first}"
-        told += f", and in {rest} other way{'s' if rest > 1 else ''}." if rest else "."
-    return told + (f" Not proven: {reasons.note}." if reasons.note else "")
-
-
-def _and(items: Sequence[str]) -> str:
-    return items[0] if len(items) == 1 else ", ".join(items[:-1]) + " and " + items[-1]
 
 
 def _finite(number: float) -> float | None:

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
 import numpy as np
@@ -70,6 +70,9 @@ class Progress:
     lower: float = 0.0
     upper: float = math.inf
     seconds: float = 0.0
+    counts: Mapping[str, int] = field(default_factory=dict)
+    """Of a run through a table: the answers so far by status, of earlier runs too; `rate` is rows per second."""
+    rate: float = 0.0
 
 
 Listener = Callable[[Progress], None]

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from pathlib import Path
 from typing import Any, overload
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.proof.answer import Answer, Nearest, NoneExists, sentence
+from ifonly.proof.answer import Answer, Nearest, NoneExists
 from ifonly.proof.plain_answers import listed, number, text
+from ifonly.proof.sentences import sentence
+from ifonly.schema import write_whole
 
 
 class DiverseAnswers(Sequence[Answer]):
@@ -131,6 +134,26 @@ class DiverseAnswers(Sequence[Answer]):
     @property
     def _told(self) -> tuple[Any, ...]:
         return self._answers, self.ended, self.apart, self.condition
+
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page with the alternatives side by side; written to `path` if one is given."""
+        from ifonly.proof.showing import diverse_document
+
+        text = diverse_document(self, language, subject)
+        if path is not None:
+            write_whole(path, text.encode("utf-8"))
+        return text
+
+    def plot(self, axes: Any = None) -> Any:
+        """The alternatives side by side, as a picture: matplotlib axes."""
+        from ifonly.proof.plots import plot_diverse
+
+        return plot_diverse(self, axes)
+
+    def _repr_html_(self) -> str:
+        from ifonly.proof.showing import diverse_fragment
+
+        return diverse_fragment(self)
 
     def __repr__(self) -> str:
         return f"<DiverseAnswers: {len(self)}{'' if self.proven else ', not all proven'}>"

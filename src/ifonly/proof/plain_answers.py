@@ -56,9 +56,9 @@ def answer_from_dict(data: Any) -> Answer:
     if isinstance(data, Mapping) and not (isinstance(status, str) and status in KINDS):
         raise QuestionError(f"The entry 'status' of an answer must be one of {', '.join(KINDS)}; got {shown(status)}.")
     own = (OWN[status],) if status in OWN else ()
-    found = entries(data, "An answer", (*FIELDS, *DERIVED, *own))
+    found = entries(data, "An answer", (*FIELDS, *DERIVED, *own), ("words",))
     answer: Answer = KINDS[found["status"]](
-        **{_field(name): _READ[name](found[name], name) for name in (*FIELDS, *own)}
+        **{_field(name): _READ[name](found[name], name) for name in (*FIELDS, *own, *({"words"} & set(found)))}
     )
     _check(answer, found)
     return answer
@@ -189,6 +189,18 @@ def _row(value: Any, name: str) -> dict[str, Value]:
     return {text(feature, name): _value(own, name) for feature, own in value.items()}
 
 
+def _words(value: Any, name: str) -> dict[str, tuple[str, str]]:
+    if not isinstance(value, Mapping):
+        raise _wrong(name, "an object with a label and a unit per feature", value)
+    told: dict[str, tuple[str, str]] = {}
+    for feature, own in value.items():
+        both = _texts(own, name)
+        if len(both) != 2:
+            raise _wrong(name, "an object with a label and a unit per feature", value)
+        told[text(feature, name)] = (both[0], both[1])
+    return told
+
+
 def _score(value: Any, name: str) -> float:
     return math.nan if value is None else number(value, name)
 
@@ -226,4 +238,5 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "breaks": _texts,
     "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
     "error": text,
+    "words": _words,
 }

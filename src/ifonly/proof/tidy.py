@@ -40,23 +40,22 @@ def tidied(
     if not cells:
         return result
     upper = question.measure.between(before, points).tolist()
-    most = [claims[i].lower + tolerances.allowed(far) for i, far in zip(found, upper, strict=True)]
+    allowed = tolerances.allowed
+    most = [claims[i].lower + allowed(far) for i, far in zip(found, upper, strict=True)]
     waiting = [k for k in cells if most[k] > upper[k]]
     for attempt in range(ATTEMPTS):
         if not waiting:
             break
         old, now = (before, points) if len(waiting) == len(points) else (before[waiting], points[waiting])
-        rounded = now.copy()
-        for row, k in enumerate(waiting):
-            _round(question, old[row], rounded[row], cells[k], most[k] - upper[k], attempt)
+        rounded = _rounded(question, old, now, [(cells[k], most[k] - upper[k]) for k in waiting], attempt)
         scores = _conditions(question, np.concatenate([now, rounded]))
         good = [all(kept) for kept in (scores[len(now) :] >= scores[: len(now)]).tolist()]
         far = question.measure.between(old, rounded).tolist()
-        left = []
+        left, bound = [], bool(question.by_feature or question.rules)
         for row, k in enumerate(waiting):
             if not good[row] or far[row] > most[k]:
                 left.append(k)
-            elif question.allows(factuals[found[k]], rounded[row]) is None:
+            elif not bound or question.allows(factuals[found[k]], rounded[row]) is None:
                 result[found[k]] = _with_point(claims[found[k]], rounded[row])
         waiting = left
     for k in (k for k in cells if most[k] > upper[k] and result[found[k]] is claims[found[k]]):
@@ -71,28 +70,30 @@ def _around(question: Question, before: NDArray[np.float64], claim: Claim, cells
     return claim if short is None else _with_point(claim, short)
 
 
-def _round(
+def _rounded(
     question: Question,
     before: NDArray[np.float64],
-    row: NDArray[np.float64],
-    cells: list[int],
-    room: float,
+    rows: NDArray[np.float64],
+    cells: Sequence[tuple[list[int], float]],
     attempt: int,
-) -> None:
-    """Round changed values away from the factual, each to the decimals that an equal share of the room leaves it, and
-    inside the schema's bounds; those that need more than 15 decimals are left as they are.
+) -> NDArray[np.float64]:
+    """The rows with changed values rounded away from the factual, each to the decimals that an equal share of the room
+    of its row leaves it, and inside the schema's bounds; those that need more than 15 decimals are left as they are.
     """
-    lower, upper, _ = question.schema.grid
-    for g in cells:
-        rate, value = float(question.measure.steepest[g]), float(row[g])
-        places = (math.ceil(math.log10(rate * len(cells) / room)) if rate > 0.0 else 0) + attempt
-        if abs(places) > DECIMALS:
-            continue
-        scale = 10.0 ** abs(places)
-        shifted = value * scale if places >= 0 else value / scale
-        whole = math.ceil(shifted) if value > before[g] else math.floor(shifted)
-        short = whole / scale if places >= 0 else whole * scale
-        row[g] = min(max(short, lower[g]), upper[g])
+    lower, upper = (ends.tolist() for ends in question.schema.grid[:2])
+    rates, result = question.measure.steepest.tolist(), rows.tolist()
+    for row, old, (some, room) in zip(result, before.tolist(), cells, strict=True):
+        for g in some:
+            rate, value = rates[g], row[g]
+            places = (math.ceil(math.log10(rate * len(some) / room)) if rate > 0.0 else 0) + attempt
+            if abs(places) > DECIMALS:
+                continue
+            scale = 10.0 ** abs(places)
+            shifted = value * scale if places >= 0 else value / scale
+            whole = math.ceil(shifted) if value > old[g] else math.floor(shifted)
+            short = whole / scale if places >= 0 else whole * scale
+            row[g] = min(max(short, lower[g]), upper[g])
+    return np.array(result)
 
 
 def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from ifonly.proof import (
     Answer,
     Answers,
+    Change,
     Failed,
     NoneExists,
     Reasons,
@@ -18,6 +19,7 @@ from ifonly.proof import (
 )
 from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet, plain
 from ifonly.report.summary import summary
+from ifonly.schema import Value
 
 MOST_ROWS = 100
 
@@ -30,12 +32,13 @@ def text(answers: Answer | Answers | Sequence[Answer]) -> str:
     return plain((*answers_page(many), *summary_page(many)))
 
 
-def answer_page(answer: Answer) -> Page:
+def answer_page(answer: Answer, language: str = "en", subject: str = "") -> Page:
     """The person, what would have to differ, the sentence, the guarantee."""
     if isinstance(answer, Failed):
         return (Heading(f"Row {answer.row}"), Paragraph(sentence(answer)))
     why = _reasons(answer.reasons) if isinstance(answer, NoneExists) and answer.reasons is not None else ()
-    return (Heading(_title(answer)), _comparison(answer), Paragraph(sentence(answer)), *why, _guarantee(answer))
+    said = Paragraph(answer.sentence(language, subject=subject))
+    return (Heading(_title(answer)), _comparison(answer), said, *why, _guarantee(answer))
 
 
 def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
@@ -52,9 +55,13 @@ def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
 
 def summary_page(answers: Answers) -> Page:
     """Counts and quantiles."""
-    figures = summary(answers)
-    rows = figures["rows"]
-    pairs = [("rows", f"{rows:,} in {duration(answers.seconds)}" if answers.seconds else f"{rows:,}")]
+    return figures_page(summary(answers))
+
+
+def figures_page(figures: Mapping[str, Any]) -> Page:
+    """The same, of what `summary` gives."""
+    rows, seconds = figures["rows"], figures["total_seconds"]
+    pairs = [("rows", f"{rows:,} in {duration(seconds)}" if seconds else f"{rows:,}")]
     pairs += [
         (status, f"{count:,} ({share(count, rows)}) {_MEANING[status]}")
         for status, count in figures["counts"].items() if count
@@ -130,13 +137,30 @@ def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
 
 
 def _comparison(answer: Answer) -> Sheet:
+    """The person, and what would have to differ, under the names and in the units that people know."""
     if answer.counterfactual is None:
-        return Sheet(header=("feature", "value"), rows=[(name, show(value)) for name, value in answer.factual.items()])
+        own = [(_label(answer, name), show(now) + _unit(answer, name)) for name, now in answer.factual.items()]
+        return Sheet(header=("feature", "value"), rows=own)
     new = {change.feature: change for change in answer.changes}
-    rows = [(name, new[name].shown(now), new[name].shown(new[name].after)) if name in new else (name, show(now), "")
-            for name, now in answer.factual.items()]  # fmt: skip
-    marked = frozenset(i for i, (name, *_) in enumerate(rows) if name in new)
+    rows = [
+        (_label(answer, name), *(text + _unit(answer, name) for text in texts), *[""] * (2 - len(texts)))
+        for name, texts in ((name, _texts(now, new.get(name))) for name, now in answer.factual.items())
+    ]
+    marked = frozenset(i for i, name in enumerate(answer.factual) if name in new)
     return Sheet(header=("feature", "now", "instead"), rows=rows, marked=marked)
+
+
+def _texts(now: Value, change: Change | None) -> tuple[str, ...]:
+    return (show(now),) if change is None else (change.shown(now), change.shown(change.after))
+
+
+def _label(answer: Answer, name: str) -> str:
+    return answer.words.get(name, (name, ""))[0] or name
+
+
+def _unit(answer: Answer, name: str) -> str:
+    unit = answer.words.get(name, ("", ""))[1]
+    return f" {unit}" if unit else ""
 
 
 def _guarantee(answer: Answer) -> Facts:

@@ -4,7 +4,7 @@ from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer
 from ifonly.schema.infer import Guess, infer
 from ifonly.schema.io import load_schema, save_schema, schema_from_json, schema_to_json, write_whole
 from ifonly.schema.schema import Schema
-from ifonly.schema.tables import frame_columns, read_points, to_frame
+from ifonly.schema.tables import frame_columns, index_of, read_points, to_frame
 
 __all__ = [
     "Binary",
@@ -20,6 +20,7 @@ __all__ = [
     "Schema",
     "Value",
     "frame_columns",
+    "index_of",
     "infer",
     "load_schema",
     "read_points",

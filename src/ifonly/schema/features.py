@@ -26,9 +26,11 @@ from ifonly.schema.decimals import Grid, rounded, written
 from ifonly.tolerances import GRID
 
 Value: TypeAlias = str | bool | int | float | None
-Encoding: TypeAlias = Literal["onehot", "thermometer", "code"]
+Encoding: TypeAlias = Literal["onehot", "dummy", "thermometer", "code"]
 MAX_NAME = 200
 """Characters of a feature's name."""
+MAX_UNIT = 40
+"""Characters of its unit."""
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
 """Texts that stand for a missing number in a table."""
 
@@ -60,7 +62,20 @@ def same_value(a: Any, b: Any) -> bool:
 
 
 @dataclass(frozen=True)
-class Numeric:
+class Worded:
+    """What people are told of a feature: `label` for its name ("monthly income"), `unit` after or before its values
+    ("€", "months"). Both may be left out; nothing is decided by them."""
+
+    label: str = field(default="", kw_only=True, repr=False)
+    unit: str = field(default="", kw_only=True, repr=False)
+
+    def _words(self) -> dict[str, str]:
+        """Those that are given."""
+        return {key: value for key, value in (("label", self.label), ("unit", self.unit)) if value}
+
+
+@dataclass(frozen=True)
+class Numeric(Worded):
     """What real and integer features share: an interval of numbers, encoded as one column.
 
     `missing`: rows may lack the number, if the model takes that. The coordinate of a point is then NaN.
@@ -74,6 +89,7 @@ class Numeric:
 
     def __post_init__(self) -> None:
         _check_name(self.name)
+        _check_words(self)
         if not isinstance(self.missing, bool):
             raise SchemaError(f"Feature '{self.name}': 'missing' must be True or False; it is {shown(self.missing)}.")
         for end in ("lower", "upper"):
@@ -118,7 +134,10 @@ class Numeric:
         try:
             number = math.nan if isinstance(value, bytes | bytearray | np.ndarray) else float(value)
         except Exception:  # whatever the value's own __float__ raises
-            raise self._wrong(value, row) from None
+            amount = money(value) if isinstance(value, str) else None
+            if amount is None:
+                raise self._wrong(value, row) from None
+            number = amount
         snapped = self.snap(number)
         if snapped is None or (isinstance(value, str) and "_" in value):  # float("1_0") is 10: not what people mean
             raise self._wrong(value, row)
@@ -136,7 +155,8 @@ class Numeric:
         return " or missing" if self.missing else ""
 
     def _to_dict(self, **own: Any) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, **own, **({"missing": True} if self.missing else {})}
+        missing = {"missing": True} if self.missing else {}
+        return {"kind": self.kind, "name": self.name, **own, **missing, **self._words()}
 
     def _wrong(self, value: Any, row: int | None) -> RowError:
         message = f"Feature '{self.name}' must be {self.describe()}; {_who(row)} {shown(value)}."
@@ -272,17 +292,36 @@ class Integer(Numeric):
         return self._to_dict(lower=int(self.lower), upper=int(self.upper), step=self.step)
 
 
-class Choice:
+class Choice(Worded):
     """What binary, ordinal and categorical features share: a short list of options, each with encoded columns."""
 
     name: str
     options: tuple[Value, ...]
     encoding: Encoding
+    columns: Sequence[str] = ()
+    """The names of the encoded columns where they are not the usual ones."""
     kind: ClassVar[str]
     ordered: ClassVar[bool] = False
 
+    def _set_columns(self, known: tuple[str, ...]) -> None:
+        """Check the encoding, and the names of its columns if they are given."""
+        _check_encoding(self.name, self.encoding, known)
+        if self.encoding == "dummy" and len(self.options) < 2:
+            raise SchemaError(f"Feature '{self.name}': encoding='dummy' needs at least two options.")
+        given = self.columns
+        if isinstance(given, str) or not isinstance(given, Sequence) or not all(isinstance(c, str) for c in given):
+            raise SchemaError(f"Feature '{self.name}': 'columns' must be a list of column names; it is {shown(given)}.")
+        object.__setattr__(self, "columns", tuple(given))
+        for name in given:
+            _check_name(name)
+        if given and len(given) != self.codes.shape[1]:
+            raise SchemaError(
+                f"Feature '{self.name}' has {self.codes.shape[1]} encoded column(s), but 'columns' names {len(given)}."
+            )
+
     def _set_options(self, options: Sequence[Any], *, least: int = 1) -> None:
         _check_name(self.name)
+        _check_words(self)
         scalar = isinstance(options, str | bytes) or (isinstance(options, np.ndarray) and options.ndim == 0)
         if scalar or not isinstance(options, Sequence | np.ndarray):
             raise SchemaError(f"Feature '{self.name}': its options must be a list; got {shown(options)}.")
@@ -313,6 +352,8 @@ class Choice:
         match self.encoding:
             case "onehot":
                 codes = np.eye(k)
+            case "dummy":
+                codes = np.eye(k)[:, 1:]
             case "thermometer":
                 codes = np.tril(np.ones((k, k)))
             case "code":
@@ -322,9 +363,13 @@ class Choice:
 
     @property
     def column_names(self) -> tuple[str, ...]:
+        if self.columns:
+            return tuple(self.columns)
         match self.encoding:
             case "onehot":
                 return tuple(f"{self.name}={_label(o)}" for o in self.options)
+            case "dummy":
+                return tuple(f"{self.name}={_label(o)}" for o in self.options[1:])
             case "thermometer":
                 return tuple(f"{self.name}>={_label(o)}" for o in self.options)
             case "code":
@@ -368,6 +413,10 @@ class Choice:
     def value(self, number: float) -> Value:
         return self.options[int(number)]
 
+    def _to_dict(self, **own: Any) -> dict[str, Any]:
+        columns = {"columns": list(self.columns)} if self.columns else {}
+        return {"kind": self.kind, "name": self.name, **own, "encoding": self.encoding, **columns, **self._words()}
+
 
 @dataclass(frozen=True)
 class Binary(Choice):
@@ -386,44 +435,49 @@ class Binary(Choice):
         object.__setattr__(self, "encoding", "code")
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "values": list(self.options)}
+        return {"kind": self.kind, "name": self.name, "values": list(self.options), **self._words()}
 
 
 @dataclass(frozen=True)
 class Ordinal(Choice):
-    """Named levels in order. Thermometer (k bits, the first always 1), one-hot, or the level's number."""
+    """Named levels in order. Thermometer (k bits, the first always 1), one-hot, dummy, or the level's number."""
 
     name: str
     levels: Sequence[Any] = ()
     encoding: Encoding = "thermometer"
+    columns: Sequence[str] = field(default=(), kw_only=True)
     kind: ClassVar[str] = "ordinal"
     ordered: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         self._set_options(self.levels)
         object.__setattr__(self, "levels", self.options)
-        _check_encoding(self.name, self.encoding, ("thermometer", "onehot", "code"))
+        self._set_columns(("thermometer", "onehot", "dummy", "code"))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "levels": list(self.options), "encoding": self.encoding}
+        return self._to_dict(levels=list(self.options))
 
 
 @dataclass(frozen=True)
 class Categorical(Choice):
-    """Named categories without order. One-hot, or the category's number."""
+    """Named categories without order. One-hot, "dummy" (one-hot without the first), or the category's number.
+
+    `columns` names the encoded columns where the model knows them otherwise than `name=category`.
+    """
 
     name: str
     categories: Sequence[Any] = ()
     encoding: Encoding = "onehot"
+    columns: Sequence[str] = field(default=(), kw_only=True)
     kind: ClassVar[str] = "categorical"
 
     def __post_init__(self) -> None:
         self._set_options(self.categories)
         object.__setattr__(self, "categories", self.options)
-        _check_encoding(self.name, self.encoding, ("onehot", "code"))
+        self._set_columns(("onehot", "dummy", "code"))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"kind": self.kind, "name": self.name, "categories": list(self.options), "encoding": self.encoding}
+        return self._to_dict(categories=list(self.options))
 
 
 @dataclass(frozen=True)
@@ -434,7 +488,7 @@ class Missing(Categorical):
 
     @classmethod
     def of(cls, number: Real | Integer) -> Missing:
-        return cls(number.name, (None,), "code", number)
+        return cls(number.name, (None,), "code", number, label=number.label, unit=number.unit)
 
 
 _STEP = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}|/[0-9]{1,18})?")
@@ -481,9 +535,30 @@ def _check_name(name: Any) -> None:
         )
 
 
+def _check_words(feature: Any) -> None:
+    for key, most in (("label", MAX_NAME), ("unit", MAX_UNIT)):
+        words = getattr(feature, key)
+        if not isinstance(words, str) or len(words) > most or (words and not is_printable(words)):
+            raise SchemaError(
+                f"Feature '{feature.name}': '{key}' must be a printable text of at most {most} characters; it is "
+                f"{shown(words)}."
+            )
+
+
 def _check_encoding(name: str, encoding: str, known: tuple[str, ...]) -> None:
     if not isinstance(encoding, str) or encoding not in known:
         raise SchemaError(f"Feature '{name}': encoding must be one of {', '.join(known)}; it is {shown(encoding)}.")
+
+
+_MONEY = re.compile(r"([+-]?)\s?[$€£¥₹]?\s?([+-]?)(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,15})?\s?[$€£¥₹%]?")
+
+
+def money(text: str) -> float | None:
+    """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None where the text is none."""
+    found = _MONEY.fullmatch(text.strip()) if len(text) <= 60 else None
+    if found is None or (found[1] and found[2]):
+        return None
+    return float(f"{found[1]}{found[2]}{found[3].replace(',', '')}{found[4] or ''}")
 
 
 def show_number(number: float) -> str:

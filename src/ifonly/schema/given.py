@@ -10,16 +10,21 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.errors import FileError
+from ifonly.errors import FileError, RowError
 from ifonly.printing import shown
 from ifonly.schema.features import plain
 
 
 def items(value: Any) -> tuple[Any, ...] | None:
     """The things in a list, an array, a set or a generator; None where it is none: a text, a mapping, a number."""
+    return tuple(value) if is_listed(value) else None
+
+
+def is_listed(value: Any) -> bool:
+    """Does it hold things, one after another? Not a text, a mapping or a number."""
     if isinstance(value, str | bytes | Mapping | type) or not isinstance(value, Iterable):
-        return None
-    return None if isinstance(value, np.ndarray) and value.ndim == 0 else tuple(value)
+        return False
+    return not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def is_label(value: Any) -> bool:
@@ -37,3 +42,23 @@ def path_of(value: Any) -> Path:
     except (TypeError, ValueError):  # no text, or one that no file can be called by (a lone surrogate, a zero)
         raise FileError(f"A file is named by a text or a path; {shown(value)} cannot name one.") from None
     return path
+
+
+def one_row(given: Any, number: int | None = None) -> Any:
+    """One row in whatever holds one (a frame or an array of one row, a Series, a tensor, a record) as a mapping or a
+    sequence; anything else as it is."""
+    if hasattr(given, "columns"):  # a frame of pandas or polars
+        if len(given) != 1:
+            raise RowError(
+                f"This is a table of {len(given)} rows, not a row: use explain_many, or take one row out of it.",
+                row=number,
+            )
+        return {str(name): given[name].to_list()[0] for name in given.columns}
+    if hasattr(given, "to_dict"):  # a Series
+        return given.to_dict()
+    if hasattr(given, "detach") and hasattr(given, "cpu"):  # a tensor
+        return given.detach().cpu().numpy()
+    names = getattr(getattr(given, "dtype", None), "names", None)
+    if names and getattr(given, "ndim", None) == 0:  # a record of a structured array
+        return {name: given[name] for name in names}
+    return given._asdict() if hasattr(given, "_asdict") else given

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import datetime
+import re
 import sys
+import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from typing import Any
 
 from ifonly.errors import SchemaError
-from ifonly.printing import shown
+from ifonly.printing import printable, shown
 from ifonly.schema.decimals import Grid, written
+from ifonly.schema.families import families
 from ifonly.schema.features import (
     Binary,
     Categorical,
@@ -18,6 +23,7 @@ from ifonly.schema.features import (
     Ordinal,
     Real,
     is_missing,
+    money,
     plain,
     show_number,
     show_step,
@@ -28,11 +34,21 @@ from ifonly.schema.tables import frame_columns
 MOST_CATEGORIES = 1000
 MOST_DECIMALS = 4
 """A column whose numbers have no more than these moves in steps of its last decimal."""
+FEW = 20
+"""Rows below which values that all differ say nothing."""
+LEFT_OUT = "left out"
+WORDS = {"no": "yes", "false": "true", "n": "y", "f": "t", "off": "on", "nein": "ja", "non": "oui"}
+"""No and yes."""
+
+_IDENTIFIER = re.compile(r"(?:^|[\W_])(?:id|ids|uuid|guid|key|nr|ref)(?:$|[\W_])", re.IGNORECASE)
+_CAMEL_ID = re.compile(r"[a-z]I[Dd]$")
+_CODE = re.compile(r"(?:^|[\W_])(?:zip|zipcode|postcode|postal|plz)(?:$|[\W_])|ZipCode$|PostCode$", re.IGNORECASE)
+_DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """What was assumed of one feature."""
+    """What was assumed of one feature, or of a column that is left out."""
 
     feature: str
     guess: str
@@ -40,21 +56,87 @@ class Guess:
 
 
 def infer(table: Any) -> tuple[Schema, tuple[Guess, ...]]:
-    """A schema for the table, with one guess per feature.
+    """A schema for the table, with one guess per feature, and one per column that was left out.
 
     Ordinals cannot be guessed (except from an ordered pandas column): edit the result.
     """
     columns = frame_columns(table)
     if not columns:
         raise SchemaError("The table has no columns to infer a schema from.")
+    found = {family.columns[0]: family for family in families(columns)}
+    dummies = {column for family in found.values() for column in family.columns}
     features: list[Feature] = []
     guesses: list[Guess] = []
+    wrong: list[str] = []
     for name, column in columns.items():
-        values = [plain(v) for v in (column.tolist() if hasattr(column, "tolist") else column)]
-        feature, guess, why = _declared_order(name, column, values) or _infer_feature(name, values)
-        features.append(feature)
-        guesses.append(Guess(feature=name, guess=guess, why=why))
-    return Schema(tuple(features)), tuple(guesses)
+        if name in found:
+            features.append(found[name].feature())
+            guesses.append(Guess(feature=found[name].name, guess="categorical", why=found[name].why()))
+        elif name not in dummies:
+            try:
+                feature, guess, why = _guessed(name, column)
+            except SchemaError as error:
+                wrong.append(str(error))
+                continue
+            features += [] if feature is None else [feature]
+            guesses.append(Guess(feature=name, guess=guess, why=why))
+    return _proposed(features, columns, wrong, guesses), tuple(guesses)
+
+
+def _proposed(features: list[Feature], columns: Any, wrong: list[str], guesses: list[Guess]) -> Schema:
+    if wrong:
+        raise SchemaError(wrong[0] if len(wrong) == 1 else f"{len(wrong)} columns: " + " ".join(wrong))
+    if not features:
+        told = "; ".join(f"'{guess.feature}': {guess.why}" for guess in guesses[:3])
+        raise SchemaError(f"No column of the table is a feature that can be asked about ({told}).")
+    order = {name: i for i, name in enumerate(columns)}
+    places = {c: order[c if c in order else f.name] for f in features for c in f.column_names}
+    return Schema(tuple(features), tuple(sorted(places, key=lambda column: places[column])))
+
+
+def warn_of_left_out(guesses: Sequence[Guess]) -> None:
+    """Say which columns are no features, where nobody reads the guesses."""
+    left = [f"'{guess.feature}' ({guess.why})" for guess in guesses if guess.guess == LEFT_OUT]
+    if left:
+        warnings.warn(f"Left out of the schema: {printable('; '.join(left), 2000)}.", UserWarning, stacklevel=3)
+
+
+def _guessed(name: str, column: Any) -> tuple[Feature | None, str, str]:
+    values = [plain(v) for v in (column.tolist() if hasattr(column, "tolist") else column)]
+    present = [v for v in values if not is_missing(v)]
+    if not present:
+        raise SchemaError(f"Column '{name}' has no values; leave it out.")
+    left = _no_feature(name, column, present)
+    if left:
+        return None, LEFT_OUT, left
+    return _declared_order(name, column, values) or _infer_feature(name, values)
+
+
+def _no_feature(name: str, column: Any, present: list[Any]) -> str:
+    """Why a column cannot be a feature: dates, identifiers. Empty where it can be."""
+    if getattr(getattr(column, "dtype", None), "kind", "") in ("M", "m") or all(_is_day(v) for v in present):
+        return "dates; give the days since a day that matters, such as (frame[column] - day).dt.days"
+    try:
+        distinct = len(set(present))
+    except TypeError:
+        return ""
+    all_differ = distinct == len(present) >= FEW
+    whole = all(isinstance(v, int) and not isinstance(v, bool) for v in present)
+    if all_differ and (whole or all(isinstance(v, str) for v in present)):
+        ordered = whole and max(present) - min(present) == len(present) - 1
+        if ordered or _IDENTIFIER.search(name) or _CAMEL_ID.search(name) or not (whole or _are_money(present)):
+            return "an identifier: every value differs"
+    return ""
+
+
+def _is_day(value: Any) -> bool:
+    if isinstance(value, datetime.date):
+        return True
+    return isinstance(value, str) and _DAY.fullmatch(value.strip()) is not None
+
+
+def _are_money(values: Sequence[Any]) -> bool:
+    return all(isinstance(v, str) and money(v) is not None for v in values)
 
 
 def _declared_order(name: str, column: Any, values: list[Any]) -> tuple[Feature, str, str] | None:
@@ -67,42 +149,54 @@ def _declared_order(name: str, column: Any, values: list[Any]) -> tuple[Feature,
 def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     present = [v for v in values if not is_missing(v)]
     missing = len(values) - len(present)
-    if not present:
-        raise SchemaError(f"Column '{name}' has no values; leave it out.")
     try:
         distinct = list(dict.fromkeys(present))
     except TypeError:
         raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.") from None
+    if not all(isinstance(v, str | bool | int | float) for v in distinct):
+        raise SchemaError(f"Column '{name}' holds values that are neither text, numbers nor booleans.")
     numeric = all(isinstance(v, int | float) and not isinstance(v, bool) for v in distinct)
     note = f"; missing in {missing} rows, which a model must be able to take" if missing else ""
-    may = bool(missing)
     if len(distinct) == 2 and not missing:
-        ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
-        return (
-            Binary(name, tuple(ordered)),
-            "binary",
-            f"two values: {shown(ordered[0])} (0) and {shown(ordered[1])} (1)",
-        )
-    if numeric:
-        if any(abs(v) > sys.float_info.max for v in distinct):
-            raise SchemaError(f"Column '{name}' has infinite values; remove them.")
-        low, high = float(min(distinct)), float(max(distinct))
-        if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
-            why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
-            return Integer(name, low, high, missing=may), "integer", why
-        step = _decimal_step(distinct)
-        by = f"; step={show_step(step)} would keep answers to the data's decimals" if step else ""
-        why = f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
-        return Real(name, low, high, missing=may), "real", why
+        return _binary(name, distinct)
+    code = numeric and _CODE.search(name) is not None
+    if numeric and not code:
+        return _number(name, distinct, note, may=bool(missing))
+    if len(distinct) > 2 and not code and _are_money(distinct):
+        amounts = [money(v) for v in distinct]
+        kind, guess, why = _number(name, amounts, note, may=bool(missing))
+        return kind, guess, f"amounts as text, such as {shown(distinct[0])}; {why}"
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
-            f"Column '{name}' has {len(distinct)} different texts: an identifier rather than a feature? Leave it out."
+            f"Column '{name}' has {len(distinct)} different {'codes' if code else 'texts'}: an identifier rather than "
+            f"a feature? Leave it out."
         )
     options: list[Any] = sorted(distinct, key=lambda v: (str(type(v)), v))
     if missing:
         options.append(None)
-    why = f"{len(distinct)} different values" + (f"; missing ({missing} rows) is a category too" if missing else "")
+    why = f"{len(distinct)} different {'codes, which are names and not amounts' if code else 'values'}"
+    why += f"; missing ({missing} rows) is a category too" if missing else ""
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
+
+
+def _binary(name: str, distinct: list[Any]) -> tuple[Feature, str, str]:
+    ordered = sorted(distinct, key=str) if any(isinstance(v, str) for v in distinct) else sorted(distinct)
+    if all(isinstance(v, str) for v in ordered) and WORDS.get(ordered[1].strip().lower()) == ordered[0].strip().lower():
+        ordered.reverse()
+    why = f"two values: {shown(ordered[0])} (0) and {shown(ordered[1])} (1)"
+    return Binary(name, tuple(ordered)), "binary", why
+
+
+def _number(name: str, distinct: list[Any], note: str, *, may: bool) -> tuple[Feature, str, str]:
+    if any(abs(v) > sys.float_info.max for v in distinct):
+        raise SchemaError(f"Column '{name}' has infinite values; remove them.")
+    low, high = float(min(distinct)), float(max(distinct))
+    if all(float(v).is_integer() for v in distinct) and max(abs(low), abs(high)) <= 2**52:
+        why = f"whole numbers; bounds {_ends(low, high)} are the data's{note}"
+        return Integer(name, low, high, missing=may), "integer", why
+    step = _decimal_step(distinct)
+    by = f"; step={show_step(step)} would keep answers to the data's decimals" if step else ""
+    return Real(name, low, high, missing=may), "real", f"numbers; bounds {_ends(low, high)} are the data's{by}{note}"
 
 
 def _decimal_step(numbers: list[Any]) -> Fraction | None:

@@ -1,4 +1,4 @@
-"""Schemas as JSON: versioned, readable, safe to load."""
+"""Schemas as JSON or YAML: versioned, readable, safe to load."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
-from ifonly.errors import FileError, SchemaError
-from ifonly.printing import json_text, shown
+from ifonly.errors import FileError, MissingExtra, SchemaError
+from ifonly.printing import json_text, printable, shown
 from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, same_value
 from ifonly.schema.given import path_of
 from ifonly.schema.schema import Schema
@@ -19,13 +19,15 @@ from ifonly.schema.schema import Schema
 FORMAT = "ifonly-schema"
 VERSION = 1
 MAX_BYTES = 64 * 2**20
+MAX_YAML = 2**20
+"""Of a YAML file, which is read slowly."""
 
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
     "real": (Real, ("lower", "upper"), ("step", "missing")),
     "integer": (Integer, ("lower", "upper"), ("step", "missing")),
     "binary": (Binary, (), ("values",)),
-    "ordinal": (Ordinal, ("levels",), ("encoding",)),
-    "categorical": (Categorical, ("categories",), ("encoding",)),
+    "ordinal": (Ordinal, ("levels",), ("encoding", "columns")),
+    "categorical": (Categorical, ("categories",), ("encoding", "columns")),
 }
 
 
@@ -71,7 +73,7 @@ def _feature(position: int, item: Any) -> Feature:
     for key in ("name", *required):
         if key not in item:
             raise SchemaError(f'{where}: a feature of kind "{kind}" needs "{key}".')
-    unknown = set(item) - {"kind", "name", *required, *optional}
+    unknown = set(item) - {"kind", "name", "label", "unit", *required, *optional}
     if unknown:
         raise SchemaError(f"{where}: unknown entries {sorted(map(str, unknown))}.")
     feature: Feature = cls(**{key: value for key, value in item.items() if key != "kind"})
@@ -80,30 +82,67 @@ def _feature(position: int, item: Any) -> Feature:
 
 def read_json(path: str | Path, what: str, most: int = MAX_BYTES) -> Any:
     """The data of a JSON file that should hold a `what` of at most so many bytes."""
+    try:
+        return json.loads(_read_text(path, what, most))
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"'{path_of(path)}' is not a JSON file: {error}.") from None
+
+
+def _read_text(path: str | Path, what: str, most: int) -> str:
     path = path_of(path)
     try:
         if path.stat().st_size > most:
             raise FileError(f"'{path}' is larger than {most // 2**20} MiB; that is no {what}.")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"Cannot read the {what} '{path}': {error.strerror or error}.") from None
-    except (ValueError, RecursionError) as error:
-        raise FileError(f"'{path}' is not a JSON file: {error}.") from None
+
+
+def _read_yaml(path: str | Path) -> Any:
+    """The data of a YAML file: plain values only, and no references, which can make a small file huge."""
+    yaml = _yaml()
+    try:
+        text = _read_text(path, "schema", MAX_YAML)
+        for event in yaml.parse(text, Loader=yaml.SafeLoader):
+            if isinstance(event, yaml.AliasEvent):
+                raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
+        return yaml.safe_load(text)
+    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        raise FileError(f"'{path}' is not a YAML file: {printable(' '.join(str(error).split()))}.") from None
 
 
 def load_schema(path: str | Path) -> Schema:
     """Read a schema file."""
-    data = read_json(path, "schema")
+    data = _read_yaml(path) if _is_yaml(path) else read_json(path, "schema")
     try:
         return schema_from_json(data)
     except SchemaError as error:
         raise SchemaError(f"In '{path}': {error}") from None
 
 
+def schema_text(schema: Schema, *, yaml: bool = False) -> str:
+    """The text of a schema file: JSON, or YAML."""
+    data = schema_to_json(schema)
+    if not yaml:
+        return json_text(data, indent=1) + "\n"
+    return str(_yaml().safe_dump(data, sort_keys=False, allow_unicode=True, width=120))
+
+
 def save_schema(schema: Schema, path: str | Path) -> None:
-    """Write a schema file, all of it or nothing."""
-    text = json_text(schema_to_json(schema), indent=1) + "\n"
-    write_whole(path, text.encode("utf-8"))
+    """Write a schema file, all of it or nothing; YAML where the path ends so."""
+    write_whole(path, schema_text(schema, yaml=_is_yaml(path)).encode("utf-8"))
+
+
+def _is_yaml(path: str | Path) -> bool:
+    return path_of(path).suffix.lower() in (".yaml", ".yml")
+
+
+def _yaml() -> Any:
+    try:
+        import yaml
+    except ImportError:
+        raise MissingExtra("PyYAML", extra="yaml", needed_for="A schema as YAML") from None
+    return yaml
 
 
 @contextmanager

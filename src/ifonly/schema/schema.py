@@ -21,7 +21,7 @@ from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown
 from ifonly.schema.decimals import Grid
 from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
-from ifonly.schema.given import items
+from ifonly.schema.given import items, one_row
 
 MAX_COLUMNS = 100_000
 
@@ -82,6 +82,11 @@ class Schema:
         rules = f"; {len(self.rules)} rules" if self.rules else ""
         return printable(f"<Schema: {len(self)} features: {named}{', ...' if len(self) > 3 else ''}{rules}>")
 
+    def _repr_html_(self) -> str:
+        from ifonly.schema.showing import schema_fragment
+
+        return schema_fragment(self)
+
     def __len__(self) -> int:
         return len(self.features)
 
@@ -99,9 +104,11 @@ class Schema:
     @classmethod
     def infer(cls, table: Any) -> Schema:
         """A schema proposed from a table; `ifonly.schema.infer` gives the list of guesses with it."""
-        from ifonly.schema.infer import infer
+        from ifonly.schema.infer import infer, warn_of_left_out
 
-        return infer(table)[0]
+        schema, guesses = infer(table)
+        warn_of_left_out(guesses)
+        return schema
 
     @classmethod
     def load(cls, path: str | Path) -> Schema:
@@ -115,6 +122,50 @@ class Schema:
         from ifonly.schema.io import save_schema
 
         save_schema(self, path)
+
+    def to_json(self) -> str:
+        """The text of a schema file."""
+        from ifonly.schema.io import schema_text
+
+        return schema_text(self)
+
+    def to_yaml(self) -> str:
+        """The same as YAML, which `load` reads as well."""
+        from ifonly.schema.io import schema_text
+
+        return schema_text(self, yaml=True)
+
+    # ------------------------------------------------------------------ other schemas from this one
+
+    def replace(self, *features: Feature) -> Schema:
+        """The same schema with these features in the places of those that have their names."""
+        from ifonly.schema.editing import replaced
+
+        return replaced(self, features)
+
+    def drop(self, *names: str) -> Schema:
+        """The same schema without these features."""
+        from ifonly.schema.editing import dropped
+
+        return dropped(self, names)
+
+    def rename(self, names: Mapping[str, str]) -> Schema:
+        """The same schema with other names, such as {"x7": "Age"}."""
+        from ifonly.schema.editing import renamed
+
+        return renamed(self, names)
+
+    def labelled(self, labels: Mapping[str, str], units: Mapping[str, str] | None = None) -> Schema:
+        """The same schema with what people are told instead of names, and units: {"Income": "monthly income"}."""
+        from ifonly.schema.editing import labelled
+
+        return labelled(self, labels, units or {})
+
+    def with_rules(self, *rules: str) -> Schema:
+        """The same schema with these rules besides its own."""
+        from ifonly.schema.editing import with_rules
+
+        return with_rules(self, rules)
 
     @cached_property
     def names(self) -> tuple[str, ...]:
@@ -173,10 +224,7 @@ class Schema:
 
     def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
         """The point of one row: a mapping, a pandas Series, or a sequence in feature order."""
-        if hasattr(row, "columns") and not isinstance(row, Mapping):
-            raise RowError("This is a table, not a row: use explain_many, or take one row out of it.", row=number)
-        if hasattr(row, "to_dict") and not isinstance(row, Mapping):
-            row = row.to_dict()
+        row = row if isinstance(row, Mapping) else one_row(row, number)
         values = self._named(row, number) if isinstance(row, Mapping) else self._ordered(row, number)
         return np.array([f.read(v, row=number) for f, v in zip(self.features, values, strict=True)], dtype=np.float64)
 
@@ -184,10 +232,29 @@ class Schema:
         try:
             return [row[name] for name in self.names]
         except KeyError:
+            dummies = self._from_dummies(row)
+            if dummies is not None:
+                return dummies
             name = next(name for name in self.names if name not in row)
             where = "the row" if number is None else f"row {number}"
             message = f"Feature '{name}' is not in {where}; it has {_listed(list(row)) or 'nothing'}."
             raise RowError(message, feature=name, row=number) from None
+
+    def _from_dummies(self, row: Mapping[Any, Any]) -> list[Any] | None:
+        """The values of a row that has the encoded columns of some features in their place; None where it has not."""
+        from ifonly.schema.families import from_dummies
+
+        values = []
+        for feature in self.features:
+            if feature.name in row:
+                values.append(row[feature.name])
+                continue
+            coded = {column: [row[column]] for column in feature.column_names if column in row}
+            options = from_dummies(feature, coded) if isinstance(feature, Choice) else None
+            if options is None:
+                return None
+            values += options
+        return values
 
     def _ordered(self, row: Any, number: int | None) -> list[Any]:
         flat = row[0] if isinstance(row, np.ndarray) and row.ndim == 2 and len(row) == 1 else row
@@ -326,6 +393,8 @@ def _nearest_option(feature: Choice, block: NDArray[np.float64]) -> NDArray[np.i
     match feature.encoding:
         case "onehot":
             return block.argmax(axis=1)
+        case "dummy":
+            return np.where(block.any(axis=1), block.argmax(axis=1) + 1, 0)
         case "thermometer":
             guess = block.sum(axis=1) - 1
         case "code":

@@ -14,7 +14,8 @@ from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
 from ifonly.printing import shown
-from ifonly.schema.features import Feature, Integer, Numeric, Real
+from ifonly.schema.families import from_dummies
+from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real
 from ifonly.schema.schema import Schema
 
 
@@ -42,14 +43,22 @@ def frame_columns(table: Any) -> dict[str, Any]:
     return columns
 
 
+def index_of(table: Any) -> Any:
+    """The labels of a pandas frame's rows; None where a table has none."""
+    index = getattr(table, "index", None)
+    return index if hasattr(table, "columns") and hasattr(index, "get_level_values") else None
+
+
 def _column_name(name: Any) -> str:
     if not isinstance(name, str | int | float | tuple):
         raise RowError(f"A column of a table is named by a text; {shown(name)} names none.")
     return name if isinstance(name, str) else shown(name)
 
 
-def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | None = None) -> NDArray[np.float64]:
-    """The points of all rows of a table, in order.
+def read_points(
+    schema: Schema, table: Any, *, errors: list[RowError | None] | None = None, first: int = 0
+) -> NDArray[np.float64]:
+    """The points of all rows of a table, in order; `first` is the number that complaints give the first row.
 
     Without `errors` the first bad row raises. With an (empty) list `errors`, one entry per row is appended: None, or
     the error of that row, whose point is then NaN.
@@ -57,13 +66,13 @@ def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | N
     if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(schema):
         table = dict(zip(schema.names, table.T, strict=True))
     elif isinstance(table, np.ndarray) or (isinstance(table, Sequence) and not isinstance(table, str | bytes)):
-        return _read_rows(schema, table, errors)
+        return _read_rows(schema, table, errors, first)
     columns = _wanted_columns(schema, table)
     count = len(columns[0])
     points = np.empty((count, len(schema)))
     found: list[RowError | None] = [None] * count
     for i, (feature, column) in enumerate(zip(schema.features, columns, strict=True)):
-        points[:, i] = _read_column(feature, column, found if errors is not None else None)
+        points[:, i] = _read_column(feature, column, found if errors is not None else None, first)
     if errors is not None:
         errors.extend(found)
         points[np.array([error is not None for error in found], dtype=bool)] = np.nan
@@ -73,7 +82,10 @@ def read_points(schema: Schema, table: Any, *, errors: list[RowError | None] | N
 def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
     """The columns of the schema's features, all of one length."""
     columns = frame_columns(table)
-    for name in schema.names:
+    for name, feature in zip(schema.names, schema.features, strict=True):
+        if name not in columns and isinstance(feature, Choice):
+            coded = from_dummies(feature, columns)
+            columns |= {} if coded is None else {name: coded}
         if name not in columns:
             message = (
                 f"Feature '{name}' is not a column of the table; it has {', '.join(list(columns)[:8])}"
@@ -89,18 +101,19 @@ def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
     return [columns[name] for name in schema.names]
 
 
-def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None) -> NDArray[np.float64]:
+def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None, first: int) -> NDArray[np.float64]:
     if isinstance(rows, np.ndarray) and rows.ndim != 2:
         raise RowError(
             f"An array of rows must have two dimensions; this one has {rows.ndim} (for one row, use explain)."
         )
     names = set(schema.names)
     if len(rows) and all(isinstance(row, dict) and row.keys() >= names for row in rows):
-        return read_points(schema, {name: [row[name] for row in rows] for name in schema.names}, errors=errors)
+        columns = {name: [row[name] for row in rows] for name in schema.names}
+        return read_points(schema, columns, errors=errors, first=first)
     points = np.full((len(rows), len(schema)), np.nan)
     for r, row in enumerate(rows):
         try:
-            points[r] = schema.read(row, number=r)
+            points[r] = schema.read(row, number=first + r)
         except RowError as error:
             if errors is None:
                 raise
@@ -111,7 +124,7 @@ def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None) 
     return points
 
 
-def _read_column(feature: Feature, column: Any, found: list[RowError | None] | None) -> NDArray[np.float64]:
+def _read_column(feature: Feature, column: Any, found: list[RowError | None] | None, first: int) -> NDArray[np.float64]:
     if hasattr(column, "to_numpy"):
         column = column.to_numpy()
     if isinstance(feature, Numeric):
@@ -125,14 +138,16 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
         values = [str(value) for value in column]
     else:
         values = column.tolist() if isinstance(column, np.ndarray) else list(column)
-    return _read_values(feature, values, found)
+    return _read_values(feature, values, found, first)
 
 
 def _all_numbers(column: Sequence[Any]) -> bool:
     return all(type(value) is float or type(value) is int for value in column)
 
 
-def _read_values(feature: Feature, values: list[Any], found: list[RowError | None] | None) -> NDArray[np.float64]:
+def _read_values(
+    feature: Feature, values: list[Any], found: list[RowError | None] | None, first: int
+) -> NDArray[np.float64]:
     try:  # one look-up per distinct value, unless one of them is wrong or cannot be looked up
         known = {value: feature.read(value) for value in dict.fromkeys(values)}
         return np.array([known[value] for value in values], dtype=np.float64)
@@ -141,7 +156,7 @@ def _read_values(feature: Feature, values: list[Any], found: list[RowError | Non
     numbers = np.full(len(values), np.nan)
     for r, value in enumerate(values):
         try:
-            numbers[r] = feature.read(value, row=r)
+            numbers[r] = feature.read(value, row=first + r)
         except RowError as error:
             if found is None:
                 raise

@@ -12,12 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
+from ifonly.compiling import Kernels
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
+from ifonly.search.kernels.layout import FLOAT_ROWS, MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
 from ifonly.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.search.record import Record
+from ifonly.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
+from ifonly.search.smooth.warm import SMOOTH_KERNELS
+from ifonly.search.warm import KERNELS
 from ifonly.tolerances import Tolerances
 
 END = 1e-15
@@ -75,12 +79,21 @@ class PackedQuestion:
     pack: Pack
     unit: Floats
     records: bool
+    kernels: Kernels
+    """What searches it, given `searched`."""
+    searched: Pack | SmoothPack
+    rows: int
+    """Of a scratch's F."""
     spare: list[tuple[Scratch, Tree]] = field(default_factory=list, compare=False)
     """Buffers that no thread is using."""
 
     @classmethod
     def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
-        return cls(lowered, pack_question(lowered, tolerances), units(lowered), records)
+        pack = pack_question(lowered, tolerances)
+        if lowered.bends is None:
+            return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS)
+        smooth = SmoothPack(*pack, lowered.bends.code, lowered.bends.alpha)
+        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS)
 
     @cached_property
     def squared(self) -> bool:

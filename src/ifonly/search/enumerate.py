@@ -202,7 +202,8 @@ def _accepted(
     """Which rows the deployed model could accept, and which it surely does; and by how much a row is above the margin
     at most, of those where that is in doubt. Only those near the margin need a close look."""
     c, d = question.conditions
-    lead = question.model.exact_scores(rows) @ c.T - d - question.target.margin
+    scores = question.model.exact_scores(rows)
+    lead = scores @ c.T - d - question.target.margin
     could = np.asarray((lead >= -question.computed_error).all(axis=1))
     surely = np.asarray((lead >= question.computed_error + (question.blur or 0.0)).all(axis=1))
     doubtful, most = np.flatnonzero(could & ~surely), np.zeros(len(rows))
@@ -212,4 +213,8 @@ def _accepted(
         could[doubtful] = least + 2.0 * own >= -error
         surely[doubtful] = least >= (question.blur or error)
         most[doubtful] = least + 2.0 * own
+    decided = question.target.met(question.model, scores)  # where nothing is lost by rounding, a tie is what it is
+    surely &= decided
+    if not question.computed_error.any():
+        could &= decided
     return could, surely, most

@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedQuestion
+from ifonly.model.smooth.activations import NAMES, Activation
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
 from ifonly.schema import Choice, Numeric
@@ -52,6 +53,10 @@ LEAST_NORMAL = 2.0**-1022
 LARGEST = 1e150
 """Of the numbers inside a search: their products and squares must not overflow."""
 MOST_ROWS = 96
+STEEPEST = 1.2
+"""No activation has a slope beyond."""
+LINE_UNITS = 2.0
+"""Of a line's shift: what is lost of it, in units of all operations, which are more than 32."""
 
 Floats = NDArray[np.float64]
 
@@ -178,7 +183,7 @@ def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
 
 def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> Errors:
     """Over boxes: the least and largest point of each, and the options that may occur in it."""
-    slack, start, lost = _slacks(lowered, low, high, options)
+    slack, start, lost = (_slacks if lowered.bends is None else _smooth_slacks)(lowered, low, high, options)
     question = lowered.question
     c, _ = question.conditions
     error = question.caution * (question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T)
@@ -257,6 +262,46 @@ def _slacks(
     return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0)), taken[:, 0]
 
 
+def _smooth_slacks(
+    lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]
+) -> tuple[list[Floats], Floats, Floats]:
+    """The same where smooth activations are between lines: the slope of a line is at most STEEPEST, and its shift no
+    larger than the activation and what the slope makes of its argument."""
+    assert lowered.bends is not None
+    weight, bias = lowered.layers[0]
+    lower, upper, work = _first_interval(lowered, low, high, options)
+    first = 2.0 * (lowered.width + len(bias) + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
+    lower, upper = lower - first, upper + first
+    operations = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
+    unit = 1.5 * UNIT_ROUNDOFF * (operations + 2.0 * sum(len(bias) for _, bias in lowered.layers))
+    lost = _LostBelow(lowered, low, high)
+    slack = first + unit * np.maximum(np.abs(lower), np.abs(upper))
+    taken = lost.after(weight, bias)
+    slacks, starts, at = [slack + taken], [], 0
+    for weight, bias in lowered.layers[1:]:
+        starts.append(np.stack([lower, upper], axis=1))
+        mine = slice(at, at + weight.shape[1])
+        least, most = _bent(lowered.bends.code[mine], lowered.bends.alpha[mine], lower, upper)
+        at, value = mine.stop, np.maximum(np.abs(least), np.abs(most))
+        shift = value + STEEPEST * np.maximum(np.abs(lower), np.abs(upper))
+        size = np.abs(weight)
+        slack = (STEEPEST * slacks[-1] + LINE_UNITS * unit * shift) @ size.T + unit * (value @ size.T + np.abs(bias))
+        taken = lost.after(weight, bias)
+        slacks.append(slack + taken)
+        centre, radius = (0.5 * (least + most)) @ weight.T + bias, (0.5 * (most - least)) @ size.T
+        lower, upper = centre - radius - slacks[-1], centre + radius + slacks[-1]
+    return slacks, np.concatenate(starts, axis=2), taken[:, 0]
+
+
+def _bent(code: NDArray[np.int64], alpha: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
+    """The least and the largest values of activations, column by column."""
+    least, most = np.empty_like(lower), np.empty_like(upper)
+    for kind in set(zip(code.tolist(), alpha.tolist(), strict=True)):
+        mine = (code == kind[0]) & (alpha == kind[1])
+        least[:, mine], most[:, mine] = Activation(NAMES[kind[0]], kind[1]).values(lower[:, mine], upper[:, mine])
+    return least, most
+
+
 def _first_interval(
     lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]
 ) -> tuple[Floats, Floats, Floats]:
@@ -312,14 +357,14 @@ def hidden_neurons(pack: Pack) -> int:
     return int(pack.index[layout.SIZES, 1 : pack.layers].sum())
 
 
-def new_scratch(pack: Pack, *, records: bool = False) -> Scratch:
-    """Buffers of one thread."""
+def new_scratch(pack: Pack, *, records: bool = False, rows: int = layout.FLOAT_ROWS) -> Scratch:
+    """Buffers of one thread. `rows`: those of F."""
     features, columns = pack.price.shape[1], int(pack.index[layout.SIZES, 0])
     hidden, widest = hidden_neurons(pack), int(pack.index[layout.SIZES, : pack.layers + 1].max())
     variables = 2 * features + columns + 1
     row = max(hidden + 3, widest, columns, features + 1)  # LOSS has three entries more
     return Scratch(
-        F=np.zeros((layout.FLOAT_ROWS, row)),
+        F=np.zeros((rows, row)),
         I=np.zeros((layout.INT_ROWS, row), dtype=np.int64),
         Wc=np.zeros((int(pack.index[layout.SIZES, 1]), columns)),
         LF=np.zeros((layout.PROGRAM_FLOATS, variables + MOST_ROWS)),

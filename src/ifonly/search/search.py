@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ifonly.model.smooth import SmoothNetwork
 from ifonly.model.trees import Trees
 from ifonly.problem import Question, Steps, lower
 from ifonly.problem.lowering import without_network
@@ -31,7 +32,9 @@ class Search:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return "" if isinstance(question.model.function, Trees) else without_network(question, self.name)
+        return (
+            "" if isinstance(question.model.function, Trees | SmoothNetwork) else without_network(question, self.name)
+        )
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         if isinstance(question.model.function, Trees):
@@ -48,4 +51,5 @@ class Search:
             if table is not None and judged and len(table.points) > JUDGED_ROWS:
                 table = None
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
-        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=self.records, luck=self.luck)
+        records = self.records and lowered.bends is None  # no certificate can state a smooth activation
+        return SearchSolver(lowered=lowered, tolerances=tolerances, table=table, records=records, luck=self.luck)

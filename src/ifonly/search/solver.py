@@ -55,7 +55,8 @@ class SearchSolver:
         self.has_edges = not lowered.required_whole.all()
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
-        KERNELS.prepare()  # not before: what it takes is no part of anybody's time
+        kernels = self.asked.kernels if self.table is None else KERNELS
+        kernels.prepare()  # not before: what it takes is no part of anybody's time
         spending = Spending(limits, threads, Herald(len(points), listen))
         claims: list[Claim] = []
         size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)

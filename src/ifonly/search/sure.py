@@ -39,6 +39,8 @@ class SureSearch:
         self.asked, self.lowered, self.errors, self.tolerances, self.luck = (
             asked, asked.lowered, errors, tolerances, luck)  # fmt: skip
         self.most = float(rounded_up(self.lowered.question.largest_error))
+        self.curved = self.lowered.bends is not None
+        """Scores that saturate may be sure by less than a search had for room: then it looks once more, with less."""
 
     def search(self, batch: SearchBatch, spending: Spending) -> None:
         """The nearest row of everyone; what luck could do, where that is quickly said or was asked for."""
@@ -65,7 +67,9 @@ class SureSearch:
         factual = batch.allowed.factual[members]
         batch.blur[members] = question.first_blur(factual)
         lead, own = question.lead(factual)
-        batch.own[members] = np.maximum(GUESS * own, ROOM * np.abs(lead))
+        least = np.zeros(len(batch))
+        least[members] = GUESS * own
+        batch.own[members] = np.maximum(least[members], ROOM * np.abs(lead))
         for _ in range(GUESSES):
             members = self.affordable(batch, members, spending.limits)
             if not members:
@@ -78,15 +82,18 @@ class SureSearch:
             actual, lead = question.error_at(points), question.lead(points)[0]
             needed = np.where(found, np.maximum(part.blur, actual), part.blur)  # what was proven of less holds of more
             unsure = found & (lead < needed)
+            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]) & self.curved
             part.best[unsure] = math.inf  # whatever comes next, it is no answer
             for k, i in enumerate(members):
                 batch.add_spent(i, part, k)
                 batch.take(i, part, k)
             batch.blur[members] = needed
-            again = [k for k in np.flatnonzero(unsure).tolist() if k not in part.stops]
+            again = [k for k in np.flatnonzero(unsure | missed).tolist() if k not in part.stops]
+            more = np.maximum(part.blur, np.minimum(GUESS * actual, self.most))
+            own = np.where(missed, least[members], part.own + GUESS * np.maximum(part.blur - lead, 0.0))
             members = [members[k] for k in again]
-            batch.blur[members] = np.maximum(part.blur, np.minimum(GUESS * actual, self.most))[again]
-            batch.own[members] = (part.own + GUESS * np.maximum(part.blur - lead, 0.0))[again]
+            batch.blur[members] = np.where(missed, part.blur, more)[again]
+            batch.own[members] = own[again]
 
     def _close(self, batch: SearchBatch, spending: Spending) -> None:
         """Search once more, over the ball of the row found, where the search's own rounding left a gap.

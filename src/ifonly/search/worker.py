@@ -18,7 +18,6 @@ from ifonly.search.incumbent import some_row
 from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
 from ifonly.search.pack import grown, new_scratch, new_tree
 from ifonly.search.record import read_log
-from ifonly.search.warm import KERNELS
 
 PEOPLE_A_CALL = 64
 FIRST_SLICE_NODES = 256
@@ -45,7 +44,7 @@ class Worker:
         self, asked: PackedQuestion, batch: SearchBatch, radius: Floats, limits: Limits, herald: Herald
     ) -> None:
         self.asked, self.batch, self.radius, self.limits, self.herald = asked, batch, radius, limits, herald
-        self.stopped = False
+        self.kernels, self.stopped = asked.kernels, False
         # while the pool doubles, the old one and the new one are both there; records get half of the memory
         most = (limits.memory_bytes or 2**62) * 2 // (6 if asked.records else 3)
         self.most_nodes = max(16, most // asked.node_bytes)
@@ -62,7 +61,7 @@ class Worker:
         try:
             scratch, tree = asked.spare.pop()
         except IndexError:
-            scratch, tree = new_scratch(asked.pack, records=asked.records), None
+            scratch, tree = new_scratch(asked.pack, records=asked.records, rows=asked.rows), None
         if tree is None or tree.num.shape[1] != self.first_pool:
             tree = new_tree(asked.pack, self.first_pool, log=FIRST_LOG if asked.records else 0)
         return scratch, tree
@@ -82,14 +81,14 @@ class Worker:
 
     @property
     def first_slice(self) -> int:
-        if not KERNELS.compiled:
+        if not self.kernels.compiled:
             return PLAIN_SLICE
         return max(1, min(FIRST_SLICE_NODES, FIRST_SLICE_WEIGHTS // self.asked.pack.weights.size))
 
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
-        batch, search_people = self.batch, KERNELS.now.search_people
+        batch, search_people = self.batch, self.kernels.now.search_people
         reached, code = search_people(
-            self.asked.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree,
+            self.asked.searched, batch.people, self.radius, first, last, nodes, resume, self.scratch, self.tree,
             batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
@@ -104,14 +103,15 @@ class Worker:
         """Answer people from `first` on, in one call as far as it goes; returns whom to go on with."""
         batch, begun = self.batch, time.perf_counter()
         left = self._left(first)
-        KERNELS.look(self.begun, begun + left)
-        inside = left < math.inf and (self.products >= SLOW_NODE or not KERNELS.compiled)  # the clock runs in a node
-        alone = self.asked.records or self.large or inside or not KERNELS.compiled or batch.spent_nodes[first] > 0
+        self.kernels.look(self.begun, begun + left)
+        plain = not self.kernels.compiled
+        inside = left < math.inf and (self.products >= SLOW_NODE or plain)  # the clock runs in a node
+        alone = self.asked.records or self.large or inside or plain or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
         with Alarm(self.scratch, left if inside else None) as alarm:
             if self.large:
                 self._begin(first, begun)
-            if KERNELS.compiled or self.products < PLAIN_NODE or self._wait(begun + left):
+            if self.kernels.compiled or self.products < PLAIN_NODE or self._wait(begun + left):
                 last = self._search(first, last, begun, alarm)
             else:
                 batch.seconds[first] = time.perf_counter() - begun
@@ -121,7 +121,7 @@ class Worker:
 
     def _wait(self, until: float) -> bool:
         """Wait for the compiled kernels. False when time is up; plain Python it is where nobody compiles them."""
-        return KERNELS.wait(until) or time.perf_counter() < until
+        return self.kernels.wait(until) or time.perf_counter() < until
 
     def _search(self, first: int, last: int, begun: float, alarm: Alarm) -> int:
         batch, slice_nodes = self.batch, self.first_slice
@@ -144,7 +144,7 @@ class Worker:
     def _begin(self, i: int, begun: float) -> None:
         """Look for some row before the first node of a large network, which takes long, and say what was found."""
         asked, batch = self.asked, self.batch
-        if not math.isfinite(self.radius[i]) and not asked.lowered.question.rules:
+        if not math.isfinite(self.radius[i]) and not asked.lowered.question.rules and asked.lowered.bends is None:
             until = math.inf if self.limits.seconds is None else begun + 0.5 * self.limits.seconds
             allowed, aim = batch.allowed.part([i]), batch.people.need[i, AIM]
             point = some_row(asked.lowered, allowed, aim, until)
@@ -176,7 +176,7 @@ class Worker:
             slice_nodes = max(2, min(int(did / max(lasted, 1e-6) * wanted), 4 * slice_nodes))
             if limits.nodes is not None:
                 slice_nodes = min(slice_nodes, max(limits.nodes - nodes - int(batch.spent_nodes[i]), 1))
-            KERNELS.look(self.begun, begun + left)
+            self.kernels.look(self.begun, begun + left)
             since = time.perf_counter()
             _, code = self._call(i, i + 1, slice_nodes, True)
             lasted, did = time.perf_counter() - since, int(self.tree.count[NODES]) - nodes

@@ -3,6 +3,8 @@
     numbers    a Real (or factual + step * an Int) inside its domain
     choices    a Bool an option, exactly one true
     network    z = W h + b;  an open ReLU is  (h = z and z >= 0) or (h = 0 and z < 0),  one of fixed state is z or 0
+    trees      if-then-else at every split that the domain leaves open, and the sum of the leaves as a rational; of
+               a number nothing lies between the two values next to a cut
     decision   C s - d >= need;  z >= 0 for the neurons that stand for rules
     distance   <= budget (l2: its square, a nonlinear constraint)
 
@@ -11,7 +13,7 @@ Floats are rationals, so every number here is exactly the lowered one's; Z3's ar
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
@@ -21,6 +23,7 @@ from ifonly.errors import MissingExtra
 from ifonly.exact.bounds import Bounds
 from ifonly.exact.inputs import Floats, Person
 from ifonly.exact.repair import RULE_EDGE
+from ifonly.exact.trees import Grown, Leaf, PersonTrees, Split
 from ifonly.problem import Lowered, Norm
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.schema.decimals import steps_to, written
@@ -49,6 +52,8 @@ class Formula:
     """Feature -> its value, a Z3 term."""
     choices: dict[int, list[tuple[int, Any]]]
     """Feature -> option and its Bool."""
+    steps: dict[int, Any] = field(default_factory=dict)
+    """Feature that moves in steps -> how many, a Z3 Int."""
 
     def read(self, model: Any, person: Person) -> Floats:
         """The point that a model of the formula stands for, rounded to floats."""
@@ -67,7 +72,14 @@ def _rounded(value: Any) -> float:
     return float(value.approx(30).as_fraction())  # an algebraic number (l2)
 
 
-def formula(lowered: Lowered, person: Person, budget: float, need: Floats, bounds: Bounds | None) -> Formula:
+def formula(
+    lowered: Lowered,
+    person: Person,
+    budget: float,
+    need: Floats,
+    bounds: Bounds | None,
+    forest: PersonTrees | None = None,
+) -> Formula:
     """The formula; with `bounds`, ReLUs of fixed state are not in it."""
     z3 = load_z3()
     made = Formula(assertions=[], numbers={}, choices={})
@@ -87,6 +99,7 @@ def formula(lowered: Lowered, person: Person, budget: float, need: Floats, bound
         made.assertions.append(z3.Sum(costs) <= total)
     made.assertions.extend(_support(lowered, person, made))
     outputs = _network(lowered, columns, bounds, made)
+    outputs = outputs if forest is None else tree_sums(forest, made)
     made.assertions.extend(z >= exact(least) for z, least in zip(outputs, need.tolist(), strict=True))
     return made
 
@@ -102,6 +115,7 @@ def _number(lowered: Lowered, person: Person, g: int, made: Formula) -> tuple[An
         return exact(low), z3.simplify(cost * cost if lowered.norm is Norm.L2 else cost)
     if lowered.step[g]:
         steps, step = z3.Int(f"steps{g}"), float(lowered.step[g])
+        made.steps[g] = steps
         term = exact(factual) + exact(written(step)) * z3.ToReal(steps)
         made.assertions.extend([steps >= steps_to(factual, low, step), steps <= steps_to(factual, high, step)])
     else:
@@ -192,3 +206,59 @@ def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: 
             made.assertions.append(z3.Or(z3.And(after == before, before >= zero), z3.And(after == zero, before < zero)))
             h.append(after)
     raise AssertionError("a network has layers")
+
+
+def tree_sums(forest: PersonTrees, made: Formula) -> list[Any]:
+    """The conditions C s - d of an ensemble as terms. Excluded leaves are not reached together."""
+    z3 = load_z3()
+    lefts = _Sides(forest, made)
+    for g, cuts in forest.cuts.items():
+        if g not in made.steps:
+            term = made.numbers[g]
+            made.assertions.extend(
+                z3.Or(term <= exact(left), term >= exact(right))
+                for left, right in zip(cuts.left.tolist(), cuts.right.tolist(), strict=True)
+            )
+    for combination in forest.excluded:
+        reached = [
+            literal
+            for row, tree in zip(combination.tolist(), forest.grown, strict=True)
+            for literal in lefts.way(tree, row) or [z3.BoolVal(False)]
+        ]
+        made.assertions.append(z3.Not(z3.And(reached)))
+    return [
+        z3.Sum([exact(start), *(lefts.value(tree, weight) for tree in forest.grown)])
+        for start, weight in zip(forest.constant.tolist(), forest.weight, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class _Sides:
+    """Splits as Z3's Bools."""
+
+    forest: PersonTrees
+    made: Formula
+
+    def left(self, split: Split) -> Any:
+        """Does the row go left?"""
+        z3, g = load_z3(), split.feature
+        if g in self.made.choices:
+            return z3.Or([chosen for k, chosen in self.made.choices[g] if k in split.options])
+        end = float(self.forest.cuts[g].left[split.place])
+        return self.made.steps[g] <= round(end) if g in self.made.steps else self.made.numbers[g] <= exact(end)
+
+    def value(self, tree: Grown, weight: Floats) -> Any:
+        """What the tree adds."""
+        if isinstance(tree, Leaf):
+            return exact(float(weight[tree.row]))
+        return load_z3().If(self.left(tree), self.value(tree.left, weight), self.value(tree.right, weight))
+
+    def way(self, tree: Grown, row: int) -> list[Any] | None:
+        """What must hold for the leaf of this row to be reached; None where it cannot be."""
+        if isinstance(tree, Leaf):
+            return [load_z3().BoolVal(True)] if tree.row == row else None
+        for side, literal in ((tree.left, self.left(tree)), (tree.right, load_z3().Not(self.left(tree)))):
+            rest = self.way(side, row)
+            if rest is not None:
+                return [literal, *rest]
+        return None

@@ -1,7 +1,8 @@
 """MIP-SAT (paper, Algorithms 1 and 3) and SAT (MACE): search on the distance, and ask Z3 in each step.
 
     smt-reduced   exponential, then binary search; ReLUs whose state the bounds of Algorithm 2 fix are left out
-    smt-plain     binary search from [0, the farthest row], every ReLU a disjunction
+    smt-plain     binary search from [0, the farthest row], every ReLU a disjunction, every split of a tree an
+                  if-then-else (smt-reduced: those that the interval leaves open)
 
 Both ask for  C s - d >= margin - E  first (E: the deployed model's rounding error). Unsatisfiable is a proof in exact
 arithmetic that nothing is within the budget. A model is a row; when its floats do not surely meet the decision, the
@@ -11,20 +12,26 @@ formula is asked again for  margin + E.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.exact.backends.protocol import Ending
 from ifonly.exact.bounds import BOUNDS, Bounds, BoundsName, check_bounds, neuron_bounds
 from ifonly.exact.distances import DistanceSteps, Finding, Verdict, cut_to, search_distances
 from ifonly.exact.each import Clock, answer_each, distance_of, stop_of
 from ifonly.exact.inputs import Floats, Person
-from ifonly.exact.repair import repaired
-from ifonly.problem import Lowered, Question, lower
-from ifonly.problem.lowering import without_network
+from ifonly.exact.repair import decided, repaired
+from ifonly.exact.trees import PersonTrees, lowered_of, person_trees, refusal, trees_of
+from ifonly.problem import Lowered, Question
 from ifonly.proof import Claim, Limits, Listener, Stop, StoppedBy
 from ifonly.smt.formula import formula, load_z3
 from ifonly.tolerances import DEFAULT, Tolerances
+
+MOST_EXCLUDED = 100
+"""Sets of leaves that are excluded within one budget, before it is called undecided."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,12 +48,12 @@ class SmtReduced:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return refusal(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
         check_bounds(self.bounds, BOUNDS)
         load_z3()
-        return SmtSolver(method=self, lowered=lower(question), tolerances=tolerances)
+        return SmtSolver(method=self, lowered=lowered_of(question), tolerances=tolerances)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -58,11 +65,11 @@ class SmtPlain:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return without_network(question, self.name)
+        return refusal(question, self.name)
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> SmtSolver:
         load_z3()
-        return SmtSolver(method=self, lowered=lower(question), tolerances=tolerances)
+        return SmtSolver(method=self, lowered=lowered_of(question), tolerances=tolerances)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -79,9 +86,14 @@ class SmtSolver:
     def _answer(self, person: Person, clock: Clock) -> Claim:
         first = self.method.first if isinstance(self.method, SmtReduced) else math.inf
         steps = DistanceSteps(first=first, gap=self.method.gap, tolerances=self.tolerances)
-        return search_distances(
-            self.lowered, person, lambda budget: self._find(person, budget, clock), steps, self.method.name
-        )
+        excluded: list[NDArray[np.intp]] = []
+
+        def find(budget: float) -> Finding:
+            if trees_of(self.lowered.question) is None:
+                return self._find(person, budget, clock)
+            return self._find_in_trees(person, budget, clock, excluded)
+
+        return search_distances(self.lowered, person, find, steps, self.method.name)
 
     def _find(self, person: Person, budget: float, clock: Clock) -> Finding:
         """Algorithm 3: is there a counterfactual within the budget?"""
@@ -105,8 +117,42 @@ class SmtSolver:
                 return Finding(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
         return Finding(verdict=Verdict.UNDECIDED)
 
+    def _find_in_trees(self, person: Person, budget: float, clock: Clock, excluded: list[NDArray[np.intp]]) -> Finding:
+        """The same of an ensemble. Rows that the library's own sum refuses are excluded by their leaves, for good."""
+        lowered, wanted = self.lowered, self.lowered.need + person.blur + person.own
+        searched, bounds = person, None
+        if isinstance(self.method, SmtReduced):
+            cut = cut_to(lowered, person, budget)
+            if cut is None:
+                return Finding(verdict=Verdict.NONE)
+            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
+        forest = replace(person_trees(lowered, searched), excluded=tuple(excluded))
+        if isinstance(self.method, SmtReduced) and (forest.ends()[1] < wanted).any():
+            return Finding(verdict=Verdict.NONE)
+        for _ in range(MOST_EXCLUDED):
+            asked = self._ask(searched, budget, wanted - forest.slack, bounds, clock, forest)
+            if isinstance(asked, Stop):
+                return Finding(verdict=Verdict.STOPPED, stop=asked)
+            if asked is None:
+                return Finding(verdict=Verdict.NONE)
+            row = lowered.on_steps(person.factual[None, :], asked[None, :])[0]
+            point = repaired(lowered, forest.within(lowered, person, row), row, wanted)
+            if point is not None:
+                return Finding(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
+            if decided(lowered, person, row[None, :], wanted)[0]:  # a rule refuses it
+                break
+            forest = forest.without(row)
+            excluded.append(forest.excluded[-1])
+        return Finding(verdict=Verdict.UNDECIDED)
+
     def _ask(
-        self, person: Person, budget: float, need: Floats, bounds: Bounds | None, clock: Clock
+        self,
+        person: Person,
+        budget: float,
+        need: Floats,
+        bounds: Bounds | None,
+        clock: Clock,
+        forest: PersonTrees | None = None,
     ) -> Floats | Stop | None:
         """A point; None for unsatisfiable; or why Z3 stopped."""
         z3: Any = load_z3()
@@ -119,7 +165,7 @@ class SmtSolver:
             solver.set("timeout", max(int(1000 * left.seconds), 1))
         if left.memory_bytes is not None:
             solver.set("max_memory", max(int(left.memory_bytes / 2**20), 1))
-        made = formula(self.lowered, person, budget, need, bounds)
+        made = formula(self.lowered, person, budget, need, bounds, forest)
         solver.add(*made.assertions)
         said = solver.check()
         if said == z3.unsat:

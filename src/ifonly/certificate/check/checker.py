@@ -14,6 +14,7 @@ import math
 import time
 from dataclasses import dataclass
 from fractions import Fraction
+from html import escape
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,7 @@ from ifonly.certificate.check.statement import MAX_BITS, SQUARED, Statement, rea
 from ifonly.certificate.check.words import describe
 from ifonly.certificate.format import Certificate, canonical, file_text, read_text
 from ifonly.errors import FileError
-from ifonly.printing import escaped, is_printable
+from ifonly.printing import escaped, is_printable, lines
 from ifonly.schema import Choice
 
 MAX_NODES = 500_000
@@ -65,6 +66,10 @@ class Checked:
     def valid(self) -> bool:
         """All of the statement is proven."""
         return self.verdict == VALID
+
+    def _repr_html_(self) -> str:
+        told = "\n".join(filter(None, (self.verdict, self.statement, self.failure)))
+        return f"<pre>{escape(lines(told), quote=True)}</pre>"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; an infinite lower bound (no such row) is None."""

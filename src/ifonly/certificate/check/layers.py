@@ -155,6 +155,8 @@ def columns_of(
         own = [tuple(row[place] for row in rows) for place in places.tolist()]
         if isinstance(feature, Choice) and feature.encoding == "thermometer":  # a level has its own bit and all below
             own = [*accumulate(own, lambda a, b: tuple(map(add, a, b)))]
+        elif isinstance(feature, Choice) and feature.encoding == "dummy":  # the first option has no column
+            own = [tuple([0] * len(rows)), *own]
         elif isinstance(feature, Choice) and feature.encoding == "code":  # the option's number
             meter.keep(len(feature.options) * sum(w.bit_length() + 24 for w in own[0]))
             own = [tuple(option * w for w in own[0]) for option in range(len(feature.options))]

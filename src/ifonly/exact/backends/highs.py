@@ -54,11 +54,12 @@ class Highs:
             options["mip_max_nodes"] = int(settings.nodes)
         if settings.enough is not None:
             options["objective_target"] = float(settings.enough)
+        if not settings.presolve:
+            options["presolve"] = "off"
         begun = time.perf_counter()
         outcome = _run(highs, form, options)
-        if (
-            outcome.ending is Ending.INFEASIBLE
-        ):  # its presolve has said so of programs that have a solution: ask without
+        # its presolve has said so of programs that have a solution: ask without
+        if outcome.ending is Ending.INFEASIBLE and settings.presolve:
             if settings.seconds is not None:
                 options["time_limit"] = max(settings.seconds - (time.perf_counter() - begun), 1e-3)
             outcome = _run(loaded(form), form, {**options, "presolve": "off"})

@@ -84,6 +84,8 @@ class Settings:
     """Of the objective."""
     enough: float | None = None
     """Stop at the first solution whose objective is at most this."""
+    presolve: bool = True
+    """False for programs that a presolve has been seen to get wrong. A backend without such a history ignores it."""
 
 
 class Capability(Enum):

@@ -6,46 +6,78 @@ comparing the two on random rows (`check_agreement`): a Model that comes from he
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
-from ifonly.model.importers.foreign import library_of
+from ifonly.model.importers.foreign import SURROGATE, library_of
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
+from ifonly.model.importers.scorecard import import_scorecard
 from ifonly.model.model import Model, class_list, network_model
 from ifonly.model.network import Network
+from ifonly.model.scorecard import Scorecard, is_scorecard_file
 from ifonly.model.trees.files import is_trees_file, load_trees
+from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 __all__ = ["import_model", "load_model", "load_pickle"]
 
 
-def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+def import_model(
+    model: Any,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    output: str | None = None,
+) -> Model:
     """The model as an ifonly Model, checked against the original on random rows.
 
-    `model` is a fitted scikit-learn estimator or pipeline, a torch module, an ONNX model, a Network, or a path (see
-    `load_model`). `classes` names the classes where the model does not, or renames them. One output means two classes
-    and several outputs one class each, unless `regression` says that outputs are predictions.
+    `model` is a fitted scikit-learn estimator or pipeline, a model of XGBoost, LightGBM, CatBoost or interpret, a torch
+    module, a Keras or ONNX model, a Network, a Scorecard, or a path (see `load_model`). `classes` names the classes
+    where the model does not, or renames them. One output means two classes and several outputs one class each, unless
+    `regression` says that outputs are predictions. `output` names the output of an ONNX model that holds its scores or
+    probabilities, where several may.
     """
     classes = class_list(classes)
+    _check_output(output)
     if isinstance(model, str | Path):
-        return load_model(model, schema, classes=classes, regression=regression)
+        return load_model(model, schema, classes=classes, regression=regression, output=output)
     if isinstance(model, Network):
         return check_agreement(network_model(model, schema, classes=classes, regression=regression))
+    if isinstance(model, Scorecard):
+        return import_scorecard(model, schema, classes=classes, regression=regression)
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
+    return _imported(model, schema, classes, regression, output)
+
+
+def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
+    """The model of some framework, by its importer."""
     match _framework(model):
         case "torch":
             from ifonly.model.importers.torch import import_torch
 
             return import_torch(model, schema, classes=classes, regression=regression)
+        case "keras":
+            version = str(getattr(sys.modules.get("keras"), "__version__", "3"))
+            if int(version.partition(".")[0]) < 3:
+                raise UnsupportedModel(
+                    f"This is a model of Keras {version}; supported is Keras 3, which loads it from a file.",
+                    operation="keras",
+                )
+            from ifonly.model.importers.keras import import_keras
+
+            return import_keras(model, schema, classes=classes, regression=regression)
         case "onnx":
             from ifonly.model.importers.onnx import import_onnx
 
-            return import_onnx(model, schema, classes=classes, regression=regression)
+            return import_onnx(model, schema, classes=classes, regression=regression, output=output)
         case "xgboost" | "lightgbm" | "catboost":
             from ifonly.model.importers.trees import import_trees
 
@@ -54,34 +86,42 @@ def import_model(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
             from ifonly.model.importers.sklearn import import_sklearn
 
             return import_sklearn(model, schema, classes=classes, regression=regression)
+    raise _refused(model)
+
+
+def _refused(model: Any) -> UnsupportedModel:
     name = f"{type(model).__module__}.{type(model).__qualname__}"
-    raise UnsupportedModel(
+    if callable(model) or callable(getattr(type(model), "predict", None)):
+        return UnsupportedModel(f"A model of type {name} cannot be imported; {SURROGATE}.", operation=name)
+    return UnsupportedModel(
         f"A model of type {name} cannot be imported; supported are fitted scikit-learn estimators and pipelines, "
-        f"models of XGBoost, LightGBM and CatBoost, torch modules, ONNX models, and the files .npz, .json and .onnx.",
+        f"models of XGBoost, LightGBM, CatBoost and interpret, torch modules, Keras and ONNX models, scorecards, and "
+        f"the files .npz, .json, .csv and .onnx.",
         operation=name,
     )
 
 
-def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+def load_model(
+    path: str | Path,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    output: str | None = None,
+) -> Model:
     """A model file as an ifonly Model. Nothing in such a file is ever run.
 
-    ifonly's own .npz or .json; .onnx; .json or .ubj of XGBoost, .txt of LightGBM, .cbm or .json of CatBoost.
+    ifonly's own .npz or .json; a scorecard as .json or .csv; .onnx; .json or .ubj of XGBoost, .txt of LightGBM, .cbm or
+    .json of CatBoost.
     """
     path, classes = path_of(path), class_list(classes)
+    _check_output(output)
     ending = path.suffix.lower()
     if ending == ".onnx":
-        try:
-            from ifonly.model.importers.onnx import load_onnx
-        except ModuleNotFoundError as error:
-            if error.name != "onnx":
-                raise
-            raise MissingExtra("onnx", extra="onnx", needed_for="Reading an ONNX file") from None
-        return load_onnx(path, schema, classes=classes, regression=regression)
-    if ending in ENDINGS:
-        raise FileError(
-            f"'{path.name}' is a pickle, and loading such a file runs code in it, so load_model does not; if you trust "
-            f"where it comes from, use ifonly.model.importers.load_pickle(path, schema)."
-        )
+        return _onnx_reader()(path, schema, classes=classes, regression=regression, output=output)
+    _refuse_programs(path, ending)
+    if is_scorecard_file(path):
+        return import_scorecard(Scorecard.load(path), schema, classes=classes, regression=regression)
     library = library_of(path)
     if library is not None:
         from ifonly.model.importers.trees import import_trees, load_library
@@ -89,21 +129,54 @@ def load_model(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (
         return import_trees(load_library(path, library), schema, classes=classes, regression=regression)
     if ending not in (".npz", ".json"):
         raise FileError(
-            f"A model file ends in .npz, .json, .onnx, or as XGBoost (.ubj), LightGBM (.txt) and CatBoost (.cbm) write "
-            f"theirs; '{path.name}' does not."
+            f"A model file ends in .npz, .json, .csv (a scorecard), .onnx, or as XGBoost (.ubj), LightGBM (.txt) and "
+            f"CatBoost (.cbm) write theirs; '{path.name}' does not."
         )
     if is_trees_file(path):
         return check_agreement(load_trees(path, schema, classes=classes))
+    return _load_network(path, schema, classes, regression=regression)
+
+
+def _load_network(path: Path, schema: Schema, classes: tuple[Any, ...], *, regression: bool) -> Model:
     stored = read_network(path)
     regression = regression or (stored.regression and not classes)
     names = classes or (() if regression else stored.classes)
     return check_agreement(network_model(stored.network, schema, classes=names, regression=regression))
 
 
+def _onnx_reader() -> Callable[..., Model]:
+    try:
+        from ifonly.model.importers.onnx import load_onnx
+    except ModuleNotFoundError as error:
+        if error.name != "onnx":
+            raise
+        raise MissingExtra("onnx", extra="onnx", needed_for="Reading an ONNX file") from None
+    return load_onnx
+
+
+def _refuse_programs(path: Path, ending: str) -> None:
+    """Files that run code when they are loaded, or that another library must read."""
+    if ending in ENDINGS:
+        raise FileError(
+            f"'{path.name}' is a pickle, and loading such a file runs code in it, so load_model does not; if you trust "
+            f"where it comes from, use ifonly.model.importers.load_pickle(path, schema)."
+        )
+    if ending in (".keras", ".h5"):
+        raise FileError(
+            f"'{path.name}' is a Keras file, which is Keras's to read: load it with keras.saving.load_model(path, "
+            f"safe_mode=True), which runs no code in it, and import the model."
+        )
+
+
+def _check_output(output: Any) -> None:
+    if output is not None and not isinstance(output, str):
+        raise ModelError(f"'output' is the name of an output of an ONNX model; got {shown(output)}.")
+
+
 def _framework(model: Any) -> str | None:
     """Where the model's class, or the nearest of its bases that is from a framework, comes from."""
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
-        if package in ("torch", "onnx", "sklearn", "xgboost", "lightgbm", "catboost"):
+        if package in ("keras", "torch", "onnx", "sklearn", "xgboost", "lightgbm", "catboost"):
             return package
     return None

@@ -1,13 +1,14 @@
 """What a column of a table is, while it passes through the transformers in front of a model.
 
-A column is a function of the schema's row, of one of two kinds:
+A column is a function of the schema's row, of one of three kinds:
 
     Line     an affine function of the schema's encoded columns:  w . x + c
     Options  any function of one feature with options, as the list of its values, one per option
+    Binned   any function of one number that is constant between cuts
 
-Scaling keeps the kind. An encoder turns Options into Options. At the end every column must be a line: a function of
-options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the option's
-number only if its values happen to be equally spaced.
+Scaling keeps the kind. An encoder turns Options into Options. At the end, for a network, every column must be a line:
+a function of options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the
+option's number only if its values happen to be equally spaced.
 
 Beside each number stands its `size`, what |terms| could have added up to on the way, for the rounding analysis.
 """
@@ -22,8 +23,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.errors import ModelError
-from ifonly.model.rounding import Majorant, losses
+from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
+from ifonly.model.recipe import Majorant
+from ifonly.model.rounding import losses
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.features import is_missing
 
@@ -61,6 +63,16 @@ class Options:
     lost: float = 0.0
 
 
+@dataclass(frozen=True, slots=True, eq=False)
+class Binned:
+    """Some function of a number that is constant up to its first cut, from there up to the second, and so on."""
+
+    feature: int
+    cuts: Floats
+    ordered: bool
+    """It grows from cell to cell, or falls."""
+
+
 @dataclass(frozen=True, slots=True)
 class Absent:
     """A column that the model was fitted with and the schema does not know: fine as long as nobody reads it."""
@@ -68,7 +80,7 @@ class Absent:
     name: str
 
 
-Column: TypeAlias = Line | Options | Absent
+Column: TypeAlias = Line | Options | Binned | Absent
 
 
 _CODED = 8.0
@@ -156,6 +168,8 @@ class Columns:
         if not np.isfinite([factor, shift]).all():
             raise ModelError(f"'{where}' scales by NaN or infinity; the model is damaged.")
         size = abs(shift) if size is None else size
+        if isinstance(column, Binned):
+            return column
         if isinstance(column, Options):
             numbers = self.numbers(column, where)
             largest = max(column.size, float(np.nan_to_num(np.abs(numbers)).max()))
@@ -179,6 +193,8 @@ class Columns:
 
     def clipped(self, column: Column, lower: float, upper: float, *, where: str) -> Column:
         """The column held inside [lower, upper], if that is still linear."""
+        if isinstance(column, Binned):
+            return column
         if isinstance(column, Options):
             return Options(
                 column.feature,
@@ -232,32 +248,22 @@ class Columns:
         """The column as an affine function of the schema's encoded columns."""
         if isinstance(column, Line):
             return column
-        if isinstance(column, Absent):
-            raise ModelError(
-                f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
-                f"the features are {', '.join(self.schema.names[:8])}{', ...' if len(self.schema) > 8 else ''}."
-            )
+        if isinstance(column, Absent | Binned):
+            raise self._no_line(column, where)
         numbers, feature = self.numbers(column, where), self.schema.features[column.feature]
         assert isinstance(feature, Choice)
         if np.isnan(numbers).any():
-            if isinstance(feature, Missing):
-                raise ModelError(
-                    f"{self.describe(column)} reaches '{where}' without a value where it is missing; put an imputer "
-                    f"before it, or fill the value in before asking."
-                )
-            missing = feature.options[int(np.isnan(numbers).argmax())]
-            raise ModelError(
-                f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
-                f"put an imputer or an encoder before it, or remove that option from the schema."
-            )
-        weight, shift, columns = np.zeros(len(self.schema.columns)), 0.0, self.schema.feature_columns[column.feature]
+            raise self._without_value(column, feature, numbers, where)
+        weight, columns = np.zeros(len(self.schema.columns)), self.schema.feature_columns[column.feature]
+        shift = float(numbers[0]) if feature.encoding in ("dummy", "code") else 0.0
         match feature.encoding:
             case "onehot":
                 weight[columns] = numbers
+            case "dummy":
+                weight[columns] = numbers[1:] - shift
             case "thermometer":
                 weight[columns] = np.diff(numbers, prepend=0.0)
             case "code":
-                shift = float(numbers[0])
                 slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
                 bent = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
                 if bent.max() > SPACING * max(np.abs(numbers).max(), column.size):
@@ -268,6 +274,31 @@ class Columns:
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
         return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4, column.lost + _CODED * (1.0 + size))
+
+    def _without_value(self, column: Options, feature: Choice, numbers: Floats, where: str) -> ModelError:
+        if isinstance(feature, Missing):
+            return ModelError(
+                f"{self.describe(column)} reaches '{where}' without a value where it is missing; put an imputer "
+                f"before it, or fill the value in before asking."
+            )
+        missing = feature.options[int(np.isnan(numbers).argmax())]
+        return ModelError(
+            f"{self.describe(column)} reaches '{where}' without a value for its option {missing!r}; "
+            f"put an imputer or an encoder before it, or remove that option from the schema."
+        )
+
+    def _no_line(self, column: Absent | Binned, where: str) -> IfonlyError:
+        if isinstance(column, Absent):
+            return ModelError(
+                f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
+                f"the features are {', '.join(self.schema.names[:8])}{', ...' if len(self.schema) > 8 else ''}."
+            )
+        described = self.describe(column)
+        return UnsupportedModel(
+            f"{described[0].upper()}{described[1:]} reaches '{where}' in bins, and jumps between them; after binning, "
+            f"linear models and trees are supported.",
+            operation="bins before " + where,
+        )
 
     def matrix(self, columns: Sequence[Column], where: str) -> tuple[Floats, Floats, Majorant]:
         """Many columns as one affine map of the encoded columns: weight, shift, and their sizes."""
@@ -281,6 +312,24 @@ class Columns:
             max(line.largest for line in lines),
         )
         return weight, shift, sizes
+
+    def of_choice(self, line: Line) -> Options | None:
+        """A line of one choice's columns as a function of its options."""
+        owners = [g for g, columns in enumerate(self.schema.feature_columns) if line.weight[columns].any()]
+        if len(owners) != 1:
+            return None
+        feature = self.schema.features[owners[0]]
+        if not isinstance(feature, Choice):
+            return None
+        return Options(owners[0], feature.codes @ line.weight[self.schema.feature_columns[owners[0]]] + line.shift)
+
+    def number_of(self, line: Line) -> int | None:
+        """The feature whose number the line is, unchanged."""
+        at = np.flatnonzero(line.weight)
+        if len(at) != 1 or line.weight[at[0]] != 1.0 or line.shift != 0.0 or line.terms:
+            return None
+        owner = next(g for g, columns in enumerate(self.schema.feature_columns) if at[0] in columns)
+        return owner if isinstance(self.schema.features[owner], Numeric) else None
 
     def interval(self, line: Line) -> tuple[float, float]:
         """The least and the largest value of a line over all rows of the schema."""
@@ -296,7 +345,7 @@ class Columns:
         match column:
             case Absent(name=name):
                 return f"column '{name}'"
-            case Options(feature=feature):
+            case Options(feature=feature) | Binned(feature=feature):
                 return f"feature '{self.schema.names[feature]}'"
             case Line(weight=weight):
                 used = [

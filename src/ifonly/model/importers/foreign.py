@@ -1,12 +1,19 @@
-"""Which library wrote a model file: by its ending, or, for JSON, by what stands in it."""
+"""Which library a model is from: an object by its class, a file by its ending, or, for JSON, by what stands in it."""
 
 from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from ifonly.model.files import MAX_JSON_BYTES, check_size
+
+SURROGATE = (
+    "of a model that can only be asked, row by row, nothing can be proven, since between those rows it may say "
+    "anything: train a tree or a network that decides as it does, explain that one with proof, and ask the model about "
+    "each answer (docs/models.md, 'A surrogate for anything else')"
+)
+"""Why a model without a form that can be read is refused, and what to do instead."""
 
 Library: TypeAlias = Literal["xgboost", "lightgbm", "catboost"]
 ENDINGS: dict[str, Library] = {".ubj": "xgboost", ".txt": "lightgbm", ".cbm": "catboost"}
@@ -27,3 +34,8 @@ def library_of(path: Path) -> Library | None:
     if isinstance(data.get("learner"), dict):
         return "xgboost"
     return "catboost" if "features_info" in data and "scale_and_bias" in data else None
+
+
+def of_library(thing: Any, package: str, name: str) -> bool:
+    """Is it an object of this class of a library, or of one that was made from it? Without importing the library."""
+    return any(cls.__module__.partition(".")[0] == package and cls.__name__ == name for cls in type(thing).__mro__)

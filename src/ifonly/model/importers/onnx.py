@@ -1,4 +1,4 @@
-"""ONNX: feed-forward graphs of Gemm, MatMul, Relu and arithmetic with constants.
+"""ONNX: graphs of Gemm, MatMul, arithmetic with constants, and what bends piecewise linearly.
 
 A file is data, not code: it is parsed with a bound on its size, checked, and read node by node. Weights in other files
 are read only from the folder of the model. The original is ONNX's own reference evaluator, or onnxruntime where it is
@@ -8,8 +8,9 @@ probabilities still decide ties.
 
 from __future__ import annotations
 
+import copy
 import importlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,25 +27,61 @@ from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
-from ifonly.model.importers.onnx_operations import CONSTANT, FLOATS, HANDLERS, HARMLESS, OnnxCall, OnnxFinal, attributes
+from ifonly.model.importers.columns import Columns
+from ifonly.model.importers.onnx_inputs import OnnxInputs, inputs_of
+from ifonly.model.importers.onnx_ml import (
+    AFTER,
+    LAST,
+    MACHINE_LEARNING,
+    AfterFinal,
+    ScoresOutput,
+    any_number_of_rows,
+    ending_of,
+    shortened,
+    without_activation,
+)
+from ifonly.model.importers.onnx_operations import (
+    CONSTANT,
+    FLOATS,
+    HANDLERS,
+    HARMLESS,
+    SILU,
+    OnnxCall,
+    OnnxFinal,
+    attributes,
+    inside,
+    silu_of,
+)
+from ifonly.model.importers.onnx_piecewise import PIECEWISE
+from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, takes_tables
 from ifonly.model.importers.probabilities import Reported, check_final, settled
+from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.trees.onnx_trees import OnnxTrees, read_onnx_trees
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
+from ifonly.model.rounding import column_box
 from ifonly.model.trees import Feed, Trees, bound
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
-Value: TypeAlias = Flow | OnnxFinal | NDArray[Any]
+Value: TypeAlias = Flow | Shaped | OnnxTable | AfterFinal | NDArray[Any]
 MAX_BYTES = 2**31
 SURE = 1e-5
 """Scores of trees that are nearer to a tie than this may be decided by rounding."""
+FLOAT_OF = {kind: elem for elem, kind in FLOATS.items()}
 TIE = 2.0**-20
 """Margins of trees that differ by less may have equal probabilities in float32."""
 
 
-def load_onnx(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
+def load_onnx(
+    path: str | Path,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    output: str | None = None,
+) -> Model:
     """An .onnx file as a Model."""
     path = Path(path)
     try:
@@ -59,15 +96,22 @@ def load_onnx(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = ()
     except Exception as error:
         raise FileError(f"'{path}' is not an ONNX file, or is damaged ({error}).") from None
     _load_external(proto, path.resolve().parent)
-    return import_onnx(proto, schema, classes=classes, regression=regression)
+    return import_onnx(proto, schema, classes=classes, regression=regression, output=output)
 
 
-def import_onnx(proto: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
-    """An ONNX model that maps (rows, columns) to (rows, outputs) as a Model."""
+def import_onnx(
+    proto: Any,
+    schema: Schema,
+    *,
+    classes: tuple[Any, ...] = (),
+    regression: bool = False,
+    output: str | None = None,
+) -> Model:
+    """An ONNX model as a Model. `output` names the output that holds the scores, where several may."""
     if not isinstance(proto, onnx.ModelProto):
         raise ModelError(f"An ONNX model must be an onnx.ModelProto; got {type(proto).__name__}.")
     with _reading():
-        return _imported(proto, schema, classes, regression)
+        return _imported(proto, schema, classes, regression, output)
 
 
 @contextmanager
@@ -88,35 +132,63 @@ def _reading() -> Iterator[None]:
         ) from error
 
 
-def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool) -> Model:
+def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
     _check(proto)
     trees = read_onnx_trees(proto)
     if trees is not None:
-        return _imported_trees(trees, _input(proto.graph).name, schema, classes, regression)
-    reader = _OnnxReader(proto.graph, schema)
+        return _imported_trees(trees, inputs_of(proto.graph, schema), schema, classes, regression)
+    ending = ending_of(proto.graph, output)
+    whole = shortened(proto, ending.tensor, FLOAT_OF[_first_float(proto.graph)])
+    inputs = inputs_of(whole.graph, schema)
+    reader = _OnnxReader(any_number_of_rows(copy.deepcopy(whole), inputs.batch).graph, inputs)
     value = reader.read()
-    flow, logits = value, ""
-    if isinstance(value, OnnxFinal):
-        flow, logits = value.flow, value.tensor
-        check_final(value.operation, value.activation, flow.width, regression=regression)
+    final = value if isinstance(value, OnnxFinal) else None
+    regression = regression or (ending.regression and not classes)
+    if final is not None and not final.each_alone:
+        check_final(final.operation, final.activation, final.flow.width, regression=regression)
+    flow = value.flow if isinstance(value, OnnxFinal) else value
     assert isinstance(flow, Flow)
     network = flow.finish()
-    content, names = proto.SerializeToString(), class_names(classes, network.outputs, regression=regression)
-    own = OnnxOriginal(content, schema, reader.input) if logits and len(names) == 2 else None
-    return check_agreement(
-        Model(
-            function=network,
-            schema=schema,
-            original=OnnxOriginal(content, schema, reader.input, logits),
-            classes=names,
-            source="onnx",
-            precision=reader.precision,
-            probabilities=None if own is None else Reported(own),
-        )
+    own = ending.classes if len(ending.classes) == max(2, network.outputs) and not regression else ()
+    names = class_names(classes or own, network.outputs, regression=regression)
+    given = OnnxOriginal(whole.SerializeToString(), inputs)
+    model = Model(
+        function=network,
+        schema=schema,
+        original=_original(whole, inputs, final),
+        classes=names,
+        source="onnx",
+        precision=reader.precision,
+        probabilities=Reported(given) if final is not None and not final.each_alone else None,
     )
+    if ending.labels and model.classes:
+        _check_labels(model, _labels(proto, inputs, ending), own or tuple(range(len(names))))
+    return check_agreement(model)
 
 
-def _imported_trees(trees: OnnxTrees, name: str, schema: Schema, classes: tuple[Any, ...], regression: bool) -> Model:
+def _original(whole: Any, inputs: OnnxInputs, final: OnnxFinal | None) -> Any:
+    """The scores by the model itself: its output, or what stands before the last activation."""
+    content = whole.SerializeToString()
+    if final is None or not final.inside:
+        return OnnxOriginal(content, inputs, *(() if final is None else (final.tensor, final.second)))
+    bare = OnnxOriginal(without_activation(whole, final.tensor).SerializeToString(), inputs)
+    return OnnxTreesOriginal(bare, OnnxOriginal(content, inputs), second=final.second, settle=True)
+
+
+def _labels(proto: Any, inputs: OnnxInputs, ending: ScoresOutput) -> OnnxOriginal:
+    return OnnxOriginal(shortened(proto, ending.labels).SerializeToString(), inputs)
+
+
+def _first_float(graph: Any) -> str:
+    """The precision that the weights of a graph, or else its inputs, are in."""
+    kinds = [tensor.data_type for tensor in _tensors(graph)]
+    kinds += [given.type.tensor_type.elem_type for given in graph.input]
+    return next((FLOATS[kind] for kind in kinds if kind in FLOATS), "float32")
+
+
+def _imported_trees(
+    trees: OnnxTrees, inputs: OnnxInputs, schema: Schema, classes: tuple[Any, ...], regression: bool
+) -> Model:
     columns = len(schema.columns)
     if trees.ensemble.columns != columns:
         raise ModelError(f"The ONNX model takes {trees.ensemble.columns} columns, but {describe_columns(schema)}.")
@@ -125,7 +197,7 @@ def _imported_trees(trees: OnnxTrees, name: str, schema: Schema, classes: tuple[
         for j in own.tolist():
             owners[j] = i
     ensemble = bound(trees.ensemble, Feed(owners, schema.encode), schema)
-    bare, whole = (OnnxOriginal(content, schema, name) for content in (trees.bare, trees.whole))
+    bare, whole = (OnnxOriginal(content, inputs) for content in (trees.bare, trees.whole))
     decides = bool(trees.classes) and not regression
     names = class_names(classes or trees.classes, ensemble.outputs, regression=not decides)
     model = Model(
@@ -137,8 +209,8 @@ def _imported_trees(trees: OnnxTrees, name: str, schema: Schema, classes: tuple[
         precision=ensemble.summation.precision,
     )
     if decides:
-        _check_labels(model, OnnxOriginal(trees.labels, schema, name), trees.classes)
-    if decides and trees.activation == "LOGISTIC" and trees.second:
+        _check_labels(model, OnnxOriginal(trees.labels, inputs), trees.classes)
+    if decides and (trees.second if trees.activation == "LOGISTIC" else trees.activation == "SOFTMAX"):
         return check_agreement(replace(model, probabilities=whole))
     if decides and trees.activation == "NONE" and not trees.second and _are_probabilities(whole, schema):
         return check_agreement(replace(model, probabilities=whole, scores_are="probabilities"))
@@ -148,8 +220,7 @@ def _imported_trees(trees: OnnxTrees, name: str, schema: Schema, classes: tuple[
 def _check_labels(model: Model, given: OnnxOriginal, classes: tuple[Any, ...]) -> None:
     """Are the labels of the graph those that its scores say? A runtime may have a rule of its own."""
     points = comparison_rows(model.schema, ROWS, seed=1)
-    scores, (dtype, run) = model.scores(points), given._session
-    labels = np.ravel(run(model.schema.encode(points).astype(dtype))[0]).tolist()
+    scores, labels = model.scores(points), np.ravel(given.run(points)[0]).tolist()
     ranked = np.sort(scores, axis=1)
     lead = np.abs(scores[:, 0]) if scores.shape[1] == 1 else ranked[:, -1] - ranked[:, -2]
     for i, k in enumerate(model.decide(scores).tolist()):
@@ -183,40 +254,49 @@ class OnnxTreesOriginal:
 
 @dataclass(frozen=True)
 class OnnxOriginal:
-    """The ONNX model itself. `logits` names the tensor before its last activation, if it has one."""
+    """The ONNX model itself. `logits` names the tensor before its last activation, if it has one; with `second`, its
+    second column counts."""
 
     content: bytes
-    schema: Schema
-    input: str
+    inputs: OnnxInputs
     logits: str = ""
+    second: bool = False
 
     def __call__(self, points: Floats) -> Floats:
-        encoded = np.atleast_2d(self.schema.encode(points))
-        dtype, run = self._session
+        outputs = [np.asarray(output, dtype=np.float64).reshape(len(points), -1) for output in self.run(points)]
+        if not self.logits:
+            return outputs[0]
+        given, logits = outputs
+        logits = logits[:, 1:] if self.second else logits
+        return settled(logits, given[:, -1:] if logits.shape[1] == 1 else given)
+
+    def run(self, points: Floats) -> list[NDArray[Any]]:
+        """What the model gives for these rows, output by output."""
+        parts = []
         with np.errstate(all="ignore"):  # the evaluator takes logarithms of probabilities that are rounded to 0
-            given = run(encoded.astype(dtype))
-        outputs = [np.asarray(output, dtype=np.float64).reshape(len(encoded), -1) for output in given]
-        return settled(outputs[1], outputs[0]) if self.logits else outputs[0]
+            for rows, feed in self.inputs.feeds(points):
+                parts.append([np.asarray(output)[:rows] for output in self._session(feed)])
+        return [np.concatenate(outputs) for outputs in zip(*parts, strict=True)]
 
     def __getstate__(self) -> dict[str, Any]:  # a session cannot travel to another process; the bytes can
-        return {name: getattr(self, name) for name in ("content", "schema", "input", "logits")}
+        return {name: getattr(self, name) for name in ("content", "inputs", "logits", "second")}
 
     @cached_property
-    def _session(self) -> tuple[Any, Any]:
-        """The type of the input, and a function from rows to outputs."""
+    def _session(self) -> Any:
+        """A function from inputs to outputs."""
         proto = onnx.load_model_from_string(self.content)
-        dtype = FLOATS[_input(proto.graph).type.tensor_type.elem_type]
         if self.logits:
-            kind = onnx.TensorProto.FLOAT if dtype == "float32" else onnx.TensorProto.DOUBLE
+            kind = FLOAT_OF[_first_float(proto.graph)]
             proto.graph.output.append(onnx.helper.make_tensor_value_info(self.logits, kind, None))
         try:
             runtime = importlib.import_module("onnxruntime")
             options = runtime.SessionOptions()
             options.intra_op_num_threads = 1  # a few rows at a time: threads cost more than they bring
+            options.log_severity_level = 3  # errors: what it warns of is how converters write models
             session = runtime.InferenceSession(proto.SerializeToString(), options, providers=["CPUExecutionProvider"])
         except Exception:  # not installed, or too old for this file
             session = onnx.reference.ReferenceEvaluator(proto)
-        return dtype, lambda rows: session.run(None, {self.input: rows})
+        return lambda feed: session.run(None, feed)
 
 
 # ---------------------------------------------------------------------- the file
@@ -274,18 +354,6 @@ def _load_external(proto: Any, folder: Path) -> None:
         del tensor.external_data[:]
 
 
-def _input(graph: Any) -> Any:
-    stored = {tensor.name for tensor in graph.initializer}
-    inputs = [given for given in graph.input if given.name not in stored]
-    if len(inputs) != 1:
-        raise UnsupportedModel(
-            f"The ONNX model has {len(inputs)} inputs ({', '.join(given.name for given in inputs[:4])}); "
-            f"only one table of columns is supported.",
-            operation="several inputs",
-        )
-    return inputs[0]
-
-
 # ---------------------------------------------------------------------- the graph
 
 
@@ -294,43 +362,51 @@ class _OnnxReader:
     """Walks the graph, node by node."""
 
     graph: Any
-    schema: Schema
+    inputs: OnnxInputs
     values: dict[str, Value] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)
     computed: int = 0
     """Bytes of the constants that were computed from others."""
-
-    @cached_property
-    def input(self) -> str:
-        return str(_input(self.graph).name)
 
     @property
     def precision(self) -> Precision:
         return "float64" if self.kinds == {"float64"} else "float32"
 
     def read(self) -> Value:
-        tensor = _input(self.graph).type.tensor_type
-        self._note(tensor.elem_type, self.input)
-        columns = [d.dim_value for d in tensor.shape.dim[1:]]
-        if len(columns) == 1 and columns[0] not in (0, len(self.schema.columns)):
-            raise ModelError(f"The ONNX model takes {columns[0]} columns, but {describe_columns(self.schema)}.")
         for stored in self.graph.initializer:
             self.values[stored.name] = self._constant(stored)
-        self.values[self.input] = Flow.of(len(self.schema.columns))
+        self._given()
         for position, node in enumerate(self.graph.node):
             self._node(node, node.name or f"node {position}")
-        if len(self.graph.output) != 1:
+        name = self.graph.output[0].name
+        value = self.values.get(name)
+        value = value.flow(OnnxCall(name, "output", {}, name), self.encoded) if isinstance(value, OnnxTable) else value
+        if isinstance(value, Shaped):
             raise UnsupportedModel(
-                f"The ONNX model has {len(self.graph.output)} outputs "
-                f"({', '.join(o.name for o in self.graph.output[:4])}); only one table of scores is supported.",
-                operation="several outputs",
+                f"The output '{name}' of the ONNX model gives each row a table of values; only one row of scores is "
+                f"supported.",
+                operation="output",
             )
-        value = self.values.get(self.graph.output[0].name)
         if not isinstance(value, Flow | OnnxFinal):
-            raise ModelError(
-                f"The output '{self.graph.output[0].name}' of the ONNX model does not depend on its input."
-            )
+            raise ModelError(f"The output '{name}' of the ONNX model does not depend on its input.")
         return value
+
+    @cached_property
+    def encoded(self) -> Flow:
+        """The encoded columns of the schema."""
+        return Flow.of(len(self.inputs.schema.columns), *column_box(self.inputs.schema))
+
+    def _given(self) -> None:
+        """The inputs: values of a network at once where they are its columns, and nothing asks for categories."""
+        numbers = all(one.kind.startswith("float") for one in self.inputs.given)
+        self.kinds |= {one.kind for one in self.inputs.given if one.kind.startswith("float")}
+        encoders = any(node.op_type in ENCODERS and node.domain for node in self.graph.node)
+        if self.inputs.plain and numbers and not encoders:
+            self.values[self.inputs.given[0].name] = self.encoded
+            return
+        arithmetic = Columns(self.inputs.schema)
+        for one, columns in zip(self.inputs.given, self.inputs.columns(arithmetic).values(), strict=True):
+            self.values[one.name] = OnnxTable(tuple(columns), arithmetic, one.kind.startswith("float"))
 
     def _constant(self, tensor: Any) -> NDArray[Any]:
         array = numpy_helper.to_array(tensor)
@@ -349,22 +425,23 @@ class _OnnxReader:
 
     def _node(self, node: Any, name: str) -> None:
         operation = node.op_type if node.domain in ("", "ai.onnx") else f"{node.domain}.{node.op_type}"
-        call = OnnxCall(name, operation, attributes(node), node.input[0] if node.input else "")
+        first, last = (names[k] if names else "" for names, k in ((node.input, 0), (node.output, -1)))
+        call = OnnxCall(name, operation, attributes(node), first, last)
         for given in node.input:
             if given and given not in self.values:
                 raise call.refuse(f"reads '{given}', which is not supported")
         inputs = [self.values[given] if given else None for given in node.input]
-        flows = [value for value in inputs if isinstance(value, Flow | OnnxFinal)]
-        handlers = HANDLERS if flows else CONSTANT
-        if operation not in handlers:
-            raise UnsupportedModel(
-                f"The operation {operation} ('{name}') of the ONNX model is not supported: only linear layers, Relu, "
-                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
-                operation=operation,
-            )
-        if any(isinstance(value, OnnxFinal) for value in flows) and operation not in HARMLESS:
-            raise call.refuse("follows a sigmoid or softmax, which may only come last")
-        if operation == "Cast" and flows:
+        if not takes_tables(operation, inputs):
+            inputs = [value.flow(call, self.encoded) if isinstance(value, OnnxTable) else value for value in inputs]
+        silu = silu_of(operation, inputs)
+        if silu is not None:
+            operation, inputs = SILU, [silu]
+            call = replace(call, operation=operation)
+        elif operation not in (*HARMLESS, *AFTER):
+            inputs = [inside(value) for value in inputs]
+        flows = [value for value in inputs if isinstance(value, Flow | Shaped | AfterFinal)]
+        handlers = self._handlers(call, inputs)
+        if operation == "Cast" and (flows or call.given["to"] in FLOATS):
             self._note(call.given["to"], name)
         try:
             result = handlers[operation](call, *inputs)
@@ -373,12 +450,37 @@ class _OnnxReader:
                 raise
             words = " ".join(str(error).split())
             raise call.refuse(f"is used in a way that is not supported ({words})") from error
-        if isinstance(result, np.ndarray) and result.dtype == np.float16:
-            raise call.refuse("computes in float16")
         if isinstance(result, np.ndarray):
-            self.computed += result.nbytes
-            if self.computed > MAX_BYTES:
-                raise ModelError(
-                    f"The constants of the ONNX model take more than {MAX_BYTES // 2**20} MiB, the most that is read."
-                )
-        self.values[node.output[0]] = result
+            self._count(call, result)
+        if isinstance(result, tuple):
+            self.values.update(zip(node.output, result, strict=False))
+        else:
+            self.values[node.output[0]] = result
+
+    def _handlers(self, call: OnnxCall, inputs: list[Any]) -> Mapping[str, Any]:
+        """The operations that take such inputs, this one among them."""
+        finals = any(isinstance(value, AfterFinal) for value in inputs)
+        flows = finals or any(isinstance(value, Flow | Shaped) for value in inputs)
+        numeric = HANDLERS | PIECEWISE | MACHINE_LEARNING
+        handlers = numeric if flows else TABLES if takes_tables(call.operation, inputs) else CONSTANT
+        handlers = AFTER if finals and call.operation in AFTER else handlers
+        if call.operation not in handlers:
+            raise UnsupportedModel(
+                f"The operation {call.operation} ('{call.name}') of the ONNX model is not supported: only linear "
+                f"layers, Relu and its piecewise-linear relatives, Tanh, Sigmoid, Softplus, Gelu and Elu, maxima, sums "
+                f"and batch normalisation are.",
+                operation=call.operation,
+            )
+        if finals and call.operation not in (*HARMLESS, *AFTER):
+            raise call.refuse(LAST)
+        return handlers
+
+    def _count(self, call: OnnxCall, computed: NDArray[Any]) -> None:
+        """A constant that was computed from others: how much they take together."""
+        if computed.dtype == np.float16:
+            raise call.refuse("computes in float16")
+        self.computed += computed.nbytes
+        if self.computed > MAX_BYTES:
+            raise ModelError(
+                f"The constants of the ONNX model take more than {MAX_BYTES // 2**20} MiB, the most that is read."
+            )

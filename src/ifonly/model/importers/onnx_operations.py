@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -13,9 +13,16 @@ from onnx import numpy_helper
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
+from ifonly.model.importers.shaped import of_one_width
+from ifonly.model.smooth import Activation
 
 FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
 Array = NDArray[Any]
+EPSILON = float(np.float32(1e-5))
+"""Of a batch normalisation that names none: attributes are float32, also in models that compute in float64."""
+SILU = "SiLU"
+ROUGH = 1e-7
+"""onnxruntime computes the tanh form of GELU with constants in float32, also in float64."""
 
 
 @dataclass(frozen=True)
@@ -26,6 +33,14 @@ class OnnxFinal:
     tensor: str
     activation: Literal["sigmoid", "softmax"]
     operation: str
+    inside: bool = False
+    """The activation is part of a classifier's node, and `tensor` is what that gives."""
+    second: bool = False
+    """The flow is the second of two columns of `tensor`, the first of which is its opposite."""
+    both: bool = False
+    """The value is the probabilities of both classes, of which the flow has the second."""
+    each_alone: bool = False
+    """Each class has a sigmoid of its own: the largest decides, but its log-odds is not the score."""
 
     @property
     def width(self) -> int:
@@ -34,12 +49,13 @@ class OnnxFinal:
 
 @dataclass(frozen=True)
 class OnnxCall:
-    """Which node this is: its name, operation, attributes, and the name of its first input."""
+    """Which node this is: its name, operation, attributes, and the names of its first input and of its last output."""
 
     name: str
     operation: str
     given: dict[str, Any]
     source: str
+    result: str = ""
 
     def refuse(self, why: str) -> UnsupportedModel:
         return UnsupportedModel(
@@ -72,11 +88,52 @@ def _relu(call: OnnxCall, x: Flow) -> Flow:
     return x.relu()
 
 
+def _tanh(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("tanh"))
+
+
+def _softplus(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("softplus"))
+
+
+def _elu(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("elu", alpha=float(call.given.get("alpha", 1.0))))
+
+
+def _gelu(call: OnnxCall, x: Flow) -> Flow:
+    if call.given.get("approximate", b"none") in (b"tanh", "tanh"):
+        return x.smooth(Activation("gelu_tanh", off=ROUGH))
+    return x.smooth(Activation("gelu"))
+
+
+def inside(value: Any) -> Any:
+    """A value that something follows: a sigmoid is then an activation like others."""
+    return value.flow.smooth(Activation("sigmoid")) if _is_sigmoid(value) else value
+
+
+def _is_sigmoid(value: Any) -> bool:
+    if not isinstance(value, OnnxFinal) or value.activation != "sigmoid":
+        return False
+    return not (value.inside or value.second or value.both)
+
+
+def silu_of(operation: str, inputs: Sequence[Any]) -> Flow | None:
+    """The z of z * sigmoid(z), as SiLU is exported."""
+    if operation != "Mul" or len(inputs) != 2:
+        return None
+    return next((b for a, b in (inputs, inputs[::-1]) if _is_sigmoid(a) and a.flow is b), None)
+
+
+def _silu(call: OnnxCall, x: Flow) -> Flow:
+    return x.smooth(Activation("silu"))
+
+
 def _add(call: OnnxCall, *terms: Any) -> Flow:
     flows = [term for term in terms if isinstance(term, Flow)]
     total = flows[0]
     for flow in flows[1:]:
-        total = total.plus(flow, name=call.name)
+        one, other = of_one_width(total, flow, name=call.name)
+        total = one.plus(other, name=call.name)
     for term in terms:
         if not isinstance(term, Flow):
             total = total.scale(1.0, term, name=call.name)
@@ -84,9 +141,7 @@ def _add(call: OnnxCall, *terms: Any) -> Flow:
 
 
 def _subtract(call: OnnxCall, a: Any, b: Any) -> Flow:
-    if isinstance(b, Flow):
-        return _add(call, a, b.scale(-1.0, name=call.name))
-    return _add(call, a, -b)
+    return _add(call, a, b.scale(-1.0, name=call.name) if isinstance(b, Flow) else -b)
 
 
 def _multiply(call: OnnxCall, a: Any, b: Any) -> Flow:
@@ -111,7 +166,7 @@ def _batch_normalization(call: OnnxCall, x: Flow, factor: Array, shift: Array, m
         raise call.refuse("normalises by the other rows of a batch (training mode)")
     if len(mean) != x.width:
         raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {x.width}.")
-    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", 1e-5))
+    scale = np.float64(factor) / np.sqrt(np.float64(variance) + call.given.get("epsilon", EPSILON))
     size = np.abs(mean * scale) + np.abs(shift)
     return x.scale(scale, shift - mean * scale, name=call.name, size_shift=size)
 
@@ -132,28 +187,6 @@ def _dropout(call: OnnxCall, x: Any, ratio: Any = None, training: Any = None) ->
     return x
 
 
-def _flatten(call: OnnxCall, x: Any) -> Any:
-    if call.given.get("axis", 1) not in (1, -1) and x.width != 1:
-        raise call.refuse("mixes rows with one another")
-    return x
-
-
-def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
-    """To (rows, width) or, for one value per row, to anything that keeps the rows."""
-    sizes = np.ravel(call.given.get("shape", []) if shape is None else shape).tolist()
-    one = x.width == 1 and len(sizes) <= 2
-    if not one and not (len(sizes) == 2 and sizes[0] in (0, -1) and sizes[1] in (-1, 0, x.width)):
-        raise call.refuse(f"changes the shape of the table to {sizes}")
-    return x
-
-
-def _squeeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:
-    listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
-    if x.width != 1 or any(axis not in (1, -1) for axis in listed):
-        raise call.refuse("removes a dimension that may hold rows")
-    return x
-
-
 def _sigmoid(call: OnnxCall, x: Flow) -> OnnxFinal:
     return OnnxFinal(x, call.source, "sigmoid", call.operation)
 
@@ -167,9 +200,14 @@ def _softmax(call: OnnxCall, x: Flow) -> OnnxFinal:
 HARMLESS = ("Identity", "Dropout", "Flatten", "Reshape", "Squeeze", "Cast")
 
 HANDLERS: dict[str, Callable[..., Any]] = {
+    SILU: _silu,
     "Gemm": _gemm,
     "MatMul": _matmul,
     "Relu": _relu,
+    "Tanh": _tanh,
+    "Softplus": _softplus,
+    "Elu": _elu,
+    "Gelu": _gelu,
     "Add": _add,
     "Sum": _add,
     "Sub": _subtract,
@@ -181,9 +219,6 @@ HANDLERS: dict[str, Callable[..., Any]] = {
     "Identity": _same,
     "Cast": _same,
     "Dropout": _dropout,
-    "Flatten": _flatten,
-    "Reshape": _reshape,
-    "Squeeze": _squeeze,
     "Sigmoid": _sigmoid,
     "Softmax": _softmax,
     "LogSoftmax": _softmax,

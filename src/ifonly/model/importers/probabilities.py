@@ -26,7 +26,7 @@ def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> 
 
 @dataclass(frozen=True)
 class Reported:
-    """Probabilities of two classes from what the model gives: that of the second, both, or their logarithms."""
+    """Probabilities of classes from what the model gives: that of the second of two, each, or their logarithms."""
 
     given: Scores
 

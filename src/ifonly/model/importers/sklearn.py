@@ -22,12 +22,16 @@ from numpy.typing import NDArray
 
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
-from ifonly.model.flow import Flow, Step
-from ifonly.model.importers.columns import Absent, Column, Columns
+from ifonly.model.flow import Flow
+from ifonly.model.importers.binning import Binning, is_binning_process
+from ifonly.model.importers.columns import Absent, Binned, Column, Columns
+from ifonly.model.importers.foreign import SURROGATE, of_library
 from ifonly.model.importers.probabilities import settled
-from ifonly.model.importers.transformers import sklearn_name, steps_of, table, transformed
+from ifonly.model.importers.tables import table
+from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
 from ifonly.model.kind import Precision
 from ifonly.model.model import Logistic, Model, describe_columns
+from ifonly.model.smooth import RELU, Activation
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.features import plain
 
@@ -37,13 +41,14 @@ SURE = 1e-9
 """Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
 LOGISTIC = ("MLPClassifier", "LogisticRegression", "LinearDiscriminantAnalysis")
 """Estimators whose score between two classes is the log-odds (and linear ones trained with the loss "log_loss")."""
+ACTIVATIONS = {"relu": RELU, "identity": None, "tanh": Activation("tanh"), "logistic": Activation("sigmoid")}
 LOG_ODDS = 1e-5
 """How well a reported probability must follow from the score, also in the float32 that some models report."""
 
 
 def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A fitted scikit-learn estimator or pipeline as a Model."""
-    from ifonly.model.importers.trees import grown_by, model_of
+    from ifonly.model.importers.trees import grown_behind_bins, grown_by, model_of, read_columns
 
     model = _best(model)
     front, estimator = _parts(model)
@@ -51,12 +56,16 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     grown = grown_by(estimator, schema)
     if grown is not None:
         return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
-    name, reader = type(estimator).__name__, _reader(estimator)
+    name, reader = type(estimator).__name__, reader_of(estimator)
     arithmetic = Columns(schema)
     source = source_of(model, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
+    if any(isinstance(column, Binned) for column in columns):
+        bins = grown_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
+        made = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
+        return replace(made, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))
     flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)
     read = reader(estimator, flow)
     if read.answer == "predict" and classes:
@@ -77,7 +86,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     return check_agreement(replace(imported, probabilities=_probabilities(imported, model, estimator, source)))
 
 
-def _reader(estimator: Any) -> Callable[[Any, Flow], Reading]:
+def reader_of(estimator: Any) -> Callable[[Any, Flow], Reading]:
     """How to read the weights of an estimator."""
     known = sklearn_name(estimator, ESTIMATORS)
     if known is not None:
@@ -86,7 +95,7 @@ def _reader(estimator: Any) -> Callable[[Any, Flow], Reading]:
     raise UnsupportedModel(
         f"The estimator {name} has no exact form here; supported are MLPClassifier, MLPRegressor, linear classifiers "
         f"and regressions (LogisticRegression, LinearSVC, SGDClassifier, LinearRegression, ...), SVC with a linear "
-        f"kernel, decision trees, forests and boosting.",
+        f"kernel, decision trees, forests and boosting; {SURROGATE}.",
         operation=name,
     )
 
@@ -212,15 +221,16 @@ def _dense(matrix: Any) -> NDArray[Any]:
 
 def _perceptron(estimator: Any, flow: Flow) -> Flow:
     name = type(estimator).__name__
-    if estimator.activation not in ("relu", "identity"):
+    if estimator.activation not in ACTIVATIONS:
         raise UnsupportedModel(
-            f"The activation '{estimator.activation}' of the {name} is not piecewise linear; "
-            f"train it with activation='relu' or 'identity'.",
+            f"The activation '{estimator.activation}' of the {name} is not supported; "
+            f"train it with one of {', '.join(map(repr, ACTIVATIONS))}.",
             operation=str(estimator.activation),
         )
+    activation = ACTIVATIONS[estimator.activation]
     for i, (weight, bias) in enumerate(zip(estimator.coefs_, estimator.intercepts_, strict=True)):
-        if i and estimator.activation == "relu":
-            flow = flow.relu()
+        if i and activation is not None:
+            flow = flow.smooth(activation)
         flow = flow.linear(np.asarray(weight).T, bias, name=f"{name}.coefs_[{i}]")
     return flow
 
@@ -276,11 +286,9 @@ def _support_vectors(estimator: Any, flow: Flow) -> Reading:
             f"use LinearSVC, which has.",
             operation=f"{name} with {len(classes)} classes",
         )
-    weight, bias = np.atleast_2d(_dense(estimator.coef_)), np.ravel(estimator.intercept_)
     vectors, alphas = _dense(estimator.support_vectors_), _dense(estimator.dual_coef_)
-    dots = Step(vectors, np.zeros(len(vectors)), None, None, vectors.shape[1] + 1)
-    sizes = Step(alphas, bias, None, None, len(vectors) + 1).after(dots).majorant()
-    flow = flow.linear(weight, bias, name=f"{name}.coef_", sizes=sizes)
+    flow = flow.linear(vectors, name=f"{name}.support_vectors_")
+    flow = flow.linear(alphas, np.ravel(estimator.intercept_), name=f"{name}.dual_coef_")
     return Reading(flow, "predict" if classes is None else "decision_function")
 
 
@@ -340,9 +348,10 @@ class Probabilities:
 
 
 def _probabilities(imported: Model, model: Any, estimator: Any, source: Source) -> Probabilities | None:
-    """The reported probabilities of two classes, where the scores are their log-odds (those of an SVC are not)."""
+    """The reported probabilities, where the scores are their log-odds: those of an SVC, or of each class against the
+    rest, are not."""
     speaks = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
-    if len(imported.classes) != 2 or not speaks or not hasattr(model, "predict_proba"):
+    if not imported.classes or not speaks or not hasattr(model, "predict_proba"):
         return None
     points = comparison_rows(imported.schema, ROWS, seed=2)
     reported = Probabilities(source, model)
@@ -425,7 +434,18 @@ def _parts(model: Any) -> tuple[list[tuple[str, Any]], Any]:
         front += [(path + name, step) for name, step in steps[:-1]]
         path += steps[-1][0] + "."
         model = steps[-1][1]
-    return front, model
+    if of_library(model, "optbinning", "Scorecard"):
+        bins, model = _scorecard_parts(model)
+        front.append((path + "binning process", bins))
+    return [(where, Binning(s) if is_binning_process(s) else s) for where, s in front], model
+
+
+def _scorecard_parts(scorecard: Any) -> tuple[Binning, Any]:
+    """The bins of optbinning's Scorecard, with its own values for missing numbers and special codes; its estimator."""
+    if not hasattr(scorecard, "estimator_"):
+        raise ModelError("The Scorecard is not fitted; call fit before importing it.")
+    options = (("metric_special", scorecard._metric_special), ("metric_missing", scorecard._metric_missing))
+    return Binning(scorecard.binning_process_, options), scorecard.estimator_
 
 
 def _check_fitted(model: Any, estimator: Any) -> None:

@@ -1,4 +1,4 @@
-"""torch: feed-forward modules of linear layers and ReLU, read from the graph that torch.fx traces.
+"""torch: modules of linear layers and what bends piecewise linearly, read from the graph that torch.fx traces.
 
 The module is copied (so that its training state and its hooks stay as they are, and later training does not change an
 imported model), put into evaluation mode and traced; each operation then becomes a step of the flow. A sigmoid or
@@ -21,18 +21,12 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.probabilities import Reported, check_final, settled
-from ifonly.model.importers.torch_operations import (
-    FUNCTIONS,
-    HARMLESS,
-    METHODS,
-    MODULES,
-    TorchCall,
-    TorchFinal,
-    Value,
-    flat,
-)
+from ifonly.model.importers.shaped import Shaped
+from ifonly.model.importers.torch_call import TorchCall, TorchFinal, Value, flat
+from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, inside
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
+from ifonly.model.rounding import column_box
 from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
@@ -50,14 +44,14 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     module = _copied(module)
     precision = _precision(module)
     graph = _traced(module)
-    value, node = _TorchReader(module, schema).read(graph)
+    value, node = _TorchReader(module, schema, precision).read(graph)
     flow = value.flow if isinstance(value, TorchFinal) else value
     if isinstance(value, TorchFinal):
         check_final(value.operation, value.activation, flow.width, regression=regression)
     before = _before(module, graph, node) if isinstance(value, TorchFinal) else None
     network = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
-    own = TorchOriginal(module, schema, precision) if before is not None and len(names) == 2 else None
+    own = TorchOriginal(module, schema, precision) if before is not None else None
     return check_agreement(
         Model(
             function=network,
@@ -149,6 +143,7 @@ class _TorchReader:
 
     module: nn.Module
     schema: Schema
+    precision: Precision
     values: dict[fx.Node, Value] = field(default_factory=dict)
 
     def read(self, graph: fx.Graph) -> tuple[Flow | TorchFinal, fx.Node]:
@@ -173,7 +168,7 @@ class _TorchReader:
                 )
             self.values[node] = node.args[0]  # an optional argument: its default
         else:
-            self.values[node] = Flow.of(len(self.schema.columns))
+            self.values[node] = Flow.of(len(self.schema.columns), *column_box(self.schema))
 
     def _output(self, node: fx.Node) -> tuple[Flow | TorchFinal, fx.Node]:
         returned = node.args[0]
@@ -188,7 +183,7 @@ class _TorchReader:
         args = fx.node.map_arg(node.args, lambda n: self.values[n])
         kwargs = fx.node.map_arg(node.kwargs, lambda n: self.values[n])
         if node.op != "call_module" and not any(
-            isinstance(a, Flow | TorchFinal) for a in flat((*args, *kwargs.values()))
+            isinstance(a, Flow | Shaped | TorchFinal) for a in flat((*args, *kwargs.values()))
         ):
             return self._constant(node, args, kwargs)
         name, handler, operation = str(node.name), None, ""
@@ -203,17 +198,20 @@ class _TorchReader:
             handler, operation = METHODS.get(str(node.target)), str(node.target)
         if handler is None:
             raise UnsupportedModel(
-                f"The operation {operation} ('{name}') of the torch module is not supported: only linear layers, ReLU, "
-                f"batch normalisation and arithmetic with constants have an exact piecewise-linear form here.",
+                f"The operation {operation} ('{name}') of the torch module is not supported: only linear layers, ReLU "
+                f"and its piecewise-linear relatives, tanh, sigmoid, softplus, GELU, SiLU and ELU, maxima, sums and "
+                f"batch normalisation are.",
                 operation=operation,
             )
+        if handler not in HARMLESS:
+            args = fx.node.map_aggregate(args, inside)
         if any(isinstance(arg, TorchFinal) for arg in flat(args)) and handler not in HARMLESS:
             raise UnsupportedModel(
-                f"The operation {operation} ('{name}') follows a sigmoid or softmax, which may only come last.",
+                f"The operation {operation} ('{name}') follows a softmax, which may only come last.",
                 operation=operation,
             )
         try:
-            return handler(TorchCall(node, name, operation), *args, **kwargs)
+            return handler(TorchCall(node, name, operation, self.precision), *args, **kwargs)
         except (TypeError, AttributeError, IndexError) as error:
             raise UnsupportedModel(
                 f"The operation {operation} ('{name}') is used in a way that is not supported ({error}).",

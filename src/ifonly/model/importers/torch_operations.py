@@ -7,60 +7,21 @@ that depend on the row are flows. Tables at the end say which operation has whic
 from __future__ import annotations
 
 import builtins
+import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any, Literal, TypeAlias
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
 from torch import fx, nn
 
-from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.errors import ModelError
 from ifonly.model.flow import Flow
-
-Floats = NDArray[np.float64]
-Value: TypeAlias = Any  # a Flow, a TorchFinal, ROWS, a tensor, or a plain Python constant
-
-
-class Rows:
-    """The number of rows of the table, which nothing may depend on."""
-
-
-ROWS = Rows()
-
-
-@dataclass(frozen=True)
-class TorchFinal:
-    """The value of an activation that may only stand at the end."""
-
-    flow: Flow
-    node: fx.Node
-    activation: Literal["sigmoid", "softmax"]
-    operation: str
-
-
-@dataclass(frozen=True)
-class TorchCall:
-    """Which operation this is, for messages."""
-
-    node: fx.Node
-    name: str
-    operation: str
-
-    def refuse(self, why: str) -> UnsupportedModel:
-        return UnsupportedModel(
-            f"The operation {self.operation} ('{self.name}') of the torch module {why}.", operation=self.operation
-        )
-
-
-def _number(value: Any) -> Floats:
-    if isinstance(value, torch.Tensor):
-        return value.detach().to(torch.float64).numpy()
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        raise TypeError(f"{type(value).__name__} is not a number")
-    return np.array(float(value))
+from ifonly.model.importers import torch_piecewise as piecewise
+from ifonly.model.importers.shaped import Shaped, of_one_width
+from ifonly.model.importers.torch_call import ROWS, TorchCall, TorchFinal, Value, number
+from ifonly.model.smooth import Activation
 
 
 def _same(call: TorchCall, value: Value, *args: Any, **kwargs: Any) -> Value:
@@ -77,40 +38,17 @@ def _dropout(call: TorchCall, value: Value, p: float = 0.5, training: bool = Tru
     return value
 
 
-def _flatten_module(call: TorchCall, module: nn.Flatten, value: Value) -> Value:
-    return _flatten(call, value, module.start_dim, module.end_dim)
-
-
-def _flatten(call: TorchCall, value: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
-    if start_dim not in (1, -1) and _width(value) != 1:
-        raise call.refuse("mixes rows with one another")
-    return value
-
-
 def _size(call: TorchCall, value: Value, dim: int | None = None) -> Any:
-    sizes = (ROWS, _width(value))
+    sizes = (ROWS, *(value.shape if isinstance(value, Shaped) else (_width(value),)))
     return sizes if dim is None else sizes[dim]
 
 
 def _attribute(call: TorchCall, value: Value, name: str) -> Any:
+    if isinstance(value, piecewise.Extremes) and name == "values":
+        return value.values
     if name != "shape":
         raise call.refuse(f"reads the attribute '{name}'")
     return _size(call, value)
-
-
-def _reshape(call: TorchCall, value: Value, *shape: Any) -> Value:
-    """To (rows, width) or, for one value per row, to anything that keeps the rows."""
-    sizes = flat(shape)
-    one = _width(value) == 1 and len(sizes) <= 2
-    if not one and not (len(sizes) == 2 and sizes[0] in (ROWS, -1) and sizes[1] in (-1, _width(value))):
-        raise call.refuse("changes the shape of the table")
-    return value
-
-
-def _squeeze(call: TorchCall, value: Value, dim: int | None = None) -> Value:
-    if _width(value) != 1 and dim not in (1, -1):
-        raise call.refuse("removes a dimension that may hold rows")
-    return value
 
 
 def _width(value: Value) -> int:
@@ -122,17 +60,17 @@ def _linear_module(call: TorchCall, module: nn.Linear, flow: Flow) -> Flow:
 
 
 def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
-    return input.linear(_number(weight), None if bias is None else _number(bias), name=call.name)
+    return input.linear(number(weight), None if bias is None else number(bias), name=call.name)
 
 
 def _matmul(call: TorchCall, flow: Flow, weight: Any) -> Flow:
     if not isinstance(flow, Flow) or isinstance(weight, Flow):
         raise call.refuse("multiplies two values of the row, or from the left")
-    return flow.linear(_number(weight).T, name=call.name)
+    return flow.linear(number(weight).T, name=call.name)
 
 
 def _addmm(call: TorchCall, bias: Any, flow: Flow, weight: Any, *, beta: float = 1, alpha: float = 1) -> Flow:
-    return flow.linear(alpha * _number(weight).T, beta * np.ravel(_number(bias)), name=call.name)
+    return flow.linear(alpha * number(weight).T, beta * np.ravel(number(bias)), name=call.name)
 
 
 def _relu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
@@ -143,12 +81,57 @@ def _relu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa:
     return input.relu()
 
 
+def _tanh_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
+    return flow.smooth(Activation("tanh"))
+
+
+def _tanh(call: TorchCall, input: Flow) -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("tanh"))
+
+
+def _silu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
+    return flow.smooth(Activation("silu"))
+
+
+def _silu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("silu"))
+
+
+def _gelu_module(call: TorchCall, module: nn.GELU, flow: Flow) -> Flow:
+    return _gelu(call, flow, approximate=module.approximate)
+
+
+def _gelu(call: TorchCall, input: Flow, *, approximate: str = "none") -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("gelu_tanh" if approximate == "tanh" else "gelu"))
+
+
+def _elu_module(call: TorchCall, module: nn.ELU, flow: Flow) -> Flow:
+    return _elu(call, flow, module.alpha)
+
+
+def _elu(call: TorchCall, input: Flow, alpha: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return input.smooth(Activation("elu", alpha=float(alpha)))
+
+
+def _softplus_module(call: TorchCall, module: nn.Softplus, flow: Flow) -> Flow:
+    return _softplus(call, flow, module.beta, module.threshold)
+
+
+def _softplus(call: TorchCall, input: Flow, beta: float = 1.0, threshold: float = 20.0) -> Flow:  # noqa: A002
+    """log(1 + exp(beta z)) / beta, and from beta z > threshold on z itself."""
+    if not beta > 0.0:
+        raise call.refuse(f"has beta={beta:g}, which must be above 0")
+    bent = Activation("softplus", off=math.log1p(math.exp(-threshold)), off_from=float(threshold))
+    flow = input if beta == 1.0 else input.scale(beta, name=call.name)
+    return flow.smooth(bent) if beta == 1.0 else flow.smooth(bent).scale(1.0 / beta, name=call.name)
+
+
 def _batch_norm(call: TorchCall, module: nn.BatchNorm1d, flow: Flow) -> Flow:
     if module.running_mean is None or module.running_var is None:
         raise call.refuse("normalises by the other rows of a batch (it has no running statistics)")
-    mean, deviation = _number(module.running_mean), np.sqrt(_number(module.running_var) + module.eps)
-    factor = (_number(module.weight) if module.affine else 1.0) / deviation
-    shift = _number(module.bias) if module.affine else np.zeros_like(mean)
+    mean, deviation = number(module.running_mean), np.sqrt(number(module.running_var) + module.eps)
+    factor = (number(module.weight) if module.affine else 1.0) / deviation
+    shift = number(module.bias) if module.affine else np.zeros_like(mean)
     if len(mean) != flow.width:
         raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {flow.width}.")
     size = np.abs(mean * factor) + np.abs(shift)
@@ -157,10 +140,13 @@ def _batch_norm(call: TorchCall, module: nn.BatchNorm1d, flow: Flow) -> Flow:
 
 def _add(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
     if isinstance(a, Flow) and isinstance(b, Flow):
-        return a.plus(b.scale(alpha, name=call.name) if alpha != 1 else b, name=call.name)
+        one, other = of_one_width(a, b, name=call.name)
+        if alpha in (1, -1):
+            return one.plus(other, name=call.name, sign=float(alpha))
+        return one.plus(other.scale(alpha, name=call.name), name=call.name)
     if isinstance(a, Flow):
-        return a.scale(1.0, alpha * _number(b), name=call.name)
-    return b.scale(alpha, _number(a), name=call.name)
+        return a.scale(1.0, alpha * number(b), name=call.name)
+    return b.scale(alpha, number(a), name=call.name)
 
 
 def _subtract(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
@@ -174,13 +160,13 @@ def _negative(call: TorchCall, flow: Flow) -> Flow:
 def _multiply(call: TorchCall, a: Any, b: Any) -> Flow:
     if isinstance(a, Flow) and isinstance(b, Flow):
         raise call.refuse("multiplies two values of the row")
-    return a.scale(_number(b), name=call.name) if isinstance(a, Flow) else b.scale(_number(a), name=call.name)
+    return a.scale(number(b), name=call.name) if isinstance(a, Flow) else b.scale(number(a), name=call.name)
 
 
 def _divide(call: TorchCall, a: Any, b: Any) -> Flow:
     if isinstance(b, Flow):
         raise call.refuse("divides by a value of the row")
-    return a.scale(1.0 / _number(b), name=call.name)
+    return a.scale(1.0 / number(b), name=call.name)
 
 
 def _concatenate(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Flow:
@@ -189,8 +175,10 @@ def _concatenate(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Flow
     return tensors[0].joined(tensors[1:], name=call.name) if len(tensors) > 1 else tensors[0]
 
 
-def _select(call: TorchCall, flow: Flow, index: Any) -> Flow:
-    """x[:, i], x[:, a:b], x[:, [i, j]]."""
+def _select(call: TorchCall, flow: Any, index: Any) -> Any:
+    """x[:, i], x[:, a:b], x[:, [i, j]]; one of several values that an operation gave."""
+    if isinstance(flow, tuple) and isinstance(index, int):
+        return flow[index]
     if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis):
         raise call.refuse("selects rows")
     chosen = np.atleast_1d(np.arange(flow.width)[index[1]])
@@ -215,53 +203,61 @@ def _softmax_module(call: TorchCall, module: nn.Softmax, value: Flow) -> TorchFi
     return _softmax(call, value, module.dim)
 
 
+def inside(value: Value) -> Value:
+    """A value that something follows: a sigmoid is then an activation like others."""
+    if isinstance(value, TorchFinal) and value.activation == "sigmoid":
+        return value.flow.smooth(Activation("sigmoid"))
+    return value
+
+
 def _argument(call: TorchCall) -> fx.Node:
     return call.node.all_input_nodes[0]
-
-
-def flat(args: Any) -> list[Any]:
-    """Arguments, with lists and tuples among them opened."""
-    return [item for arg in args for item in (arg if isinstance(arg, list | tuple) else [arg])]
 
 
 HARMLESS: tuple[Callable[..., Any], ...] = (
     _same,
     _same_module,
-    _flatten,
-    _flatten_module,
-    _reshape,
-    _squeeze,
     _size,
     _attribute,
+    *piecewise.SHAPES,
 )
 
 MODULES: dict[type, Callable[..., Any]] = {
+    **piecewise.MODULES,
     nn.Linear: _linear_module,
     nn.ReLU: _relu_module,
+    nn.Tanh: _tanh_module,
+    nn.SiLU: _silu_module,
+    nn.GELU: _gelu_module,
+    nn.ELU: _elu_module,
+    nn.Softplus: _softplus_module,
     nn.BatchNorm1d: _batch_norm,
     nn.Dropout: _same_module,
     nn.AlphaDropout: _same_module,
     nn.Identity: _same_module,
-    nn.Flatten: _flatten_module,
     nn.Sigmoid: _sigmoid_module,
     nn.Softmax: _softmax_module,
     nn.LogSoftmax: _softmax_module,
 }
 
 FUNCTIONS: dict[Any, Callable[..., Any]] = {
+    **piecewise.FUNCTIONS,
     nn.functional.linear: _linear,
     nn.functional.relu: _relu,
+    nn.functional.tanh: _tanh,
+    nn.functional.silu: _silu,
+    nn.functional.gelu: _gelu,
+    nn.functional.elu: _elu,
+    nn.functional.softplus: _softplus,
     nn.functional.dropout: _dropout,
     nn.functional.sigmoid: _sigmoid,
     nn.functional.softmax: _softmax,
     nn.functional.log_softmax: _softmax,
     torch.relu: _relu,
+    torch.tanh: _tanh,
     torch.sigmoid: _sigmoid,
     torch.softmax: _softmax,
     torch.log_softmax: _softmax,
-    torch.flatten: _flatten,
-    torch.squeeze: _squeeze,
-    torch.reshape: _reshape,
     torch.matmul: _matmul,
     torch.mm: _matmul,
     torch.addmm: _addmm,
@@ -269,12 +265,19 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     torch.concat: _concatenate,
     torch.add: _add,
     torch.sub: _subtract,
+    torch.subtract: _subtract,
     torch.mul: _multiply,
+    torch.multiply: _multiply,
     torch.div: _divide,
+    torch.divide: _divide,
     torch.neg: _negative,
+    torch.negative: _negative,
     operator.add: _add,
+    operator.iadd: _add,
     operator.sub: _subtract,
+    operator.isub: _subtract,
     operator.mul: _multiply,
+    operator.imul: _multiply,
     operator.truediv: _divide,
     operator.neg: _negative,
     operator.matmul: _matmul,
@@ -283,15 +286,13 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
 }
 
 METHODS: dict[str, Callable[..., Any]] = {
+    **piecewise.METHODS,
     "relu": _relu,
+    "tanh": _tanh,
     "sigmoid": _sigmoid,
     "softmax": _softmax,
     "log_softmax": _softmax,
-    "flatten": _flatten,
-    "squeeze": _squeeze,
     "size": _size,
-    "view": _reshape,
-    "reshape": _reshape,
     "matmul": _matmul,
     "mm": _matmul,
     "add": _add,

@@ -1,20 +1,21 @@
 """scikit-learn's transformers, each as a map of columns (see `columns`).
 
 Scalers and projections are affine. Encoders are functions of one column each: what they do to an option is found by
-asking the fitted encoder itself. Whatever else there is has no exact affine form, and is refused by name.
+asking the fitted encoder itself. Bins are in `binning`. Whatever else there is has no exact form: refused by name.
 """
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.importers.binning import Binning, binarizer, binning_process, is_binning_process, k_bins
 from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options, option_array
+from ifonly.model.importers.tables import made_of
 from ifonly.schema import Missing
 from ifonly.schema.features import is_missing, plain, same_value
 
@@ -27,10 +28,12 @@ def transformed(transformer: Any, columns: list[Column], arithmetic: Columns, wh
         return columns
     if isinstance(transformer, str) and transformer == "drop":
         return []
-    name = sklearn_name(transformer, HANDLERS)
+    if is_binning_process(transformer):
+        transformer = Binning(transformer)
+    name = "BinningProcess" if isinstance(transformer, Binning) else sklearn_name(transformer, HANDLERS)
     if name is None:
         raise UnsupportedModel(
-            f"The transformer {type(transformer).__name__} ('{where}') has no exact affine form here; "
+            f"The transformer {type(transformer).__name__} ('{where}') has no exact form here; "
             f"supported are {', '.join(n for n in HANDLERS if n != 'SelectorMixin')} and feature selectors.",
             operation=type(transformer).__name__,
         )
@@ -262,7 +265,7 @@ def _encoder(encoder: Any, columns: list[Column], arithmetic: Columns, where: st
     starts = np.concatenate(([0], np.cumsum(counts)))
     for j, row in enumerate(rows):
         row[starts[j] : starts[j + 1]] = np.arange(counts[j])
-    outputs = _ask(encoder, [column.values[row] for column, row in zip(options, rows, strict=True)], where)
+    outputs = made_of(encoder, [column.values[row] for column, row in zip(options, rows, strict=True)], where)
     arithmetic.dtypes.add(outputs.dtype.name)
     result: list[Column] = []
     for output in outputs.T.astype(np.float64):
@@ -289,35 +292,6 @@ def _with_known_marker(column: Options, categories: Any, arithmetic: Columns) ->
     return Options(column.feature, option_array(values), column.size, column.terms, column.lost)
 
 
-def _ask(encoder: Any, columns: Sequence[NDArray[Any]], where: str) -> NDArray[Any]:
-    """The fitted encoder's own answer, as a dense array."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown categories that the encoder ignores, as it was told to
-        try:
-            answer = encoder.transform(table(columns, getattr(encoder, "feature_names_in_", None)))
-        except MissingExtra:
-            raise
-        except Exception as error:
-            raise ModelError(
-                f"'{where}' ({type(encoder).__name__}) cannot encode the schema's options: {error}"
-            ) from None
-    if hasattr(answer, "to_numpy"):
-        answer = answer.to_numpy()
-    return np.asarray(answer.toarray() if hasattr(answer, "toarray") else answer)
-
-
-def table(columns: Sequence[NDArray[Any]], names: Sequence[str] | None) -> Any:
-    """Columns as what scikit-learn was fitted on: a DataFrame when it knows names, an array when it does not."""
-    if names is None:
-        same = all(column.dtype.kind in "biuf" for column in columns)
-        return np.column_stack([c.astype(np.float64 if same else object) for c in columns])
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtra("pandas", extra="sklearn", needed_for="A model that was fitted on a DataFrame") from None
-    return pd.DataFrame({n: pd.Series(c, dtype=c.dtype) for n, c in zip(names, columns, strict=True)})
-
-
 HANDLERS: dict[str, Handler] = {
     "Pipeline": _pipeline,
     "ColumnTransformer": _column_transformer,
@@ -335,4 +309,7 @@ HANDLERS: dict[str, Handler] = {
     "OneHotEncoder": _encoder,
     "OrdinalEncoder": _encoder,
     "TargetEncoder": _encoder,
+    "KBinsDiscretizer": k_bins,
+    "Binarizer": binarizer,
+    "BinningProcess": binning_process,
 }

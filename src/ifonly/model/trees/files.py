@@ -38,7 +38,10 @@ def save_trees(model: Model, path: str | Path) -> None:
         raise ModelError(f"save_trees writes the trees of a Model; got {shown(model)}.")
     path, trees = path_of(path), model.function
     if not isinstance(trees, Trees):
-        raise ModelError(f"This model is {trees.name}; save_network writes networks, save_trees ensembles of trees.")
+        raise ModelError(
+            f"This model is {trees.name}; save_network writes piecewise-linear networks, save_trees ensembles of "
+            f"trees. Others stay in their own format (ONNX, for instance)."
+        )
     how = trees.ensemble.summation
     head: dict[str, Any] = {
         "format": FORMAT,

@@ -79,6 +79,8 @@ class Trees:
             match feature.encoding if isinstance(feature, Choice) else "number":
                 case "onehot":
                     points[:, i] = x[:, columns].argmax(axis=1)
+                case "dummy":
+                    points[:, i] = (x[:, columns] * np.arange(1, len(columns) + 1)).sum(axis=1)
                 case "thermometer":
                     points[:, i] = x[:, columns].sum(axis=1) - 1.0
                 case _:

@@ -1,6 +1,6 @@
 """Every constraint in words: what the command line, files and pages say.
 
-    Age is fixed                      Age only goes up            Age in [18, 65]
+    Age is fixed                      Age only goes up            Age in [18, 65], Age between 18 and 65
     Income changes by at most 10 %    Income changes in steps of 100
     Job changes only with Income      at most 2 changes           Age is free
     Income may be filled in           Income may be filled in at 0.5
@@ -35,6 +35,7 @@ from ifonly.problem.rules import syntax
 from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
+from ifonly.problem.rules.spelling import spelled
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.problem.words import show_name, suggestion, wrong
 from ifonly.schema import Choice, Integer, Schema
@@ -47,7 +48,8 @@ def read_constraint(text: str, schema: Schema) -> AnyConstraint:
     """The constraint that a sentence states; a QuestionError that points at what is wrong with it."""
     if not isinstance(text, str):
         raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {shown(text)}.")
-    stated = _Statement(text.strip(), schema).read()
+    text = spelled(text.strip(), schema)
+    stated = _Statement(text, schema).read()
     if stated is not None:
         stated.check(schema)
         return stated

@@ -5,6 +5,7 @@
     both        denial and denial ...
     denial      not denial  |  comparison
     comparison  sum  |  sum >= sum <= sum ...  |  sum [not] in (value, ...)  |  sum [not] in [number, number]
+                |  sum [not] between number and number
     sum         product + product - ...
     product     sign * sign / ...
     sign        - sign  |  number  |  name  |  (rule)  |  [rule]
@@ -15,6 +16,7 @@ nodes say where in the text they stand, so that later errors can point there too
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -125,7 +127,20 @@ def number(text: str, token: Token) -> Constant:
     mantissa, _, exponent = token.value.lower().partition("e")
     if len(mantissa) > MAX_DIGITS or abs(int((exponent or "0")[:9])) > MAX_DIGITS or len(exponent) > 9:
         raise wrong(text, token.start, token.end, "This number is too long or too large")
+    if re.fullmatch("0[0-9][0-9]", mantissa) and text[token.start - 1 : token.start] == ",":
+        raise wrong(text, token.start, token.end, "In a list a comma parts two values: write 1000 for 1,000")
     return Constant(token.start, token.end, token.value, Fraction(token.value))
+
+
+def constant(tree: Number) -> Fraction | None:
+    """The value of a number that is written out, such as 18 or -5; None where features have a part in it."""
+    if isinstance(tree, Constant):
+        return tree.value
+    if not isinstance(tree, Sum):
+        return None
+    values = [constant(one) for _, one in tree.terms]
+    signs = [sign for sign, _ in tree.terms]
+    return None if None in values else sum((s * v for s, v in zip(signs, values, strict=True) if v), Fraction(0))
 
 
 class Parser:
@@ -142,7 +157,12 @@ class Parser:
     def whole(self) -> Condition:
         rule = self.condition(self.rule())
         if self.here.kind != "end":
-            raise self.unexpected("the rule is complete before this; join two by and, or, or give two rules")
+            words = f"{self.before.value} {self.here.value}"
+            raise self.unexpected(
+                f"a name of several words stands in quotes, such as '{words}'"
+                if self.here.kind == self.before.kind == "word"
+                else "the rule is complete before this; join two by and, or, or give two rules"
+            )
         return rule
 
     def rule(self) -> Tree:
@@ -200,11 +220,31 @@ class Parser:
                 signs.append(self.advance().value)
                 items.append(self.number(self.sum()))
             return Chain(first.start, items[-1].end, tuple(items), tuple(signs))
-        denied = self.here.value == "not" and self.next.value == "in" and self.takes("not")
+        denied = self.here.value == "not" and self.next.value in ("in", "between") and self.takes("not")
         if self.takes("in"):
             among = self.among(self.number(first))
-            return Not(among.start, among.end, among) if denied else among
-        return first
+        elif self.takes("between"):
+            among = self.between(self.number(first))
+        else:
+            return first
+        return Not(among.start, among.end, among) if denied else among
+
+    def between(self, item: Number) -> Between:
+        lower = self.number(self.sum())
+        self.needs("and", "a range looks like: between 18 and 65")
+        upper = self.number(self.sum())
+        return self.forwards(Between(item.start, upper.end, item, lower, upper))
+
+    def forwards(self, between: Between) -> Between:
+        """A range has its lower end first."""
+        if between.lower is None or between.upper is None:
+            return between
+        ends = [constant(between.lower), constant(between.upper)]
+        if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
+            low, high = (self.text[end.start : end.end] for end in (between.upper, between.lower))
+            message = f"This range runs backwards; write [{low}, {high}]"
+            raise wrong(self.text, between.lower.start, between.upper.end, message)
+        return between
 
     def among(self, item: Number) -> Among | Between:
         if self.takes("["):
@@ -212,7 +252,7 @@ class Parser:
             self.needs(",", "a range looks like [18, 65]")
             upper = self.end_of_range("")
             self.needs("]", "a range looks like [18, 65]")
-            return Between(item.start, self.before.end, item, lower, upper)
+            return self.forwards(Between(item.start, self.before.end, item, lower, upper))
         self.needs("(", "after 'in' comes a list such as (a, b) or a range such as [18, 65]")
         values = [self.number(self.sum())]
         while self.takes(","):
@@ -321,7 +361,9 @@ class Parser:
         token = self.here
         if token.kind == "end":
             return wrong(self.text, len(self.text), len(self.text) + 1, f"The rule ends too early: {hint}")
-        if token.kind == "word" and token.value in STATING:
+        if token.kind == "sign" and token.value == "," and self.before.kind == "number":
+            hint = "numbers are written without commas in brackets, such as 3000"
+        elif token.kind == "word" and token.value in STATING:
             hint = "a sentence such as 'Age is fixed' or 'at most 2 changes' stands alone, and is no Rule but a text"
         return wrong(self.text, token.start, token.end, f"Unexpected '{token.value}': {hint}")
 

@@ -76,7 +76,7 @@ ROOT_TRIES, NODE_TRIES = 8, 2
 
 
 @njit(**INNER)
-def _push(tree, node):
+def push(tree, node):
     """Put a node on the heap of open nodes, least bound first, older first among equals."""
     heap, bound = tree.idx[HEAP], tree.num[BOUND]
     i = tree.count[HEAP_SIZE]
@@ -91,7 +91,7 @@ def _push(tree, node):
 
 
 @njit(**INNER)
-def _pop(tree):
+def pop(tree):
     heap, bound = tree.idx[HEAP], tree.num[BOUND]
     last = tree.count[HEAP_SIZE] - 1
     tree.count[HEAP_SIZE] = last
@@ -112,7 +112,7 @@ def _pop(tree):
 
 
 @njit(**INNER)
-def _split(pack, person, tree, node, other):
+def split_node(pack, person, tree, node, other):
     """Make `other` the second half of `node`, and `node` the first."""
     count = tree.box.shape[2]
     for end in range(2):
@@ -184,7 +184,7 @@ def _log(s, tree, node, bound, split, value, limit):
 
 
 @njit(**INNER)
-def _begin_phase(pack, person, tree):
+def begin_phase(pack, person, tree):
     """A new phase: one open node, the first, which is the whole space of the person."""
     for i in range(tree.num.shape[1]):
         tree.idx[FREE, i] = i
@@ -211,7 +211,7 @@ def _begin_phase(pack, person, tree):
 
 
 @njit(**INNER)
-def _node(tree, i):
+def open_node(tree, i):
     """Node i of the tree."""
     return OpenNode(
         tree.box[i, LEAST],
@@ -225,7 +225,7 @@ def _node(tree, i):
 
 
 @njit(**INNER)
-def _settle(tree, node, bound, split, value, limit):
+def settle(tree, node, bound, split, value, limit):
     """An evaluated node goes on the heap, or its place in the pool is free again."""
     number, count = tree.number, tree.count
     if bound >= limit or split == UNSPLIT:
@@ -237,7 +237,19 @@ def _settle(tree, node, bound, split, value, limit):
         tree.num[BOUND, node] = bound
         tree.idx[SPLIT, node] = split
         tree.num[SPLIT_VALUE, node] = value
-        _push(tree, node)
+        push(tree, node)
+
+
+@njit(**INNER)
+def begins_again(pack, number):
+    """The phase is over: nothing favourable below the cutoff, but for what could not be resolved. Is there another
+    phase, with a larger radius?"""
+    number[LOWER] = max(number[LOWER], min(cutoff(pack, number), number[RESIDUAL]))
+    if number[RADIUS] == math.inf or number[RADIUS] >= number[BEST]:
+        return False
+    grown = number[RADIUS] * (SQUARED_GROWTH if pack.norm == SQUARED else GROWTH)
+    number[RADIUS] = math.inf if number[RESIDUAL] < number[RADIUS] or grown >= 0.5 * number[BEST] else grown
+    return True
 
 
 @njit(**ONCE)
@@ -250,7 +262,7 @@ def _run(pack, person, s, tree, nodes, fresh):
     while True:
         if begin:
             begin = False
-            _begin_phase(pack, person, tree)
+            begin_phase(pack, person, tree)
             first, second, tries = 0, -1, ROOT_TRIES
         elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
             if count[NODES] >= stop or s.I[HALT, 0] != 0:
@@ -259,21 +271,18 @@ def _run(pack, person, s, tree, nodes, fresh):
                 return MEMORY
             if len(tree.log) > 0 and count[LOGGED] + 2 * _largest_record(s, tree) > len(tree.log):
                 return MEMORY
-            first = _pop(tree)
+            first = pop(tree)
             second = tree.idx[FREE, count[USED]]
             count[USED] += 1
-            _split(pack, person, tree, first, second)
+            split_node(pack, person, tree, first, second)
             tree.idx[PARENT, first] = tree.idx[NAME, first]
             tree.idx[PARENT, second] = tree.idx[NAME, first]
             tries = NODE_TRIES
-        else:  # the phase is over: nothing favourable below the cutoff, but for what could not be resolved
-            number[LOWER] = max(number[LOWER], min(cutoff(pack, number), number[RESIDUAL]))
-            if number[RADIUS] == math.inf or number[RADIUS] >= number[BEST]:
-                return DONE
-            grown = number[RADIUS] * (SQUARED_GROWTH if pack.norm == SQUARED else GROWTH)
-            number[RADIUS] = math.inf if number[RESIDUAL] < number[RADIUS] or grown >= 0.5 * number[BEST] else grown
+        elif begins_again(pack, number):
             begin = True
             continue
+        else:
+            return DONE
         for turn in range(2):
             node = first if turn == 0 else second
             if node < 0:
@@ -281,12 +290,12 @@ def _run(pack, person, s, tree, nodes, fresh):
             count[NODES] += 1
             tree.idx[NAME, node] = count[NODES]
             number[INHERITED] = tree.num[BOUND, node]
-            bound, split, value = evaluate(pack, person, s, _node(tree, node), tree, tries)
+            bound, split, value = evaluate(pack, person, s, open_node(tree, node), tree, tries)
             bound = max(bound, tree.num[BOUND, node])
             limit = cutoff(pack, number)
             if len(tree.log) > 0:
                 _log(s, tree, node, bound, split, value, limit)
-            _settle(tree, node, bound, split, value, limit)
+            settle(tree, node, bound, split, value, limit)
 
 
 @njit(**INNER)

@@ -181,7 +181,7 @@ def new_state(forest: Forest) -> State:
         count=np.zeros(2, dtype=np.int64),
         weight=np.zeros((2, cells)),
         touched=np.zeros(2 * cells + 1, dtype=np.int64),
-        sums=np.zeros((2, len(forest.value))),
+        sums=np.zeros((2, len(forest.value) + 1)),
         wanted=np.zeros(features, dtype=np.int64),
         leaves=np.zeros(len(forest.roots), dtype=np.int32),
         scores=np.zeros(forest.summing.shape[1]),

@@ -20,6 +20,7 @@ from ifonly.schema.decimals import stepped, steps_between
 from ifonly.search.herald import Herald
 from ifonly.search.solver import SearchSolver
 from ifonly.search.trees.cells import Cells
+from ifonly.search.warm import KERNELS
 from ifonly.search.worker import Spending
 from ifonly.tolerances import Tolerances
 
@@ -34,11 +35,18 @@ class RuledBoxes:
         columns = len(question.schema.columns)
         always = network_model(Network.of([(np.zeros((1, columns)), np.ones(1))]), question.schema)
         lowered = lower(replace(question, model=always, target=ClassTarget(1)), simplify=True)
+        KERNELS.prepare()
         self.solver = SearchSolver(lowered=lowered, tolerances=tolerances, table=None, records=False)
 
     def nearest(self, people: People, box: tuple[Floats, Floats, Floats], limits: Limits) -> Claim:
         """The nearest row that the rules admit, of one person, with cells between least and most (choices: left)."""
-        return self.solver.among(self._inside(people, *box), Spending(limits, 1, Herald(0, None)))[0]
+        inside = self._inside(people, *box)
+        claim = self.solver.among(inside, Spending(limits, 1, Herald(0, None)))[0]
+        if claim.point is None:
+            return claim
+        # changes are searched for, and the end of a box that is next to the person's own value is lost in the sum
+        number = self.cells.costs.numeric
+        return replace(claim, point=np.where(number, claim.point.clip(inside.lower[0], inside.upper[0]), claim.point))
 
     def _inside(self, people: People, least: Floats, most: Floats, left: Floats) -> People:
         """The person's domains, no wider than the box."""

@@ -8,7 +8,9 @@ from typing import Any, assert_never
 from ifonly.errors import FileError, UnsupportedModel
 from ifonly.model.files import MAX_BYTES, check_size
 from ifonly.model.importers.foreign import Library
+from ifonly.model.importers.trees.binned import grown_behind_bins, read_columns
 from ifonly.model.importers.trees.catboost import grown_by_catboost, load_catboost
+from ifonly.model.importers.trees.ebm import grown_by_ebm
 from ifonly.model.importers.trees.growing import Grown, model_of
 from ifonly.model.importers.trees.lightgbm import grown_by_lightgbm, load_lightgbm
 from ifonly.model.importers.trees.sklearn_trees import grown_by_sklearn
@@ -16,7 +18,7 @@ from ifonly.model.importers.trees.xgboost import grown_by_xgboost, load_xgboost
 from ifonly.model.model import Model
 from ifonly.schema import Schema
 
-__all__ = ["Grown", "grown_by", "import_trees", "load_library", "model_of"]
+__all__ = ["Grown", "grown_behind_bins", "grown_by", "import_trees", "load_library", "model_of", "read_columns"]
 
 
 def import_trees(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
@@ -49,5 +51,6 @@ def grown_by(estimator: Any, schema: Schema) -> Grown | None:
         grown_by_xgboost(estimator)
         or grown_by_lightgbm(estimator)
         or grown_by_catboost(estimator, schema)
+        or grown_by_ebm(estimator)
         or grown_by_sklearn(estimator)
     )

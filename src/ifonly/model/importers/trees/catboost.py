@@ -16,7 +16,8 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.importers.trees.growing import Call, Grown, of_library
+from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema import Choice, Schema
 from ifonly.schema.features import plain
@@ -129,7 +130,7 @@ class _Reader:
             classes=classes,
             names=None if generic else tuple(self.names),
             categories=categories,
-            probabilities="log-odds" if self.loss in BINARY else None,
+            probabilities="log-odds" if self.loss in (*BINARY, "MultiClass") else None,
             reported=Call("predict", (("prediction_type", "Probability"),)),
         )
         return grown if of_library(self.model, "catboost", "CatBoostClassifier") else replace(grown, decided=False)

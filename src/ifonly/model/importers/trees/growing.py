@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
-from typing import Any, Literal, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
-from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options
+from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.probabilities import settled
 from ifonly.model.importers.sklearn import LOG_ODDS, RawSource, Source, asked, check_decisions, source_by
 from ifonly.model.importers.transformers import transformed
@@ -20,7 +20,7 @@ from ifonly.model.model import Logistic, Model
 from ifonly.model.trees import Ensemble, Feed, Trees, bound
 from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Schema
-from ifonly.schema.features import is_missing, same_value
+from ifonly.schema.features import is_missing, plain, same_value
 
 Floats = NDArray[np.float64]
 Front: TypeAlias = list[tuple[str, Any]]
@@ -40,6 +40,20 @@ class Call:
     def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
         answer = asked(model, self.method, source, points, **dict(self.options))
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1) / self.divisor
+
+
+class BinColumns(Protocol):
+    """From a table to the columns that trees split."""
+
+    @property
+    def given(self) -> int:
+        """How many columns the table has."""
+
+    @property
+    def features(self) -> Sequence[int]:
+        """The column of the table that each of them is about."""
+
+    def __call__(self, table: Any) -> Floats: ...
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -69,11 +83,23 @@ class Grown:
     """What the library takes zeros for: always, or in a sparse table."""
     read_as_zero: float = 0.0
     """Numbers up to this size are read as 0."""
+    bins: BinColumns | None = None
+    """What the library makes of its table before the trees read it."""
+    over_features: bool = False
+    """The trees read the features of the schema, not the columns of the library."""
+    raw: bool = False
+    """The library reads the user's own values, whatever the names of its columns."""
 
 
-def of_library(thing: Any, package: str, name: str) -> bool:
-    """Is it an object of this class of a library, or of one that was made from it? Without importing the library."""
-    return any(cls.__module__.partition(".")[0] == package and cls.__name__ == name for cls in type(thing).__mro__)
+def classes_of(estimator: Any) -> tuple[Any, ...]:
+    """The classes of an estimator, as plain values."""
+    classes = tuple(plain(c) for c in np.asarray(estimator.classes_).tolist())
+    if len(classes) < 2:
+        raise UnsupportedModel(
+            f"The {type(estimator).__name__} knows one class only, {classes[0]!r}: it decides nothing.",
+            operation="one class",
+        )
+    return classes
 
 
 def model_of(
@@ -142,7 +168,7 @@ class Reports:
 def _probabilities(imported: Model, original: TreesOriginal) -> Reports | None:
     """The reported probabilities, where they follow from the scores."""
     reported, kind = Reports(original), original.grown.probabilities
-    if kind is None or (kind == "log-odds" and len(imported.classes) != 2):
+    if kind is None:
         return None
     if kind == "log-odds":
         points = comparison_rows(imported.schema, ROWS, seed=2)
@@ -161,8 +187,9 @@ def _source(grown: Grown, model: Any, front: Front, arithmetic: Columns) -> Sour
         return source_by(getattr(first, "feature_names_in_", None), count, arithmetic, raw=True)
     schema = arithmetic.schema
     names = None if grown.names is None else _spelled(grown.names, (*schema.names, *schema.columns))
-    plain = names is not None and set(names) <= set(schema.names) and not set(names) <= set(schema.columns)
-    return source_by(names, grown.ensemble.columns, arithmetic, raw=plain or bool(grown.categories))
+    own = names is not None and set(names) <= set(schema.names) and not set(names) <= set(schema.columns)
+    count = grown.ensemble.columns if grown.bins is None else grown.bins.given
+    return source_by(names, count, arithmetic, raw=own or bool(grown.categories) or grown.raw)
 
 
 def _spelled(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
@@ -176,6 +203,10 @@ def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> tu
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
+    if grown.over_features:
+        return Feed(range(len(arithmetic.schema)), np.asarray), frozenset()
+    if grown.bins is not None:
+        columns = [columns[i] for i in grown.bins.features]
     if len(columns) != grown.ensemble.columns:
         raise ModelError(f"{grown.name} takes {grown.ensemble.columns} columns, but it is given {len(columns)}.")
     used = set(np.unique(grown.ensemble.nodes.column).tolist())
@@ -200,6 +231,14 @@ def _owner(column: Column, name: str, arithmetic: Columns) -> int:
                     operation="a mixture of features before trees",
                 )
             return owners[0] if owners else 0
+        case Binned(feature=feature, ordered=ordered):
+            if not ordered:
+                raise UnsupportedModel(
+                    f"{name} splits {arithmetic.describe(column)} by columns that neither grow nor fall with it; "
+                    f"before trees, bin it with KBinsDiscretizer(encode='ordinal'), which tells them the same.",
+                    operation="one column per bin before trees",
+                )
+            return feature
         case Absent():
             arithmetic.line(column, name)
     return 0
@@ -218,6 +257,8 @@ class _Columns:
         table = self.source.table(points)
         for step in self.steps:
             table = asked_of(step, table)
+        if self.grown.bins is not None:
+            return self.grown.bins(table)
         sparse = hasattr(table, "toarray")
         table = table.toarray() if sparse else table
         columns = [table.iloc[:, j] if hasattr(table, "iloc") else table[:, j] for j in range(len(self.owners))]

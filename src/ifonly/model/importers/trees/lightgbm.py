@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.importers.trees.growing import Call, Grown, of_library
+from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema.features import plain
 
@@ -89,7 +90,7 @@ def _read(text: str, name: str) -> Grown:
         classes=classes,
         names=None if generic else names,
         categories=_categories(rest),
-        probabilities="log-odds" if objective == "binary" else None,
+        probabilities="log-odds" if objective in ("binary", "multiclass") else None,
         tie=TIE if classes else 0.0,
         as_categories=True,
         zeros="missing" if zeros else "numbers",

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.sklearn import asked
 from ifonly.model.importers.transformers import sklearn_name
-from ifonly.model.importers.trees.growing import Call, Grown
+from ifonly.model.importers.trees.growing import Call, Grown, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import plain
 
@@ -160,7 +160,7 @@ def _one_answer(estimator: Any) -> None:
 def _fractions(estimator: Any) -> Grown:
     """A classifier whose scores are the fractions of its classes, one each."""
     _one_answer(estimator)
-    classes = _classes(estimator)
+    classes = classes_of(estimator)
     hard = getattr(estimator, "voting", "soft") == "hard"
     average = _classified(estimator, len(classes))
     ensemble = Ensemble.of(
@@ -227,7 +227,7 @@ def _gradient_boosting(estimator: Any) -> Grown:
         for stage in estimator.estimators_
         for k, tree in enumerate(stage)
     ]
-    classes = _classes(estimator) if hasattr(estimator, "classes_") else ()
+    classes = classes_of(estimator) if hasattr(estimator, "classes_") else ()
     second = len(classes) == 2
     ensemble = Ensemble.of(
         trees,
@@ -236,7 +236,7 @@ def _gradient_boosting(estimator: Any) -> Grown:
         compared_in="float32",
     )
     call = Call("decision_function" if classes else "predict")
-    speaks = "log-odds" if second and estimator.loss == "log_loss" else None
+    speaks = "log-odds" if classes and estimator.loss == "log_loss" else None
     return _named(estimator, ensemble, call, classes=classes, probabilities=speaks, zero_is_second=second)
 
 
@@ -254,7 +254,7 @@ def _start(estimator: Any) -> Floats:
 
 def _histogram(estimator: Any) -> Grown:
     name = type(estimator).__name__
-    classes = _classes(estimator) if hasattr(estimator, "classes_") else ()
+    classes = classes_of(estimator) if hasattr(estimator, "classes_") else ()
     if not classes and estimator.loss in ("poisson", "gamma"):
         raise UnsupportedModel(
             f"The loss '{estimator.loss}' of the {name} makes its prediction the exponential of a sum over leaves; "
@@ -276,7 +276,7 @@ def _histogram(estimator: Any) -> Grown:
         ensemble,
         Call("decision_function" if classes else "predict"),
         classes=classes,
-        probabilities="log-odds" if len(classes) == 2 else None,
+        probabilities="log-odds" if classes else None,
         categories=categories,
     )
 
@@ -313,7 +313,7 @@ def _histogram_tree(predictor: Any, order: NDArray[np.intp], output: int) -> Lib
 
 
 def _ada_boost(estimator: Any) -> Grown:
-    classes = _classes(estimator)
+    classes = classes_of(estimator)
     if getattr(estimator, "algorithm", "SAMME") not in ("SAMME", "deprecated"):
         raise UnsupportedModel(
             "The algorithm SAMME.R of AdaBoostClassifier adds up logarithms of probabilities, clipped; fit it with "
@@ -356,16 +356,6 @@ def _median(estimator: Any) -> Grown:
 
 def _count(estimator: Any) -> int:
     return int(estimator.n_features_in_)
-
-
-def _classes(estimator: Any) -> tuple[Any, ...]:
-    classes = tuple(plain(c) for c in np.asarray(estimator.classes_).tolist())
-    if len(classes) < 2:
-        raise UnsupportedModel(
-            f"The {type(estimator).__name__} knows one class only, {classes[0]!r}: it decides nothing.",
-            operation="one class",
-        )
-    return classes
 
 
 def _named(estimator: Any, ensemble: Ensemble, scores: Any, **more: Any) -> Grown:

@@ -17,8 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
+from ifonly.model.importers.foreign import of_library
 from ifonly.model.importers.sklearn import answering
-from ifonly.model.importers.trees.growing import Call, Grown, of_library
+from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.features import is_missing, plain
 
@@ -130,7 +131,7 @@ class _Read:
             classes=self.classes,
             names=self.names,
             categories=self.categories,
-            probabilities="log-odds" if self.objective == "binary:logistic" else None,
+            probabilities="log-odds" if self.objective in ("binary:logistic", "multi:softprob") else None,
             tie=self.tie,
             as_categories=True,
             zeros="missing if sparse",

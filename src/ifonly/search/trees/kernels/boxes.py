@@ -10,9 +10,11 @@ from numba import njit
 from ifonly.search.trees.kernels.layout import (
     ABOVE,
     ADDITIVE,
+    BASE,
     BELOW,
     CONDITION,
     GROWN,
+    GUARD,
     INNER,
     ONCE,
     WORD,
@@ -97,23 +99,28 @@ def move_point(forest, table, stack, s, g):
 
 
 @njit(**INNER)
-def best_bit(alive, w):
-    """The first bit that is set from word w on: the best leaf that a box leaves a tree."""
-    while alive[w] == NOTHING:
+def best_bit(alive, w, end):
+    """The first bit that is set from word w on: the best leaf that a box leaves a tree; -1 if there is none."""
+    while w < end and alive[w] == NOTHING:
         w += 1
-    return w * BITS + lowest_bit(alive[w])
+    return w * BITS + lowest_bit(alive[w]) if w < end else np.int64(-1)
 
 
 @njit(**ONCE)
 def add_up(table, stack, s, sums):
-    """Per condition, what the best leaves that are left add up to, and those of the nearest point."""
+    """Per condition, what the best leaves that are left add up to, and those of the nearest point; False if a tree has
+    no leaf left.
+    """
     alive = stack.alive[s]
     for j in range(len(table.settled)):
         sums[0, j] = sums[1, j] = table.settled[j]
     for v in range(table.tree.shape[1] - 1):
-        j = table.tree[CONDITION, v]
-        sums[0, j] += table.gives[best_bit(alive, table.tree[WORD, v])]
+        j, best = table.tree[CONDITION, v], best_bit(alive, table.tree[WORD, v], table.tree[WORD, v + 1])
+        if best < 0:
+            return False
+        sums[0, j] += table.gives[best]
         sums[1, j] += table.gives[stack.at[s, v]]
+    return True
 
 
 @njit(**ONCE)
@@ -178,3 +185,58 @@ def afford(forest, table, person, stack, s, total, cutoff, g):
     while not cost[first + stack.most[s, g]] < room:
         lose(table, alive, ABOVE, first + stack.most[s, g])
         stack.most[s, g] -= 1
+
+
+@njit(**ONCE)
+def _left_of(forest, table, stack, s, g):
+    """The least that shares leave of the cost of feature g in the box."""
+    first, home = forest.start[g], table.home[g]
+    if not forest.choice[g]:
+        return table.reduced[1, first + min(max(home, stack.least[s, g]), stack.most[s, g])]
+    best, width = math.inf, len(forest.sets[0])
+    for w in range(width):
+        bits = stack.left[s, g * width + w]
+        while bits != NOTHING:
+            best = min(best, table.reduced[0, first + w * BITS + lowest_bit(bits)])
+            bits &= bits - ONE
+    return best
+
+
+@njit(**ONCE)
+def priced_bound(forest, table, stack, s, sums):
+    """What a point of the box that meets the conditions costs at least, by shares and worths; in a maximum, how much
+    it lacks.
+    """
+    bound = table.number[BASE] - table.number[GUARD] - sums[0, len(forest.value)]
+    for g in range(len(forest.choice)):
+        bound += _left_of(forest, table, stack, s, g)
+    return bound
+
+
+@njit(**ONCE)
+def give_up(forest, table, stack, s, g, room):
+    """Drop the cells of feature g by which the bound is lifted by `room` or more; True if there are any."""
+    first, near, alive, reduced, dropped = forest.start[g], stack.near[s, g], stack.alive[s], table.reduced[0], False
+    room += _left_of(forest, table, stack, s, g)
+    if forest.choice[g]:
+        width = len(forest.sets[0])
+        left = stack.left[s, g * width : (g + 1) * width]
+        for w in range(width):
+            bits = left[w]
+            while bits != NOTHING:
+                k = lowest_bit(bits)
+                bits &= bits - ONE
+                if w * BITS + k != near and reduced[first + w * BITS + k] >= room:
+                    left[w] &= ~(ONE << np.uint64(k))
+                    lose_option(forest, table, alive, left, first + w * BITS + k)
+                    dropped = True
+        return dropped
+    while stack.least[s, g] < near and reduced[first + stack.least[s, g]] >= room:
+        lose(table, alive, BELOW, first + stack.least[s, g])
+        stack.least[s, g] += 1
+        dropped = True
+    while stack.most[s, g] > near and reduced[first + stack.most[s, g]] >= room:
+        lose(table, alive, ABOVE, first + stack.most[s, g])
+        stack.most[s, g] -= 1
+        dropped = True
+    return dropped

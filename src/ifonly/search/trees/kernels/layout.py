@@ -60,11 +60,15 @@ FREE, MUST = 0, 1
 """As it is; and where the feature has to change, though its cell may stay."""
 
 # ---- LeafTable.tree (int64 rows): one entry per tree that is still open, and condition
-CONDITION, WORD, GROWN = 0, 1, 2
-"""The condition it adds to; where its words of bits begin; the tree it is."""
+CONDITION, WORD, GROWN, LISTED = 0, 1, 2, 3
+"""The condition it adds to; where its words of bits begin; the tree it is; how many leaves it has, dropped ones too."""
 # ---- LeafTable.lost_at: the first index
 BELOW, ABOVE = 0, 1
 """Leaves that are lost when a cell is dropped from below, and from above. Of choices there is only the first."""
+
+# ---- LeafTable.number
+BEYOND, BASE, GUARD = 0, 1, 2
+"""Of what is priced: the bound; what it is without crossings and leaves; what is given away for rounding."""
 
 # ---- State.number, State.count
 BEST, LEFT_OVER = 0, 1
@@ -145,6 +149,12 @@ class LeafTable(NamedTuple):
     settled: Floats
     """(condition): what the trees add of which one leaf is left."""
     alive: Words
+    home: Places
+    """(feature): the cell that prices are counted from."""
+    reduced: Floats
+    """(2, cell): what shares leave of its cost; and the least of that in all cells outward. Empty if not priced."""
+    number: Floats
+    """The numbers of what is priced."""
 
 
 class Stack(NamedTuple):

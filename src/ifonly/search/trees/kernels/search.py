@@ -14,16 +14,19 @@ from ifonly.search.trees.kernels.boxes import (
     afford,
     best_bit,
     box_cost,
+    give_up,
     keep_among,
     keep_between,
     keep_cell,
     move_point,
     nearest_cell,
     place_point,
+    priced_bound,
     settled,
 )
 from ifonly.search.trees.kernels.greedy import changed
 from ifonly.search.trees.kernels.layout import (
+    ADDITIVE,
     BEST,
     CONDITION,
     DONE,
@@ -87,6 +90,31 @@ def _changes(forest, table, person, stack, s):
 
 
 @njit(**ONCE)
+def bounded(forest, table, stack, state, s, cutoff):
+    """Can the leaves that are left meet the conditions, below the cutoff as far as prices tell? Cells are dropped in
+    which they cannot.
+    """
+    additive, priced = forest.norm == ADDITIVE, len(table.settled) > len(forest.value)
+    again = True
+    while again:
+        again = False
+        if not add_up(table, stack, s, state.sums):
+            return False
+        for j in range(len(forest.value)):
+            if state.sums[0, j] < forest.demand[NEED, j] - forest.demand[SLACK, j]:
+                return False
+        if priced:
+            bound, limit = priced_bound(forest, table, stack, s, state.sums), cutoff if additive else 0.0
+            if bound >= limit and (additive or bound > 0.0):
+                return False
+            if additive:
+                stack.bound[s] = max(stack.bound[s], bound)
+            for g in range(len(forest.choice)):
+                again |= give_up(forest, table, stack, s, g, limit - bound)
+    return True
+
+
+@njit(**ONCE)
 def settle(forest, table, person, stack, state):
     """Look at the box on top: CLOSED, OPEN if it must be split, ASK if its nearest point must be judged by rules."""
     s = state.count[HEIGHT] - 1
@@ -99,13 +127,11 @@ def settle(forest, table, person, stack, state):
     stack.bound[s] = max(total, stack.bound[s])
     for g in range(len(forest.choice)):
         afford(forest, table, person, stack, s, total, cutoff, g)
-    add_up(table, stack, s, state.sums)
+    if not bounded(forest, table, stack, state, s, cutoff):
+        return CLOSED
     met = True
-    for j in range(len(table.settled)):
-        least = forest.demand[NEED, j] - forest.demand[SLACK, j]
-        if state.sums[0, j] < least:
-            return CLOSED
-        met = met and state.sums[1, j] >= least
+    for j in range(len(forest.value)):
+        met = met and state.sums[1, j] >= forest.demand[NEED, j] - forest.demand[SLACK, j]
     if met:
         if fulfils(forest, stack.near[s], state.leaves, state.scores):
             if forest.ruled:
@@ -145,18 +171,28 @@ def _want(forest, stack, s, state, leaf, gain):
             state.wanted[g], state.weight[1, place] = i, gain
 
 
+@njit(**INNER)
+def _wants(forest, table, stack, s, state, v):
+    """What the best leaf of a tree wants, unless its condition is met."""
+    j = table.tree[CONDITION, v]
+    best, at = best_bit(stack.alive[s], table.tree[WORD, v], table.tree[WORD, v + 1]), stack.at[s, v]
+    met = j < len(forest.value) and state.sums[1, j] >= forest.demand[NEED, j] + forest.demand[SLACK, j]
+    if best != at and not met:
+        _want(forest, stack, s, state, table.leaf[best], max(table.gives[best] - table.gives[at], 1e-300))
+
+
 @njit(**ONCE)
 def choose(forest, table, stack, state):
     """The split that the best leaves want most and the nearest point breaks: (feature, side, cell or limit)."""
-    s = state.count[HEIGHT] - 1
+    s, priced = state.count[HEIGHT] - 1, len(table.settled) > len(forest.value)
     state.touched[0] = 0
     for v in range(table.tree.shape[1] - 1):
-        j = table.tree[CONDITION, v]
-        best, at = best_bit(stack.alive[s], table.tree[WORD, v]), stack.at[s, v]
-        if best == at or state.sums[1, j] >= forest.demand[NEED, j] + forest.demand[SLACK, j]:
-            continue
-        gain = max(table.gives[best] - table.gives[at], 1e-300)
-        _want(forest, stack, s, state, table.leaf[best], gain)
+        if priced == (table.tree[CONDITION, v] == len(forest.value)):
+            _wants(forest, table, stack, s, state, v)
+    if priced and state.touched[0] == 0:
+        for v in range(table.tree.shape[1] - 1):
+            if table.tree[CONDITION, v] < len(forest.value):
+                _wants(forest, table, stack, s, state, v)
     most, chosen = -1.0, -1
     for i in range(1, state.touched[0] + 1):
         place, side = state.touched[i] // 2, state.touched[i] % 2
@@ -242,26 +278,29 @@ def split(forest, table, person, stack, state, g, side, place):
 
 
 @njit(**INNER)
-def _begin(forest, table, ball, near, total, stack, state):
-    least, most, left = ball
+def _begin(forest, table, person, box, bound, stack, state):
+    least, most, left, must = box
     width = left.shape[1]
-    for g in range(len(near)):
-        stack.least[0, g], stack.most[0, g], stack.near[0, g], stack.must[0, g] = least[g], most[g], near[g], 0
+    state.count[HEIGHT] = 0
+    for g in range(len(least)):
+        stack.least[0, g], stack.most[0, g], stack.must[0, g] = least[g], most[g], must[g]
         for w in range(width):
             stack.left[0, g * width + w] = left[g, w]
+        if not nearest_cell(forest, person, stack, 0, g):
+            return
     for w in range(len(table.alive)):
         stack.alive[0, w] = table.alive[w]
-    stack.bound[0] = total
+    stack.bound[0] = bound
     for v in range(table.tree.shape[1] - 1):
         place_point(forest, table, stack, 0, v)
     state.count[HEIGHT] = 1
 
 
 @njit(**OUTER)
-def begin(forest, table, ball, near, total, stack, state):
-    """The whole ball as the only box."""
+def begin(forest, table, person, box, bound, stack, state):
+    """The box as the only one on the stack: cells left of each feature, and who must change."""
     if SOURCES >= 0:
-        _begin(forest, table, ball, near, total, stack, state)
+        _begin(forest, table, person, box, bound, stack, state)
 
 
 @njit(**INNER)

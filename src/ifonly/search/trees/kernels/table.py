@@ -12,7 +12,6 @@ import math
 import numpy as np
 from numba import njit
 
-from ifonly.search.trees.kernels.greedy import home
 from ifonly.search.trees.kernels.layout import (
     ABOVE,
     ADDITIVE,
@@ -27,6 +26,7 @@ from ifonly.search.trees.kernels.layout import (
     LEAF,
     LEAST,
     LEFT,
+    LISTED,
     MOST,
     ONCE,
     OUTER,
@@ -44,33 +44,37 @@ WORD_BITS = 64
 
 
 @njit(**INNER)
-def _reach(forest, person, cutoff, near, least, most, left):
+def _reach(forest, person, cutoff, near, ball):
+    least, most, left = ball
     total = 0.0
     for g in range(len(forest.choice)):
-        cost = person.cost[FREE, forest.start[g] : forest.start[g + 1]]
-        near[g] = home(forest, person, g)
-        total = total + cost[near[g]] if forest.norm == ADDITIVE else max(total, cost[near[g]])
+        first, best = forest.start[g], math.inf
+        for k in range(least[g], most[g] + 1):
+            if person.cost[FREE, first + k] < best and (not forest.choice[g] or has(left[g], k)):
+                near[g], best = k, person.cost[FREE, first + k]
+        total = total + best if forest.norm == ADDITIVE else max(total, best)
     if not total < cutoff:
         return math.inf
     for g in range(len(forest.choice)):
         cost = person.cost[FREE, forest.start[g] : forest.start[g + 1]]
         room = cutoff - total + cost[near[g]] if forest.norm == ADDITIVE else cutoff
-        least[g], most[g] = len(cost), -1
-        for k in range(len(cost)):
+        low, high = len(cost), -1
+        for k in range(least[g], most[g] + 1):
             if cost[k] < room:
-                least[g], most[g] = min(least[g], k), max(most[g], k)
-                if forest.choice[g]:
-                    left[g, k >> 6] |= ONE << np.uint64(k & 63)
+                low, high = min(low, k), max(high, k)
+            elif forest.choice[g]:
+                left[g, k >> 6] &= ~(ONE << np.uint64(k & 63))
+        least[g], most[g] = low, high
     return total
 
 
 @njit(**OUTER)
-def reach(forest, person, cutoff, near, least, most, left):
-    """The cells that are affordable below the cutoff, by feature; returns the cost of the nearest point.
+def reach(forest, person, cutoff, near, ball):
+    """Narrow a box to the cells that are affordable below the cutoff; returns the cost of its nearest point.
 
     Infinity where no row is allowed, or none is nearer than the cutoff.
     """
-    return _reach(forest, person, cutoff, near, least, most, left) if SOURCES >= 0 else math.inf
+    return _reach(forest, person, cutoff, near, ball) if SOURCES >= 0 else math.inf
 
 
 @njit(**ONCE)
@@ -124,6 +128,21 @@ def reached(forest, person, leaf, near, total, cutoff):
     return True
 
 
+@njit(**INNER)
+def _left(forest, leaf, left):
+    """Does the box leave every choice a cell that the leaf asks for? (Of numbers, the walk down the tree has seen to
+    it: intervals that meet two by two meet.)
+    """
+    for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
+        g = forest.limit[FEATURE, i]
+        some = not forest.choice[g]
+        for w in range(left.shape[1]):
+            some = some or left[g, w] & forest.limit_set[i, w] != NOTHING
+        if not some:
+            return False
+    return True
+
+
 @njit(**ONCE)
 def _matters(forest, i, least, most, left):
     """Does limit i of a leaf exclude any cell of the ball?"""
@@ -137,22 +156,22 @@ def _matters(forest, i, least, most, left):
 
 
 @njit(**INNER)
-def _sort(kept, number, rank):
-    """Leaves in the order of their ranks: Shell's sort, since there are mostly few."""
+def _sort(kept, number, key):
+    """Leaves in the order of their keys: Shell's sort, since there are mostly few."""
     gap = number // 2
     while gap > 0:
         for i in range(gap, number):
-            leaf, k = kept[i], i
-            while k >= gap and rank[kept[k - gap]] > rank[leaf]:
-                kept[k] = kept[k - gap]
+            leaf, mine, k = kept[i], key[i], i
+            while k >= gap and key[k - gap] > mine:
+                kept[k], key[k] = kept[k - gap], key[k - gap]
                 k -= gap
-            kept[k] = leaf
+            kept[k], key[k] = leaf, mine
         gap = 1 if gap == 2 else gap * 5 // 11
 
 
 @njit(**INNER)
-def _keep(forest, person, t, j, near, ball, limits, kept, walk):
-    """The leaves that are reached of one tree, best first for one condition; one where all add the same."""
+def _reached(forest, person, t, near, ball, limits, kept, walk):
+    """The leaves of one tree that are reached; returns how many."""
     least, most, left = ball
     number, height = 0, 1
     walk[0] = forest.roots[t]
@@ -173,33 +192,59 @@ def _keep(forest, person, t, j, near, ball, limits, kept, walk):
                 height += 1
             i = forest.node[LEFT, i] if down else forest.node[RIGHT, i]
         leaf = forest.node[LEAF, i]
-        if reached(forest, person, leaf, near, limits[0], limits[1]):
+        if _left(forest, leaf, left) and reached(forest, person, leaf, near, limits[0], limits[1]):
             kept[number] = leaf
             number += 1
-    _sort(kept, number, forest.rank[j])
-    same = forest.adds_to[t] != EVERY and forest.value[j, kept[0]] == forest.value[j, kept[number - 1]]
-    return 1 if same else number
+    return number
 
 
 @njit(**INNER)
-def _list_leaves(forest, person, table, near, ball, limits, walk):
+def _keep(forest, priced, t, j, kept, number, key):
+    """Sort the leaves of one tree, best first for one condition, or, after all of those, by their prices.
+
+    Those that are dropped come last. Returns how many there are, one where all are the same; and how many not dropped.
+    """
+    alive = 0
+    for i in range(number):
+        gone = len(priced.dropped) > 0 and priced.dropped[kept[i]]
+        alive += not gone
+        key[i] = math.inf if gone else forest.rank[j, kept[i]] if j < len(forest.rank) else priced.paid[kept[i]]
+    _sort(kept, number, key)
+    if alive < number:
+        return number, alive
+    if j == len(forest.rank):
+        same = priced.paid[kept[0]] == priced.paid[kept[number - 1]]
+    else:
+        same = forest.adds_to[t] != EVERY and forest.value[j, kept[0]] == forest.value[j, kept[number - 1]]
+    return (1, 1) if same else (number, alive)
+
+
+# size: a table has many parts
+@njit(**INNER)
+def _list_leaves(forest, person, priced, table, near, ball, limits, walk):
     """Bits for the leaves of every tree and condition; returns how many of them are still open."""
-    conditions, v = len(forest.value), 0
+    conditions, real, v = len(table.settled), len(forest.value), 0
     for t in range(len(forest.roots)):
         for j in range(conditions):
             first = table.tree[WORD, v]
-            kept = table.leaf[first * WORD_BITS :]
-            number = _keep(forest, person, t, j, near, ball, limits, kept, walk)
+            kept, key = table.leaf[first * WORD_BITS :], table.gives[first * WORD_BITS :]
+            number = _reached(forest, person, t, near, ball, limits, kept, walk)
+            number, alive = _keep(forest, priced, t, j, kept, number, key)
+            if alive == 0:
+                table.settled[0] = -math.inf
             if number == 1:
-                table.settled[j] += forest.value[j, kept[0]]
+                table.settled[j] += forest.value[j, kept[0]] if j < real else -priced.paid[kept[0]]
                 continue
             words = (number + WORD_BITS - 1) // WORD_BITS
             table.tree[CONDITION, v], table.tree[GROWN, v], table.tree[WORD, v + 1] = j, t, first + words
             for w in range(words):
-                rest = number - w * WORD_BITS
-                table.alive[first + w] = ALL if rest >= WORD_BITS else (ONE << np.uint64(rest)) - ONE
+                rest = alive - w * WORD_BITS
+                table.alive[first + w] = (
+                    ALL if rest >= WORD_BITS else NOTHING if rest <= 0 else (ONE << np.uint64(rest)) - ONE
+                )
+            table.tree[LISTED, v] = number
             for b in range(number):
-                table.gives[first * WORD_BITS + b] = forest.value[j, kept[b]]
+                table.gives[first * WORD_BITS + b] = forest.value[j, kept[b]] if j < real else -priced.paid[kept[b]]
                 table.bit_of[j, kept[b]] = first * WORD_BITS + b
             v += 1
     return v
@@ -227,9 +272,9 @@ def _count(forest, table, trees, ball, users):
     """How many leaves are lost with each cell, one place further on; how many trees use each feature likewise."""
     total = 0
     for v in range(trees):
-        for bit in range(table.tree[WORD, v] * WORD_BITS, table.tree[WORD, v + 1] * WORD_BITS):
-            if (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == NOTHING:
-                continue
+        first_bit = table.tree[WORD, v] * WORD_BITS
+        for bit in range(first_bit, first_bit + table.tree[LISTED, v]):
+            dropped = (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == NOTHING
             leaf = table.leaf[bit]
             for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
                 if not _matters(forest, i, ball[0], ball[1], ball[2]):
@@ -238,6 +283,8 @@ def _count(forest, table, trees, ball, users):
                 if users[g] != v:
                     users[g] = v
                     table.user_at[g + 1] += 1
+                if dropped:
+                    continue
                 if forest.choice[g]:
                     for k in range(forest.start[g + 1] - forest.start[g]):
                         if has(forest.limit_set[i], k) and has(ball[2][g], k):
@@ -277,9 +324,9 @@ def _list_losses(forest, table, trees, ball, users, free, free_user):
     """The leaves that are lost with each cell, and the trees that use each feature."""
     least, most, left = ball
     for v in range(trees):
-        for bit in range(table.tree[WORD, v] * WORD_BITS, table.tree[WORD, v + 1] * WORD_BITS):
-            if (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == NOTHING:
-                continue
+        first_bit = table.tree[WORD, v] * WORD_BITS
+        for bit in range(first_bit, first_bit + table.tree[LISTED, v]):
+            dropped = (table.alive[bit // WORD_BITS] >> np.uint64(bit % WORD_BITS)) & ONE == NOTHING
             leaf = table.leaf[bit]
             for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
                 if not _matters(forest, i, least, most, left):
@@ -290,6 +337,8 @@ def _list_losses(forest, table, trees, ball, users, free, free_user):
                     users[g] = v
                     table.user[free_user[g]] = v
                     free_user[g] += 1
+                if dropped:
+                    continue
                 if forest.choice[g]:
                     for k in range(forest.start[g + 1] - first):
                         if has(forest.limit_set[i], k) and has(left[g], k):
@@ -302,17 +351,18 @@ def _list_losses(forest, table, trees, ball, users, free, free_user):
 
 
 @njit(**OUTER)
-def build(forest, person, ball, near, total, cutoff, depth):
-    """The table of the ball of the cutoff."""
-    conditions, features = len(forest.value) if SOURCES >= 0 else 0, len(forest.choice)
+def build(forest, person, ball, near, total, cutoff, depth, priced):
+    """The table of a box below the cutoff."""
+    features = len(forest.choice) if SOURCES >= 0 else 0
+    conditions = len(forest.value) + (len(priced.paid) > 0)
     words = 0
     for t in range(len(forest.roots)):
         words += conditions * ((forest.first_leaf[t + 1] - forest.first_leaf[t] + WORD_BITS - 1) // WORD_BITS)
     nothing = np.empty(0, dtype=np.int32)
     draft = LeafTable(
-        np.zeros((3, len(forest.roots) * conditions + 1), dtype=np.int64),
-        np.empty(words * WORD_BITS, dtype=np.int32),
-        np.empty(words * WORD_BITS),
+        np.zeros((4, len(forest.roots) * conditions + 1), dtype=np.int64),
+        np.empty((words + 1) * WORD_BITS, dtype=np.int32),
+        np.empty((words + 1) * WORD_BITS),
         np.empty((conditions, len(forest.dead)), dtype=np.int32),
         np.zeros((2, forest.start[-1] + 1), dtype=np.int64),
         nothing,
@@ -322,16 +372,19 @@ def build(forest, person, ball, near, total, cutoff, depth):
         nothing,
         np.zeros(conditions),
         np.empty(words, dtype=np.uint64),
+        near.copy(),
+        priced.reduced,
+        priced.number,
     )
     walk = np.empty(depth + 2, dtype=np.int32)
-    trees = _list_leaves(forest, person, draft, near, ball, (total, cutoff), walk)
+    trees = _list_leaves(forest, person, priced, draft, near, ball, (total, cutoff), walk)
     lost = _count(forest, draft, trees, ball, np.full(features, -1))
     _sum_up(forest, draft)
     table = LeafTable(
         draft.tree[:, : trees + 1].copy(), draft.leaf, draft.gives, draft.bit_of, draft.lost_at,
         np.empty(lost, dtype=np.int32), np.empty(lost, dtype=np.uint64), np.empty(lost, dtype=np.int32),
         draft.user_at, np.empty(draft.user_at[-1], dtype=np.int32), draft.settled,
-        draft.alive[: draft.tree[WORD, trees]],
+        draft.alive[: draft.tree[WORD, trees]], draft.home, draft.reduced, draft.number,
     )  # fmt: skip
     _list_losses(forest, table, trees, ball, np.full(features, -1), draft.lost_at.copy(), draft.user_at.copy())
     return table

@@ -1,0 +1,39 @@
+"""OCEAN's constraint programs (CP-SAT, one worker) for forests and XGBoost: the nearest row in l1, proven."""
+
+from importlib.metadata import version
+
+import numpy as np
+
+
+def versions():
+    return f"oceanpy {version('oceanpy')}, ortools {version('ortools')}"
+
+
+def make(handed, way):
+    import pandas as pd
+    from ocean import ConstraintProgrammingExplainer
+    from ocean.abc import Mapper
+    from ocean.feature import Feature
+
+    mapping, columns = {}, []
+    for g, feature in enumerate(handed.features):
+        name = f"F{g:02d}"
+        if "options" in feature:
+            codes = [f"{option:03d}" for option in range(feature["options"])]
+            mapping[name] = Feature(Feature.Type.ONE_HOT_ENCODED, codes=codes)
+            columns += [(name, code) for code in codes]
+        else:
+            mapping[name] = Feature(Feature.Type.CONTINUOUS, levels=(-0.5, 1.5))
+            columns.append((name, ""))
+    mapper, model = Mapper(mapping, columns=pd.MultiIndex.from_tuples(columns)), handed.model()
+    if hasattr(model, "get_booster"):  # it looks for the columns of XGBoost by their names
+        model.get_booster().feature_names = [" ".join(part for part in column if part) for column in columns]
+    explainer = ConstraintProgrammingExplainer(model, mapper=mapper)
+
+    def explain(columns, k):
+        found = explainer.explain(columns, y=1, norm=1, max_time=int(handed.budget), num_workers=1, random_seed=1)
+        if explainer.get_solving_status() != "OPTIMAL":
+            raise TimeoutError(f"time limit: {explainer.get_solving_status()}")
+        return np.asarray(found.x, dtype=np.float64)[None, :]
+
+    return explain

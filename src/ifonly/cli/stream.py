@@ -1,0 +1,102 @@
+"""`ifonly explain --output`: a table of any size, answered into a file or a folder of parts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ifonly.cli import codes
+from ifonly.cli.console import note, show, show_json
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from ifonly.population.engines import Engine
+    from ifonly.population.run import Written
+    from ifonly.population.sources import RowSource
+
+FEW = 2000
+"""Rows that are answered in this process, unless something else is said: others take two seconds to start."""
+
+STREAM = (
+    click.option("--output", metavar="PATH", help="Write one record per row: a file (.csv, .jsonl, .parquet), or a "
+                 "folder of parts (answers.parquet/)."),
+    click.option("--keep", "keep", multiple=True, metavar="COLUMN",
+                 help="With --output: this column travels along; may be repeated."),
+    click.option("--keep-all", is_flag=True, help="With --output: all columns that are no features travel along."),
+    click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
+    click.option("--processes", type=click.IntRange(min=1), metavar="N",
+                 help="With --output: processes of this machine (default: one per core, one for few rows)."),
+    click.option("--engine", type=click.Choice(["local", "ray", "dask"]), default="local", show_default=True,
+                 help="With --output: who answers."),
+    click.option("--address", metavar="ADDRESS", help="Where the cluster of --engine is, such as auto or ray://HOST:10001."),
+)  # fmt: skip
+
+
+def check_options(options: Mapping[str, Any], *, several: bool) -> None:
+    """What belongs to a stream needs one."""
+    from ifonly.errors import QuestionError
+
+    given = [name for name in ("keep", "keep_all", "resume", "processes", "address") if options[name]]
+    given += ["engine"] if options["engine"] != "local" else []
+    what = f"--{given[0].replace('_', '-')}" if given else ""
+    if given and options["output"] is None:
+        raise QuestionError(f"{what} is about answers that are written: say where with --output PATH.")
+    if given and (several or options["chosen"]):
+        why = "several methods" if several else "--row"
+        raise QuestionError(f"{what} cannot be asked for together with {why}.")
+    if options["address"] and options["engine"] == "local":
+        raise QuestionError("--address is that of a cluster: say which kind with --engine ray or --engine dask.")
+    if options["processes"] and options["engine"] != "local":
+        raise QuestionError(
+            f"--processes are those of this machine; --engine {options['engine']} has workers of its own."
+        )
+
+
+def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
+    """Answer all rows into a file; what is said in the end, and the exit code."""
+    from ifonly.cli.explain import asking
+    from ifonly.cli.source import read_model, rows_source, scale_data
+    from ifonly.population.parts import manifest_of, place_of
+
+    model = read_model(options)
+    rows = rows_source(options)
+    explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
+    keep = options["keep_all"] or options["keep"]
+    try:
+        written = explainer.using(method, listen=None).explain_to(
+            options["output"], rows, query, keep=keep, resume=options["resume"], engine=_engine(options, rows)
+        )
+    except KeyboardInterrupt:
+        kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
+        note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
+        return codes.INTERRUPTED
+    _tell(written, as_json)
+    return codes.of_counts(written.counts)
+
+
+def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
+    from ifonly.population.engines import Dask, Here, Processes, Ray
+
+    match options["engine"]:
+        case "ray":
+            return Ray(options["address"])
+        case "dask":
+            return Dask(options["address"])
+    wanted = options["processes"]
+    about = rows.about()
+    few = about is not None and about <= FEW
+    return Here() if wanted is None and few else Processes(wanted)
+
+
+def _tell(written: Written, as_json: bool) -> None:
+    from ifonly.report import figures_page
+
+    if as_json:
+        show_json({"output": str(written.path), "already": written.already, "summary": written.summary})
+        return
+    show(figures_page(written.summary))
+    note(
+        f"{written.path} was finished already; nothing was done." if written.already else f"Written to {written.path}."
+    )

@@ -1,0 +1,108 @@
+"""A chain of layers with smooth activations between some of them: a kind of model.
+
+    h_0 = x,   h_i = a_i(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
+
+It has no piecewise-linear form, so the search bounds it by lines that are proven for each activation
+(`ifonly.search.smooth`), and closes the gap by splitting.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.caching import cached_property
+from ifonly.errors import ModelError
+from ifonly.model.kind import Precision, by_sign_or_largest
+from ifonly.model.network import Network
+from ifonly.model.recipe import Recipe, recipe_of_layers
+from ifonly.model.rounding import recipe_error
+from ifonly.model.smooth.activations import RELU, Activation
+from ifonly.printing import shown
+from ifonly.schema.given import items
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True)
+class SmoothNetwork:
+    """`linear` has the layers; `activations` what follows each but the last."""
+
+    linear: Network
+    activations: Sequence[Activation]
+
+    def __post_init__(self) -> None:
+        given = items(self.activations)
+        if not isinstance(self.linear, Network) or given is None or not all(isinstance(a, Activation) for a in given):
+            raise ModelError(f"A smooth network is made of a Network and activations; got {shown(self.activations)}.")
+        if len(given) != len(self.linear.layers) - 1:
+            raise ModelError(
+                f"A network of {len(self.linear.layers)} layers has {len(self.linear.layers) - 1} activations; "
+                f"got {len(given)}."
+            )
+        object.__setattr__(self, "activations", tuple(given))
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, SmoothNetwork) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+    @property
+    def name(self) -> str:
+        smooth = dict.fromkeys(a.name for a in self.activations if a.name != "relu")
+        return f"a network with {' and '.join(smooth)} inside" if smooth else "a network"
+
+    @property
+    def inputs(self) -> int:
+        return self.linear.inputs
+
+    @property
+    def outputs(self) -> int:
+        return self.linear.outputs
+
+    @cached_property
+    def fingerprint(self) -> str:
+        digest = hashlib.sha256(b"ifonly-smooth-1" + self.linear.fingerprint.encode())
+        digest.update(repr([(a.name, a.alpha) for a in self.activations]).encode())
+        return digest.hexdigest()
+
+    def scores(self, x: Floats) -> Floats:
+        """The forward pass in float64, for one encoded row or many."""
+        h = np.asarray(x, dtype=np.float64)
+        *hidden, last = self.linear.layers
+        for layer, activation in zip(hidden, self.activations, strict=True):
+            h = activation(h.dot(layer.weight.T) + layer.bias)
+        return np.asarray(h.dot(last.weight.T) + last.bias)
+
+    def steady_scores(self, x: Floats) -> Floats:
+        return np.asarray(self.scores(x[:, None, :])[:, 0, :])
+
+    def decide(self, scores: Floats) -> NDArray[np.intp]:
+        return by_sign_or_largest(scores)
+
+    def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
+        return recipe_error(self._recipe, (lower, upper), precision, exact)
+
+    @cached_property
+    def _recipe(self) -> Recipe:
+        layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
+        return self.linear.recipe or recipe_of_layers(layers, [None if a == RELU else a for a in self.activations])
+
+    def deployed_as(self, recipe: Recipe) -> SmoothNetwork:
+        """See `Network.deployed_as`."""
+        return SmoothNetwork(self.linear.deployed_as(recipe), self.activations)
+
+    def as_network(self) -> None:
+        return None
+
+    def statement(self) -> None:
+        return None
+
+    def without_constants(self, value: Floats) -> SmoothNetwork:
+        """See `Network.without_constants`."""
+        return SmoothNetwork(self.linear.without_constants(value), self.activations)

@@ -1,0 +1,109 @@
+"""A few rows of a table at a time: what is read, sent to a worker and answered together.
+
+Rows are counted from 0 over the whole table. The same table gives the same chunks, whoever answers them.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+ROWS = 256
+"""Rows of a chunk: enough that the way there and back is not noticed, few enough to be asked for twice."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RowBlock:
+    """Rows as a reader gives them: columns side by side, or rows where they do not all have the same names.
+
+    `wrong` says, for rows that could not be read at all, why; what stands in their place means nothing.
+    """
+
+    count: int
+    columns: Mapping[str, Sequence[Any]] | None = None
+    rows: Sequence[Any] = ()
+    wrong: Mapping[int, str] = field(default_factory=dict)
+
+    def column(self, name: str) -> list[Any]:
+        """The values of a column, None where a row lacks it."""
+        if self.columns is not None:
+            values = self.columns[name]
+            return values.tolist() if isinstance(values, np.ndarray) else list(values)
+        return [row.get(name) if isinstance(row, Mapping) else None for row in self.rows]
+
+    def as_rows(self) -> list[dict[str, Any]]:
+        """One dict per row."""
+        if self.columns is None:
+            return [dict(row) for row in self.rows]
+        names = list(self.columns)
+        columns = [self.column(name) for name in names]
+        return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def table(self) -> Any:
+        """What `schema.read_points` reads."""
+        return self.rows if self.columns is None else self.columns
+
+    def part(self, first: int, last: int) -> RowBlock:
+        """Only the rows of this stretch."""
+        columns = None if self.columns is None else {name: many[first:last] for name, many in self.columns.items()}
+        wrong = {i - first: why for i, why in self.wrong.items() if first <= i < last}
+        return RowBlock(count=last - first, columns=columns, rows=self.rows[first:last], wrong=wrong)
+
+    def parts(self, size: int) -> Iterator[RowBlock]:
+        """Stretches of `size` rows; the last one may be shorter."""
+        if self.count <= size:
+            yield self
+            return
+        for first in range(0, self.count, size):
+            yield self.part(first, min(first + size, self.count))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Chunk:
+    """A block with its place in the table. `digest` stands for all rows up to its end, where no file does."""
+
+    first: int
+    block: RowBlock
+    digest: str = ""
+
+    @property
+    def end(self) -> int:
+        return self.first + self.block.count
+
+    def singles(self) -> list[Chunk]:
+        """Each row alone."""
+        return [Chunk(first=self.first + i, block=self.block.part(i, i + 1)) for i in range(self.block.count)]
+
+
+class Digest:
+    """A fingerprint of all rows that have gone by."""
+
+    def __init__(self) -> None:
+        self._hash = hashlib.sha256()
+
+    def add(self, block: RowBlock) -> str:
+        if block.columns is None:
+            self._hash.update(_text(block.rows))
+        else:
+            for name, values in block.columns.items():
+                self._hash.update(_text(name))
+                self._hash.update(_bytes(values))
+        return self._hash.hexdigest()
+
+
+def _bytes(values: Any) -> bytes:
+    if isinstance(values, np.ndarray) and values.dtype.kind in "iufb":
+        return values.tobytes()
+    listed = values.tolist() if isinstance(values, np.ndarray) else list(values)
+    return _text(listed)
+
+
+def _text(values: Any) -> bytes:
+    try:
+        return repr(values).encode("utf-8", "backslashreplace")
+    except Exception:  # a hostile __repr__: such a row has no answer anyway
+        return b"?"

@@ -1,0 +1,111 @@
+"""A Ray cluster. The task is put into the object store once; each worker process takes it from there once.
+
+Ray itself retries what a lost worker or a lost node had; what is lost again and again comes back as lost.
+"""
+
+from __future__ import annotations
+
+import uuid
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from typing import Any
+
+from ifonly.errors import IfonlyError, MissingExtra, QuestionError
+from ifonly.population.chunks import Chunk
+from ifonly.population.engines.seam import Lost, checked_count, packed
+from ifonly.population.work import Done, Task
+from ifonly.printing import shown
+
+RETRIES = 3
+AHEAD = 2
+"""Chunks per core that the cluster has at a time."""
+
+_KNOWN: dict[str, Any] = {}
+"""In a worker: the task of the run that it works for."""
+
+
+@dataclass(frozen=True)
+class Ray:
+    """The Ray cluster at `address` ("auto": the one that this machine belongs to); without one, Ray on this machine.
+
+    `cores`: how many chunks are worked on at a time; all that the cluster has where nothing is said.
+    """
+
+    address: str | None = None
+    cores: int | None = None
+
+    def __post_init__(self) -> None:
+        checked_count(self.cores, "cores")
+
+    @property
+    def words(self) -> str:
+        return f"Ray at {self.address}" if self.address else "Ray on this machine"
+
+    @contextmanager
+    def begin(self, task: Task) -> Iterator[_Cluster]:
+        try:
+            import ray
+        except ImportError:
+            raise MissingExtra("ray", extra="ray", needed_for="The engine 'ray'") from None
+        body, ours = packed(task), not ray.is_initialized()
+        if ours:
+            try:
+                ray.init(
+                    address=self.address, log_to_driver=False, include_dashboard=False if not self.address else None
+                )
+            except Exception as error:  # of a connection, in whatever words
+                raise QuestionError(f"Ray cannot be reached: {shown(str(error), 200)}") from None
+        try:
+            yield _Cluster(ray, body, self.cores)
+        finally:
+            if ours:
+                ray.shutdown()
+
+
+class _Cluster:
+    """A pool of Ray's workers."""
+
+    def __init__(self, ray: Any, task: bytes, cores: int | None) -> None:
+        self._ray = ray
+        self._cores = cores
+        self._task = [ray.put(task)]  # in a list, so that it is fetched once per worker and not once per chunk
+        self._run = uuid.uuid4().hex
+        self._work = ray.remote(max_retries=RETRIES, num_cpus=1)(_work)
+        self._waiting: dict[Any, int] = {}
+
+    @property
+    def room(self) -> bool:
+        cores = self._cores or int(self._ray.cluster_resources().get("CPU", 1))
+        return len(self._waiting) < AHEAD * max(cores, 1)
+
+    def submit(self, ticket: int, chunk: Chunk) -> None:
+        self._waiting[self._work.remote(self._run, self._task, chunk)] = ticket
+
+    def next(self) -> tuple[int, Done | Lost]:
+        (first,), _ = self._ray.wait(list(self._waiting), num_returns=1)
+        ticket = self._waiting.pop(first)
+        try:
+            outcome = self._ray.get(first)
+        except self._ray.exceptions.RayTaskError as error:
+            raise error.as_instanceof_cause() from None
+        except self._ray.exceptions.RayError as error:
+            return ticket, Lost(f"its worker was lost ({type(error).__name__})")
+        if isinstance(outcome, Exception):
+            raise outcome
+        return ticket, outcome
+
+
+def _work(run: str, task: list[Any], chunk: Chunk) -> Any:
+    """In a worker of the cluster: answer a chunk."""
+    import pickle
+
+    import ray
+
+    if run not in _KNOWN:
+        _KNOWN.clear()
+        _KNOWN[run] = pickle.loads(ray.get(task[0]))
+    try:
+        return _KNOWN[run](chunk)
+    except IfonlyError as error:
+        return error

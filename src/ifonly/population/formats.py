@@ -1,0 +1,219 @@
+"""Records as bytes: csv, jsonl, parquet. Written by columns; what is written in pieces reads as if written at once."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, BinaryIO, Protocol
+
+from ifonly.printing import escaped, json_text
+from ifonly.proof.records import Kind
+
+
+def encoded(suffix: str, columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> bytes:
+    """Some records, without what stands once at the head of a file."""
+    encoders: dict[str, Callable[..., bytes]] = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _arrow}
+    return encoders[suffix](columns, kinds)
+
+
+class Piece(Protocol):
+    """A file that is being written, piece by piece."""
+
+    def add(self, body: bytes) -> None:
+        """Write encoded records."""
+
+    def take(self, part: Path) -> None:
+        """Write all records of a finished file."""
+
+    def close(self) -> None:
+        """Write what is left."""
+
+
+def begun(path: Path, kinds: Mapping[str, Kind]) -> Piece:
+    """A new file, with its head."""
+    return _ParquetPiece(path, kinds) if path.suffix == ".parquet" else _TextPiece(path, head(path.suffix, kinds))
+
+
+def head(suffix: str, kinds: Mapping[str, Kind]) -> bytes:
+    """What stands once at the head of a text file."""
+    return _csv({name: [name] for name in kinds}, dict.fromkeys(kinds, "text")) if suffix == ".csv" else b""
+
+
+def joined(target: Path, parts: Iterable[Path], kinds: Mapping[str, Kind]) -> None:
+    """Parts as one file, in a memory that does not grow."""
+    piece = begun(target, kinds)
+    try:
+        for part in parts:
+            piece.take(part)
+    finally:
+        piece.close()
+
+
+# ---------------------------------------------------------------------- text
+
+
+class _TextPiece:
+    def __init__(self, path: Path, first: bytes) -> None:
+        self._file: BinaryIO = path.open("wb")
+        self._head = first
+        self.add(first)
+
+    def add(self, body: bytes) -> None:
+        self._file.write(body)
+
+    def take(self, part: Path) -> None:
+        with part.open("rb") as file:
+            file.seek(len(self._head))
+            while some := file.read(1 << 20):
+                self._file.write(some)
+
+    def close(self) -> None:
+        self._file.close()
+
+
+def _csv(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> bytes:
+    text = io.StringIO(newline="")
+    cells = [_cells(columns[name], kind) for name, kind in kinds.items()]
+    csv.writer(text, lineterminator="\n").writerows(zip(*cells, strict=True))
+    return text.getvalue().encode("utf-8")
+
+
+def _cells(values: Sequence[Any], kind: Kind) -> Sequence[Any]:
+    """A column as it stands in a csv file or, of texts, in parquet."""
+    match kind:
+        case "text":
+            return _each(values, as_text)
+        case "numbers":
+            return [json_text(value) if isinstance(value, list) else value for value in values]
+    return values
+
+
+def _jsonl(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> bytes:
+    line = "{" + ", ".join(f"{json_text(name).replace('%', '%%')}: %s" for name in kinds) + "}\n"
+    texts = [_json(columns[name], kind) for name, kind in kinds.items()]
+    return "".join(map(line.__mod__, zip(*texts, strict=True))).encode("utf-8")
+
+
+def _json(values: Sequence[Any], kind: Kind) -> Sequence[str]:
+    match kind:
+        case "number":
+            return ["null" if value is None or not math.isfinite(value) else repr(value) for value in values]
+        case "integer":
+            return ["null" if value is None else str(value) for value in values]
+        case "nested":
+            return ["null" if value is None else value for value in values]
+    return _each(values, json_text)
+
+
+def _each(values: Sequence[Any], say: Callable[[Any], Any]) -> list[Any]:
+    """What is said of each value; of equal texts once."""
+    known: dict[str, Any] = {}
+    result = []
+    for value in values:
+        if type(value) is not str:
+            result.append(say(value))
+            continue
+        said = known.get(value)
+        if said is None:
+            said = known[value] = say(value)
+        result.append(said)
+    return result
+
+
+def as_text(value: Any) -> str | None:
+    """A value of a column of texts."""
+    return None if value is None else escaped(value) if isinstance(value, str) else json_text(value)
+
+
+def carried(values: Sequence[Any], kind: Kind) -> list[Any]:
+    """A column that travels along: numbers as numbers, the rest as it can be written anywhere."""
+    if kind == "text":
+        return [value if value is None or type(value) is str else _plain(value) for value in values]
+    return [None if value is None or value != value else value for value in values]
+
+
+def _plain(value: Any) -> Any:
+    """Plain data as it is, anything else as Python's own text of it."""
+    try:
+        json.dumps(value, allow_nan=False)
+        return value
+    except (TypeError, ValueError, RecursionError):
+        if isinstance(value, float) and math.isnan(value):
+            return None
+    try:
+        return str(value)
+    except Exception:  # whatever the value's own __str__ raises
+        return f"an object of type {type(value).__name__}"
+
+
+# ---------------------------------------------------------------------- parquet
+
+
+def _types(kinds: Mapping[str, Kind]) -> Any:
+    import pyarrow as pa
+
+    types = {"integer": pa.int64(), "number": pa.float64(), "numbers": pa.list_(pa.float64()),
+             "text": pa.string(), "nested": pa.string()}  # fmt: skip
+    return pa.schema([(name, types[kind]) for name, kind in kinds.items()])
+
+
+def _arrow(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> bytes:
+    import pyarrow as pa
+
+    schema = _types(kinds)
+    values = [columns[name] if kind == "numbers" else _cells(columns[name], kind) for name, kind in kinds.items()]
+    arrays = [pa.array(many, type=field.type) for many, field in zip(values, schema, strict=True)]
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, schema) as writer:
+        writer.write_batch(pa.record_batch(arrays, schema=schema))
+    return bytes(sink.getvalue())
+
+
+class _ParquetPiece:
+    """Batches are gathered into groups of rows, so that a file of many small ones reads well."""
+
+    ROWS = 65_536
+
+    def __init__(self, path: Path, kinds: Mapping[str, Kind]) -> None:
+        import pyarrow.parquet as pq
+
+        self._schema = _types(kinds)
+        self._file: BinaryIO = path.open("wb")
+        self._writer = pq.ParquetWriter(self._file, self._schema)
+        self._waiting: list[Any] = []
+
+    def add(self, body: bytes) -> None:
+        import pyarrow as pa
+
+        with pa.ipc.open_stream(body) as reader:
+            self._put(list(reader))
+
+    def take(self, part: Path) -> None:
+        import pyarrow.parquet as pq
+
+        with pq.ParquetFile(part) as opened:
+            for batch in opened.iter_batches(self.ROWS, use_threads=False):
+                self._put([batch])
+
+    def _put(self, batches: list[Any]) -> None:
+        self._waiting += batches
+        if sum(batch.num_rows for batch in self._waiting) >= self.ROWS:
+            self._write()
+
+    def _write(self) -> None:
+        import pyarrow as pa
+
+        if self._waiting:
+            self._writer.write_table(pa.Table.from_batches(self._waiting, schema=self._schema))
+            self._waiting = []
+
+    def close(self) -> None:
+        try:
+            self._write()
+            self._writer.close()
+        finally:
+            self._file.close()

@@ -1,0 +1,303 @@
+"""Where answers go: a folder of parts with a manifest, and one file made of them at the end.
+
+    answers.parquet/           a folder: parts, each complete, and _manifest.json, which says which parts there are
+    answers.csv                a file: the same in answers.csv.parts until all is there, then moved into place at once;
+                               answers.csv.manifest.json stays beside it
+
+Every file is written beside its place, flushed to the disk and moved there. A part counts when the manifest names it.
+So whatever happens, and whenever, the parts that the manifest names are whole, and nothing else bears a final name.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import shutil
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from ifonly.errors import FileError
+from ifonly.population.files import KINDS, check_output, need_pyarrow
+from ifonly.population.formats import Piece, begun, joined
+from ifonly.population.tally import Tally
+from ifonly.printing import json_text, shown
+from ifonly.proof.records import Kind
+from ifonly.schema.given import path_of
+from ifonly.schema.io import read_json
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT, VERSION = "ifonly-run", 1
+MOST_BYTES = 256 * 2**20
+"""Of a manifest."""
+MOST_ROWS, MOST_SECONDS = 65_536, 5.0
+"""What a part has, or how long it is written, before it is closed: what a crash can cost."""
+MANIFEST = "_manifest.json"
+LEFT = ".*.writing*"
+"""Files that nobody has finished."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Place:
+    """What is written where."""
+
+    path: Path
+    folder: Path
+    """Of the parts."""
+    manifest: Path
+    suffix: str
+
+    @property
+    def is_file(self) -> bool:
+        return self.folder != self.path
+
+
+def place_of(given: Any) -> Place:
+    """The place that a path names: a file by its ending; a folder where it ends in a slash, or has no ending."""
+    path = path_of(given)
+    folder = str(given).endswith(("/", os.sep)) or not path.suffix
+    if not folder:
+        path = check_output(path)
+        path = path.resolve() if path.is_symlink() else path
+        beside = path.with_name(f"{path.name}.parts"), path.with_name(f"{path.name}.manifest.json")
+        return Place(path=path, folder=beside[0], manifest=beside[1], suffix=path.suffix)
+    suffix = path.suffix or ".jsonl"
+    if suffix not in KINDS:
+        raise FileError(f"A folder of parts ends in {', '.join(KINDS)}, or in nothing; '{path.name}/' does not.")
+    if suffix == ".parquet":
+        need_pyarrow("Writing a parquet file")
+    try:
+        file, there = path.exists() and not path.is_dir(), path.resolve().parent.is_dir()
+    except OSError as error:  # a name that is too long
+        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
+    if file or not there:
+        raise FileError(f"Cannot write '{path}': {'it is a file' if file else 'its folder is not there'}.")
+    return Place(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
+
+
+class Parts:
+    """A run's output: what is there already, and the part that is being written."""
+
+    def __init__(self, place: Place, plan: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+        self.place, self.plan, self.kinds = place, dict(plan), kinds
+        self.tally = Tally()
+        self.digest = ""
+        """Of the rows that are answered, where the input is no file."""
+        self.seconds = 0.0
+        """What earlier runs took."""
+        self.rows_per_chunk = 0
+        """Not known yet."""
+        self._parts: list[dict[str, Any]] = []
+        self._piece: Piece | None = None
+        self._path = place.folder
+        self._first = self._rows = 0
+        self._since = time.monotonic()
+        self._begun = time.monotonic()
+        self._pending = Tally()
+        self._pending_digest = ""
+        self._ours = False
+
+    @property
+    def rows(self) -> int:
+        """Rows that are answered for good."""
+        return sum(part["rows"] for part in self._parts)
+
+    # ------------------------------------------------------------------ beginning
+
+    def begin(self) -> None:
+        """A new run: nothing is answered, and the manifest says so."""
+        others = any(one.name != ".lock" for one in self.place.folder.iterdir())
+        if not self.place.is_file and others and manifest_of(self.place) is None:
+            raise FileError(f"The folder '{self.place.path}' is not empty; write to a new one.")
+        self._ours = True
+        with self._writing():
+            for left in self.place.folder.glob("part-*"):
+                left.unlink()
+            self.write("running")
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Take over what an earlier run has left."""
+        self._parts = list(state["parts"])
+        self.tally, self.digest, self.seconds = Tally.from_data(state["tally"]), state["digest"], state["seconds"]
+        self.rows_per_chunk = state["rows_per_chunk"] if self._parts else 0
+        expected = 0
+        for part in self._parts:
+            path = self.place.folder / part["name"]
+            if part["first"] != expected or fingerprint(path) != part["sha256"]:
+                raise FileError(f"The part '{path}' is missing or not what was written; begin anew, without --resume.")
+            expected += part["rows"]
+        self._first = expected
+
+    # ------------------------------------------------------------------ writing
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What the disk refuses, in a sentence; what is there stays there."""
+        try:
+            yield
+        except OSError as error:
+            self.abandon()
+            rows = self.rows
+            kept = f"; {rows:,} rows are answered and kept: make room and go on with --resume" if rows else ""
+            raise FileError(f"Cannot write '{self.place.path}': {error.strerror or error}{kept}.") from None
+
+    def add(self, bodies: tuple[bytes, ...], tally: Tally, digest: str) -> None:
+        """Records that come next."""
+        with self._writing():
+            self._add(bodies)
+        self._pending.merge(tally)
+        self._rows, self._pending_digest = self._rows + tally.rows, digest
+        if self._rows >= MOST_ROWS or time.monotonic() - self._since >= MOST_SECONDS:
+            self.settle()
+
+    def _add(self, bodies: tuple[bytes, ...]) -> None:
+        if self._piece is None:
+            self._path = self.place.folder / f".part-{self._first:012d}.writing{self.place.suffix}"
+            self._piece, self._rows, self._since = begun(self._path, self.kinds), 0, time.monotonic()
+        for body in bodies:
+            self._piece.add(body)
+
+    def settle(self) -> None:
+        """Close the part that is being written: from here on it is there for good."""
+        if self._piece is not None:
+            with self._writing():
+                self._settle(self._piece)
+
+    def _settle(self, piece: Piece) -> None:
+        piece.close()
+        self._piece = None
+        _flush(self._path)
+        name = f"part-{self._first:012d}{self.place.suffix}"
+        part = {"name": name, "first": self._first, "rows": self._rows, "sha256": fingerprint(self._path)}
+        self._path.replace(self.place.folder / name)
+        _flush(self.place.folder)
+        self._parts.append(part)
+        self.tally.merge(self._pending)
+        self._pending, self.digest = Tally(), self._pending_digest
+        self._first += self._rows
+        self.write("running")
+
+    def abandon(self) -> None:
+        """Leave what is not finished, so that nothing of it is left."""
+        piece, self._piece = self._piece, None
+        if piece is not None:
+            with contextlib.suppress(Exception):
+                piece.close()
+        for left in self.place.folder.glob(LEFT):
+            with contextlib.suppress(OSError):
+                left.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """End, finished or not. Of a run that has answered nothing, nothing is left."""
+        self.abandon()
+        with contextlib.suppress(OSError):
+            if self._ours and not self.rows:
+                self.place.manifest.unlink(missing_ok=True)
+            (self.place.folder / ".lock").unlink(missing_ok=True)
+            self.place.folder.rmdir()  # if it is empty
+
+    def finish(self) -> None:
+        """All rows are answered: one file of all parts, if that was asked for, and the manifest says so."""
+        self.settle()
+        with self._writing():
+            if self.place.is_file:
+                whole = self.place.folder / f".whole.writing{self.place.suffix}"
+                joined(whole, [self.place.folder / part["name"] for part in self._parts], self.kinds)
+                _flush(whole)
+                whole.replace(self.place.path)
+                _flush(self.place.path.parent)
+            self.write("finished")
+        if self.place.is_file:
+            shutil.rmtree(self.place.folder, ignore_errors=True)
+
+    def write(self, state: str) -> None:
+        """The manifest, as it is now."""
+        data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "state": state,
+            **self.plan,
+            "rows": self.rows,
+            "seconds": self.seconds + time.monotonic() - self._begun,
+            "rows_per_chunk": self.rows_per_chunk,
+            "digest": self.digest,
+            "tally": self.tally.to_data(),
+            "parts": self._parts,
+        }
+        if state == "finished" and self.place.is_file:
+            data["sha256"] = fingerprint(self.place.path)
+        beside = self.place.folder / ".manifest.writing"
+        beside.write_bytes(json_text(data, indent=1).encode("utf-8") + b"\n")
+        _flush(beside)
+        beside.replace(self.place.manifest)
+        _flush(self.place.manifest.parent)
+
+
+# ---------------------------------------------------------------------- what is there
+
+
+def manifest_of(place: Place) -> dict[str, Any] | None:
+    """What an earlier run says of itself; None where there was none."""
+    if not place.manifest.exists():
+        return None
+    data = read_json(place.manifest, "manifest of a run", MOST_BYTES)
+    needed: dict[str, Any] = {"state": str, "parts": list, "tally": dict, "digest": str, "seconds": (int, float),
+                              "rows": int, "rows_per_chunk": int}  # fmt: skip
+    known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
+    if not known or not all(isinstance(data.get(name), kind) for name, kind in needed.items()):
+        raise FileError(f"'{place.manifest}' is no manifest of a run by this ifonly; remove it to begin anew.")
+    for part in data["parts"]:
+        fields = {"name": str, "first": int, "rows": int, "sha256": str}
+        if not isinstance(part, dict) or not all(isinstance(part.get(name), kind) for name, kind in fields.items()):
+            raise FileError(f"'{place.manifest}' names a part that is none: {shown(part)}.")
+        if Path(part["name"]).name != part["name"]:
+            raise FileError(f"'{place.manifest}' names a part outside of its folder: {shown(part['name'])}.")
+    return dict(data)
+
+
+@contextmanager
+def alone(place: Place) -> Iterator[None]:
+    """Alone at this place, for as long as this lasts; the folder of the parts is there."""
+    try:
+        place.folder.mkdir(exist_ok=True)
+        lock = os.open(place.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+    except OSError as error:
+        raise FileError(f"Cannot write '{place.folder}': {error.strerror or error}.") from None
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise FileError(f"Another run is writing to '{place.path}'; wait for it, or end it.") from None
+        for left in place.folder.glob(LEFT):
+            left.unlink(missing_ok=True)
+        yield
+    finally:
+        os.close(lock)
+
+
+def fingerprint(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def _flush(path: Path) -> None:
+    """Make the disk hold what we wrote; a folder where that is possible."""
+    if path.is_dir() and os.name == "nt":
+        return
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

@@ -1,0 +1,108 @@
+"""Answers read back from a file of JSON lines, one after another.
+
+A line is an answer as `Answer.to_dict` makes it, or a record of a table of answers: its columns, and any others that
+were kept beside them (a region, a customer's number). Of a record, the row as it was is known where there is a changed
+one: what it changed is undone. Kept columns stand beside the features, so that people can be grouped by them.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from ifonly.errors import FileError, QuestionError
+from ifonly.printing import shown
+from ifonly.problem.query import Query
+from ifonly.proof import Answer, Failed, Stop, StoppedBy
+from ifonly.proof.answer import COLUMNS
+from ifonly.proof.plain_answers import KINDS, change_from_dict
+from ifonly.schema.given import path_of
+
+MOST_CHARACTERS = 16 * 2**20
+"""Of one line."""
+
+
+def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answer]:
+    """The answers of a file, or of a folder of such files in the order of their names, each read when it is asked for;
+    memory does not grow with the file. `query` is the one that was asked: records do not say it.
+    """
+    path = path_of(path)
+    for file in _files(path):
+        yield from _read_file(file, query or Query())
+
+
+def _files(path: Path) -> list[Path]:
+    try:
+        if not path.is_dir():
+            return [path]
+    except OSError as error:  # a name that is too long
+        raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
+    files = sorted(path.glob("*.jsonl"))
+    if not files:
+        raise FileError(f"There are no answers (.jsonl) in the folder '{path}'.")
+    return files
+
+
+def _read_file(path: Path, query: Query) -> Iterator[Answer]:
+    try:
+        with path.open(encoding="utf-8") as lines:
+            number = 0
+            while line := lines.readline(MOST_CHARACTERS + 1):
+                number += 1
+                if len(line) > MOST_CHARACTERS:
+                    raise FileError(f"'{path}', line {number} is longer than {MOST_CHARACTERS // 2**20} MiB.")
+                if line.strip():
+                    yield _read(line, path, number, query)
+    except OSError as error:
+        raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise FileError(f"'{path}' is not UTF-8 text; answers are JSON lines.") from None
+
+
+def _read(line: str, path: Path, number: int, query: Query) -> Answer:
+    try:
+        data = json.loads(line)
+        whole = not isinstance(data, Mapping) or "factual" in data or not set(COLUMNS) <= set(data)
+        return Answer.from_dict(data) if whole else _of_record(data, query)
+    except QuestionError as error:
+        raise FileError(f"'{path}', line {number}: {error}") from None
+    except (ValueError, RecursionError) as error:
+        raise FileError(f"'{path}', line {number} is not JSON: {error}.") from None
+
+
+def _of_record(data: Mapping[str, Any], query: Query) -> Answer:
+    """The answer that a record is of."""
+    status, row, after, note = (data.get(name) for name in ("status", "row", "counterfactual", "note"))
+    if not isinstance(status, str) or status not in KINDS:
+        raise QuestionError(f"The entry 'status' of a record must be one of {', '.join(KINDS)}; got {shown(status)}.")
+    if not isinstance(row, int) or not isinstance(data["changes"], list) or not isinstance(after, dict | None):
+        raise QuestionError("A record has a number 'row', a list 'changes', and an object 'counterfactual' or none.")
+    changes = tuple(change_from_dict(one) for one in data["changes"])
+    kept = {name: value for name, value in data.items() if name not in (*COLUMNS, "note")}
+    common: dict[str, Any] = {
+        "row": row,
+        "factual": {**kept, **(after or {}), **{one.feature: one.before for one in changes}},
+        "target": "" if query.target is None else query.target.describe(),
+        "distance_name": query.distance_name,
+        "lower": _number(data, "lower_bound"),
+    }
+    if status == Failed.status:
+        return Failed(error=str(note), **common)
+    if (after is not None) != (status in ("nearest", "within")) or (changes and after is None):
+        raise QuestionError(f"The entries of this record do not belong together: '{status}' with {shown(after)}.")
+    stop = Stop(StoppedBy.UNDECIDED, detail=str(note)) if note else None
+    answer: Answer = KINDS[status](
+        upper=_number(data, "distance"), counterfactual=after, changes=changes, stop=stop, **common
+    )
+    return answer
+
+
+def _number(data: Mapping[str, Any], name: str) -> float:
+    """A distance; None is infinity."""
+    value = math.inf if data[name] is None else data[name]
+    if isinstance(value, bool) or not isinstance(value, int | float) or not value >= 0:
+        raise QuestionError(f"The entry '{name}' of a record must be a number >= 0 or null; got {shown(value)}.")
+    return float(value)

@@ -1,0 +1,343 @@
+"""A run through a table: read, answered by an engine, written in parts, in order; can be resumed wherever it ended.
+
+    source -> chunks -> engine -> parts -> a file
+
+At any time a bounded number of chunks is on its way, so memory does not depend on the number of rows. A chunk that is
+lost with its worker is asked for again, then its rows one by one; a row that is lost again gets a sentence.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import shutil
+import time
+from collections import Counter, deque
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+from ifonly.errors import FileError, QuestionError
+from ifonly.population.chunks import ROWS, Chunk, RowBlock
+from ifonly.population.engines import Engine, Lost, WorkerPool
+from ifonly.population.parts import Parts, Place, alone, fingerprint, manifest_of, place_of
+from ifonly.population.sources import RowSource, chunks
+from ifonly.population.tally import Tally
+from ifonly.population.work import Answering, Done, Task
+from ifonly.printing import json_text, shown
+from ifonly.proof import Listener, Progress
+from ifonly.proof.records import Kind
+
+MOST_WAITING = 64 * 2**20
+"""Bytes of answers that wait for a chunk before them."""
+CHUNK_TRIES, ROW_TRIES = 3, 2
+"""How often a chunk, and then a row alone, may be lost with its worker."""
+MOST_GIVEN_UP = 20
+"""Rows, one after the other, that no worker survives: then it is not the rows."""
+TELL_SECONDS = 0.1
+PILOTS, CHUNK_SECONDS = 4, 1.0
+"""Rows that are timed before the rest, and how long a chunk may take by that."""
+
+COMPARED = {
+    "input": "the table is not the one",
+    "model": "the model is not the one",
+    "schema": "the schema is not the one",
+    "query": "the question is not the one",
+    "method": "the method, the limits or the tolerances are not those",
+    "columns": "the columns to keep are not those",
+    "ifonly": "this ifonly is not the version",
+}
+"""What must be as it was when a run is resumed, and what is said where it is not."""
+CHANGED = f"This run cannot be resumed: {COMPARED['input']} that it was begun with."
+
+
+@dataclass(frozen=True, kw_only=True)
+class Plan:
+    """What is answered, from where to where. `about` says what is asked, as plain data, for the manifest."""
+
+    source: RowSource
+    path: Any
+    answer: Answering
+    features: Sequence[str]
+    record: Mapping[str, Kind]
+    about: Mapping[str, Any]
+    distance_name: str
+    keep: Sequence[str] | None = ()
+    """Columns that travel along; None for all that are no features."""
+
+    def wanted(self, task: Task) -> set[str]:
+        """The columns that are read."""
+        return {*self.features, *task.keep}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Written:
+    """A finished run: where its records are, and its figures, as `report.summary` gives them of answers."""
+
+    path: Path
+    rows: int
+    counts: dict[str, int]
+    summary: dict[str, Any] = field(repr=False)
+    seconds: float
+    """Of this run and those that it went on from."""
+    already: bool = False
+    """It was finished before; nothing was done."""
+
+
+def run(plan: Plan, engine: Engine, *, resume: bool = False, listen: Listener | None = None) -> Written:
+    """Answer all rows of the plan's source, or what an earlier run has left of them."""
+    place = place_of(plan.path)
+    task = _task(plan, place.suffix)
+    about = {**_identity(plan, task), "engine": engine.words}
+    found = manifest_of(place)
+    if found is not None and resume:
+        _check_same(found, about, place)
+        if found["state"] == "finished":
+            _check_rows(plan, task, found)
+            return _finished(place, found, plan)
+    elif found is not None:
+        _check_replaceable(found, place)
+    with alone(place):
+        parts = Parts(place, about, task.kinds)
+        try:
+            if found is not None and resume:
+                parts.resume(found)
+            else:
+                parts.begin()
+            blocks = plan.source.blocks(plan.wanted(task))
+            with engine.begin(task) as pool:
+                if not parts.rows_per_chunk and (first := next(blocks, None)) is not None:
+                    parts.rows_per_chunk = _fitting(first, pool)
+                    blocks = chain([first], blocks)  # rows that come once are read once
+                _Flow(plan, blocks, task, pool, parts, listen).run()
+            parts.finish()
+        finally:
+            parts.leave()
+    return _finished(place, manifest_of(place) or {}, plan, already=False)
+
+
+# ---------------------------------------------------------------------- before and after
+
+
+def _task(plan: Plan, suffix: str) -> Task:
+    """The task of a worker, with the columns of the file; a sentence where a column is not there."""
+    names, source = plan.source.names, plan.source
+    if names is not None:
+        for feature in plan.features:
+            if feature not in names:
+                shortly = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
+                raise FileError(f"{_start(source.words)} has no column '{feature}'; it has {shortly}.")
+    if plan.keep is None and names is None:
+        raise QuestionError(
+            "Which columns there are is known only of csv and parquet files and frames; name those to keep."
+        )
+    keep = [n for n in names or () if n not in plan.features] if plan.keep is None else list(dict.fromkeys(plan.keep))
+    for name in keep:
+        if not isinstance(name, str) or (names is not None and name not in names):
+            raise QuestionError(f"There is no column {shown(name)} to keep in {source.words}.")
+        if name in plan.record:
+            raise QuestionError(f"The column '{name}' cannot be kept: answers have one of that name; rename it.")
+    kinds = {**plan.record, **{name: source.kind(name) for name in keep}}
+    return Task(answer=plan.answer, suffix=suffix, kinds=kinds, keep=tuple(keep))
+
+
+def _identity(plan: Plan, task: Task) -> dict[str, Any]:
+    """What a run is about: the same for the run that began it and the one that goes on."""
+    data = {**plan.about, "input": plan.source.fingerprint(), "columns": list(task.kinds)}
+    return dict(json.loads(json_text(data)))
+
+
+def _fitting(block: RowBlock, pool: WorkerPool) -> int:
+    """How many rows a chunk has: as many as take about a second, so that little is lost with one. A few rows are
+    answered to know that, and forgotten.
+    """
+    first, seconds = Chunk(first=0, block=block.part(0, min(PILOTS, block.count))), math.inf
+    for _ in range(2):  # what is prepared and loaded the first time is not the rows' own
+        pool.submit(0, first)
+        _, done = pool.next()
+        if isinstance(done, Lost):
+            return 1
+        seconds = max(done.seconds, 1e-9)
+    most = CHUNK_SECONDS * first.block.count / seconds
+    return max(1, min(ROWS, 2 ** int(math.log2(max(most, 1.0)))))
+
+
+def _check_same(found: Mapping[str, Any], about: Mapping[str, Any], place: Place) -> None:
+    for name, what in COMPARED.items():
+        if found.get(name) != about[name]:
+            raise QuestionError(f"The run at '{place.path}' cannot be resumed: {what} that it was begun with.")
+
+
+def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
+    """Of rows that are in no file: are they those that were answered?"""
+    if found["input"] is None:
+        last = deque(chunks(plan.source.blocks(plan.wanted(task)), found["rows_per_chunk"], digested=True), maxlen=1)
+        if [(one.digest, one.end) for one in last] != [(found["digest"], found["rows"])]:
+            raise QuestionError(CHANGED)
+
+
+def _check_replaceable(found: Mapping[str, Any], place: Place) -> None:
+    """A file that is finished may be written anew; what is not finished, or a folder, is not thrown away unasked."""
+    if found["state"] != "finished" and found["rows"]:
+        raise FileError(
+            f"'{place.path}' is an unfinished run with {found['rows']:,} rows answered: go on with --resume "
+            f"(resume=True), or remove '{place.folder}' and '{place.manifest}' to begin anew."
+        )
+    if not place.is_file and found["rows"]:
+        raise FileError(f"'{place.path}' holds a finished run; remove it, or write to another folder.")
+
+
+def _finished(place: Place, found: Mapping[str, Any], plan: Plan, *, already: bool = True) -> Written:
+    if already and place.is_file:
+        shutil.rmtree(place.folder, ignore_errors=True)  # what a run that was killed at its very end has left
+        if fingerprint(place.path) != found.get("sha256"):
+            raise FileError(
+                f"'{place.path}' was finished, and is missing or changed since; begin anew, without --resume."
+            )
+    tally = Tally.from_data(found["tally"])
+    summary = tally.summary(plan.distance_name, found["seconds"])
+    return Written(
+        path=place.path, rows=tally.rows, counts=summary["counts"], summary=summary, seconds=found["seconds"],
+        already=already,
+    )  # fmt: skip
+
+
+def _start(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
+# ---------------------------------------------------------------------- on the way
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """A chunk on its way: its rows in one piece, or one by one, and what came back of them."""
+
+    chunk: Chunk
+    lost: int = 0
+    singles: list[_Waiting] = field(default_factory=list)
+    done: Done | None = None
+
+    def result(self) -> tuple[Done, ...] | None:
+        """What came back, once all of it has."""
+        if self.done is not None:
+            return (self.done,)
+        results = [one.done for one in self.singles]
+        return tuple(done for done in results if done is not None) if results and all(results) else None
+
+
+class _Flow:
+    """Chunks from the source to the engine and, in order, to the parts."""
+
+    def __init__(
+        self,
+        plan: Plan,
+        blocks: Iterator[RowBlock],
+        task: Task,
+        pool: WorkerPool,
+        parts: Parts,
+        listen: Listener | None,
+    ) -> None:
+        self._task, self._pool, self._parts, self._listen = task, pool, parts, listen
+        self._people = plan.source.about() or 0
+        whole = chunks(blocks, parts.rows_per_chunk or ROWS, digested=plan.source.fingerprint() is None)
+        self._chunks = self._left(whole, plan.source)
+        self._order: deque[_Waiting] = deque()
+        self._again: deque[_Waiting] = deque()
+        self._out: dict[int, _Waiting] = {}
+        self._ticket, self._held, self._given_up = 0, 0, 0
+        self._begun = self._told = time.monotonic()
+        self._before = parts.rows
+        self._counts = Counter(parts.tally.counts)
+
+    def run(self) -> None:
+        self._tell()
+        try:
+            while True:
+                while self._pool.room and (one := self._next()) is not None:
+                    self._ticket += 1
+                    self._out[self._ticket] = one
+                    self._pool.submit(self._ticket, one.chunk)
+                if not self._out:
+                    self._tell()
+                    return
+                ticket, outcome = self._pool.next()
+                self._take(self._out.pop(ticket), outcome)
+                self._write()
+        except BaseException:  # Ctrl-C, an error of the question, a table that ends in the middle of a line
+            self._parts.settle()
+            raise
+
+    def _left(self, whole: Iterator[Chunk], source: RowSource) -> Iterator[Chunk]:
+        """The chunks that are not answered yet."""
+        rows, known = self._parts.rows, self._parts.digest
+        seen = 0
+        for chunk in whole:
+            seen = chunk.end
+            if chunk.end == rows and chunk.digest != known:
+                raise QuestionError(CHANGED)
+            if chunk.first >= rows:
+                yield chunk
+        if not seen:
+            raise FileError(f"{_start(source.words)} has no rows.")
+        if seen < rows:
+            raise QuestionError(CHANGED)
+
+    def _next(self) -> _Waiting | None:
+        """What to submit next, unless too much waits to be written already."""
+        if self._again:
+            return self._again.popleft()
+        if self._held > MOST_WAITING:
+            return None
+        chunk = next(self._chunks, None)
+        if chunk is None:
+            return None
+        self._order.append(_Waiting(chunk))
+        return self._order[-1]
+
+    def _take(self, one: _Waiting, outcome: Done | Lost) -> None:
+        if isinstance(outcome, Done):
+            one.done, self._given_up = outcome, 0
+            self._held += sum(map(len, outcome.bodies))
+            self._counts.update(outcome.tally.counts)
+            if time.monotonic() - self._told >= TELL_SECONDS:
+                self._tell()
+            return
+        one.lost += outcome.begun
+        alone = one.chunk.block.count == 1
+        if one.lost < (ROW_TRIES if alone else CHUNK_TRIES):
+            self._again.append(one)
+        elif not alone:
+            one.singles = [_Waiting(single) for single in one.chunk.singles()]
+            self._again.extend(one.singles)
+        else:
+            self._give_up(one, outcome.why)
+
+    def _give_up(self, one: _Waiting, why: str) -> None:
+        """A record that says so for a row that is lost each time; an end to it all where every row is."""
+        given_up = self._given_up + 1
+        if given_up >= MOST_GIVEN_UP:
+            raise QuestionError(
+                f"{given_up} rows one after the other were given up ({why}): no worker can answer this."
+            )
+        self._take(one, self._task.lost(one.chunk, f"This row was given up: {why}, {one.lost} times."))
+        self._given_up = given_up
+
+    def _write(self) -> None:
+        """Write what has its turn."""
+        while self._order and (results := self._order[0].result()) is not None:
+            chunk = self._order.popleft().chunk
+            for done in results:
+                self._held -= sum(map(len, done.bodies))
+                self._parts.add(done.bodies, done.tally, chunk.digest)
+
+    def _tell(self) -> None:
+        """Say how far it is."""
+        self._told = now = time.monotonic()
+        if self._listen is not None:
+            finished = sum(self._counts.values())
+            rate = (finished - self._before) / max(now - self._begun, 1e-9)
+            people = max(self._people, finished)
+            self._listen(Progress(finished=finished, people=people, counts=dict(self._counts), rate=rate))

@@ -1,0 +1,304 @@
+"""Where rows come from: files, folders and patterns of files, data frames, dicts of columns, any iterable of rows.
+
+A source tells its columns and about how many rows it has, where it knows; it gives its rows in chunks, in order, and
+can do so again. What it holds has a fingerprint: of files that of their bytes, of anything else that of the rows that
+went by (`Chunk.digest`).
+"""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import islice
+from pathlib import Path
+from typing import Any, Protocol
+
+import numpy as np
+
+from ifonly.errors import FileError, RowError
+from ifonly.population.chunks import ROWS, Chunk, Digest, RowBlock
+from ifonly.population.files import KINDS, check_kind, column_names, parquet_count, parquet_schema, read_blocks
+from ifonly.printing import shown
+from ifonly.proof.records import Kind
+from ifonly.schema.given import path_of
+from ifonly.schema.tables import frame_columns
+
+MOST_FILES = 100_000
+BYTES_AT_A_TIME = 1 << 20
+
+
+class RowSource(Protocol):
+    """Rows, to be gone through."""
+
+    @property
+    def words(self) -> str:
+        """What it is called in a message."""
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        """Its columns; None where only the rows tell."""
+
+    def about(self) -> int | None:
+        """How many rows there are, or about how many, where that is known."""
+
+    def kind(self, name: str) -> Kind:
+        """What a column holds."""
+
+    def fingerprint(self) -> list[dict[str, Any]] | None:
+        """What the rows are read from, as plain data; None where only the rows themselves tell."""
+
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+        """The rows, at most `ROWS` of them at a time."""
+
+
+def chunks(blocks: Iterable[RowBlock], size: int, *, digested: bool) -> Iterator[Chunk]:
+    """Rows, numbered, at most `size` at a time; `digested`: with a fingerprint of all that went by."""
+    first, digest = 0, Digest() if digested else None
+    for several in blocks:
+        for block in several.parts(size) if several.count else ():
+            yield Chunk(first=first, block=block, digest="" if digest is None else digest.add(block))
+            first += block.count
+
+
+def source_of(table: Any) -> RowSource:
+    """The source that a path, a pattern, a frame, a dict of columns or an iterable of rows is."""
+    if isinstance(table, TableFiles | FrameRows | LooseRows | FirstRows):
+        return table
+    if isinstance(table, str | Path):
+        return files_of(table)
+    if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
+        return FrameRows(frame_columns(table))
+    if isinstance(table, np.ndarray) and table.ndim != 2:
+        raise RowError(
+            f"An array of rows must have two dimensions; this one has {table.ndim} (for one row, use explain)."
+        )
+    if isinstance(table, bytes) or not isinstance(table, Iterable):
+        raise RowError(
+            f"A table is a path, a data frame, a dict of columns or an iterable of rows; got {shown(table)}."
+        )
+    return LooseRows(table)
+
+
+# ---------------------------------------------------------------------- files
+
+
+def files_of(given: str | Path) -> TableFiles:
+    """The files that a path names: itself, those in a folder, or those that a pattern such as data/*.csv matches."""
+    path = path_of(given)
+    try:
+        if path.is_dir():
+            found = [one for one in sorted(path.rglob("*")) if _is_table(one, path)]
+        elif any(sign in str(given) for sign in "*?[") and not path.exists():
+            found = [Path(one) for one in sorted(glob.glob(str(given), recursive=True))]  # noqa: PTH207  of any root
+        else:
+            found = [path]
+    except (OSError, ValueError) as error:
+        raise FileError(f"Cannot read the table '{path}': {getattr(error, 'strerror', None) or error}.") from None
+    if not found or len(found) > MOST_FILES:
+        many = f"more than {MOST_FILES:,}" if found else "no"
+        raise FileError(f"'{path}' names {many} table files ({', '.join(KINDS)}).")
+    for one in found:
+        check_kind(one)
+    kinds = sorted({one.suffix for one in found})
+    if len(kinds) > 1:
+        raise FileError(f"'{path}' holds files of several kinds ({', '.join(kinds)}); name one, such as *{kinds[0]}.")
+    return TableFiles(given=str(path), paths=tuple(found))
+
+
+def _is_table(path: Path, folder: Path) -> bool:
+    """Is this a table of the folder? What is hidden, or begins with an underscore, is somebody's own record."""
+    inside = path.relative_to(folder).parts
+    return path.suffix in KINDS and path.is_file() and not any(part.startswith((".", "_")) for part in inside)
+
+
+@dataclass(frozen=True)
+class TableFiles:
+    """Table files of one kind, one after the other; all have the columns of the first."""
+
+    given: str
+    paths: tuple[Path, ...]
+
+    @property
+    def words(self) -> str:
+        return f"'{self.given}'"
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        first = column_names(self.paths[0])
+        for path in self.paths[1:]:
+            names = column_names(path)
+            if names is not None and first is not None and set(names) != set(first):
+                other = next(iter(set(names) ^ set(first)))
+                raise FileError(
+                    f"'{path}' and '{self.paths[0]}' do not have the same columns: '{other}' is in one only."
+                )
+        return first
+
+    def about(self) -> int | None:
+        if self.paths[0].suffix == ".parquet":
+            return sum(map(parquet_count, self.paths))
+        lines = sum(one["lines"] for one in self._contents())
+        return max(lines - len(self.paths) * (self.paths[0].suffix == ".csv"), 0)
+
+    def kind(self, name: str) -> Kind:
+        if self.paths[0].suffix != ".parquet":
+            return "text"
+        import pyarrow as pa
+
+        found = parquet_schema(self.paths[0]).field(name).type
+        if pa.types.is_integer(found) and not pa.types.is_uint64(found):
+            return "integer"
+        return "number" if pa.types.is_floating(found) else "text"
+
+    def fingerprint(self) -> list[dict[str, Any]]:
+        return [{"file": one["file"], "bytes": one["bytes"], "sha256": one["sha256"]} for one in self._contents()]
+
+    def _contents(self) -> list[dict[str, Any]]:
+        """What is in the files, looked at once."""
+        known: list[dict[str, Any]] | None = self.__dict__.get("_known")
+        if known is None:
+            known = [_content(path) for path in self.paths]
+            object.__setattr__(self, "_known", known)
+        return known
+
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+        for path in self.paths:
+            yield from read_blocks(path, ROWS, wanted)
+
+
+def _content(path: Path) -> dict[str, Any]:
+    """A file's size, lines and fingerprint."""
+    digest, size, lines, last = hashlib.sha256(), 0, 0, b"\n"
+    try:
+        with path.open("rb") as file:
+            while some := file.read(BYTES_AT_A_TIME):
+                digest.update(some)
+                size, lines, last = size + len(some), lines + some.count(b"\n"), some[-1:]
+    except OSError as error:
+        raise FileError(f"Cannot read the table '{path}': {error.strerror or error}.") from None
+    return {"file": path.name, "bytes": size, "lines": lines + (last != b"\n"), "sha256": digest.hexdigest()}
+
+
+# ---------------------------------------------------------------------- in memory
+
+
+@dataclass(frozen=True)
+class FrameRows:
+    """A data frame, or a dict of columns."""
+
+    columns: Mapping[str, Any]
+    words = "the table"
+
+    def __post_init__(self) -> None:
+        sliced = {name: many if _can_be_sliced(many) else list(many) for name, many in self.columns.items()}
+        object.__setattr__(self, "columns", sliced)
+        lengths = {name: len(column) for name, column in self.columns.items()}
+        if len(set(lengths.values())) > 1:
+            (one, few), *rest = lengths.items()
+            other = next(name for name, many in rest if many != few)
+            raise RowError(
+                f"Column '{other}' has {lengths[other]} values, but column '{one}' has {few}; "
+                f"all columns of a table must have the same length.",
+                feature=other,
+            )
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.columns)
+
+    def about(self) -> int:
+        return len(next(iter(self.columns.values()), ()))
+
+    def kind(self, name: str) -> Kind:
+        types = {"i": "integer", "f": "number"}
+        kind = getattr(_stretch(self.columns[name], 0, 1), "dtype", np.dtype(object)).kind
+        return types.get(kind, "text")  # type: ignore[return-value]
+
+    def fingerprint(self) -> None:
+        return None
+
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+        for first in range(0, self.about(), ROWS):
+            last = min(first + ROWS, self.about())
+            columns = {name: _stretch(column, first, last) for name, column in self.columns.items()
+                       if wanted is None or name in wanted}  # fmt: skip
+            yield RowBlock(count=last - first, columns=columns)
+
+
+def _can_be_sliced(column: Any) -> bool:
+    return isinstance(column, list | tuple | np.ndarray) or hasattr(column, "to_numpy")
+
+
+def _stretch(column: Any, first: int, last: int) -> Any:
+    """Some values of a column, as an array or a list."""
+    part = column.iloc[first:last] if hasattr(column, "iloc") else column[first:last]
+    return part.to_numpy() if hasattr(part, "to_numpy") else part
+
+
+@dataclass(frozen=True)
+class LooseRows:
+    """An iterable of rows: mappings, or sequences in the order of the features."""
+
+    rows: Iterable[Any]
+    words = "the table"
+    names = None
+
+    def about(self) -> int | None:
+        return len(self.rows) if isinstance(self.rows, Sequence | np.ndarray) else None
+
+    def kind(self, name: str) -> Kind:
+        return "text"
+
+    def fingerprint(self) -> None:
+        return None
+
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+        rows = iter(self.rows)
+        while some := list(islice(rows, ROWS)):
+            yield RowBlock(count=len(some), rows=[_plain(row, wanted) for row in some])
+
+
+def _plain(row: Any, wanted: Collection[str] | None) -> Any:
+    """A row as it can be sent: of a mapping, the columns that are wanted."""
+    if hasattr(row, "to_dict") and not isinstance(row, Mapping):
+        row = row.to_dict()
+    if isinstance(row, Mapping):
+        return {name: value for name, value in row.items() if wanted is None or name in wanted}
+    return row
+
+
+@dataclass(frozen=True)
+class FirstRows:
+    """Only the first rows of a source."""
+
+    source: RowSource
+    most: int
+
+    @property
+    def words(self) -> str:
+        return self.source.words
+
+    @property
+    def names(self) -> tuple[str, ...] | None:
+        return self.source.names
+
+    def about(self) -> int:
+        whole = self.source.about()
+        return self.most if whole is None else min(whole, self.most)
+
+    def kind(self, name: str) -> Kind:
+        return self.source.kind(name)
+
+    def fingerprint(self) -> list[dict[str, Any]] | None:
+        whole = self.source.fingerprint()
+        return None if whole is None else [*whole, {"rows": self.most}]
+
+    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+        left = self.most
+        for block in self.source.blocks(wanted):
+            yield block if block.count <= left else block.part(0, left)
+            left -= block.count
+            if left <= 0:
+                return

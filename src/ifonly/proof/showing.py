@@ -1,0 +1,188 @@
+"""Answers as HTML: fragments for notebooks, and pages that a clerk can print and hand over.
+
+The words are those of `speech`, with the schema's labels and units; what is proven stands below in plain words, the
+figures last. A page has no script and loads nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ifonly.drawing.html import document, facts, fragment, paragraph, table, words
+from ifonly.drawing.marks import arrow
+from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
+from ifonly.proof.diverse_answers import DiverseAnswers
+from ifonly.proof.speech import amount, guarantee, language_of, speech
+
+MOST_ROWS = 20
+"""Answers in a fragment."""
+MOST_PAGES = 200
+"""People in a page, each with a section of their own."""
+
+
+# ---------------------------------------------------------------------- one answer
+
+
+def answer_fragment(answer: Answer) -> str:
+    """For a notebook."""
+    return fragment(*_answer(answer, "en", ""))
+
+
+def answer_document(answer: Answer, language: str = "en", subject: str = "") -> str:
+    """A page about one answer."""
+    say = language_of(language)
+    return document(say.title.format(answer.row), *_answer(answer, language, subject, whole=True), language=language)
+
+
+def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False) -> list[str]:
+    say = language_of(language)
+    parts = [paragraph(speech(answer, language, subject), "sentence")]
+    if answer.changes:
+        parts.append(_changes(answer, language))
+        others = len(answer.factual) - len(answer.changes)
+        parts.append(paragraph(say.stay.format(others), "soft") if others and not whole else "")
+    if whole and not isinstance(answer, Failed):
+        parts.append(_person(answer, language))
+    parts.append(paragraph(guarantee(answer, language)) if whole else "")
+    parts.append(_figures(answer) if whole else paragraph(_short(answer), "soft"))
+    return [part for part in parts if part]
+
+
+def _changes(answer: Answer, language: str) -> str:
+    say = language_of(language)
+    rows = []
+    for change in answer.changes:
+        before, after = (
+            _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
+        )
+        rows.append((_label(answer, change.feature), before, after, _mark(change)))
+    return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
+
+
+def _person(answer: Answer, language: str) -> str:
+    """All that was known of the person, as it was."""
+    say = language_of(language)
+    rows = [(_label(answer, name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
+    return table((say.feature, say.now), rows, caption=say.person)
+
+
+def _label(answer: Answer, name: str) -> str:
+    return answer.words.get(name, (name, ""))[0] or name
+
+
+def _value(answer: Answer, name: str, value: object, language: str, counted: bool = True) -> str:
+    unit = answer.words.get(name, ("", ""))[1]
+    return amount(value, unit, language, counted=counted)  # type: ignore[arg-type]
+
+
+def _mark(change: Change) -> str:
+    """From one number to another; nothing for options, whose names say it."""
+    ends = (change.before, change.after)
+    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in ends) or not change.counted:
+        return ""
+    before, after = (float(v) for v in ends)  # type: ignore[arg-type]
+    least, most = min(0.0, before, after), max(0.0, before, after)
+    return arrow(before, after, least, most + 0.05 * (most - least))
+
+
+def _figures(answer: Answer) -> str:
+    if isinstance(answer, Failed):
+        return ""
+    after = "" if answer.counterfactual is None else f" \N{RIGHTWARDS ARROW} {_score(answer.score_after)}"
+    pairs = [
+        ("status", answer.status),
+        (f"{answer.distance_name} distance", _number(answer.upper)),
+        ("nothing nearer than", _number(answer.lower)),
+        ("score", _score(answer.score_before) + after),
+    ]
+    pairs += [("found by", f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
+    return facts([*pairs, ("note", answer.note)] if answer.note else pairs)
+
+
+def _short(answer: Answer) -> str:
+    """The expert's line."""
+    if isinstance(answer, Failed):
+        return f"row {answer.row}: error"
+    proven = "" if isinstance(answer, Nearest | NoneExists) else f", nothing nearer than {_number(answer.lower)} exists"
+    far = "" if math.isinf(answer.upper) else f", {answer.distance_name} distance {_number(answer.upper)}"
+    how = f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms"
+    return f"{answer.status}{'' if proven else ' (proven)'}{far}{proven}; {how}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "\N{EM DASH}"
+
+
+def _score(score: float | tuple[float, ...]) -> str:
+    return f"{score:.4g}" if isinstance(score, float) else ", ".join(f"{s:.4g}" for s in score)
+
+
+# ---------------------------------------------------------------------- many answers
+
+
+def answers_fragment(answers: Answers) -> str:
+    """For a notebook: how many of each kind, and the first of them."""
+    return fragment(_tiles(answers), _list(answers[:MOST_ROWS]), _more(len(answers) - MOST_ROWS))
+
+
+def answers_document(answers: Answers, language: str = "en", subject: str = "") -> str:
+    """A page with a section per person, for at most so many people."""
+    say = language_of(language)
+    parts = [_tiles(answers)]
+    for place, answer in enumerate(answers[:MOST_PAGES]):
+        who = str(answer.row if answers.ids is None else answers.ids[place])
+        parts.append(
+            f"<section><h2>{words(say.title.format(who))}</h2>{''.join(_answer(answer, language, subject))}</section>"
+        )
+    return document(say.many.format(len(answers)), *parts, _more(len(answers) - MOST_PAGES), language=language)
+
+
+def _tiles(answers: Answers) -> str:
+    counted = ((status, count) for status, count in answers.counts().items() if count)
+    tiles = "".join(f"<li><b>{count:,}</b>{words(status)}</li>" for status, count in counted)
+    return f'<ul class="ifonly-tiles">{tiles}</ul>'
+
+
+def _list(answers: Answers) -> str:
+    rows = []
+    for place, answer in enumerate(answers):
+        who = str(answer.row if answers.ids is None else answers.ids[place])
+        told = "; ".join(map(str, answer.changes)) or answer.note or ("already so" if answer.already else "")
+        rows.append((who, answer.status, _number(answer.upper), told))
+    return table(("row", "status", "distance", "changes"), rows, right=frozenset({2}))
+
+
+def _more(left: int) -> str:
+    return paragraph(f"... and {left:,} more", "soft") if left > 0 else ""
+
+
+# ---------------------------------------------------------------------- several answers of one person
+
+
+def diverse_fragment(several: DiverseAnswers) -> str:
+    """For a notebook: the alternatives side by side."""
+    return fragment(_side_by_side(list(several), "en"), paragraph(several.ending, "soft") if several.ending else "")
+
+
+def diverse_document(several: DiverseAnswers, language: str = "en", subject: str = "") -> str:
+    """A page about several answers of one person."""
+    say = language_of(language)
+    told = [paragraph(f"{k}. {speech(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
+    return document(say.several.format(len(several)), _side_by_side(list(several), language), *told,
+                    paragraph(several.ending) if several.ending else "", language=language)  # fmt: skip
+
+
+def _side_by_side(answers: Sequence[Answer], language: str) -> str:
+    """One column per answer, one row per feature that some answer changes."""
+    if not answers:
+        return ""
+    say, first = language_of(language), answers[0]
+    moved = {change.feature for answer in answers for change in answer.changes}
+    rows = []
+    for name in (name for name in first.factual if name in moved):
+        new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
+        cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
+        rows.append((_label(first, name), _value(first, name, first.factual[name], language), *cells))
+    rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
+    return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

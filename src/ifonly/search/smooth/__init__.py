@@ -1,0 +1,1 @@
+"""The search for networks with smooth activations."""

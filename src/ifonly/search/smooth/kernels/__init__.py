@@ -1,0 +1,1 @@
+"""Kernels of the search for networks with smooth activations."""

@@ -1,0 +1,257 @@
+"""A network with smooth activations inside a node: forward pass, backward planes, bounds of the pre-activations.
+
+As in `search.kernels.network`, with two lines for each activation (`curves`) in the place of a ReLU's chord and slope.
+What rounding can do to a plane is added up on the way: the coefficients of a layer's neurons are sums of products, off
+by their rounding times |c| |W|, and each is the factor of an activation, which is no larger than SIZE.
+"""
+
+from __future__ import annotations
+
+from numba import njit
+
+from ifonly.search.kernels.closed_forms import item_gains, most_gain
+from ifonly.search.kernels.layout import (
+    ACT,
+    BIAS_AT,
+    CHOICE,
+    FIRST,
+    HALT,
+    INNER,
+    KIND,
+    LOSS,
+    LOST,
+    NU,
+    OUT,
+    PLANE,
+    PLANE_LOSS,
+    SIZES,
+    START,
+    UNIT_LOSS,
+    WEIGHT_AT,
+    ZC,
+    V,
+    X,
+    Y,
+)
+from ifonly.search.kernels.network import UNIT_ROUNDOFF, plane_loss
+from ifonly.search.smooth.kernels.curves import line, size, slope, value
+from ifonly.search.smooth.kernels.layout import (
+    LOWER_SHIFT,
+    LOWER_SLOPE,
+    MATTERS,
+    RELU,
+    SIZE,
+    TANGENT_SHIFT,
+    TANGENT_SLOPE,
+    UPPER_SHIFT,
+    UPPER_SLOPE,
+)
+
+
+@njit(**INNER)
+def descend(pack, layer, constant, exact, width, F, Wc):
+    """An upper plane over compact columns for  constant + V . a(z_layer)  by backward substitution, into PLANE.
+
+    An activation is replaced by its upper line where its coefficient is positive and by its lower line where that is
+    negative; with `exact` by its tangent, and the plane is that of the network at a point. V is used up; NU keeps the
+    coefficient that each activation had. Returns the plane's constant.
+    """
+    index, weights, biases = pack.index, pack.weights, pack.biases
+    v, nu, a, zc, loss = F[V], F[NU], F[PLANE], F[ZC], F[LOSS]
+    lost = abs(constant) * loss[UNIT_LOSS] + loss[LOST]
+    while True:
+        at = index[BIAS_AT, layer]
+        n = index[SIZES, layer + 1]
+        for j in range(n):
+            h = at + j
+            c = v[j]
+            nu[h] = c
+            if c == 0.0:
+                continue
+            if exact != 0:
+                shift = c * F[TANGENT_SHIFT, h]
+                v[j] = c * F[TANGENT_SLOPE, h]
+            elif c > 0.0:
+                shift = c * F[UPPER_SHIFT, h]
+                v[j] = c * F[UPPER_SLOPE, h]
+            else:
+                shift = c * F[LOWER_SHIFT, h]
+                v[j] = c * F[LOWER_SLOPE, h]
+            constant += shift
+            lost += abs(shift) * loss[UNIT_LOSS]
+        if layer == 0:
+            for t in range(width):
+                a[t] = 0.0
+            for j in range(n):
+                c = v[j]
+                if c != 0.0:
+                    constant += c * zc[j]
+                    lost += abs(c) * loss[at + j]
+                    for t in range(width):
+                        a[t] += c * Wc[j, t]
+            loss[PLANE_LOSS] = lost
+            return constant
+        m = index[SIZES, layer]
+        w = index[WEIGHT_AT, layer]
+        below = index[BIAS_AT, layer - 1]  # the coefficients of the layer below are built in the place of their NU
+        for t in range(m):
+            nu[below + t] = 0.0
+        for j in range(n):
+            c = v[j]
+            if c != 0.0:
+                constant += c * biases[at + j]
+                lost += abs(c) * loss[at + j]
+                for t in range(m):
+                    nu[below + t] += c * weights[w + j * m + t]
+        for t in range(m):
+            v[t] = nu[below + t]
+        layer -= 1
+
+
+@njit(**INNER)
+def neuron_plane(pack, layer, i, sign, exact, width, F, Wc):
+    """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last
+    layer.
+    """
+    m = pack.index[SIZES, layer]
+    if layer == 0:
+        for t in range(width):
+            F[PLANE, t] = sign * Wc[i, t]
+        F[LOSS, PLANE_LOSS] = F[LOSS, i] + F[LOSS, LOST]
+        return sign * F[ZC, i]
+    w = pack.index[WEIGHT_AT, layer] + i * m
+    for t in range(m):
+        F[V, t] = sign * pack.weights[w + t]
+    bias = sign * pack.biases[pack.index[BIAS_AT, layer] + i]
+    return descend(pack, layer - 1, bias, exact, width, F, Wc)
+
+
+@njit(**INNER)
+def begin_losses(pack, person, F):
+    """Begin to fill LOSS: the first layer, and the units; `bound_layer` fills the others as it goes."""
+    operations = 16 + 4 * pack.layers + pack.price.shape[1] + 2 * pack.index[SIZES, 0]
+    for layer in range(1, pack.layers):
+        operations += 2 * pack.index[SIZES, layer]
+    F[LOSS, UNIT_LOSS] = 1.5 * UNIT_ROUNDOFF * operations
+    F[LOSS, LOST] = person.lost
+    for i in range(pack.index[SIZES, 1]):
+        F[LOSS, i] = person.slack[i]
+
+
+@njit(**INNER)
+def _layer_losses(pack, layer, F):
+    """Fill LOSS for a hidden layer above the first: in units of all operations, what its neurons add up to at most."""
+    m, at = pack.index[SIZES, layer], pack.index[BIAS_AT, layer]
+    below, w = pack.index[BIAS_AT, layer - 1], pack.index[WEIGHT_AT, layer]
+    for j in range(pack.index[SIZES, layer + 1]):
+        total = abs(pack.biases[at + j])
+        for t in range(m):
+            total += abs(pack.weights[w + j * m + t]) * F[SIZE, below + t]
+        F[LOSS, at + j] = F[LOSS, UNIT_LOSS] * total
+
+
+@njit(**INNER)
+def set_lines(pack, h, low, high, reference, F):
+    """The lines of one activation, whose argument is in [low, high], close to it at the reference."""
+    code, alpha = pack.code[h], pack.alpha[h]
+    steep, shift = line(code, alpha, 1.0, low, high, reference)
+    F[UPPER_SLOPE, h] = steep
+    F[UPPER_SHIFT, h] = shift
+    steep, shift = line(code, alpha, -1.0, low, high, reference)
+    F[LOWER_SLOPE, h] = -steep
+    F[LOWER_SHIFT, h] = -shift
+
+
+@njit(**INNER)
+def lines_at(pack, zl, zu, F):
+    """All lines, close to the activations at the pre-activations in ACT."""
+    for h in range(len(zl)):
+        low, high = min(zl[h], zu[h]), max(zl[h], zu[h])
+        set_lines(pack, h, low, high, min(max(F[ACT, h], low), high), F)
+
+
+@njit(**INNER)
+def set_tangents(pack, F):
+    """The tangents at the pre-activations in ACT."""
+    for h in range(len(pack.code)):
+        z = F[ACT, h]
+        steep = slope(pack.code[h], pack.alpha[h], z)
+        F[TANGENT_SLOPE, h] = steep
+        F[TANGENT_SHIFT, h] = value(pack.code[h], pack.alpha[h], z) - steep * z
+
+
+@njit(**INNER)
+def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
+    """Tighten zl and zu (in place) for every neuron of a layer, and draw the lines of its activations."""
+    width, at = I[FIRST, items], pack.index[BIAS_AT, layer]
+    if layer > 0:
+        _layer_losses(pack, layer, F)
+    for i in range(pack.index[SIZES, layer + 1]):
+        h = at + i
+        for way in range(2):  # up, down
+            if I[HALT, 0] != 0:
+                break
+            high = neuron_plane(pack, layer, i, 1.0 - 2.0 * way, 0, width, F, Wc)
+            high += plane_loss(slack[h], F)
+            total = item_gains(F[PLANE], 1.0, pack.norm, items, F, I)
+            high += most_gain(pack.norm, items, budget, total, F, I)
+            if way == 0:
+                zu[h] = min(zu[h], high)
+            else:
+                zl[h] = max(zl[h], -high)
+        low, high = min(zl[h], zu[h]), max(zl[h], zu[h])
+        set_lines(pack, h, low, high, 0.5 * (low + high), F)
+        F[SIZE, h] = size(pack.code[h], pack.alpha[h], low, high)
+        F[MATTERS, h] = 1.0 if pack.code[h] != RELU or high > 0.0 else 0.0
+
+
+@njit(**INNER)
+def forward(pack, person, F):
+    """Scores of the point X: fills the pre-activations ACT and the conditions' values OUT."""
+    index, first = pack.index, pack.first
+    x, out = F[X], F[ACT]
+    n = index[SIZES, 1]
+    for i in range(n):
+        out[i] = person.z[i]
+    for f in range(pack.price.shape[1]):
+        c = index[START, f]
+        if index[KIND, f] != CHOICE:
+            if x[f] != 0.0:
+                for i in range(n):
+                    out[i] += first[i, c] * x[f]
+        else:
+            new, old = int(x[f]), person.option[f]
+            if new != old:
+                for i in range(n):
+                    out[i] += first[i, c + new] - first[i, c + old]
+    _forward_rest(pack, F)
+
+
+@njit(**INNER)
+def forward_compact(pack, width, F, Wc):
+    """`forward` for the (possibly fractional) vector Y over compact columns."""
+    for i in range(pack.index[SIZES, 1]):
+        total = F[ZC, i]
+        for t in range(width):
+            total += Wc[i, t] * F[Y, t]
+        F[ACT, i] = total
+    _forward_rest(pack, F)
+
+
+@njit(**INNER)
+def _forward_rest(pack, F):
+    """The layers after the first, from the first layer's pre-activations in ACT."""
+    index, act, values = pack.index, F[ACT], F[V]
+    for layer in range(1, pack.layers):
+        m, n = index[SIZES, layer], index[SIZES, layer + 1]
+        before, at, w = index[BIAS_AT, layer - 1], index[BIAS_AT, layer], index[WEIGHT_AT, layer]
+        for j in range(m):
+            values[j] = value(pack.code[before + j], pack.alpha[before + j], act[before + j])
+        for i in range(n):
+            total = pack.biases[at + i]
+            for j in range(m):
+                total += pack.weights[w + i * m + j] * values[j]
+            if layer == pack.layers - 1:
+                F[OUT, i] = total
+            else:
+                act[at + i] = total

@@ -1,0 +1,47 @@
+"""Pictures of answers: drawn into given axes or new ones, with the values in words."""
+
+import pytest
+
+from ifonly import Explainer, datasets
+from ifonly.errors import QuestionError
+
+pytest.importorskip("matplotlib")
+
+
+@pytest.fixture(scope="module")
+def asked():
+    model, data = datasets.network("credit"), datasets.load("credit")
+    words = model.schema.labelled({"TotalMonthsOverdue": "months $overdue$"}, {"MostRecentPaymentAmount": "$"})
+    return Explainer(model, schema=words), data
+
+
+def told(axes):
+    axes.figure.savefig(__import__("io").BytesIO(), format="png")
+    ticks = [label.get_text() for label in (*axes.get_yticklabels(), *axes.get_xticklabels())]
+    return " | ".join([*ticks, *(text.get_text() for text in axes.texts), axes.get_xlabel()])
+
+
+def test_one_answer(asked):
+    explainer, data = asked
+    answer = explainer.explain(data.row(0))
+    text = told(answer.plot())
+    assert r"months \$overdue\$" in text and r"\$0 → \$1,454.304" in text
+    with pytest.raises(QuestionError, match="nothing to draw"):
+        explainer.explain(data.row(0), target=0).plot()
+
+
+def test_alternatives_and_many(asked):
+    from matplotlib.figure import Figure
+
+    explainer, data = asked
+    several = explainer.explain_diverse(data.row(0), 3)
+    assert "alternative, and its l1 distance" in told(several.plot())
+    answers = explainer.explain_many([data.row(i) for i in range(40)])
+    axes = Figure().add_subplot()
+    assert answers.plot(axes, by=[i % 3 for i in range(40)]) is axes
+    heights = [line.get_ydata()[-1] for line in axes.get_lines()]
+    assert heights == pytest.approx([100.0] * 3)
+    with pytest.raises(QuestionError, match="40 answers, but 2 labels"):
+        answers.plot(by=["a", "b"])
+    with pytest.raises(QuestionError, match="nobody"):
+        answers[:0].plot()
