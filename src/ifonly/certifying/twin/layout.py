@@ -14,7 +14,9 @@ Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
-INNER = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+ALLOCATING = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER = {**ALLOCATING, "_nrt": False}
+"""For kernels that only kernels call. Those that allocate nothing need not count references to arrays."""
 ONCE = {**INNER, "inline": "always"}
 """For kernels with a single caller: compiled as a part of it, not once more at every level above."""
 OUTER = FAST

@@ -30,7 +30,6 @@ from ifonly.search.kernels.layout import (
     ITEM_LEAD,
     KIND,
     LOW,
-    ONCE,
     OUT,
     PATTERN,
     PLANE,
@@ -185,7 +184,7 @@ def set_pattern(F):
         F[PATTERN, h] = 1.0 if F[ACT, h] > 0.0 else 0.0
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def newton(pack, person, tree, node, cut, tries, s):
     """Look for a better point from X: solve the network's own linear piece there, go to its solution, repeat."""
     F, I, items, width = s.F, s.I, cut.items, cut.width

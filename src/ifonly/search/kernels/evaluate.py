@@ -114,6 +114,23 @@ def evaluate(pack, person, s, node, tree, tries):
 
 
 @njit(**INNER)
+def probe(pack, person, s, node, tree, tries):
+    """Look for some point before the first box is bounded: in the ball of one, there is less to bound."""
+    F, I, limit = s.F, s.I, cutoff(pack, tree.number)
+    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+        return
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
+    if base_cost == math.inf:
+        return
+    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
+    cut = Cut(items, I[FIRST, items], base_cost, max(limit, base_cost))
+    for g in range(pack.price.shape[1]):
+        F[X, g] = F[BASE, g]
+    try_point(pack, person, tree, F)
+    newton(pack, person, tree, node, cut, tries, s)
+
+
+@njit(**INNER)
 def _split_of_one_plane(pack, person, node, items, unstable, s):
     """The split of a box that one plane leaves open."""
     split, value = UNSPLIT, 0.0

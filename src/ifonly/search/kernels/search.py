@@ -17,7 +17,7 @@ from numba import njit
 
 from ifonly.compiling import with_cache
 from ifonly.search.kernels.cutoff import cutoff
-from ifonly.search.kernels.evaluate import evaluate
+from ifonly.search.kernels.evaluate import evaluate, probe
 from ifonly.search.kernels.layout import (
     ACTIVE,
     ALPHA,
@@ -72,7 +72,7 @@ from ifonly.search.kernels.splits import UNSPLIT
 from ifonly.search.kernels.support import keep
 
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
-ROOT_TRIES, NODE_TRIES = 8, 2
+PROBE_TRIES, ROOT_TRIES, NODE_TRIES = 6, 8, 2
 
 
 @njit(**INNER)
@@ -263,6 +263,8 @@ def _run(pack, person, s, tree, nodes, fresh):
         if begin:
             begin = False
             begin_phase(pack, person, tree)
+            if number[BEST] == math.inf:
+                probe(pack, person, s, open_node(tree, 0), tree, PROBE_TRIES)
             first, second, tries = 0, -1, ROOT_TRIES
         elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
             if count[NODES] >= stop or s.I[HALT, 0] != 0:
