@@ -10,6 +10,7 @@ import json
 import math
 import reprlib
 import unicodedata
+from json.encoder import encode_basestring
 from typing import Any
 
 MOST = 200
@@ -46,7 +47,10 @@ def lines(text: str, most: int = MOST_MESSAGE) -> str:
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
     """Plain data as JSON that is readable, printable, and can be written in UTF-8: the rest is escaped as JSON does."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+    if type(data) is str:
+        text = encode_basestring(data)
+    else:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
     if is_printable(text):
         return text
     return "".join(c if c == "\n" or is_printable(c) else json.dumps(c)[1:-1] for c in text)

@@ -224,8 +224,9 @@ class Schema:
 
     def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
         """The point of one row: a mapping, a pandas Series, or a sequence in feature order."""
-        row = row if isinstance(row, Mapping) else one_row(row, number)
-        values = self._named(row, number) if isinstance(row, Mapping) else self._ordered(row, number)
+        if type(row) is not dict:  # which most rows are
+            row = row if isinstance(row, Mapping) else one_row(row, number)
+        values = self._named(row, number) if isinstance(row, dict | Mapping) else self._ordered(row, number)
         return np.array([f.read(v, row=number) for f, v in zip(self.features, values, strict=True)], dtype=np.float64)
 
     def _named(self, row: Mapping[Any, Any], number: int | None) -> list[Any]:

@@ -128,7 +128,7 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
     if hasattr(column, "to_numpy"):
         column = column.to_numpy()
     if isinstance(feature, Numeric):
-        array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else None
+        array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else _written(column)
         if array is not None and array.dtype.kind in "iuf":
             numbers = array.astype(np.float64)
             fits = feature.fits(numbers)
@@ -143,6 +143,16 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
 
 def _all_numbers(column: Sequence[Any]) -> bool:
     return all(type(value) is float or type(value) is int for value in column)
+
+
+def _written(column: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Numbers that are written as texts, if each is as Python writes one; float("1_0") is not what people mean."""
+    try:
+        if "_" not in "".join(column):
+            return np.array(list(map(float, column)))
+    except (TypeError, ValueError):
+        pass
+    return None
 
 
 def _read_values(
