@@ -359,7 +359,7 @@ def small_parts(monkeypatch):
 def test_columns_travel_along(run, compas, named, tmp_path):
     for words, kept in ((["--keep", "Customer ID"], True), (["--keep-all"], True), ([], False)):
         output = tmp_path / "answers.csv"
-        result = run(*compas.words(named), "--output", output, "--first", 5, *words)
+        result = run(*compas.words(named), "--output", output, "--first", 5, "--force", *words)
         assert result.exit_code == codes.PROVEN
         records = _records(output)
         assert [record.get("Customer ID") for record in records] == [f"c{i}" if kept else None for i in range(5)]

@@ -208,7 +208,7 @@ def test_an_audit_by_a_column_that_the_model_does_not_see(run, compas, tmp_path:
     [
         (("--by", "Height"), "no column 'Height'"),
         (("--output", "a.gif"), "as .html, .json, .csv or .svg; 'a.gif' is none"),
-        (("--output", "nowhere/a.svg"), "there is no folder 'nowhere'"),
+        (("--output", "nowhere/a.svg"), "its folder is not there"),
         (("--output", "/"), "is none"),
         (("--least", "0"), "'least' of a grouping must be a whole number >= 1"),
         (("--quantiles", "1"), "from 2 to 100"),

@@ -73,7 +73,7 @@ FILES = [
     ("rows.csv", (HEADER + ROW.replace("Male", "M\u00e4nnlich")).encode("latin-1"), "is not UTF-8 text (byte 0xe4"),
     ("rows.csv", b"AgeGroup,Race,PriorsCount,ChargeDegree\n25-45,Caucasian,5,Felony\n",
      "has no column 'Sex'; it has AgeGroup, Race, PriorsCount, ChargeDegree."),
-    ("rows.csv", (HEADER + ROW).replace(",", ";").encode(), "is not separated by commas, but by semicolons."),
+    ("rows.csv", (HEADER + ROW).replace(",", ";").encode(), "is not separated by commas, but by semicolons: add --sep ';' (in Python"),
     ("rows.csv", (HEADER + "25-45,Caucasian,Male,5,Felony,!\n").encode(), "line 2 has 6 cells, but there are 5"),
     ("rows.csv", b"Sex,Sex\nMale,Male\n", "has two columns called 'Sex'."),
     ("rows.jsonl", b'{"AgeGroup": "25-45"}\nnot json\n', "line 2 is not JSON"),

@@ -12,6 +12,7 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
     from ifonly.cli.source import Source
@@ -59,12 +60,12 @@ Examples:
     help="Ask what rules recourse out for those who have none (at most 100 of them).",
 )
 @click.option("--output", metavar="FILE", help="Write the audit: .html (a page to hand over), .json, .csv or .svg.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@force_option
 @json_option
 def audit(by: str | None, output: str | None, force: bool, as_json: bool, **options: Any) -> int:
     """Recourse over a group: who has it, who provably has none, its cost by subgroup, what changes, what helps."""
     from ifonly.cli.asking import ask
-    from ifonly.cli.audit_files import check_place, write_audit
+    from ifonly.cli.audit_files import KINDS, write_audit
     from ifonly.cli.explain import read_asking
     from ifonly.cli.source import read_source
     from ifonly.errors import IfonlyError
@@ -72,7 +73,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     from ifonly.population.labels import Grouping
     from ifonly.report import Heading, audit_data, audit_page, flip_sets_page, progress
 
-    path = None if output is None else check_place(output, force=force)
+    path = None if output is None else check_place(output, force=force, kinds=KINDS, what="An audit")
     grouping = Grouping(by, least=options["least"], parts=options["parts"], seed=options["seed"])
     options = _favourable(options)
     source = read_source(options)
@@ -89,7 +90,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     )
     where = _provenance(explainer, query, source, options)
     if path is not None:
-        write_audit(path, made, where)
+        write_audit(path, made, where, force=force)
         note(f"Written to {path}.")
     if as_json:
         show_json(audit_data(made, where))

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from ifonly.cli.outputs import force_option
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SOURCE = (
@@ -64,7 +66,7 @@ PAGE = (
     click.option("--language", type=click.Choice(["en", "de"]), default="en", show_default=True,
                  help="Of the page, and of the sentence for a person."),
     click.option("--subject", default="", metavar="WORDS", help="What is decided, such as 'the application'."),
-    click.option("--force", is_flag=True, help="Write over a page that is there."),
+    force_option,
 )  # fmt: skip
 
 FEWEST = (

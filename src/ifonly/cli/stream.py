@@ -12,6 +12,7 @@ from ifonly.cli.console import note, show, show_json
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ifonly.population.earlier import Existing
     from ifonly.population.engines import Engine
     from ifonly.population.run import Written
     from ifonly.population.sources import RowSource
@@ -46,6 +47,8 @@ def check_options(options: Mapping[str, Any], *, several: bool) -> None:
     if given and (several or options["chosen"]):
         why = "several methods" if several else "--row"
         raise QuestionError(f"{what} cannot be asked for together with {why}.")
+    if options["resume"] and options["force"]:
+        raise QuestionError("--resume goes on with a run, --force begins it anew: give one of them.")
     if options["address"] and options["engine"] == "local":
         raise QuestionError("--address is that of a cluster: say which kind with --engine ray or --engine dask.")
     if options["processes"] and options["engine"] != "local":
@@ -64,9 +67,10 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     rows = rows_source(options)
     explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
+    existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
     try:
         written = explainer.using(method, listen=None).explain_to(
-            options["output"], rows, query, keep=keep, resume=options["resume"], engine=_engine(options, rows)
+            options["output"], rows, query, keep=keep, existing=existing, engine=_engine(options, rows)
         )
     except KeyboardInterrupt:
         kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
