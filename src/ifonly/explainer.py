@@ -231,7 +231,7 @@ class Explainer:
             answer=_Recording(self._quietly(), whole),
             features=self.schema.names,
             record=record_kinds(self.model.outputs),
-            about=self._identity(whole),
+            about=self.identity(whole),
             distance_name=whole.distance_name,
             keep=None if keep is True else _column_names(keep),
         )
@@ -377,7 +377,7 @@ class Explainer:
         other.listen, other.reasons = None, False
         return other
 
-    def _identity(self, query: Query) -> dict[str, Any]:
+    def identity(self, query: Query) -> dict[str, Any]:
         """What is asked, as plain data: the same for a run and for the one that goes on with it."""
         every = replace(query, constraints=self.constraints_for(query.constraints))
         model = self.model

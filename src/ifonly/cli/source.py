@@ -38,7 +38,7 @@ def read_source(options: dict[str, Any]) -> Source:
 
 def _check_given(options: dict[str, Any]) -> None:
     if options["dataset"] is None:
-        for option in ("model", "schema", "rows"):
+        for option in ("model", "schema", "rows")[: 3 if options.get("answers") is None else 2]:
             if options[f"{option}_file"] is None:
                 raise QuestionError(f"Say which {option} with --{option} FILE, or take a shipped one: --dataset NAME.")
     take_rows(options)

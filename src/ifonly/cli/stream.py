@@ -61,6 +61,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     """Answer all rows into a file; what is said in the end, and the exit code."""
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, rows_source, scale_data
+    from ifonly.errors import Contradiction
     from ifonly.population.parts import manifest_of, place_of
 
     model = read_model(options)
@@ -77,6 +78,11 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
         note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
         return codes.INTERRUPTED
     _tell(written, as_json)
+    if written.contradictions:
+        raise Contradiction(
+            f"{written.contradictions:,} of {written.rows:,} rows show a bug: their records in '{written.path}' have "
+            f"the status error and a note that says which two things do not agree; please report it."
+        )
     return codes.of_counts(written.counts)
 
 
@@ -98,7 +104,14 @@ def _tell(written: Written, as_json: bool) -> None:
     from ifonly.report import figures_page
 
     if as_json:
-        show_json({"output": str(written.path), "already": written.already, "summary": written.summary})
+        show_json(
+            {
+                "output": str(written.path),
+                "already": written.already,
+                "contradictions": written.contradictions,
+                "summary": written.summary,
+            }
+        )
         return
     show(figures_page(written.summary))
     note(

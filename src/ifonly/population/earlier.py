@@ -6,12 +6,13 @@ once more when the finished file is moved to its place.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from typing import Any, Literal, TypeAlias, get_args
 
 from ifonly.errors import FileError, QuestionError
-from ifonly.population.parts import FINISHED, Place, fingerprint, manifest_of
-from ifonly.printing import shown
+from ifonly.population.parts import FINISHED, Place, fingerprint, manifest_of, read_place
+from ifonly.printing import json_text, shown
 
 Existing: TypeAlias = Literal["refuse", "resume", "replace"]
 """What to do with what is there: leave it, go on with it, or write over it."""
@@ -84,3 +85,28 @@ def _check_own(place: Place, found: Mapping[str, Any]) -> None:
 def _check_free(place: Place) -> None:
     if place.path.exists():
         raise FileError(f"'{place.path}' is there already; {OVER}.")
+
+
+ASKED = ("input", "model", "schema", "query", "method")
+"""What answers are the answers to."""
+
+
+def check_answers(given: Any, about: Mapping[str, Any]) -> None:
+    """Is this what a finished run has written, and is it about this? (`input` only where the people are known.)"""
+    place = read_place(given)
+    found = manifest_of(place)
+    if found is None:
+        there = place.path.exists()
+        why = f"there is no manifest '{place.manifest.name}' with it" if there else "it is not there"
+        raise FileError(f"Which question '{place.path}' answers is not known: {why}.")
+    if found["state"] != FINISHED:
+        raise FileError(f"'{place.path}' is an unfinished run: go on with it first, ifonly explain ... --resume.")
+    named = {"": found.get("sha256")} if place.is_file else {part["name"]: part["sha256"] for part in found["parts"]}
+    for name, sha256 in named.items():
+        file = place.folder / name if name else place.path
+        if fingerprint(file) != sha256:
+            raise FileError(f"'{file}' is missing, or not what the run has written.")
+    plain = json.loads(json_text(dict(about)))
+    compared = {name: COMPARED[name] for name in ASKED if name in plain}
+    if why := difference(found, plain, compared):
+        raise QuestionError(f"'{place.path}' holds other answers: {why} that it was made with.")

@@ -80,9 +80,7 @@ def place_of(given: Any) -> Place:
     folder = str(given).endswith(("/", os.sep)) or not path.suffix
     if not folder:
         path = check_output(path)
-        path = path.resolve() if path.is_symlink() else path
-        beside = path.with_name(f"{path.name}.parts"), path.with_name(f"{path.name}.manifest.json")
-        return Place(path=path, folder=beside[0], manifest=beside[1], suffix=path.suffix)
+        return _file_place(path)
     suffix = path.suffix or ".jsonl"
     if suffix not in KINDS:
         raise FileError(f"A folder of parts ends in {', '.join(KINDS)}, or in nothing; '{path.name}/' does not.")
@@ -90,6 +88,22 @@ def place_of(given: Any) -> Place:
         need_pyarrow("Writing a parquet file")
     check_writable(path, folder=True)
     return Place(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
+
+
+def _file_place(path: Path) -> Place:
+    path = path.resolve() if path.is_symlink() else path
+    beside = path.with_name(f"{path.name}.parts"), path.with_name(f"{path.name}.manifest.json")
+    return Place(path=path, folder=beside[0], manifest=beside[1], suffix=path.suffix)
+
+
+def read_place(given: Any) -> Place:
+    """The place that a run has written to, to be read."""
+    path = path_of(given)
+    try:
+        folder = path.is_dir()
+        return Place(path=path, folder=path, manifest=path / MANIFEST, suffix="") if folder else _file_place(path)
+    except (OSError, RuntimeError) as error:  # a name that is too long, a link that goes in a circle
+        raise FileError(f"Cannot read '{path}': {getattr(error, 'strerror', None) or error}.") from None
 
 
 class Parts:

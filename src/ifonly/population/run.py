@@ -74,6 +74,8 @@ class Written:
     """Of this run and those that it went on from."""
     already: bool = False
     """It was finished before; nothing was done."""
+    contradictions: int = 0
+    """Of the error rows, those by which a method contradicts itself or the model: bugs, to be reported."""
 
 
 def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> Written:
@@ -163,7 +165,7 @@ def _finished(place: Place, found: Mapping[str, Any], plan: Plan, *, already: bo
     summary = tally.summary(plan.distance_name, found["seconds"])
     return Written(
         path=place.path, rows=tally.rows, counts=summary["counts"], summary=summary, seconds=found["seconds"],
-        already=already,
+        already=already, contradictions=tally.contradictions,
     )  # fmt: skip
 
 
