@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.console import WholeNumber, json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
 from ifonly.cli.outputs import check_place, force_option
 
@@ -40,7 +40,7 @@ Examples:
 @click.option("--by", metavar="COLUMN", help="What people are grouped by: any column of the table, feature or not.")
 @click.option(
     "--least",
-    type=int,
+    type=WholeNumber(min=1),
     default=30,
     show_default=True,
     metavar="N",
@@ -49,13 +49,20 @@ Examples:
 @click.option(
     "--quantiles",
     "parts",
-    type=int,
+    type=WholeNumber(2, 100),
     default=4,
     show_default=True,
     metavar="N",
     help="Numbers with many values are cut into N groups of about the same size.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="What draws by chance start from.")
+@click.option(
+    "--seed",
+    type=WholeNumber(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="What draws by chance start from.",
+)
 @click.option(
     "--why/--no-why",
     default=True,

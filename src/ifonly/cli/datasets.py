@@ -69,6 +69,8 @@ def export(name: str, folder: str, force: bool, as_json: bool) -> int:
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileError(f"'{folder}' is a file; the three files go to a folder.") from None
     except OSError as error:
         raise FileError(f"Cannot make the folder '{folder}': {error.strerror or error}.") from None
     files = {"rows": place / f"{name}.csv", "schema": place / f"{name}.schema.json", "model": place / f"{name}.npz"}

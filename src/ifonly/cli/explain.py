@@ -46,14 +46,15 @@ def explain(as_json: bool, **options: Any) -> int:
     from ifonly.cli.compare import reproducible
     from ifonly.cli.question import read_methods
     from ifonly.cli.source import read_source
-    from ifonly.cli.tables import answers_place, is_sheet, write_answers
+    from ifonly.cli.tables import answers_place, check_ending, is_sheet, write_answers
     from ifonly.population.parts import place_of
 
     output, methods = options["output"], read_methods(options["methods"])
-    check_options(options, several=len(methods) > 1)
+    check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
     page = _page_place(options, several=len(methods) > 1)
     whole = options["chosen"] or page is not None or is_sheet(output)
     if output is not None and len(methods) == 1 and not whole:
+        check_ending(output)
         place_of(output)  # asked before the work, not after it
         return explain_stream(options, methods[0], as_json)
     path = None if output is None else answers_place(output, force=options["force"])

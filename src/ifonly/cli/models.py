@@ -91,15 +91,14 @@ class _Loaded:
 
 
 def _load(file: str, options: dict[str, Any]) -> _Loaded:
-    from ifonly.cli.question import listed
-    from ifonly.cli.source import load_any
+    from ifonly.cli.source import class_names, load_any
     from ifonly.errors import ModelError
     from ifonly.model.files import read_network
     from ifonly.model.scorecard import is_scorecard_file
     from ifonly.model.trees.files import is_trees_file
     from ifonly.schema import load_schema
 
-    classes = tuple(listed(options["classes"])) if options["classes"] else ()
+    classes = class_names(options["classes"])
     regression, schema_file = options["regression"], options["schema_file"]
     if schema_file is not None:
         pickled = options["unsafe_pickle"]

@@ -90,7 +90,9 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
 
     features = list(proposed.features)
     for given in steps:
-        name, _, text = given.rpartition("=")
+        name, sign, text = given.rpartition("=")
+        if not sign:
+            raise SchemaError(f"--step is a column and a step, such as Income=0.01; got '{given}'.")
         feature = proposed[name.strip()]
         step: Fraction = read_step(feature.name, text)
         if not isinstance(feature, Numeric):

@@ -99,7 +99,7 @@ def check_columns(schema: Schema, table: Table) -> None:
 def _model(options: Mapping[str, Any]) -> Model:
     file = options["model_file"]
     own = None if options["schema_file"] is None else load_schema(options["schema_file"])
-    classes = tuple(listed(options["classes"])) if options["classes"] else ()
+    classes = class_names(options["classes"])
     if file is not None:
         from ifonly import datasets
 
@@ -112,6 +112,14 @@ def _model(options: Mapping[str, Any]) -> Model:
     names = classes or shipped.classes
     model = network_model(shipped.network, shipped.schema if own is None else own, classes=names)
     return model if shipped.probabilities is None else model.as_log_odds()
+
+
+def class_names(words: str | None) -> tuple[str, ...]:
+    """What `--classes` names."""
+    names = tuple(listed(words)) if words is not None else ()
+    if words is not None and not names:
+        raise QuestionError("--classes names no class; write them with commas, such as --classes deny,approve.")
+    return names
 
 
 def _table(options: Mapping[str, Any]) -> Table:
@@ -127,6 +135,10 @@ def _table(options: Mapping[str, Any]) -> Table:
 def _data(options: Mapping[str, Any]) -> Table | None:
     """The data for scales."""
     if options["data_file"] is not None:
+        if options["scale"] in (None, "range"):
+            raise QuestionError(
+                "--data is what --scale is computed from: add --scale mad, std or iqr, or leave it out."
+            )
         separator = read_separator(options) if options["data_file"].endswith(".csv") else None
         return read_table(table_files(options["data_file"], separator))
     if options["dataset"] is None or options["scale"] in (None, "range"):

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import note, show, show_json
+from ifonly.cli.console import WholeNumber, note, show, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -27,7 +27,7 @@ STREAM = (
                  help="With --output: this column travels along; may be repeated."),
     click.option("--keep-all", is_flag=True, help="With --output: all columns that are no features travel along."),
     click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
-    click.option("--processes", type=click.IntRange(min=1), metavar="N",
+    click.option("--processes", type=WholeNumber(min=1), metavar="N",
                  help="With --output: processes of this machine (default: one per core, one for few rows)."),
     click.option("--engine", type=click.Choice(["local", "ray", "dask"]), default="local", show_default=True,
                  help="With --output: who answers."),
@@ -35,7 +35,7 @@ STREAM = (
 )  # fmt: skip
 
 
-def check_options(options: Mapping[str, Any], *, several: bool) -> None:
+def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> None:
     """What belongs to a stream needs one."""
     from ifonly.errors import QuestionError
 
@@ -44,8 +44,9 @@ def check_options(options: Mapping[str, Any], *, several: bool) -> None:
     what = f"--{given[0].replace('_', '-')}" if given else ""
     if given and options["output"] is None:
         raise QuestionError(f"{what} is about answers that are written: say where with --output PATH.")
-    if given and (several or options["chosen"]):
-        why = "several methods" if several else "--row"
+    others = {"several methods": several, "--row": options["chosen"], "--html": options["html"], "an Excel file": sheet}
+    if given and any(others.values()):
+        why = next(name for name, there in others.items() if there)
         raise QuestionError(f"{what} cannot be asked for together with {why}.")
     if options["resume"] and options["force"]:
         raise QuestionError("--resume goes on with a run, --force begins it anew: give one of them.")

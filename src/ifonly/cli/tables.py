@@ -10,11 +10,12 @@ from typing import Any
 
 from ifonly.cli.outputs import check_place
 from ifonly.errors import FileError, MissingExtra
-from ifonly.population.files import check_output
+from ifonly.population.files import KINDS, check_output
 from ifonly.population.formats import begun, encoded
 from ifonly.population.sources import TableFiles, files_of
 from ifonly.proof import Answer, Answers
 from ifonly.proof.records import Kind, record, record_kinds
+from ifonly.schema.given import path_of
 from ifonly.schema.io import replacing
 
 
@@ -51,8 +52,16 @@ def is_sheet(output: str | Path | None) -> bool:
     return output is not None and str(output).lower().endswith(".xlsx")
 
 
+def check_ending(output: str) -> None:
+    """Can answers be written to a file that ends so? (A folder has no ending, or ends in a slash.)"""
+    ending = path_of(output).suffix
+    if ending and not is_sheet(output) and ending not in KINDS and not output.endswith("/"):
+        raise FileError(f"Answers are written as {', '.join(KINDS)} or .xlsx; '{Path(output).name}' is none of these.")
+
+
 def answers_place(output: str, *, force: bool) -> Path:
     """The path, if a table of answers can be written there: asked before the work, not after it."""
+    check_ending(output)
     if not is_sheet(output):
         return check_place(check_output(output), force=force)
     if importlib.util.find_spec("openpyxl") is None:

@@ -96,9 +96,11 @@ def check_answers(given: Any, about: Mapping[str, Any]) -> None:
     place = read_place(given)
     found = manifest_of(place)
     if found is None:
-        there = place.path.exists()
-        why = f"there is no manifest '{place.manifest.name}' with it" if there else "it is not there"
-        raise FileError(f"Which question '{place.path}' answers is not known: {why}.")
+        if not place.path.exists():
+            raise FileError(f"Cannot read the answers '{place.path}': they are not there.")
+        raise FileError(
+            f"Which question '{place.path}' answers is not known: its manifest '{place.manifest.name}' is not there."
+        )
     if found["state"] != FINISHED:
         raise FileError(f"'{place.path}' is an unfinished run: go on with it first, ifonly explain ... --resume.")
     named = {"": found.get("sha256")} if place.is_file else {part["name"]: part["sha256"] for part in found["parts"]}

@@ -82,8 +82,9 @@ def _feature(position: int, item: Any) -> Feature:
 
 def read_json(path: str | Path, what: str, most: int = MAX_BYTES) -> Any:
     """The data of a JSON file that should hold a `what` of at most so many bytes."""
+    text = _read_text(path, what, most)
     try:
-        return json.loads(_read_text(path, what, most))
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileError(f"'{path_of(path)}' is not a JSON file: {error}.") from None
 
@@ -96,13 +97,16 @@ def _read_text(path: str | Path, what: str, most: int) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"Cannot read the {what} '{path}': {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise FileError(
+            f"'{path}' is not a {'YAML' if _is_yaml(path) else 'JSON'} file: it is not UTF-8 text."
+        ) from None
 
 
 def _read_yaml(path: str | Path) -> Any:
     """The data of a YAML file: plain values only, and no references, which can make a small file huge."""
-    yaml = _yaml()
+    yaml, text = _yaml(), _read_text(path, "schema", MAX_YAML)
     try:
-        text = _read_text(path, "schema", MAX_YAML)
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
