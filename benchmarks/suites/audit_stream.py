@@ -45,7 +45,7 @@ def command(rows: str, results: Path) -> None:
 
 
 def measured(words: tuple[str, ...]) -> tuple[float, float, float]:
-    """Processor seconds, seconds and the largest size in MiB of a command (of itself, not of its workers)."""
+    """Processor seconds, seconds and the largest size in MiB of a command (the largest of itself and its workers)."""
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
     begun = time.perf_counter()
     process = subprocess.Popen(
