@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
+from ifonly import Explainer, Query, Real, Schema, datasets
 from ifonly.cli import codes, people
+from ifonly.errors import QuestionError
+from ifonly.population import chunks
+from ifonly.population.reading import read_answers
+from ifonly.population.sources import FrameRows, LooseRows
+from ifonly.waiting import progress
 
 ASKED = ("--target", "low risk", "--fix", "Race,Sex,AgeGroup")
 
@@ -101,9 +109,9 @@ def test_answers_of_something_else(run, model, table, tmp_path):
     manifest.write_text(manifest.read_text(encoding="utf-8").replace('"finished"', '"running"'), encoding="utf-8")
     assert "is an unfinished run" in refused(*rows, *ASKED)
     manifest.unlink()
-    assert "there is no manifest 'answers.csv.manifest.json'" in refused(*rows, *ASKED)
+    assert "its manifest 'answers.csv.manifest.json' is not there" in refused(*rows, *ASKED)
     answers.unlink()
-    assert "it is not there" in refused(*rows, *ASKED)
+    assert "they are not there" in refused(*rows, *ASKED)
 
 
 def test_chosen_rows_and_rows_without_the_column(run, model, table, tmp_path):
@@ -118,3 +126,50 @@ def test_chosen_rows_and_rows_without_the_column(run, model, table, tmp_path):
     assert [group["people"] for group in data["groups"]] == [1, 1]
     told = run(*words, "--rows", lines, "--by", "Height").stderr
     assert "There is no column 'Height' to group people by; the columns are AgeGroup, Race, Sex" in told
+
+
+def test_people_are_not_held(monkeypatch):
+    """However many there are: what is read is answered, counted and let go."""
+    monkeypatch.setattr(people, "ROWS", 64)
+    data = datasets.load("compas")
+    read = 0
+
+    def endless() -> Iterator[dict[str, Any]]:
+        nonlocal read
+        for read in range(1, 2001):
+            yield {**data.row(read % 1000), "Region": read % 3}
+
+    explainer = Explainer(datasets.network("compas"))
+    source = people.AuditedPeople(source=LooseRows(endless()), schema=explainer.schema, by="Region")
+    held = []
+    with progress(None) as bar:
+        for done, answer in enumerate(source.answered(explainer, Query(), bar), 1):
+            held.append(read - done)
+            assert answer.row == done - 1 and answer.factual["Region"] == done % 3
+    assert len(held) == source.counts.total() == 2000 and max(held) <= 64 + chunks.ROWS
+
+
+@pytest.mark.parametrize("name", ["answers.jsonl", "answers.csv"])
+def test_people_who_lack_numbers(tmp_path, name):
+    pytest.importorskip("sklearn")
+    from sklearn.impute import SimpleImputer
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+
+    rng = np.random.default_rng(0)
+    table = rng.uniform(0, 1, (80, 2))
+    table[::7, 1] = np.nan
+    model = make_pipeline(SimpleImputer(), LogisticRegression()).fit(table, (rng.uniform(size=80) > 0.5).astype(int))
+    explainer = Explainer(model, schema=Schema((Real("a", 0, 1), Real("b", 0, 1, missing=True))))
+    rows = {"a": table[:, 0].tolist(), "b": [None if np.isnan(b) else b for b in table[:, 1]]}
+    explainer.explain_to(tmp_path / name, rows)
+    source = people.AuditedPeople(source=FrameRows(rows), schema=explainer.schema)
+    found = list(source.joined(read_answers(tmp_path / name)))
+    meant = explainer.explain_many(rows)
+    assert [(one.factual, one.counterfactual, one.upper) for one in found] == [
+        (one.factual, one.counterfactual, one.upper) for one in meant
+    ]
+    rows["a"][5] = 0.5
+    source = people.AuditedPeople(source=FrameRows(rows), schema=explainer.schema)
+    with pytest.raises(QuestionError, match="Row 5 of the table is not the one that was answered"):
+        list(source.joined(read_answers(tmp_path / name)))
