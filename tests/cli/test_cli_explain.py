@@ -327,6 +327,13 @@ def test_a_method_that_contradicts_itself(run, compas, monkeypatch):
     assert result.exit_code == codes.CONTRADICTION
 
 
+def test_an_audit_that_is_interrupted_says_what_it_knows(run, monkeypatch):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=3))
+    result = run("audit", "--dataset", "compas", "--first", 60, "--method", "search", "--no-why", "--not")
+    assert result.exit_code == codes.INTERRUPTED and "of about 60 rows are answered." in result.stderr
+    assert "everybody" in result.stdout
+
+
 @pytest.mark.parametrize("form", [[], ["--json"]])
 def test_a_contradiction_in_a_stream_costs_its_row_and_is_said(run, compas, monkeypatch, tmp_path, form):
     def claim(point: Any) -> Claim:
