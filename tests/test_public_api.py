@@ -142,7 +142,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
-    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "resume", "engine"]
+    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "existing", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 

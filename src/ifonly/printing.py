@@ -10,6 +10,7 @@ import json
 import math
 import reprlib
 import unicodedata
+from collections.abc import Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -67,6 +68,12 @@ def shown(value: Any, most: int = 60) -> str:
     except Exception:  # a hostile __repr__, or a list that holds one
         text = f"an object of type {type(value).__name__}"
     return printable(" ".join(text.split()), most + 20)
+
+
+def some_of(names: Sequence[Any], most: int = 8) -> str:
+    """The first few names of many, and how many more there are."""
+    told = ", ".join(name if isinstance(name, str) else shown(name) for name in names[:most])
+    return told + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _escape(character: str) -> str:

@@ -52,7 +52,7 @@ def test_schema_infer(run, tmp_path):
         "Age": "integer", "Income": "real", "Job": "categorical", "Member": "binary", "Score": "integer",
     }  # fmt: skip
     assert schema["Income"] == Real("Income", 7, 10.5, missing=True)
-    run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file)
+    run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file, "--force")
     assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5)
     assert "5 to 12.5 in steps of 2.5" in run("schema", "show", file).stdout
     assert "31 to 55 in steps of 1/12" in run("schema", "show", file).stdout

@@ -307,7 +307,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
-    "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "resume": False, "engine": None}),
+    "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "existing": "replace", "engine": None}),
     "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
     "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
     "Processes": (lambda count: Processes(count), {"count": 2}),

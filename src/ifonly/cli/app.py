@@ -48,6 +48,8 @@ class App(click.Group):
 
         try:
             return int(run() or 0)
+        except click.BadOptionUsage as error:
+            return _say(f"{error.format_message().rstrip('.')}{self._takes(error.option_name)}.", codes.WRONG_INPUT)
         except click.UsageError as error:
             where = f" (see: {error.ctx.command_path} --help)" if error.ctx else ""
             return _say(error.format_message() + where, codes.WRONG_INPUT)
@@ -73,6 +75,11 @@ class App(click.Group):
                 f"IFONLY_TRACEBACK=1 prints)",
                 codes.BUG,
             )
+
+    def _takes(self, option: str) -> str:
+        """What an option takes that takes several things."""
+        every = (parameter for command in self.commands.values() for parameter in command.params)
+        return next((f": {one.metavar}" for one in every if option in one.opts and one.nargs > 1), "")
 
 
 def _say(message: str, code: int) -> int:

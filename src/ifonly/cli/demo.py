@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, show, show_json
+from ifonly.cli.console import WholeNumber, json_option, show, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(epilog=codes.EPILOG)
 @click.option("--dataset", "name", type=click.Choice(["credit", "adult", "compas"]), default="credit",
               show_default=True, help="Which shipped data set.")  # fmt: skip
-@click.option("--rows", "count", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+@click.option("--rows", "count", type=WholeNumber(min=1), default=1, show_default=True, metavar="N",
               help="How many people to explain.")  # fmt: skip
 @click.option("--distance", default="l1", show_default=True, metavar="D", help="l0, l1, l2, linf or 0.2*l0+0.8*l1.")
 @json_option

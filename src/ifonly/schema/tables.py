@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
-from ifonly.printing import shown
+from ifonly.printing import shown, some_of
 from ifonly.schema.families import from_dummies
 from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real
 from ifonly.schema.schema import Schema
@@ -87,10 +87,7 @@ def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
             coded = from_dummies(feature, columns)
             columns |= {} if coded is None else {name: coded}
         if name not in columns:
-            message = (
-                f"Feature '{name}' is not a column of the table; it has {', '.join(list(columns)[:8])}"
-                f"{', ...' if len(columns) > 8 else ''}."
-            )
+            message = f"Feature '{name}' is not a column of the table; it has {some_of(list(columns))}."
             raise RowError(message, feature=name)
         if len(columns[name]) != len(columns[schema.names[0]]):
             message = (
