@@ -1,7 +1,7 @@
 // The answer: the decision now, the sentence, what would be different, the alternatives, or what would help.
 
 import { el, part, say, segments, set, show } from "./dom.js";
-import { label, milliseconds, number, rounded, share, shown } from "./format.js";
+import { label, labelled, milliseconds, number, rounded, share, shown } from "./format.js";
 import { ChangeBar, drawPath } from "./marks.js";
 import { compared } from "./compare.js";
 import { t } from "./words.js";
@@ -57,7 +57,7 @@ export class AnswerView {
     if (!result) return;
     const answer = chosen?.answer ?? null;
     const none = result.told.length === 0 || answer?.status === "none exists";
-    say(part("sentence"), none ? this.noneWords(answer) : chosen?.sentence ?? "");
+    tellSentence(none ? this.noneWords(answer) : chosen?.sentence ?? "", !none && (answer?.changes.length ?? 0) > 0);
     set(part("answer"), { "data-status": none ? "none" : answer?.status ?? "" });
     show(part("none"), none);
     if (none) this.drawNone(answer, result);
@@ -67,7 +67,7 @@ export class AnswerView {
     const many = result.told.length > 1;
     show(part("compare-part"), many);
     if (many) part("compare").replaceChildren(compared(this.about, result.told, this.way));
-    say(part("ending"), result.ending);
+    say(part("ending"), labelled(this.about.schema.features, result.ending));
     this.drawPath(chosen);
     this.drawStanding();
     this.act.chosen(chosen);
@@ -75,18 +75,20 @@ export class AnswerView {
 
   /** @param {Answer | null} answer */
   noneWords(answer) {
-    if (!answer) return this.result?.ending || t("none", { subject: this.about.subject, state: "" });
-    return t("none", { subject: this.about.subject, state: answer.target });
+    if (!answer) return labelled(this.about.schema.features, this.result?.ending ?? "");
+    const subject = this.about.subject === "the decision" ? t("the_decision") : this.about.subject;
+    return t("none", { subject, state: answer.state || answer.target });
   }
 
   /** @param {Answer | null} answer @param {Shown} result */
   drawNone(answer, result) {
+    const said = (/** @type {string} */ words) => labelled(this.about.schema.features, words);
     const blame = answer?.reasons?.blame ?? [];
-    const inTheWay = blame.length ? blame.map((words) => el("li", {}, words)) : [el("li", {}, answer ? t("blame_model") : result.ending)];
+    const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, answer ? t("blame_model") : said(result.ending))];
     part("blame").replaceChildren(...inTheWay);
     const helps = result.help.map(({ words, sentence, query }) => el("li", {},
-      el("div", {}, el("b", {}, words), sentence && sentence !== words ? el("p", { class: "soft" }, sentence) : null, query ? null : el("p", { class: "soft" }, t("organisation"))),
-      query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${words}`)) : null));
+      el("div", {}, el("b", {}, said(words)), el("p", { class: "soft" }, said(afterWords(words, sentence))), query ? null : el("p", { class: "soft" }, t("organisation"))),
+      query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null));
     part("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
   }
 
@@ -186,8 +188,25 @@ export class AnswerView {
   /** What a reader says of it. */
   get words() {
     const first = this.result?.help[0];
-    return part("sentence").textContent + (first && part("none").hidden === false ? ` ${t("helps")}: ${first.words}` : "");
+    return part("sentence").textContent + (first && part("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
   }
+}
+
+/** What a sentence says beyond the words that stand above it. @param {string} words @param {string} sentence */
+function afterWords(words, sentence) {
+  const at = sentence.indexOf(words);
+  const rest = at < 0 ? sentence : sentence.slice(at + words.length).replace(/^[.:]\s*/, "");
+  return rest.slice(0, 1).toUpperCase() + rest.slice(1);
+}
+
+/** The sentence; what it says after its first full stop at the end is a little quieter. @param {string} text @param {boolean} two */
+function tellSentence(text, two) {
+  const at = two ? text.lastIndexOf(". ") + 1 : 0;
+  const [first, second] = part("sentence").children;
+  if (first && second) {
+    say(first, at ? text.slice(0, at) : text);
+    say(second, at ? text.slice(at) : "");
+  } else part("sentence").replaceChildren(el("span", {}, at ? text.slice(0, at) : text), el("span", { class: "quiet" }, at ? text.slice(at) : ""));
 }
 
 /** @param {HTMLElement} dot @param {number} at 0 to 1, the boundary in the middle */

@@ -1,7 +1,7 @@
 // The conditions of the question as a list that one can take from, and a rule in words, checked while it is written.
 
 import { el, icon, part, say, set, show } from "./dom.js";
-import { isNumber, label, number, shown } from "./format.js";
+import { isNumber, label, labelled, named, number, shown } from "./format.js";
 import { COSTS, countOf, free, wordsOf } from "./question.js";
 import * as service from "./service.js";
 import { t } from "./words.js";
@@ -40,14 +40,14 @@ export class Conditions {
     this.input.maxLength = about.limits.text;
     this.hint();
     show(part("everybody"), about.rules.length > 0);
-    part("everybody-list").replaceChildren(...about.rules.map((words) => el("li", {}, words)));
+    part("everybody-list").replaceChildren(...about.rules.map((words) => el("li", {}, labelled(about.schema.features, words))));
     this.draw();
   }
 
   hint() {
     const numeric = this.about.schema.features.filter(isNumber);
     const one = numeric.at(-1) ?? this.about.schema.features[0];
-    this.tell(one ? t("rule_hint", { example: isNumber(one) ? `${one.name} only goes down` : `${one.name} is fixed` }) : "");
+    this.tell(one ? t("rule_hint", { example: isNumber(one) ? `${label(one)} only goes down` : `${label(one)} is fixed` }) : "");
   }
 
   /** @param {string} words @param {"" | "wrong" | "right"} [how] */
@@ -75,19 +75,24 @@ export class Conditions {
     clearTimeout(this.timer);
     this.controller.abort();
     this.controller = new AbortController();
-    const text = this.input.value.trim();
+    const text = this.text;
     try {
       const { words } = await service.rule({ model: this.about.model, text }, this.controller.signal);
       this.understood = text;
-      this.tell(t("rule_understood", { words }), "right");
+      this.tell(t("rule_understood", { words: labelled(this.about.schema.features, words) }), "right");
     } catch (error) {
       if (service.isAbort(error)) return;
       this.tell(error instanceof service.Refused ? error.message : t("offline", { seconds: 1 }), "wrong");
     }
   }
 
+  /** What is written, in the names that the service knows. */
+  get text() {
+    return named(this.about.schema.features, this.input.value.trim());
+  }
+
   async add() {
-    const text = this.input.value.trim();
+    const { text } = this;
     if (!text) return;
     if (this.understood !== text) await this.check();
     if (this.understood !== text) return;
@@ -144,7 +149,7 @@ export class Conditions {
     const { rules, others } = this.question;
     return [
       ...this.about.schema.features.flatMap((feature) => this.ofFeature(feature)),
-      ...rules.map((words, at) => ({ words, origin: /** @type {Origin} */ ({ kind: "rule", at }), remove: () => void rules.splice(at, 1) })),
+      ...rules.map((words, at) => ({ words: labelled(this.about.schema.features, words), origin: /** @type {Origin} */ ({ kind: "rule", at }), remove: () => void rules.splice(at, 1) })),
       ...others.map((other, at) => ({ words: wordsOf(other), origin: /** @type {Origin} */ ({ kind: "other", at }), remove: () => void others.splice(at, 1) })),
     ];
   }

@@ -3,8 +3,9 @@
 import { AnswerView } from "./answer.js";
 import { Asking } from "./asking.js";
 import { Conditions } from "./conditions.js";
-import { el, part, say, segments, set, show } from "./dom.js";
+import { costIcon, el, icon, part, say, segments, set, show } from "./dom.js";
 import { FeatureRow } from "./feature.js";
+import { label, shown } from "./format.js";
 import { takeAlong } from "./handover.js";
 import { Proof } from "./proof.js";
 import { DIFFER, MOST_WAYS, fromLink, fromQuery, openQuestion, toLink, toQuery } from "./question.js";
@@ -87,6 +88,7 @@ class Desk {
       field.value = "";
       this.again();
     });
+    new IntersectionObserver(([seen]) => show(part("strip"), !seen?.isIntersecting)).observe(part("changes-seen"));
     window.addEventListener("hashchange", () => void this.followLink());
     takeAlong({ ask: () => this.asked(this.question?.ways ?? 1), link: () => this.link(),
       person: () => (this.about ? { about: this.about, row: this.row } : null) });
@@ -142,6 +144,9 @@ class Desk {
     this.buildPeople(about);
     this.buildFeatures(about, question);
     this.buildAsked(about, question);
+    /** @type {[Node, string][]} */
+    const marks = [[icon("lock"), "lock"], [icon("up"), "up"], [icon("down"), "down"], [icon("limit"), "limit"], [costIcon(1), "cost"]];
+    part("legend").replaceChildren(...marks.map(([mark, name]) => el("li", {}, mark, t(`legend_${name}`))));
     part("desk").removeAttribute("aria-busy");
   }
 
@@ -271,6 +276,7 @@ class Desk {
     const to = new Map(told?.answer.counterfactual ? told.answer.changes.map((change) => [change.feature, change.to]) : []);
     for (const [name, row] of this.rows) row.answered(to.get(name));
     this.proof.show(told, this.question?.ways ?? 1);
+    strip(this.about, told);
   }
 
   /** An error is said where it belongs. @param {unknown} error */
@@ -356,6 +362,18 @@ class Desk {
     this.build();
     this.questionChanged();
   }
+}
+
+/** The answer in short, at the foot of a small screen while the answer itself is out of sight. @param {About | null} about @param {import("./service.js").Told | null} told */
+function strip(about, told) {
+  const features = new Map(about?.schema.features.map((feature) => [feature.name, feature]));
+  const changes = told?.answer.counterfactual ? told.answer.changes : [];
+  const words = changes.map(({ feature, from, to }) => {
+    const own = features.get(feature);
+    return own ? `${label(own)} ${shown(own, from)} → ${shown(own, to)}` : "";
+  });
+  say(part("strip-decision"), [told?.answer.decision_before, told?.answer.decision_after].filter((one) => one !== null && one !== undefined).join(" → "));
+  say(part("strip-words"), words.length ? words.join(" · ") : part("sentence").textContent ?? "");
 }
 
 /** @param {string} id */

@@ -16,7 +16,8 @@ import { t } from "./words.js";
  */
 
 const MOST_BUTTONS = 5;
-const MOST_LETTERS = 34;
+const MOST_LETTERS = 44;
+const LONG = 20;
 
 export class FeatureRow {
   /**
@@ -47,7 +48,7 @@ export class FeatureRow {
     this.buttons = new Map();
     this.limits = new Limits(feature, will, () => this.willChanged());
     const control = isNumber(feature) ? this.numeric(feature) : this.choice(feature);
-    this.element = el("li", { class: `feature ${isNumber(feature) ? "number" : "choice"}`, "data-feature": feature.name },
+    this.element = el("li", { class: `feature ${isNumber(feature) ? "number" : control.long ? "choice long" : "choice"}`, "data-feature": feature.name },
       el("div", { class: "head" }, control.label, this.becomes), control.entry, this.tools(), control.below, this.limits.element, this.error);
     this.refresh();
   }
@@ -64,7 +65,7 @@ export class FeatureRow {
     const entry = el("div", { class: "entry" }, unit, field);
     if (feature.missing) entry.append(this.unknownBox(feature));
     this.track.append(el("i", { class: "rail" }), this.span, this.ghost, slider);
-    return { label: el("label", { for: this.id }, this.name, feature.unit ? el("span", { class: "unseen" }, ` (${feature.unit})`) : null), entry, below: this.track };
+    return { label: el("label", { for: this.id }, this.name, feature.unit ? el("span", { class: "unseen" }, ` (${feature.unit})`) : null), entry, below: this.track, long: false };
   }
 
   /** @param {NumberFeature} feature */
@@ -83,11 +84,11 @@ export class FeatureRow {
     if (short) {
       const group = segments({ name: this.id, label: this.name, options: own.map((value, k) => ({ value, text: texts[k] ?? "" })),
         value: taken ?? null, changed: (value) => this.take(value) });
-      return { label: el("span", { class: "label", "aria-hidden": "true" }, this.name), entry: el("div", { class: "entry" }), below: group };
+      return { label: el("span", { class: "label", "aria-hidden": "true" }, this.name), entry: el("div", { class: "entry" }), below: group, long: texts.join("").length > LONG };
     }
     const select = el("select", { id: this.id, change: () => this.take(own[select.selectedIndex] ?? null) }, ...texts.map((text) => el("option", {}, text)));
     select.selectedIndex = own.findIndex((option) => same(option, this.value));
-    return { label: el("label", { for: this.id }, this.name), entry: el("div", { class: "entry" }), below: el("div", { class: "select" }, select) };
+    return { label: el("label", { for: this.id }, this.name), entry: el("div", { class: "entry" }), below: el("div", { class: "select" }, select), long: true };
   }
 
   /** Lock, only up, only down, limits, cost: one button each. */

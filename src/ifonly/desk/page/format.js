@@ -85,6 +85,32 @@ export function shown(feature, value) {
   return `${text}${unit === "%" && spoken() === "en" ? "" : "\u00a0"}${unit}`;
 }
 
+/**
+ * Words of the service, which names features, as people name them.
+ * @param {Feature[]} features
+ * @param {string} words
+ */
+export function labelled(features, words) {
+  return replaced(words, features.flatMap(({ name, label }) => (label && label !== name ? [[name, label]] : [])));
+}
+
+/**
+ * A rule that says features as people name them, in the names that the service knows.
+ * @param {Feature[]} features
+ * @param {string} words
+ */
+export function named(features, words) {
+  return replaced(words, features.flatMap(({ name, label }) => (label && label !== name ? [[label, /^\w+$/.test(name) ? name : `'${name}'`]] : [])));
+}
+
+/** @param {string} words @param {string[][]} pairs what stands for what, the longest first */
+function replaced(words, pairs) {
+  const table = new Map(pairs.map(([from = "", to = ""]) => [from.toLowerCase(), to]));
+  const longest = [...table.keys()].sort((a, b) => b.length - a.length).map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (!longest.length) return words;
+  return words.replace(new RegExp(`(?<![\\w'])(?:${longest.join("|")})(?![\\w'])`, "giu"), (found) => table.get(found.toLowerCase()) ?? found);
+}
+
 /** The number that somebody wrote, or null. @param {string} text @returns {number | null} */
 export function parsed(text) {
   const parts = format({ useGrouping: true }).formatToParts(-12345.6);

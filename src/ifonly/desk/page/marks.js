@@ -81,6 +81,8 @@ export class ChangeBar {
 const WIDTH = 1000;
 const HEIGHT = 260;
 const MARGIN = 18;
+/** How much of the picture is beyond the boundary, at least: an answer lies just across it. */
+const HEADROOM = 0.22;
 
 /**
  * The lead of the answer's decision along the way, with the boundary at 0.
@@ -88,8 +90,8 @@ const MARGIN = 18;
  * @param {Path} path
  */
 export function drawPath(place, path) {
-  const most = Math.max(0, ...path.lead);
   const least = Math.min(0, ...path.lead);
+  const most = Math.max(-HEADROOM * least, ...path.lead);
   const height = Math.max(most - least, 1e-12);
   const x = (/** @type {number} */ k) => (WIDTH * k) / Math.max(1, path.lead.length - 1);
   const y = (/** @type {number} */ lead) => MARGIN + ((HEIGHT - 2 * MARGIN) * (most - lead)) / height;

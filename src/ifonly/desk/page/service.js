@@ -19,7 +19,7 @@ import { t } from "./words.js";
  * @typedef {{ feature: string, from: Value, to: Value }} Change
  * @typedef {{ status: "nearest" | "none exists" | "within" | "unknown" | "error", target: string, distance: number | null, distance_name: string,
  *   lower_bound: number | null, changes: Change[], factual: Row, counterfactual: Row | null, decision_before: Value, decision_after: Value,
- *   seconds: number, nodes: number, note: string, already: boolean, breaks: string[],
+ *   state: string, seconds: number, nodes: number, note: string, already: boolean, breaks: string[],
  *   reasons?: { blame: string[], minimal: boolean, note: string } | null }} Answer
  * @typedef {{ lead: number[], changes: [number, string][], decision: Value }} Path
  * @typedef {{ answer: Answer, sentence: string, exact: string, guarantee: string, path: Path | null }} Told

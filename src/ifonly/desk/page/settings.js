@@ -20,7 +20,7 @@ export function grouped(about) {
     left.delete(name);
     return feature ? [feature] : [];
   }) }));
-  groups.push({ title: "", features: [...left.values()] });
+  groups.push({ title: groups.length ? t("more") : "", features: [...left.values()] });
   return groups.filter(({ features }) => features.length > 0);
 }
 
