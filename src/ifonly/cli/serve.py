@@ -73,7 +73,7 @@ def serve(**options: Any) -> int:
     from ifonly.desk.server import serve as run
     from ifonly.population.engines.processes import cores
 
-    shelf = Shelf(_demo() if options["demo"] else _offers(options))
+    shelf = Shelf(demonstration() if options["demo"] else _offers(options))
     terms = Terms(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
     place = Place(
@@ -92,7 +92,8 @@ def _announce(address: str, key: str) -> None:
         )
 
 
-def _demo() -> list[Offer]:
+def demonstration() -> list[Offer]:
+    """Three people of Credit whom its network denies."""
     from ifonly.cli.demo import unhappy
     from ifonly.cli.shipped import WORDS, friendly_credit
     from ifonly.desk import Offer

@@ -75,19 +75,18 @@ export class AnswerView {
 
   /** @param {Answer | null} answer */
   noneWords(answer) {
-    if (!answer) return labelled(this.about.schema.features, this.result?.ending ?? "");
     const subject = this.about.subject === "the decision" ? t("the_decision") : this.about.subject;
-    return t("none", { subject, state: answer.state || answer.target });
+    return t("none", { subject, state: answer?.state || answer?.target || "" });
   }
 
   /** @param {Answer | null} answer @param {Shown} result */
   drawNone(answer, result) {
     const said = (/** @type {string} */ words) => labelled(this.about.schema.features, words);
     const blame = answer?.reasons?.blame ?? [];
-    const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, answer ? t("blame_model") : said(result.ending))];
+    const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, t("blame_model"))];
     part("blame").replaceChildren(...inTheWay);
     const helps = result.help.map(({ words, sentence, query }) => el("li", {},
-      el("div", {}, el("b", {}, said(words)), el("p", { class: "soft" }, said(afterWords(words, sentence))), query ? null : el("p", { class: "soft" }, t("organisation"))),
+      el("div", {}, el("b", {}, said(words)), el("p", { class: "soft" }, afterWords(words, sentence)), query ? null : el("p", { class: "soft" }, t("organisation"))),
       query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null));
     part("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
   }
@@ -183,6 +182,7 @@ export class AnswerView {
   /** How long it took, where nobody needs to look. @param {number} own seconds @param {number} seen milliseconds */
   took(own, seen) {
     say(part("took"), t("took", { own: milliseconds(own), seen: milliseconds(seen / 1000) }));
+    set(part("took"), { "data-seen": seen.toFixed(3) });
   }
 
   /** What a reader says of it. */

@@ -25,6 +25,8 @@ export class Asking {
     /** The last question took long: the next begins with the stream. */
     this.slow = false;
     this.controller = new AbortController();
+    /** @type {AbortController | null} whose decision was asked for last */
+    this.told = null;
   }
 
   /** Something of the question or the person has changed. */
@@ -58,8 +60,19 @@ export class Asking {
   /** @param {Asked} asked @param {AbortController} controller @returns {Promise<Explained | Several>} */
   async answer(asked, controller) {
     const { signal } = controller;
-    void this.predict(asked, controller);
-    if (asked.diversity) return this.timed(service.diverse(asked, signal), () => (this.waiting ? controller.abort() : this.listener.bounds({ lower: 0, upper: null, nodes: 0, seconds: 0 })));
+    const standing = setTimeout(() => void this.predict(asked, controller), PATIENCE / 4);
+    try {
+      return await this.found(asked, controller);
+    } finally {
+      clearTimeout(standing);
+      if (!signal.aborted) void this.predict(asked, controller);
+    }
+  }
+
+  /** @param {Asked} asked @param {AbortController} controller @returns {Promise<Explained | Several>} */
+  async found(asked, controller) {
+    const { signal } = controller;
+    if (asked.diversity) return this.several(asked, controller);
     if (this.slow) return this.stream(asked, signal);
     const quick = new AbortController();
     const stop = () => quick.abort();
@@ -76,6 +89,15 @@ export class Asking {
     } finally {
       signal.removeEventListener("abort", stop);
     }
+  }
+
+  /** Several answers; where there is not even one, the one that says why. @param {Asked} asked @param {AbortController} controller */
+  async several(asked, controller) {
+    const late = () => (this.waiting ? controller.abort() : this.listener.bounds({ lower: 0, upper: null, nodes: 0, seconds: 0 }));
+    const told = await this.timed(service.diverse(asked, controller.signal), late);
+    if (told.answers.length > 0) return told;
+    const { diversity: _, ...one } = asked;
+    return service.explain(one, controller.signal);
   }
 
   /** @param {Asked} asked @param {AbortSignal} signal */
@@ -102,8 +124,10 @@ export class Asking {
     }
   }
 
-  /** The decision as it is comes beside the answer; where it cannot be had, the answer says why. @param {Asked} asked @param {AbortController} controller */
+  /** The decision as it is comes after the answer, or beside one that takes long; where it cannot be had, the answer says why. @param {Asked} asked @param {AbortController} controller */
   async predict(asked, controller) {
+    if (this.told === controller) return;
+    this.told = controller;
     try {
       const told = await service.predict({ model: asked.model, row: asked.row }, controller.signal);
       if (controller === this.controller) this.listener.predicted(told);

@@ -228,6 +228,7 @@ class Desk {
   }
 
   changed() {
+    set(part("desk"), { "data-settled": null });
     this.proof.forget(t("certificate_old"));
     this.asking.changed();
   }
@@ -253,6 +254,7 @@ class Desk {
     if (!this.about || !this.question) return null;
     const { query, origins } = toQuery(this.question);
     this.origins = origins;
+    if (this.question.target === null && this.about.classes.length > 2) query.target = { other: true };
     /** @type {Asked} */
     const asked = { model: this.about.model, row: this.row, query, language: spoken() };
     if (path) asked.path = true;
@@ -266,7 +268,10 @@ class Desk {
   answered(told, since) {
     this.calm();
     this.view?.show(told);
-    requestAnimationFrame(() => this.view?.took(told.seconds, performance.now() - since));
+    requestAnimationFrame(() => {
+      this.view?.took(told.seconds, performance.now() - since);
+      if (!this.asking.running) set(part("desk"), { "data-settled": "yes" });
+    });
     clearTimeout(this.resting);
     this.resting = setTimeout(() => say(part("live"), this.view?.words ?? ""), REST);
   }
@@ -282,10 +287,12 @@ class Desk {
   /** An error is said where it belongs. @param {unknown} error */
   failed(error) {
     drawBounds(null);
+    set(part("desk"), { "data-settled": "yes" });
     if (error instanceof service.Refused && error.status === 401) return this.askForKey();
     if (error instanceof service.Unreachable) return this.waitAndRetry("offline", 0);
     if (error instanceof service.Refused && [429, 503].includes(error.status)) return this.waitAndRetry("busy", error.after);
     const sentence = service.sentenceOf(error);
+    if (!this.view?.result) say(part("sentence"), "");
     const where = error instanceof service.Refused ? error.where ?? "" : "";
     const constraint = /^query\.constraints\[(\d+)\]/.exec(where);
     const origin = constraint && this.origins[Number(constraint[1])];

@@ -108,7 +108,8 @@ function replaced(words, pairs) {
   const table = new Map(pairs.map(([from = "", to = ""]) => [from.toLowerCase(), to]));
   const longest = [...table.keys()].sort((a, b) => b.length - a.length).map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
   if (!longest.length) return words;
-  return words.replace(new RegExp(`(?<![\\w'])(?:${longest.join("|")})(?![\\w'])`, "giu"), (found) => table.get(found.toLowerCase()) ?? found);
+  return words.replace(new RegExp(`'(?:${longest.join("|")})'|(?<![\\w'])(?:${longest.join("|")})(?![\\w'])`, "giu"),
+    (found) => table.get(found.replace(/^'|'$/g, "").toLowerCase()) ?? found);
 }
 
 /** The number that somebody wrote, or null. @param {string} text @returns {number | null} */
