@@ -1,6 +1,6 @@
 """A desk and a browser for the tests of the page: the demonstration, a model whose names are markup, one of three classes.
 
-    python tests/page_desk.py      # serves them, to be looked at
+python tests/page_desk.py      # serves them, to be looked at
 """
 
 from __future__ import annotations
@@ -40,7 +40,11 @@ def shelf() -> Any:
         Categorical("job", ["clerk", "nurse", "teacher", "cook", "driver", "baker", None]),
     ])  # fmt: skip
     columns = len(work.columns)
-    weights = [[0.1, -0.002] + [0.0, 0.4, 0.4] + [0.0] * (columns - 5), [0.0] * columns, [-0.1, 0.002] + [0.0] * (columns - 2)]
+    weights = [
+        [0.1, -0.002] + [0.0, 0.4, 0.4] + [0.0] * (columns - 5),
+        [0.0] * columns,
+        [-0.1, 0.002] + [0.0] * (columns - 2),
+    ]
     ranked = network_model(Network.of([(weights, [-3.0, 0.0, 0.5])]), work, classes=("good", "fair", "poor"))
     return Shelf([
         *demonstration(),
@@ -93,19 +97,6 @@ def browsing() -> Iterator[Any]:
         browser.close()
 
 
-@pytest.fixture(scope="session")
-def browser() -> Iterator[Any]:
-    with browsing() as found:
-        yield found
-
-
-@pytest.fixture(scope="session")
-def address(browser: Any) -> Iterator[str]:
-    pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
-    with served() as found:
-        yield found
-
-
 class Visit:
     """A page that is open: what it says, and whatever went wrong in it."""
 
@@ -134,16 +125,6 @@ class Visit:
     @property
     def sentence(self) -> str:
         return self.text("#sentence")
-
-
-@pytest.fixture
-def visit(browser: Any, address: str, request: pytest.FixtureRequest) -> Iterator[Visit]:
-    """A fresh page; `indirect` parameters are those of the browser's context."""
-    context = browser.new_context(**{"viewport": {"width": 1280, "height": 900}, "locale": "en-US", "reduced_motion": "reduce", **getattr(request, "param", {})})
-    found = Visit(context.new_page(), address)
-    yield found
-    context.close()
-    assert not found.errors
 
 
 if __name__ == "__main__":

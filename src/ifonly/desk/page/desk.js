@@ -5,12 +5,12 @@ import { Asking } from "./asking.js";
 import { Conditions } from "./conditions.js";
 import { costIcon, el, icon, part, say, segments, set, show } from "./dom.js";
 import { FeatureRow } from "./feature.js";
-import { label, shown } from "./format.js";
 import { takeAlong } from "./handover.js";
 import { Proof } from "./proof.js";
 import { DIFFER, MOST_WAYS, fromLink, fromQuery, openQuestion, toLink, toQuery } from "./question.js";
 import * as service from "./service.js";
-import { grouped, nearOptions } from "./settings.js";
+import { fillSelect, grouped, middle, nearOptions, select } from "./settings.js";
+import { drawBounds, strip } from "./status.js";
 import { WORDS, speak, spoken, t } from "./words.js";
 
 /**
@@ -287,10 +287,10 @@ class Desk {
   /** An error is said where it belongs. @param {unknown} error */
   failed(error) {
     drawBounds(null);
-    set(part("desk"), { "data-settled": "yes" });
     if (error instanceof service.Refused && error.status === 401) return this.askForKey();
     if (error instanceof service.Unreachable) return this.waitAndRetry("offline", 0);
     if (error instanceof service.Refused && [429, 503].includes(error.status)) return this.waitAndRetry("busy", error.after);
+    set(part("desk"), { "data-settled": "yes" });
     const sentence = service.sentenceOf(error);
     if (!this.view?.result) say(part("sentence"), "");
     const where = error instanceof service.Refused ? error.where ?? "" : "";
@@ -369,54 +369,6 @@ class Desk {
     this.build();
     this.questionChanged();
   }
-}
-
-/** The answer in short, at the foot of a small screen while the answer itself is out of sight. @param {About | null} about @param {import("./service.js").Told | null} told */
-function strip(about, told) {
-  const features = new Map(about?.schema.features.map((feature) => [feature.name, feature]));
-  const changes = told?.answer.counterfactual ? told.answer.changes : [];
-  const words = changes.map(({ feature, from, to }) => {
-    const own = features.get(feature);
-    return own ? `${label(own)} ${shown(own, from)} → ${shown(own, to)}` : "";
-  });
-  say(part("strip-decision"), [told?.answer.decision_before, told?.answer.decision_after].filter((one) => one !== null && one !== undefined).join(" → "));
-  say(part("strip-words"), words.length ? words.join(" · ") : part("sentence").textContent ?? "");
-}
-
-/** @param {string} id */
-function select(id) {
-  return /** @type {HTMLSelectElement} */ (part(id));
-}
-
-/** @param {string} id @param {[string, string][]} options @param {string} value */
-function fillSelect(id, options, value) {
-  select(id).replaceChildren(...options.map(([own, text]) => el("option", { value: own }, text)));
-  select(id).value = value;
-}
-
-/** A row in the middle of everything, where the desk has no examples. @param {About} about @returns {Row} */
-function middle(about) {
-  return Object.fromEntries(about.schema.features.map((feature) => [feature.name, "lower" in feature ? Math.round((feature.lower + feature.upper) / 2) : (feature.values ?? feature.levels ?? feature.categories ?? [false])[0] ?? null]));
-}
-
-/** The bounds that close in on an answer; null when there is one. @param {import("./service.js").Bounds | null} bounds */
-function drawBounds(bounds) {
-  show(part("bounds"), bounds !== null);
-  part("answer").classList.toggle("searching", bounds !== null);
-  if (bounds === null) return;
-  const { words, from, to } = boundsOf(bounds);
-  say(part("bounds-words"), words);
-  part("bounds-open").style.setProperty("--at", String(from));
-  part("bounds-open").style.setProperty("--to", String(to));
-}
-
-/** @param {import("./service.js").Bounds} bounds */
-function boundsOf({ lower, upper, nodes, seconds }) {
-  const told = (/** @type {number} */ value) => new Intl.NumberFormat(spoken(), { maximumSignificantDigits: 4 }).format(value);
-  const gaps = { lower: told(lower), upper: told(upper ?? 0), nodes: told(nodes), seconds: told(Number(seconds.toFixed(1))) };
-  if (nodes === 0 && lower === 0) return { words: t("searching"), from: 0, to: 1 };
-  if (upper === null) return { words: t("still_searching_open", gaps), from: lower / (lower + 1), to: 1 };
-  return { words: t("still_searching", gaps), from: upper > 0 ? lower / upper : 0, to: 1 };
 }
 
 speak(navigator.language);
