@@ -20,7 +20,7 @@ KEEP_ALIVE_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Address:
     """Where the desk stands, and how many work there."""
 
     host: str = "127.0.0.1"
@@ -30,7 +30,7 @@ class Place:
     manners: Manners = field(default_factory=Manners)
 
 
-def serve(shelf: Shelf, terms: Terms, place: Place, announce: Callable[[str], None] = log) -> None:
+def serve(shelf: Shelf, terms: Terms, place: Address, announce: Callable[[str], None] = log) -> None:
     """Serve until SIGTERM or Ctrl-C: then nobody new is let in, and who is inside is answered."""
     uvicorn = _uvicorn()
     pool = Pool(shelf, terms, quick=place.quick, slow=place.slow, log=log)
@@ -57,7 +57,7 @@ def _uvicorn() -> Any:
     return uvicorn
 
 
-def _socket(place: Place) -> socket.socket:
+def _socket(place: Address) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
         return socket.create_server((place.host, place.port), family=family, backlog=BACKLOG)
