@@ -18,6 +18,7 @@ import time
 import urllib.request
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -26,15 +27,16 @@ import numpy as np
 from rich.table import Table
 
 from benchmarks.subjects.data import load
-from benchmarks.subjects.networks import Spec, arch, denied, model
+from benchmarks.subjects.networks import denied
 from benchmarks.suites.population import children, held
-from benchmarks.terminal import ROOT, cache_option, console, results_option
+from benchmarks.terminal import ROOT, console, results_option
 from ifonly import Explainer, datasets
-from ifonly.model import save_network
+from ifonly.model import Network, save_network
 from ifonly.population.engines.processes import cores
 from ifonly.schema import save_schema
 
-HARD = Spec("adult", arch("5x100"))
+HARD = (100,) * 5
+"""The hidden layers of a network with random weights: it has learned nothing, and so nothing is easy to rule out."""
 SECONDS_OF_HARD = 600.0
 """More than a run takes: the desk stops it only when the run is over."""
 PEOPLE = 500
@@ -184,15 +186,26 @@ def memory(process: int) -> dict[str, float]:
     return {"front": round(held(process), 1), "workers": round(sum(map(held, children(process))), 1)}
 
 
-def prepared(folder: Path, cache: Path) -> list[dict[str, Any]]:
+def hard_network(data: Any) -> Network:
+    """Random weights; everybody in the data is denied."""
+    random, points = np.random.default_rng(0), data.points()
+    columns = data.schema.encode(points)
+    scale = np.diag(1.0 / np.maximum(np.abs(columns).max(axis=0), 1.0))
+    sizes = (columns.shape[1], *HARD, 1)
+    layers = [(random.normal(0.0, np.sqrt(2.0 / m), (n, m)), random.normal(0.0, 0.1, n)) for m, n in pairwise(sizes)]
+    weights, bias = layers[-1]
+    highest = Network.of(layers).after(scale, np.zeros(len(scale))).scores(columns[:3000]).max()
+    return Network.of([*layers[:-1], (weights, bias - highest)]).after(scale, np.zeros(len(scale)))
+
+
+def prepared(folder: Path) -> list[dict[str, Any]]:
     """The networks as files; the people whom Adult's network denies."""
     folder.mkdir(parents=True, exist_ok=True)
-    shipped, data = datasets.network("adult"), load("adult")
+    shipped, whole = datasets.network("adult"), datasets.load("adult")
     save_network(shipped.network, folder / "adult.npz", classes=shipped.classes)
-    save_network(model(HARD, cache).network, folder / "hard.npz", classes=shipped.classes)
+    save_network(hard_network(whole), folder / "hard.npz", classes=shipped.classes)
     save_schema(shipped.schema, folder / "adult.schema.json")
-    whole = datasets.load("adult")
-    return [whole.row(int(i)) for i in denied(shipped, data, PEOPLE)]
+    return [whole.row(int(i)) for i in denied(shipped, load("adult"), PEOPLE)]
 
 
 @click.command("desk")
@@ -200,12 +213,11 @@ def prepared(folder: Path, cache: Path) -> list[dict[str, Any]]:
 @click.option("--seconds", type=float, default=60.0, show_default=True, help="Of each load.")
 @click.option("--requests", type=int, default=100_000, show_default=True, help="Over which memory is looked at.")
 @click.option("--workers", type=click.IntRange(1), default=cores(), help="Processes that answer.")
-@cache_option
 @results_option
-def command(count: int, seconds: float, requests: int, workers: int, cache: Path, results: Path) -> None:
+def command(count: int, seconds: float, requests: int, workers: int, results: Path) -> None:
     """The recourse desk under load: failed requests, rate, p50 and p99, beside a hard question, memory."""
     folder = results / "desk"
-    rows = prepared(folder, cache)
+    rows = prepared(folder)
     asked = [request("/v1/explain", {"model": "adult", "row": row}) for row in rows]
     hard = request("/v1/explain", {"model": "hard", "row": rows[0]})
     told: dict[str, Any] = {"library": directly(rows, min(seconds, 10.0)).row()}

@@ -2,27 +2,19 @@
 
 from __future__ import annotations
 
-import asyncio
-import os
-import signal
-import subprocess
-import sys
-import time
-from collections.abc import Callable, Iterator
-from pathlib import Path
+from collections.abc import Iterator
 from typing import Any
 
-import httpx
 import pytest
 
-from ifonly import Explainer, OnlyUp
+from desks import Inline, Served, Visitor, hard_network
+from ifonly import Explainer, OnlyUp, datasets, save_network
 from ifonly.cli.shipped import friendly_credit
 from ifonly.desk import Offer, Shelf, Terms
 from ifonly.desk.app import Desk, Manners
 from ifonly.desk.clerk import Clerk
-from ifonly.desk.pool import Full, Job
+from ifonly.schema import save_schema
 
-ROOT = Path(__file__).resolve().parents[2]
 RULE = "AgeGroup is fixed"
 """The organisation's own."""
 
@@ -47,49 +39,6 @@ def clerk(shelf: Shelf) -> Clerk:
     return Clerk(shelf, Terms(), slow=True)
 
 
-class Inline:
-    """Answers as processes would, here and at once. `full`: nobody else may wait."""
-
-    def __init__(self, clerk: Clerk) -> None:
-        self.clerk, self.ready, self.broken, self.full, self.lanes = clerk, True, False, False, ()
-        self.asked: list[str] = []
-        self.fails: Exception | None = None
-
-    async def begin(self) -> None: ...
-
-    async def end(self) -> None: ...
-
-    def ask(self, path: str, body: bytes, tell: Callable[[bytes], None] | None = None) -> Job:
-        if self.full:
-            raise Full(1)
-        if self.fails is not None:
-            raise self.fails
-        self.asked.append(path)
-        reply = asyncio.get_running_loop().create_future()
-        reply.set_result(self.clerk.reply(path, body, tell))
-        return Job(len(self.asked), path, body, reply, tell)
-
-    def leave(self, job: Job) -> None: ...
-
-
-class Visitor:
-    """Asks an application that runs in this process."""
-
-    def __init__(self, desk: Desk) -> None:
-        self.desk = desk
-
-    def __call__(self, method: str, path: str, **more: Any) -> httpx.Response:
-        async def ask() -> httpx.Response:
-            transport = httpx.ASGITransport(self.desk, raise_app_exceptions=True)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
-                return await client.request(method, path, **more)
-
-        return asyncio.run(ask())
-
-    def post(self, path: str, body: Any, **more: Any) -> httpx.Response:
-        return self("POST", path, json=body, **more)
-
-
 @pytest.fixture
 def inline(clerk: Clerk) -> Inline:
     return Inline(clerk)
@@ -100,44 +49,16 @@ def visit(shelf: Shelf, inline: Inline) -> Visitor:
     return Visitor(Desk(shelf, Terms(), inline, Manners()))  # type: ignore[arg-type]
 
 
-class Served:
-    """A real server, its address and its process."""
-
-    def __init__(self, *words: str, **environment: str) -> None:
-        paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-        self.process = subprocess.Popen(
-            [sys.executable, "-m", "ifonly", "serve", "--port", "0", "--workers", "1", *words],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths, **environment},
-        )  # fmt: skip
-        assert self.process.stderr is not None
-        line = self.process.stderr.readline()
-        assert "The desk is at" in line, line + self.process.stderr.read()
-        self.address = line.split("at ")[1].split(" ")[0].rstrip("/")
-        self.port = int(self.address.rsplit(":", 1)[1])
-        self.wait(lambda: httpx.get(self.address + "/readyz").status_code == 200)
-
-    @staticmethod
-    def wait(done: Callable[[], bool], seconds: float = 60.0) -> None:
-        until = time.monotonic() + seconds
-        while not done():
-            assert time.monotonic() < until, "it does not come about"
-            time.sleep(0.05)
-
-    def end(self) -> tuple[int, str]:
-        """The exit code after SIGTERM, and all that was logged."""
-        assert self.process.stderr is not None
-        if self.process.poll() is None:
-            self.process.send_signal(signal.SIGTERM)
-        try:
-            _, said = self.process.communicate(timeout=30)
-        except subprocess.TimeoutExpired:
-            self.process.kill()
-            raise
-        return self.process.returncode, said
-
-
 @pytest.fixture(scope="session")
-def served() -> Iterator[Served]:
-    server = Served("--demo", "--seconds", "5")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """Credit, and a network for whose questions a minute is not enough."""
+    folder, shipped = tmp_path_factory.mktemp("desk"), datasets.network("credit")
+    save_network(shipped.network, folder / "credit.npz", classes=("deny", "approve"))
+    save_network(hard_network(shipped.schema), folder / "hard.npz", classes=("deny", "approve"))
+    save_schema(shipped.schema, folder / "credit.json")
+    server = Served(
+        "--model", f"credit={folder}/credit.npz", "--schema", f"credit={folder}/credit.json", "--title", "credit=Loans",
+        "--model", f"hard={folder}/hard.npz", "--schema", f"hard={folder}/credit.json", "--seconds", "60",
+    )  # fmt: skip
     yield server
     server.end()

@@ -6,6 +6,7 @@ time by a clerk for whom others do not have to wait.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -97,11 +98,8 @@ class Clerk:
     def warm_up(self) -> None:
         """Ask about somebody, so that the first one who comes does not wait for what is loaded and prepared then."""
         for offer in self.shelf:
-            for row in list(offer.people.values())[:1]:
-                try:
-                    self._explainers[offer.name].explain(row, limits=Limits(seconds=PLAIN_SECONDS))
-                except IfonlyError:  # a regression has to be asked for something
-                    continue
+            with contextlib.suppress(IfonlyError):  # a regression has to be asked for something
+                self._explainers[offer.name].explain(offer.somebody, limits=Limits(seconds=PLAIN_SECONDS))
 
     @property
     def hard_seconds(self) -> float:

@@ -2,8 +2,8 @@
 
 Two things interrupt it. Whoever asked has left: then it stops and goes on with the next. It has taken too long: then a
 quick clerk passes the request on, and a slow one gives up. Both are exceptions raised in the middle of the work, as
-Ctrl-C is. (A search in the middle of a node notices a moment later.) Should even that not help, it is ended from
-outside.
+Ctrl-C is; a search in the middle of a node is told by its own flag. Should even that not help, the process is ended
+from outside.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ifonly.desk.clerk import Clerk, Reply, refusal
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import Terms
 from ifonly.population.engines.spawning import listen, settle
+from ifonly.search.alarm import ring_all
 
 HEAD = struct.Struct("!I")
 NICENESS = 10
@@ -123,6 +124,7 @@ class _Sitting:
             self.left.add(what.ticket)
             if self.doing == what.ticket:
                 _thread.interrupt_main()
+                ring_all()
         else:
             self.waiting.put(what)
 
