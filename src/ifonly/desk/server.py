@@ -32,15 +32,9 @@ class Address:
 
 def serve(shelf: Shelf, terms: Terms, place: Address, announce: Callable[[str], None] = log) -> None:
     """Serve until SIGTERM or Ctrl-C: then nobody new is let in, and who is inside is answered."""
-    uvicorn = _uvicorn()
+    uvicorn = needed_uvicorn()
     pool = Pool(shelf, terms, quick=place.quick, slow=place.slow, log=log)
-    desk = Desk(shelf, terms, pool, place.manners)
-    config = uvicorn.Config(
-        desk, http=_protocol(), ws="none", lifespan="on", interface="asgi3", log_level="error", access_log=False,
-        log_config=None, server_header=False, proxy_headers=False, limit_concurrency=terms.connections,
-        backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=int(terms.seconds) + 3,
-        h11_max_incomplete_event_size=HEADER_BYTES,
-    )  # fmt: skip
+    config = configured(Desk(shelf, terms, pool, place.manners), terms)
     with _socket(place) as listening:
         host, port = listening.getsockname()[:2]
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
@@ -49,7 +43,18 @@ def serve(shelf: Shelf, terms: Terms, place: Address, announce: Callable[[str], 
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _uvicorn() -> Any:
+def configured(desk: Desk, terms: Terms) -> Any:
+    """How uvicorn is told to serve: nothing of what is asked in its log, an end to all patience."""
+    return needed_uvicorn().Config(
+        desk, http=_protocol(), ws="none", lifespan="on", interface="asgi3", log_level="error", access_log=False,
+        log_config=None, server_header=False, proxy_headers=False, limit_concurrency=terms.connections,
+        backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=int(terms.seconds) + 3,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )  # fmt: skip
+
+
+def needed_uvicorn() -> Any:
+    """uvicorn, or a sentence that says how to get it."""
     try:
         import uvicorn
     except ImportError:

@@ -106,9 +106,13 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
 
 
 def _answers() -> dict[str, Shape]:
-    told = {"answer": ref("Answer"), "sentence": {**TEXT, "description": "For the person."},
-            "exact": {**TEXT, "description": "For the expert."},
-            "guarantee": {**TEXT, "description": "What is proven, in plain words."}, "path": maybe(ref("Path"))}  # fmt: skip
+    told = {
+        "answer": ref("Answer"),
+        "sentence": {**TEXT, "description": "For the person."},
+        "exact": {**TEXT, "description": "For the expert."},
+        "guarantee": {**TEXT, "description": "What is proven, in plain words."},
+        "path": maybe(ref("Path")),
+    }
     scores: Shape = {"anyOf": [{"type": ["number", "null"]}, listing({"type": ["number", "null"]})]}
     person: Shape = {"type": "object", "additionalProperties": VALUE}
     distance: Shape = {"type": ["number", "null"], "minimum": 0}

@@ -11,7 +11,6 @@ from types import TracebackType
 
 from ifonly.search.kernels.layout import HALT, Scratch
 
-
 _SET: set[Alarm] = set()
 """Those of the searches under way."""
 
