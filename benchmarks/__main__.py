@@ -10,6 +10,7 @@ from benchmarks.suites import (
     audit,
     certificates,
     deployed,
+    desk,
     diversity,
     first,
     limits,
@@ -27,7 +28,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, tree_race, smooth, audit, population,
+    first, limits, trees, tree_race, smooth, audit, population, desk,
 )  # fmt: skip
 
 

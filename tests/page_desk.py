@@ -57,9 +57,9 @@ def shelf() -> Any:
 
 def main() -> None:
     from ifonly.desk import Terms
-    from ifonly.desk.server import Place, serve
+    from ifonly.desk.server import Address, serve
 
-    serve(shelf(), Terms(), Place(port=int(os.environ.get("PORT", "0"))), lambda address: print(address, flush=True))
+    serve(shelf(), Terms(), Address(port=int(os.environ.get("PORT", "0"))), lambda address: print(address, flush=True))
 
 
 @contextlib.contextmanager

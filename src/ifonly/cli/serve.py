@@ -69,14 +69,15 @@ def serve(**options: Any) -> int:
     """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
     from ifonly.desk import Shelf, Terms
     from ifonly.desk.app import Manners
-    from ifonly.desk.server import Place
+    from ifonly.desk.server import Address, needed_uvicorn
     from ifonly.desk.server import serve as run
     from ifonly.population.engines.processes import cores
 
+    needed_uvicorn()
     shelf = Shelf(demonstration() if options["demo"] else _offers(options))
     terms = Terms(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
-    place = Place(
+    place = Address(
         host=options["host"], port=options["port"], quick=options["workers"] or cores(), slow=options["slow_workers"],
         manners=Manners(key=options["key"], hosts=hosts),
     )  # fmt: skip

@@ -6,6 +6,7 @@ time by a clerk for whom others do not have to wait.
 
 from __future__ import annotations
 
+import contextlib
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -55,7 +56,7 @@ class Reply:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Effort:
+class Try:
     """What one try may take; `last`: what it has not found by then is the answer."""
 
     seconds: float
@@ -83,7 +84,7 @@ class Clerk:
         self._explainers = {offer.name: offer.explainer.using(listen=_nobody) for offer in shelf}
         self._kernels = tuple({id(one): one for offer in shelf for one in kernels_of(offer)}.values())
         self._looked = time.monotonic()
-        self._answers: dict[str, Callable[[bytes, Effort], Reply | None]] = {
+        self._answers: dict[str, Callable[[bytes, Try], Reply | None]] = {
             "/v1/explain": self._explain,
             "/v1/explain/stream": self._explain,
             "/v1/diverse": self._diverse,
@@ -97,11 +98,8 @@ class Clerk:
     def warm_up(self) -> None:
         """Ask about somebody, so that the first one who comes does not wait for what is loaded and prepared then."""
         for offer in self.shelf:
-            for row in list(offer.people.values())[:1]:
-                try:
-                    self._explainers[offer.name].explain(row, limits=Limits(seconds=PLAIN_SECONDS))
-                except IfonlyError:  # a regression has to be asked for something
-                    continue
+            with contextlib.suppress(IfonlyError):  # a regression has to be asked for something
+                self._explainers[offer.name].explain(offer.somebody, limits=Limits(seconds=PLAIN_SECONDS))
 
     @property
     def hard_seconds(self) -> float:
@@ -125,13 +123,13 @@ class Clerk:
         """The answer to a request; None where there was too little time."""
         seconds = self.terms.seconds if self.slow else self._quick_seconds
         try:
-            return self._answers[path](body, Effort(seconds=seconds, last=self.slow, tell=tell))
+            return self._answers[path](body, Try(seconds=seconds, last=self.slow, tell=tell))
         except Declined as declined:
             return refusal(declined)
 
     # ------------------------------------------------------------------ questions
 
-    def _explain(self, body: bytes, effort: Effort) -> Reply | None:
+    def _explain(self, body: bytes, effort: Try) -> Reply | None:
         begun = time.perf_counter()
         ask, effort = self._asked(body, effort)
         answer = self._explained(ask, effort)
@@ -144,7 +142,7 @@ class Clerk:
         }
         return Reply(status=200, body=_json(told), ending=answer.status)
 
-    def _diverse(self, body: bytes, effort: Effort) -> Reply | None:
+    def _diverse(self, body: bytes, effort: Try) -> Reply | None:
         begun = time.perf_counter()
         ask, effort = self._asked(body, effort, diverse=True)
         several = self._several(ask, effort)
@@ -160,7 +158,7 @@ class Clerk:
         }
         return Reply(status=200, body=_json(told), ending=_ending(several))
 
-    def _report(self, body: bytes, effort: Effort) -> Reply | None:
+    def _report(self, body: bytes, effort: Try) -> Reply | None:
         ask, effort = self._asked(body, effort, diverse=None)
         told = self._explained(ask, effort) if ask.diversity is None else self._several(ask, effort)
         if told is None:
@@ -169,7 +167,7 @@ class Clerk:
         return Reply(status=200, body=page.encode("utf-8"), kind=PAGE,
                      ending=told.status if isinstance(told, Answer) else _ending(told))  # fmt: skip
 
-    def _certify(self, body: bytes, effort: Effort) -> Reply | None:
+    def _certify(self, body: bytes, effort: Try) -> Reply | None:
         begun = time.perf_counter()
         ask, effort = self._asked(body, effort)
         try:
@@ -182,7 +180,7 @@ class Clerk:
             return None
         return Reply(status=200, body=certificate.content, kind=FILE, filename="answer.cert", ending="certificate")
 
-    def _check(self, body: bytes, effort: Effort) -> Reply | None:
+    def _check(self, body: bytes, effort: Try) -> Reply | None:
         try:
             certificate = Certificate(read_text(body)) if body[:1] == b"{" else Certificate.from_bytes(body)
         except FileError as error:
@@ -193,7 +191,7 @@ class Clerk:
             return None
         return Reply(status=200, body=_json(checked.to_dict()), ending=checked.verdict)
 
-    def _predict(self, body: bytes, effort: Effort) -> Reply:
+    def _predict(self, body: bytes, effort: Try) -> Reply:
         offer, row = read_person(read_body(body), self.shelf)
         schema, model = offer.explainer.schema, offer.explainer.model
         try:
@@ -214,7 +212,7 @@ class Clerk:
                 told["probabilities"] = {str(name): share for name, share in zip(model.classes, shares, strict=True)}
         return Reply(status=200, body=_json(told))
 
-    def _rule(self, body: bytes, effort: Effort) -> Reply:
+    def _rule(self, body: bytes, effort: Try) -> Reply:
         offer, text = read_rule(read_body(body), self.shelf, self.terms)
         try:
             rule = read_constraint(text, offer.explainer.schema)
@@ -225,19 +223,19 @@ class Clerk:
 
     # ------------------------------------------------------------------ asking and telling
 
-    def _asked(self, body: bytes, effort: Effort, *, diverse: bool | None = False) -> tuple[Ask, Effort]:
+    def _asked(self, body: bytes, effort: Try, *, diverse: bool | None = False) -> tuple[Ask, Try]:
         """The question, and the time that it has."""
         ask = read_ask(read_body(body), self.shelf, self.terms, diverse=diverse)
         if ask.seconds <= effort.seconds:
             effort = replace(effort, seconds=ask.seconds, last=True)
         return ask, effort
 
-    def _using(self, ask: Ask, effort: Effort) -> Explainer:
+    def _using(self, ask: Ask, effort: Try) -> Explainer:
         listen = None if effort.tell is None else _Events(effort.tell)
         limits = Limits(seconds=effort.seconds, memory_bytes=self.terms.memory_bytes)
         return self._explainers[ask.offer.name].using(limits=limits, listen=listen)
 
-    def _explained(self, ask: Ask, effort: Effort) -> Answer | None:
+    def _explained(self, ask: Ask, effort: Try) -> Answer | None:
         limits = Limits(seconds=effort.seconds, memory_bytes=self.terms.memory_bytes)
         explainer = self._explainers[ask.offer.name]  # keeps what it has read and prepared
         if effort.tell is not None:
@@ -248,7 +246,7 @@ class Clerk:
             raise declined_by(error, where_wrong(error, ask)) from None
         return None if not effort.last and _unfinished(answer) else answer
 
-    def _several(self, ask: Ask, effort: Effort) -> DiverseAnswers | None:
+    def _several(self, ask: Ask, effort: Try) -> DiverseAnswers | None:
         """Limits are per answer, so each has its share of the time, and so has the proof that there is no other."""
         assert ask.diversity is not None
         share = replace(effort, seconds=effort.seconds / (ask.diversity.k + 1), tell=None)

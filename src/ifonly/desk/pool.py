@@ -24,7 +24,7 @@ from ifonly.desk.bodies import Declined
 from ifonly.desk.clerk import Reply, refusal
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import GRACE_SECONDS, PLAIN_SECONDS, Terms
-from ifonly.desk.worker import HEAD, READY, Duty, Errand, Word, framed, work
+from ifonly.desk.worker import HEAD, READY, Back, Duty, Errand, framed, work
 from ifonly.errors import QuestionError
 from ifonly.population.engines.spawning import how_it_ended, spawned
 from ifonly.printing import shown
@@ -112,12 +112,12 @@ class Hand(asyncio.Protocol):
             (size,) = HEAD.unpack_from(came, at)
             if len(came) - at - HEAD.size < size:
                 break
-            word: Word = pickle.loads(memoryview(came)[at + HEAD.size : at + HEAD.size + size])
+            word: Back = pickle.loads(memoryview(came)[at + HEAD.size : at + HEAD.size + size])
             at += HEAD.size + size
             self._hear(word)
         del came[:at]
 
-    def _hear(self, word: Word) -> None:
+    def _hear(self, word: Back) -> None:
         if word.ticket == READY:
             self.ready = True
             self.lane.pool.changed(self.lane)

@@ -20,7 +20,7 @@ KEEP_ALIVE_SECONDS = 15
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Place:
+class Address:
     """Where the desk stands, and how many work there."""
 
     host: str = "127.0.0.1"
@@ -30,17 +30,11 @@ class Place:
     manners: Manners = field(default_factory=Manners)
 
 
-def serve(shelf: Shelf, terms: Terms, place: Place, announce: Callable[[str], None] = log) -> None:
+def serve(shelf: Shelf, terms: Terms, place: Address, announce: Callable[[str], None] = log) -> None:
     """Serve until SIGTERM or Ctrl-C: then nobody new is let in, and who is inside is answered."""
-    uvicorn = _uvicorn()
+    uvicorn = needed_uvicorn()
     pool = Pool(shelf, terms, quick=place.quick, slow=place.slow, log=log)
-    desk = Desk(shelf, terms, pool, place.manners)
-    config = uvicorn.Config(
-        desk, http=_protocol(), ws="none", lifespan="on", interface="asgi3", log_level="error", access_log=False,
-        log_config=None, server_header=False, proxy_headers=False, limit_concurrency=terms.connections,
-        backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=int(terms.seconds) + 3,
-        h11_max_incomplete_event_size=HEADER_BYTES,
-    )  # fmt: skip
+    config = configured(Desk(shelf, terms, pool, place.manners), terms)
     with _socket(place) as listening:
         host, port = listening.getsockname()[:2]
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
@@ -49,7 +43,18 @@ def serve(shelf: Shelf, terms: Terms, place: Place, announce: Callable[[str], No
         uvicorn.Server(config).run(sockets=[listening])
 
 
-def _uvicorn() -> Any:
+def configured(desk: Desk, terms: Terms) -> Any:
+    """How uvicorn is told to serve: nothing of what is asked in its log, an end to all patience."""
+    return needed_uvicorn().Config(
+        desk, http=_protocol(), ws="none", lifespan="on", interface="asgi3", log_level="error", access_log=False,
+        log_config=None, server_header=False, proxy_headers=False, limit_concurrency=terms.connections,
+        backlog=BACKLOG, timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=int(terms.seconds) + 3,
+        h11_max_incomplete_event_size=HEADER_BYTES,
+    )  # fmt: skip
+
+
+def needed_uvicorn() -> Any:
+    """uvicorn, or a sentence that says how to get it."""
     try:
         import uvicorn
     except ImportError:
@@ -57,7 +62,7 @@ def _uvicorn() -> Any:
     return uvicorn
 
 
-def _socket(place: Place) -> socket.socket:
+def _socket(place: Address) -> socket.socket:
     try:
         family = socket.AF_INET6 if ":" in place.host else socket.AF_INET
         return socket.create_server((place.host, place.port), family=family, backlog=BACKLOG)

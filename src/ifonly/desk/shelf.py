@@ -12,7 +12,7 @@ from ifonly.explainer import Explainer
 from ifonly.model import Network
 from ifonly.printing import is_printable, shown
 from ifonly.proof.speech import LANGUAGES, THE_DECISION
-from ifonly.schema import schema_to_json
+from ifonly.schema import Numeric, schema_to_json
 
 MOST_NAME = 60
 
@@ -42,6 +42,13 @@ class Offer:
     @property
     def called(self) -> str:
         return self.title or self.name
+
+    @property
+    def somebody(self) -> Mapping[str, Any]:
+        """One of the people; where there are none, a row with the least of everything."""
+        features = self.explainer.schema.features
+        least = {f.name: f.lower if isinstance(f, Numeric) else f.options[0] for f in features}
+        return next(iter(self.people.values()), least)
 
     @property
     def certificates(self) -> bool:

@@ -2,8 +2,8 @@
 
 Two things interrupt it. Whoever asked has left: then it stops and goes on with the next. It has taken too long: then a
 quick clerk passes the request on, and a slow one gives up. Both are exceptions raised in the middle of the work, as
-Ctrl-C is. (A search in the middle of a node notices a moment later.) Should even that not help, it is ended from
-outside.
+Ctrl-C is; a search in the middle of a node is told by its own flag. Should even that not help, the process is ended
+from outside.
 """
 
 from __future__ import annotations
@@ -26,6 +26,7 @@ from ifonly.desk.clerk import Clerk, Reply, refusal
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import Terms
 from ifonly.population.engines.spawning import listen, settle
+from ifonly.search.alarm import ring_all
 
 HEAD = struct.Struct("!I")
 NICENESS = 10
@@ -55,7 +56,7 @@ class Errand:
 
 
 @dataclass(frozen=True, slots=True)
-class Word:
+class Back:
     """What comes back for a ticket: a reply, None where there was too little time, or JSON to pass on meanwhile."""
 
     ticket: int
@@ -94,16 +95,16 @@ class _Line:
             taken += some
         return bytes(taken)
 
-    def send(self, word: Word) -> None:
+    def send(self, word: Back) -> None:
         self._end.sendall(framed(word))
 
 
 def work(end: socket.socket) -> None:
     """Answer what comes in until the other end is closed."""
-    _Work(_Line(end)).go_on()
+    _Sitting(_Line(end)).go_on()
 
 
-class _Work:
+class _Sitting:
     """One clerk at work. `doing` is the ticket that may be interrupted now."""
 
     def __init__(self, line: _Line) -> None:
@@ -123,6 +124,7 @@ class _Work:
             self.left.add(what.ticket)
             if self.doing == what.ticket:
                 _thread.interrupt_main()
+                ring_all()
         else:
             self.waiting.put(what)
 
@@ -141,16 +143,16 @@ class _Work:
         clerk = Clerk(duty.shelf, duty.terms, slow=duty.slow)
         clerk.warm_up()
         settle()
-        self.line.send(Word(READY, None))
+        self.line.send(Back(READY, None))
         while True:
             errand: Errand = self.waiting.get()
             clerk.look_for_kernels()
-            self.line.send(Word(errand.ticket, self._done(clerk, errand)))
+            self.line.send(Back(errand.ticket, self._done(clerk, errand)))
             self.left.discard(errand.ticket)
 
     def _done(self, clerk: Clerk, errand: Errand) -> Reply | None:
         """The reply; None for a request that is to be tried elsewhere, or that nobody waits for."""
-        tell = (lambda told: self.line.send(Word(errand.ticket, told))) if errand.stream and clerk.slow else None
+        tell = (lambda told: self.line.send(Back(errand.ticket, told))) if errand.stream and clerk.slow else None
         try:
             _set_clock(clerk.hard_seconds)
             self.doing = errand.ticket
