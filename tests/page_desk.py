@@ -119,6 +119,11 @@ class Visit:
         """Wait until what was asked last is answered and drawn."""
         self.page.wait_for_selector('#desk[data-settled="yes"]')
 
+    def press_all(self, selector: str) -> None:
+        """Press all such buttons at once, quicker than a hand."""
+        self.page.evaluate("selector => document.querySelectorAll(selector).forEach((button) => button.click())", selector)
+        self.settle()
+
     def text(self, selector: str) -> str:
         return str(self.page.locator(selector).inner_text())
 

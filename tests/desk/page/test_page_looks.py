@@ -28,15 +28,12 @@ def states(visit: Visit) -> Any:
     visit.open()
     yield "first"
     visit.page.locator("#ways label").nth(2).click()
-    for button in visit.page.locator(".tool.limit").all():
-        button.click()
+    visit.press_all(".tool.limit")
     visit.page.locator("#rule").fill("what is this")
     visit.page.wait_for_selector("#rule-told.wrong")
     visit.settle()
     yield "several answers, limits, a wrong rule"
-    for button in visit.page.locator(".tool.fixed").all():
-        button.click()
-    visit.settle()
+    visit.press_all(".tool.fixed")
     yield "no way out"
     visit.page.select_option("#language", "de")
     visit.settle()
@@ -138,9 +135,7 @@ def test_names_that_are_markup_are_text(visit: Visit) -> None:
     visit.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
     visit.page.locator("#rule").fill(f"'{MARKUP}' <= 8 and")
     visit.page.wait_for_selector("#rule-told.wrong")
-    for button in visit.page.locator(".tool.fixed").all():
-        button.click()
-    visit.settle()
+    visit.press_all(".tool.fixed")
     assert MARKUP in visit.text("#blame") and MARKUP in visit.text("#helps")
     visit.page.click("#certify")
     visit.page.wait_for_selector("#certificate-told:not(:empty)")

@@ -140,9 +140,7 @@ def test_several_answers_side_by_side(visit: Visit) -> None:
 def test_no_way_out_and_what_would_help(visit: Visit, ways: int) -> None:
     visit.open()
     visit.page.locator("#ways label").nth(ways - 1).click()
-    for button in visit.page.locator(".tool.fixed").all():
-        button.click()
-    visit.settle()
+    visit.press_all(".tool.fixed")
     assert visit.sentence.startswith("No allowed change")
     assert visit.page.locator("#blame li").count() > 1
     locked = len(asked(visit)["constraints"])
