@@ -121,7 +121,9 @@ class Visit:
 
     def press_all(self, selector: str) -> None:
         """Press all such buttons at once, quicker than a hand."""
-        self.page.evaluate("selector => document.querySelectorAll(selector).forEach((button) => button.click())", selector)
+        self.page.evaluate(
+            "selector => document.querySelectorAll(selector).forEach((button) => button.click())", selector
+        )
         self.settle()
 
     def text(self, selector: str) -> str:

@@ -26,6 +26,8 @@ MODELS = (
                  help="What is decided, such as 'the application'."),
     click.option("--people", multiple=True, metavar="[NAME=]FILE",
                  help="A table whose first rows are examples to begin with."),
+    click.option("--groups", multiple=True, metavar="[NAME=]FILE",
+                 help="JSON: lists of features by a title, as the page groups them."),
     click.option("--rule", "rules", multiple=True, metavar="[NAME=]TEXT",
                  help="A constraint in words that holds for everybody; may be repeated."),
     click.option("--regression", is_flag=True, help="The models' outputs are predictions, not classes."),
@@ -96,7 +98,7 @@ def _announce(address: str, key: str) -> None:
 def demonstration() -> list[Offer]:
     """Three people of Credit whom its network denies."""
     from ifonly.cli.demo import unhappy
-    from ifonly.cli.shipped import WORDS, friendly_credit
+    from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
     from ifonly.desk import Offer
     from ifonly.explainer import Explainer
 
@@ -105,7 +107,7 @@ def demonstration() -> list[Offer]:
     denied = unhappy(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
     titles = ("First applicant", "Second applicant", "Third applicant")
     people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
-    return [Offer(name="credit", title="Credit applications", explainer=explainer, people=people)]
+    return [Offer(name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS)]
 
 
 def _offers(options: dict[str, Any]) -> list[Offer]:
@@ -114,7 +116,9 @@ def _offers(options: dict[str, Any]) -> list[Offer]:
 
     models = _named(options["models"], ())
     names = tuple(models)
-    each = {part: _named(options[part], names) for part in ("schemas", "classes", "titles", "subjects", "people")}
+    each = {
+        part: _named(options[part], names) for part in ("schemas", "classes", "titles", "subjects", "people", "groups")
+    }
     rules = {name: [_split(text, names)[1] for text in options["rules"] if _split(text, names)[0] in (name, None)]
              for name in names}  # fmt: skip
     for part, given in each.items():
@@ -129,14 +133,17 @@ def _offer(name: str, file: str, given: dict[str, Any], rules: Sequence[str], op
     from ifonly.desk import Offer
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
+    from ifonly.schema.io import read_json
 
     if given["schemas"] is None:
         raise QuestionError(f"Say what a row of the model '{name}' is with --schema {name}=FILE.")
     explainer = Explainer(_model(file, given, options), constraints=rules)
     people = {} if given["people"] is None else _people(given["people"])
+    groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
     return Offer(
-        name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people
-    )
+        name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people,
+        groups=groups,
+    )  # fmt: skip
 
 
 def _model(file: str, given: dict[str, Any], options: dict[str, Any]) -> Model:

@@ -40,6 +40,12 @@ CREDIT_LABELS = {
 CREDIT_UNITS = dict.fromkeys(
     (name for name in CREDIT_LABELS if name.endswith(("Amount", "AmountOverLast6Months"))), "$"
 )
+CREDIT_GROUPS = {
+    "The applicant": ("isMale", "isMarried", "AgeGroup", "EducationLevel"),
+    "Bills and payments": tuple(CREDIT_UNITS),
+    "Overdue": tuple(name for name in CREDIT_LABELS if "Overdue" in name),
+    "Spending": tuple(name for name in CREDIT_LABELS if name.startswith("MonthsWith")),
+}
 
 WORDS = {
     "adult": DatasetWords(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),

@@ -149,6 +149,7 @@ def _others() -> dict[str, Shape]:
         "Schema": record({
             "model": TEXT, "title": TEXT, "subject": TEXT, "classes": listing(VALUE), "kind": TEXT,
             "certificates": FLAG, "schema": {"type": "object"}, "rules": listing(TEXT),
+            "groups": listing(record({"title": TEXT, "features": listing(TEXT)})),
             "people": listing(record({"title": TEXT, "row": ref("Row")})), "limits": record(limits)}),
         "Decision": record({"decision": VALUE, "lead": {"type": ["number", "null"], "minimum": 0},
                             "probabilities": {"type": ["object", "null"], "additionalProperties": NUMBER},

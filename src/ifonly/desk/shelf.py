@@ -19,19 +19,22 @@ MOST_NAME = 60
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Offer:
-    """A model that people can ask about. `people` are rows to begin with, by their titles."""
+    """A model that people can ask about. `people` are rows to begin with, by their titles; `groups` are features that a
+    page shows together, by their titles."""
 
     name: str
     explainer: Explainer
     title: str = ""
     subject: str = ""
     people: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.name or len(self.name) > MOST_NAME or not is_printable(self.name):
             raise QuestionError(f"A model's name has 1 to {MOST_NAME} printable characters; got {shown(self.name)}.")
         read = {title: self._as_told(row) for title, row in self.people.items()}
         object.__setattr__(self, "people", read)
+        _check_groups(self.groups, self.explainer.schema.names)
 
     def _as_told(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row in the schema's own values."""
@@ -66,10 +69,25 @@ class Offer:
             "kind": explainer.model.function.name.removeprefix("an ").removeprefix("a "),
             "certificates": self.certificates,
             "schema": schema_to_json(explainer.schema),
+            "groups": [{"title": title, "features": list(names)} for title, names in self.groups.items()],
             "rules": [one.describe() for one in explainer.constraints_for(())],
             "people": [{"title": title, "row": row} for title, row in self.people.items()],
             "limits": terms.told(),
         }
+
+
+def _check_groups(groups: Any, known: Sequence[str]) -> None:
+    """A table of features by title, each feature once."""
+    if not isinstance(groups, Mapping) or not all(isinstance(names, list | tuple) for names in groups.values()):
+        raise QuestionError(f"Groups are lists of features by their titles; got {shown(groups)}.")
+    seen: set[str] = set()
+    for title, names in groups.items():
+        for name in names:
+            if name not in known:
+                raise QuestionError(f"The group {shown(title)} names {shown(name)}, which is no feature of the schema.")
+            if name in seen:
+                raise QuestionError(f"The feature {shown(name)} stands in the groups twice.")
+            seen.add(name)
 
 
 class Shelf(Sequence[Offer]):
