@@ -73,7 +73,7 @@ def browsing(width: int, height: int, scheme: str, scale: float = 1.0) -> Iterat
 
 def pictures() -> None:
     with serving("--demo") as address:
-        with browsing(1400, 900, "light") as page:
+        with browsing(1400, 1050, "light") as page:
             page.goto(address)
             page.wait_for_selector(SETTLED)
             for name in ("isMale", "AgeGroup"):

@@ -59,6 +59,7 @@ class Desk {
     });
     /** @type {() => void} what is tried again */
     this.again = () => void this.start();
+    say(part("sentence"), t("loading"));
     this.wire();
   }
 
@@ -139,6 +140,7 @@ class Desk {
     show(part("model-part"), models.models.length > 1);
     fillSelect("language", models.languages.filter((tag) => Object.hasOwn(WORDS, tag)).map((tag) => [tag, WORDS[tag]?.["language"] ?? tag]), spoken());
     say(part("version"), `ifonly ${models.version}`);
+    if (!this.view) say(part("sentence"), t("searching"));
     this.view = new AnswerView(about, { allow: (query) => this.allow(query), chosen: (told) => this.chosen(told) });
     this.conditions = new Conditions(about, question, () => this.conditionsChanged());
     this.buildPeople(about);
