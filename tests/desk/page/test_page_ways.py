@@ -27,7 +27,8 @@ def first_person(visit: Visit) -> dict[str, Any]:
 
 
 def asked(visit: Visit) -> dict[str, Any]:
-    """The query in the address."""
+    """The query in the address, which follows after a rest."""
+    visit.page.wait_for_timeout(400)
     return dict(json.loads(parse_qs(visit.page.url.partition("#")[2])["query"][0]))
 
 
@@ -192,6 +193,7 @@ def test_a_link_carries_the_question_and_nobody(visit: Visit) -> None:
     visit.page.select_option("#target", "approve")
     visit.page.locator(f'[data-feature="{PAYMENT}"] input[type=text]').fill("4321.5")
     visit.settle()
+    asked(visit)
     link = visit.page.url.partition("#")[2]
     parts = parse_qs(link)
     assert set(parts) == {"model", "language", "ways", "differ", "query"}

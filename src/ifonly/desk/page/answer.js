@@ -85,10 +85,20 @@ export class AnswerView {
     const blame = answer?.reasons?.blame ?? [];
     const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, t("blame_model"))];
     part("blame").replaceChildren(...inTheWay);
-    const helps = result.help.map(({ words, sentence, query }) => el("li", {},
-      el("div", {}, el("b", {}, said(words)), el("p", { class: "soft" }, afterWords(words, sentence)), query ? null : el("p", { class: "soft" }, t("organisation"))),
-      query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null));
+    const helps = result.help.map(({ words, sentence, query }) => {
+      const then = answer?.reasons?.relaxations.find((one) => one.words === words)?.changes.map((change) => this.changeWords(change));
+      return el("li", {}, el("div", {}, el("b", {}, said(words)), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
+        query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null);
+    });
     part("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
+  }
+
+  /** A change in a line. @param {import("./service.js").Change} change */
+  changeWords({ feature, from, to }) {
+    const own = this.features.get(feature);
+    if (!own) return el("p", {});
+    return el("p", { class: "soft" }, `${label(own)} `, el("span", { class: "before" }, shown(own, from)), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+      el("span", { class: "unseen" }, ` ${t("to")} `), el("strong", { class: "after" }, shown(own, to)));
   }
 
   /** @param {import("./service.js").Change[]} changes */
@@ -190,13 +200,6 @@ export class AnswerView {
     const first = this.result?.help[0];
     return part("sentence").textContent + (first && part("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
   }
-}
-
-/** What a sentence says beyond the words that stand above it. @param {string} words @param {string} sentence */
-function afterWords(words, sentence) {
-  const at = sentence.indexOf(words);
-  const rest = at < 0 ? sentence : sentence.slice(at + words.length).replace(/^[.:]\s*/, "");
-  return rest.slice(0, 1).toUpperCase() + rest.slice(1);
 }
 
 /** The sentence; what it says after its first full stop at the end is a little quieter. @param {string} text @param {boolean} two */

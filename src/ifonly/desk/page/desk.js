@@ -25,6 +25,8 @@ import { WORDS, speak, spoken, t } from "./words.js";
 /** Milliseconds of rest before the answer is read aloud: not while somebody drags. */
 const REST = 700;
 const LONGEST_WAIT = 30;
+/** Milliseconds of rest before the question is written into the address. */
+const LINK_REST = 200;
 
 class Desk {
   constructor() {
@@ -49,6 +51,8 @@ class Desk {
     this.resting = undefined;
     /** @type {number | undefined} */
     this.retrying = undefined;
+    /** @type {number | undefined} */
+    this.writing = undefined;
     this.proof = new Proof(() => this.asked(1));
     this.asking = new Asking({
       ask: () => this.asked(this.question?.ways ?? 1, true),
@@ -225,7 +229,7 @@ class Desk {
   questionChanged() {
     this.conditions?.draw();
     show(part("differ-part"), (this.question?.ways ?? 1) > 1);
-    history.replaceState(null, "", this.link());
+    this.writeLink();
     this.changed();
   }
 
@@ -338,6 +342,12 @@ class Desk {
   }
 
   // ---------------------------------------------------------------- the link
+
+  /** The address says what is asked; not at every step of a hand, which browsers do not allow. */
+  writeLink() {
+    clearTimeout(this.writing);
+    this.writing = setTimeout(() => history.replaceState(null, "", this.link()), LINK_REST);
+  }
 
   link() {
     return this.about && this.question ? toLink(this.about.model, spoken(), this.question) : "";

@@ -20,7 +20,7 @@ import { t } from "./words.js";
  * @typedef {{ status: "nearest" | "none exists" | "within" | "unknown" | "error", target: string, distance: number | null, distance_name: string,
  *   lower_bound: number | null, changes: Change[], factual: Row, counterfactual: Row | null, decision_before: Value, decision_after: Value,
  *   state: string, seconds: number, nodes: number, note: string, already: boolean, breaks: string[],
- *   reasons?: { blame: string[], minimal: boolean, note: string } | null }} Answer
+ *   reasons?: { blame: string[], minimal: boolean, note: string, relaxations: { words: string, changes: Change[] }[] } | null }} Answer
  * @typedef {{ lead: number[], changes: [number, string][], decision: Value }} Path
  * @typedef {{ answer: Answer, sentence: string, exact: string, guarantee: string, path: Path | null }} Told
  * @typedef {{ words: string, sentence: string, query: Query | null }} Help
