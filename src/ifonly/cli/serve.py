@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ifonly.cli.console import note
+from ifonly.cli.console import json_option, note, show_json
 from ifonly.cli.options import with_options
 
 if TYPE_CHECKING:
-    from ifonly.desk import Offer
+    from ifonly.desk import Offer, Shelf
     from ifonly.model import Model
 
 MODELS = (
@@ -65,7 +66,8 @@ ONLY = "model"
 
 @click.command(epilog=EPILOG)
 @with_options(MODELS, PLACE)
-def serve(**options: Any) -> int:
+@json_option
+def serve(as_json: bool, **options: Any) -> int:
     """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
     from ifonly.desk import Shelf, Terms
     from ifonly.desk.app import Manners
@@ -81,12 +83,16 @@ def serve(**options: Any) -> int:
         host=options["host"], port=options["port"], quick=options["workers"] or cores(), slow=options["slow_workers"],
         manners=Manners(key=options["key"], hosts=hosts),
     )  # fmt: skip
-    run(shelf, terms, place, lambda address: _announce(address, place.manners.key))
+    run(shelf, terms, place, lambda address: _announce(address, shelf, place.manners.key, as_json=as_json))
     return 0
 
 
-def _announce(address: str, key: str) -> None:
-    note(f"The desk is at {address} (Ctrl-C ends it).")
+def _announce(address: str, shelf: Shelf, key: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"address": address, "models": list(shelf.names)})
+        sys.stdout.flush()
+    else:
+        note(f"The desk is at {address} (Ctrl-C ends it).")
     if not key and not address.startswith(("http://127.", "http://[::1]")):
         note(
             "Other machines can ask it without a key: set IFONLY_DESK_KEY, unless what is in front of it asks for one."
