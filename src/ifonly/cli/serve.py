@@ -44,8 +44,8 @@ PLACE = (
                  help="Whoever asks must have it. Better in the environment: IFONLY_DESK_KEY."),
     click.option("--workers", type=click.IntRange(1, 256), metavar="N",
                  help="Processes that answer (default: one per core)."),
-    click.option("--slow-workers", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N",
-                 help="Processes for questions that take long, besides those."),
+    click.option("--slow-workers", type=click.IntRange(1, 256), metavar="N",
+                 help="Processes for questions that take long, besides those (default: one per two cores)."),
     click.option("--seconds", type=float, default=10.0, show_default=True, metavar="S",
                  help="What a request may search for."),
     click.option("--memory", type=click.IntRange(1, 2**20), default=256, show_default=True, metavar="MIB",
@@ -79,8 +79,9 @@ def serve(as_json: bool, **options: Any) -> int:
     shelf = Shelf(_demo() if options["demo"] else _offers(options))
     terms = Terms(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
+    quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
     place = Address(
-        host=options["host"], port=options["port"], quick=options["workers"] or cores(), slow=options["slow_workers"],
+        host=options["host"], port=options["port"], quick=quick, slow=slow,
         manners=Manners(key=options["key"], hosts=hosts),
     )  # fmt: skip
     run(shelf, terms, place, lambda address: _announce(address, shelf, place.manners.key, as_json=as_json))
