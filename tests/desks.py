@@ -74,7 +74,7 @@ class Served:
     def __init__(self, *words: str, **environment: str) -> None:
         paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
-            [sys.executable, "-m", "ifonly", "serve", "--port", "0", "--workers", "1", *words],
+            [sys.executable, "-m", "ifonly", "serve", "--port", "0", "--workers", "1", "--slow-workers", "1", *words],
             stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths, **environment},
         )  # fmt: skip
         assert self.process.stderr is not None

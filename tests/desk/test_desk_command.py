@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import socket
 import sys
 from pathlib import Path
@@ -48,20 +49,23 @@ def test_the_demonstration_has_three_people(opened) -> None:
         assert shelf[0].explainer.explain(row).decision_before == "deny"
 
 
+def test_a_program_is_told_the_address_as_json(monkeypatch) -> None:
+    monkeypatch.setattr(server, "serve", lambda shelf, terms, place, announce: announce("http://127.0.0.1:1/"))
+    assert json.loads(run("--demo", "--json").stdout) == {"address": "http://127.0.0.1:1/", "models": ["credit"]}
+
+
 def test_one_model_needs_no_name(opened, folder) -> None:
     told = run("--model", folder / "a.npz", "--schema", folder / "a.json", "--classes", "low,high", "--people", folder / "people.csv",
                "--title", "Bail", "--subject", "the assessment", "--rule", "PriorsCount >= 0", "--key", "k", "--allow-host", "Desk.Example",
-               "--workers", 3, "--seconds", 2, "--memory", 64)  # fmt: skip
+               "--workers", 3, "--slow-workers", 2, "--seconds", 2, "--memory", 64)  # fmt: skip
     assert told.exit_code == 0, told.output
     ((shelf, terms, place, _),) = opened
     offer = shelf[0]
     assert (offer.name, offer.called, offer.subject) == ("model", "Bail", "the assessment")
     assert offer.explainer.model.classes == ("low", "high") and len(offer.people) == 5
-    assert [one.describe() for one in offer.explainer.constraints] == [
-        "PriorsCount >= 0"
-    ] or offer.explainer.constraints
+    assert [one.describe() for one in offer.explainer.constraints] == ["PriorsCount >= 0"]
     assert terms.seconds == 2.0 and terms.memory_bytes == 64 << 20
-    assert (place.quick, place.slow, place.manners.key) == (3, 1, "k") and "desk.example" in place.manners.hosts
+    assert (place.quick, place.slow, place.manners.key) == (3, 2, "k") and "desk.example" in place.manners.hosts
 
 
 def test_several_models_have_names(opened, folder) -> None:

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from ifonly.cli.console import note
+from ifonly.cli.console import json_option, note, show_json
 from ifonly.cli.options import with_options
 
 if TYPE_CHECKING:
-    from ifonly.desk import Offer
+    from ifonly.desk import Offer, Shelf
     from ifonly.model import Model
 
 MODELS = (
@@ -45,8 +46,8 @@ PLACE = (
                  help="Whoever asks must have it. Better in the environment: IFONLY_DESK_KEY."),
     click.option("--workers", type=click.IntRange(1, 256), metavar="N",
                  help="Processes that answer (default: one per core)."),
-    click.option("--slow-workers", type=click.IntRange(1, 256), default=1, show_default=True, metavar="N",
-                 help="Processes for questions that take long, besides those."),
+    click.option("--slow-workers", type=click.IntRange(1, 256), metavar="N",
+                 help="Processes for questions that take long, besides those (default: one per two cores)."),
     click.option("--seconds", type=float, default=10.0, show_default=True, metavar="S",
                  help="What a request may search for."),
     click.option("--memory", type=click.IntRange(1, 2**20), default=256, show_default=True, metavar="MIB",
@@ -67,7 +68,8 @@ ONLY = "model"
 
 @click.command(epilog=EPILOG)
 @with_options(MODELS, PLACE)
-def serve(**options: Any) -> int:
+@json_option
+def serve(as_json: bool, **options: Any) -> int:
     """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
     from ifonly.desk import Shelf, Terms
     from ifonly.desk.app import Manners
@@ -79,16 +81,21 @@ def serve(**options: Any) -> int:
     shelf = Shelf(demonstration() if options["demo"] else _offers(options))
     terms = Terms(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
+    quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
     place = Address(
-        host=options["host"], port=options["port"], quick=options["workers"] or cores(), slow=options["slow_workers"],
+        host=options["host"], port=options["port"], quick=quick, slow=slow,
         manners=Manners(key=options["key"], hosts=hosts),
     )  # fmt: skip
-    run(shelf, terms, place, lambda address: _announce(address, place.manners.key))
+    run(shelf, terms, place, lambda address: _announce(address, shelf, place.manners.key, as_json=as_json))
     return 0
 
 
-def _announce(address: str, key: str) -> None:
-    note(f"The desk is at {address} (Ctrl-C ends it).")
+def _announce(address: str, shelf: Shelf, key: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"address": address, "models": list(shelf.names)})
+        sys.stdout.flush()
+    else:
+        note(f"The desk is at {address} (Ctrl-C ends it).")
     if not key and not address.startswith(("http://127.", "http://[::1]")):
         note(
             "Other machines can ask it without a key: set IFONLY_DESK_KEY, unless what is in front of it asks for one."

@@ -25,6 +25,10 @@ BAD_JSON, WRONG = 400, 422
 QUESTION = ("model", "row", "query", "seconds", "language", "path")
 
 
+PLAIN = Query()
+"""Of a request that has none of its own."""
+
+
 class Declined(Exception):
     """A request that is not answered: the status, a sentence, and the place in the body that it is about."""
 
@@ -96,7 +100,7 @@ def read_ask(data: dict[str, Any], shelf: Shelf, terms: Terms, *, diverse: bool 
     if not isinstance(row, dict):
         raise Declined(WRONG, f"A row is an object with a value per feature; got {shown(row)}.", "row")
     given = found.get("query")
-    query = Query() if given is None else _query(given, terms)
+    query = PLAIN if given is None else _query(given, terms)
     several = found.get("diversity")
     return Ask(
         offer=offer,

@@ -18,7 +18,7 @@ from ifonly.certificate.check import check
 from ifonly.certificate.format import Certificate, read_text
 from ifonly.certifying.certify import certify
 from ifonly.compiling import Kernels
-from ifonly.desk.bodies import WRONG, Ask, Declined, read_ask, read_body, read_person, read_rule, where_wrong
+from ifonly.desk.bodies import PLAIN, WRONG, Ask, Declined, read_ask, read_body, read_person, read_rule, where_wrong
 from ifonly.desk.helping import ways_out
 from ifonly.desk.shelf import Offer, Shelf
 from ifonly.desk.terms import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, Terms
@@ -241,7 +241,7 @@ class Clerk:
         if effort.tell is not None:
             explainer = explainer.using(listen=_Events(effort.tell))
         try:
-            answer = explainer.explain(ask.row, ask.query, limits=limits)
+            answer = explainer.explain(ask.row, None if ask.query is PLAIN else ask.query, limits=limits)
         except IfonlyError as error:
             raise declined_by(error, where_wrong(error, ask)) from None
         return None if not effort.last and _unfinished(answer) else answer

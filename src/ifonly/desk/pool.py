@@ -24,7 +24,7 @@ from ifonly.desk.bodies import Declined
 from ifonly.desk.clerk import Reply, refusal
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import GRACE_SECONDS, PLAIN_SECONDS, Terms
-from ifonly.desk.worker import HEAD, READY, Back, Duty, Errand, framed, work
+from ifonly.desk.worker import HEAD, MOST_TRIES, READY, Back, Duty, Errand, framed, work
 from ifonly.errors import QuestionError
 from ifonly.population.engines.spawning import how_it_ended, spawned
 from ifonly.printing import shown
@@ -184,8 +184,8 @@ class Pool:
 
     def __init__(self, shelf: Shelf, terms: Terms, *, quick: int, slow: int, log: Callable[[str], None]) -> None:
         self.terms, self._log, self._tickets = terms, log, READY
-        limit = terms.seconds + GRACE_SECONDS
-        self.quick = Lane("quick", self, quick, terms.waiting, 2.0 * PLAIN_SECONDS, _packed(shelf, terms, slow=False))
+        limit, tries = terms.seconds + GRACE_SECONDS, MOST_TRIES * 2.0 * PLAIN_SECONDS
+        self.quick = Lane("quick", self, quick, terms.waiting, tries, _packed(shelf, terms, slow=False))
         self.slow = Lane("slow", self, slow, terms.waiting_long, limit, _packed(shelf, terms, slow=True))
         self.lanes = (self.quick, self.slow)
         self._looking: asyncio.Task[None] | None = None
