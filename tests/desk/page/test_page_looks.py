@@ -181,6 +181,23 @@ def test_a_desk_that_is_gone_comes_back(visit: Visit) -> None:
     visit.page.wait_for_selector("#notice", state="hidden")
 
 
+LINKS = [
+    '{"distance":{"norm":"l1","weights":null}}', '{"distance":{"norm":5,"weights":"abc"}}', '{"distance":[]}', "[]", "null", "7",
+    '{"constraints":[{"kind":"allowed","feature":"AgeGroup","values":[{"a":1}]}]}', '{"constraints":{"0":1}}',
+    '{"constraints":[null]}', '{"constraints":[{"kind":"range","feature":"AgeGroup","lower":"x"}]}',
+    '{"constraints":[{"kind":"fixed","feature":"__proto__"}]}', '{"target":{"class":["x"]}}', '{"target":"<img src=x>"}',
+]  # fmt: skip
+
+
+def test_no_link_breaks_the_page(visit: Visit) -> None:
+    visit.open()
+    for query in LINKS:
+        visit.page.goto("about:blank")
+        visit.open(f"#model=nobody&ways=99&differ=no&language=xx&query={query}")
+        visit.page.evaluate("document.querySelector('#chips button.plain, #chips button')?.click()")
+        visit.settle()
+
+
 def test_a_refusal_stands_where_it_belongs(visit: Visit) -> None:
     visit.open('#model=credit&query={"constraints":["AgeGroup is fixed","nobody is fixed"]}')
     assert visit.page.locator(".chip.bad").count() == 1

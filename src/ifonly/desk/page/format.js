@@ -140,8 +140,7 @@ export function aimed(feature, value) {
   const width = feature.upper - feature.lower;
   const step = stepOf(feature) || niceStep(width / 400);
   const on = feature.lower + Math.round((value - feature.lower) / step) * step;
-  const digits = Math.max(0, Math.min(12, 2 - Math.floor(Math.log10(step))));
-  return Math.min(feature.upper, Math.max(feature.lower, Number(on.toFixed(digits))));
+  return Math.min(feature.upper, Math.max(feature.lower, Number(on.toFixed(12))));
 }
 
 /** 1, 2 or 5 times a power of ten, at least as large. @param {number} least */

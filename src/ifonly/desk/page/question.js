@@ -42,7 +42,7 @@ export function toQuery(question) {
   /** @type {Origin[]} */
   const origins = [];
   /** @type {Record<string, number>} */
-  const weights = {};
+  const weights = Object.create(null);
   for (const [name, will] of question.will) {
     for (const constraint of ofFeature(name, will)) {
       constraints.push(constraint);
@@ -59,7 +59,7 @@ export function toQuery(question) {
     origins.push({ kind: "other", at });
   });
   const own = typeof question.distance === "string" ? { norm: question.distance } : question.distance;
-  const distance = { ...own, weights: { ...(own.weights ?? {}), ...weights }, scales: own.scales ?? {} };
+  const distance = { ...own, weights, scales: own.scales ?? {} };
   /** @type {Query} */
   const query = { distance, constraints, fewest_first: question.fewest };
   if (question.target !== null) query.target = question.target;
@@ -140,8 +140,8 @@ function takeDistance(distance, question) {
     question.distance = distance;
     return;
   }
-  const { weights = {}, ...rest } = distance;
-  for (const [name, weight] of Object.entries(weights)) {
+  const { weights, ...rest } = distance;
+  for (const [name, weight] of Object.entries(weights ?? {})) {
     const will = question.will.get(name);
     if (will && typeof weight === "number") will.weight = weight;
   }
