@@ -30,7 +30,7 @@ from ifonly.population.engines.spawning import listen, settle
 from ifonly.search.alarm import ring_all
 
 HEAD = struct.Struct("!I")
-NICENESS = 10
+NICENESS = 15
 """Of slow clerks: everybody else comes first."""
 MOST_TRIES = 3
 """In the quick lane, where the machine was too busy to let us work: that is no sign of a hard question."""
