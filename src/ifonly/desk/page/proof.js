@@ -32,7 +32,7 @@ export class Proof {
 
   /** @param {Told | null} told @param {number} ways */
   show(told, ways) {
-    say(part("guarantee"), told?.guarantee ?? "");
+    say(part("guarantee"), told?.guarantee || (told?.answer.already ? t("already") : ""));
     say(part("exact"), told?.exact ?? "");
     show(part("exact-part"), Boolean(told?.exact));
     const able = this.about?.certificates ?? false;
