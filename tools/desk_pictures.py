@@ -62,12 +62,11 @@ def serving(*words: str) -> Iterator[str]:
 
 
 @contextmanager
-def browsing(width: int, height: int, scheme: str, scale: float = 1.0) -> Iterator[Any]:
+def browsing(width: int, height: int, scheme: str) -> Iterator[Any]:
     path = shutil.which("chromium") or shutil.which("google-chrome")
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
-        yield browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-US",
-                               device_scale_factor=scale)  # fmt: skip
+        yield browser.new_page(viewport={"width": width, "height": height}, color_scheme=scheme, locale="en-US")
         browser.close()
 
 
@@ -81,7 +80,7 @@ def pictures() -> None:
             page.locator("#ways label").nth(2).click()
             page.wait_for_selector("#compare table")
             save(page, "desk.png")
-        with browsing(400, 820, "dark", 1.5) as page:
+        with browsing(400, 820, "dark") as page:
             page.goto(address)
             page.wait_for_selector(SETTLED)
             save(page, "desk-narrow.png")
@@ -106,7 +105,10 @@ def timed(count: int) -> None:
                     page.evaluate(DRAG, {**asked, "count": 20})
                     times = sorted(page.evaluate(DRAG, asked))
                     middle, late = times[len(times) // 2], times[int(0.95 * len(times))]
-                    print(f"Credit {name}, {ways} answer(s): least {times[0]:.1f}, median {middle:.1f}, 95 % {late:.1f} ms", flush=True)
+                    print(
+                        f"Credit {name}, {ways} answer(s): least {times[0]:.1f}, median {middle:.1f}, 95 % {late:.1f} ms",
+                        flush=True,
+                    )
 
 
 def larger(folder: Path) -> list[str]:

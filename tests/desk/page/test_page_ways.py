@@ -65,6 +65,53 @@ def test_a_slider_changes_the_answer(visit: Visit) -> None:
     assert "instead of 7" in visit.sentence
 
 
+def test_the_last_of_many_movements_is_answered_and_read_once(visit: Visit) -> None:
+    visit.open()
+    visit.page.wait_for_selector("#live:not(:empty)", state="attached")
+    read = visit.page.evaluate(
+        """async (feature) => {
+          let read = 0;
+          new MutationObserver(() => { read += 1; }).observe(document.getElementById("live"), { childList: true, characterData: true, subtree: true });
+          const slider = document.querySelector(`[data-feature="${feature}"] input[type=range]`);
+          for (let k = 0; k < 60; k += 1) {
+            slider.value = String(100 * k);
+            slider.dispatchEvent(new Event("input", { bubbles: true }));
+            await new Promise((done) => setTimeout(done, 8));
+          }
+          return read;
+        }""",
+        PAYMENT,
+    )
+    assert read == 0
+    visit.settle()
+    told = ask(visit, "v1/explain", {"row": {**first_person(visit), PAYMENT: 5900}})
+    assert visit.sentence.replace("\n", " ") == told["sentence"]
+
+
+def test_sliders_and_limits_follow_the_mouse(visit: Visit) -> None:
+    def drag(thumb: Any, start: float, end: float) -> None:
+        thumb.scroll_into_view_if_needed()
+        box = thumb.bounding_box()
+        where = [(box["x"] + 8 + share * (box["width"] - 16), box["y"] + box["height"] / 2) for share in (start, end)]
+        visit.page.mouse.move(*where[0])
+        visit.page.mouse.down()
+        visit.page.mouse.move(*where[1], steps=6)
+        visit.page.mouse.up()
+        visit.settle()
+
+    visit.open()
+    slider = visit.page.locator(f'[data-feature="{OVERDUE}"] .track:not(.double) input')
+    drag(slider, 5 / 36, 0.5)
+    assert slider.input_value() == "18"
+    assert "instead of 18" in visit.sentence
+    click(visit, OVERDUE, "limit")
+    least, most = visit.page.locator(f'[data-feature="{OVERDUE}"] .double input').all()
+    drag(most, 1.0, 0.75)
+    drag(least, 0.0, 0.25)
+    (limit,) = asked(visit)["constraints"]
+    assert limit == {"kind": "range", "feature": OVERDUE, "lower": 9, "upper": 27}
+
+
 def test_a_number_that_does_not_fit_is_said_beside_it(visit: Visit) -> None:
     visit.open()
     before = visit.sentence
