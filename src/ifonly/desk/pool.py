@@ -34,7 +34,9 @@ AHEAD = 2
 LOOK_SECONDS = 0.25
 """How often somebody looks whether a process is stuck."""
 STUCK_SECONDS = 3.0
-"""After its own clock has rung, or after it was told that nobody waits, a process is ended."""
+"""So long after its own clock has rung, a process is ended."""
+LEFT_SECONDS = 10.0
+"""So long after it was told that nobody waits, it is ended, too."""
 MOST_STILLBORN = 3
 """Processes in a row that ended before they began."""
 REST_SECONDS = 1.0
@@ -238,7 +240,7 @@ class Pool:
         if job.hand is not None and not job.hand.gone:
             job.hand.write(framed(Errand(job.ticket)))
             if job is job.hand.jobs[0]:
-                job.ends = min(job.ends, time.monotonic() + STUCK_SECONDS)
+                job.ends = min(job.ends, time.monotonic() + LEFT_SECONDS)
         else:
             for lane in self.lanes:
                 with contextlib.suppress(ValueError):
