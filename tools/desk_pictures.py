@@ -105,10 +105,8 @@ def timed(count: int) -> None:
                     page.evaluate(DRAG, {**asked, "count": 20})
                     times = sorted(page.evaluate(DRAG, asked))
                     middle, late = times[len(times) // 2], times[int(0.95 * len(times))]
-                    print(
-                        f"Credit {name}, {ways} answer(s): least {times[0]:.1f}, median {middle:.1f}, 95 % {late:.1f} ms",
-                        flush=True,
-                    )
+                    told = f"least {times[0]:.1f}, median {middle:.1f}, 95 % {late:.1f} ms"
+                    print(f"Credit {name}, {ways} answer(s): {told}", flush=True)
 
 
 def larger(folder: Path) -> list[str]:
