@@ -11,6 +11,7 @@ from benchmarks.suites import (
     audit_stream,
     certificates,
     deployed,
+    desk,
     diversity,
     first,
     limits,
@@ -28,7 +29,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, tree_race, smooth, audit, audit_stream, population,
+    first, limits, trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 

@@ -22,6 +22,7 @@ from ifonly.cli.doctor import doctor
 from ifonly.cli.explain import explain
 from ifonly.cli.models import model
 from ifonly.cli.schemas import schema
+from ifonly.cli.serve import serve
 
 
 class App(click.Group):
@@ -102,5 +103,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, diverse, audit, certify, check, schema, model, datasets, doctor):
+for command in (demo, explain, diverse, audit, certify, check, serve, schema, model, datasets, doctor):
     app.add_command(command)

@@ -36,10 +36,10 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
 
     dataset, words = datasets.load(name), WORDS[name]
     explainer, people = Explainer(network(name)), test_table(dataset).rows
-    unhappy = _unhappy(explainer, people, words.unfavourable)
-    if count > len(unhappy):
-        raise QuestionError(f"Only {len(unhappy):,} of the {len(people):,} people are decided that way.")
-    numbers = unhappy[:count]
+    refused = unhappy(explainer, people, words.unfavourable)
+    if count > len(refused):
+        raise QuestionError(f"Only {len(refused):,} of the {len(people):,} people are decided that way.")
+    numbers = refused[:count]
     rows, asked = [people[i] for i in numbers], Distance(read_norm(distance))
     wanted = words.classes[1 - words.unfavourable]
     answers = _renumbered(explainer.explain_many(rows, target=wanted, distance=asked), numbers)
@@ -50,7 +50,7 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
     return codes.of_answers(answers)
 
 
-def _unhappy(explainer: Explainer, people: Sequence[Any], unfavourable: int) -> list[int]:
+def unhappy(explainer: Explainer, people: Sequence[Any], unfavourable: int) -> list[int]:
     """The people whom the network decides against."""
     from ifonly.schema import read_points
 

@@ -8,7 +8,8 @@ from typing import Any
 from ifonly import datasets
 from ifonly.cli.tables import Table
 from ifonly.datasets import Dataset
-from ifonly.model import Model
+from ifonly.model import Model, network_model
+from ifonly.schema import Binary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,32 @@ class DatasetWords:
     unfavourable: int
     fixed: tuple[str, ...]
 
+
+CREDIT_LABELS = {
+    "isMale": "male",
+    "isMarried": "married",
+    "AgeGroup": "age group",
+    "EducationLevel": "education",
+    "MaxBillAmountOverLast6Months": "highest bill of the last six months",
+    "MaxPaymentAmountOverLast6Months": "highest payment of the last six months",
+    "MonthsWithZeroBalanceOverLast6Months": "months with a zero balance, of the last six",
+    "MonthsWithLowSpendingOverLast6Months": "months with low spending, of the last six",
+    "MonthsWithHighSpendingOverLast6Months": "months with high spending, of the last six",
+    "MostRecentBillAmount": "latest bill",
+    "MostRecentPaymentAmount": "latest payment",
+    "TotalOverdueCounts": "number of times overdue",
+    "TotalMonthsOverdue": "months overdue in all",
+    "HasHistoryOfOverduePayments": "history of overdue payments",
+}
+CREDIT_UNITS = dict.fromkeys(
+    (name for name in CREDIT_LABELS if name.endswith(("Amount", "AmountOverLast6Months"))), "$"
+)
+CREDIT_GROUPS = {
+    "The applicant": ("isMale", "isMarried", "AgeGroup", "EducationLevel"),
+    "Bills and payments": tuple(CREDIT_UNITS),
+    "Overdue": tuple(name for name in CREDIT_LABELS if "Overdue" in name),
+    "Spending": tuple(name for name in CREDIT_LABELS if name.startswith("MonthsWith")),
+}
 
 WORDS = {
     "adult": DatasetWords(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
@@ -31,6 +58,15 @@ def network(name: str) -> Model:
     """The shipped network, with its decisions named."""
     model = datasets.network(name)
     return replace(model, classes=WORDS[name].classes) if name in WORDS else model
+
+
+def friendly_credit() -> tuple[Model, list[dict[str, Any]]]:
+    """The network for Credit and the rows of its test split, with features and answers as people say them."""
+    shipped, rows = network("credit"), test_table(datasets.load("credit")).rows
+    asked = [feature.name for feature in shipped.schema.features if isinstance(feature, Binary)]
+    schema = shipped.schema.replace(*(Binary(name, (False, True)) for name in asked))
+    model = network_model(shipped.network, schema.labelled(CREDIT_LABELS, CREDIT_UNITS), classes=shipped.classes)
+    return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in asked}} for row in rows]
 
 
 def test_table(dataset: Dataset) -> Table:

@@ -80,7 +80,7 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
             points.append(point.copy())
     many = np.array(points)
     wanted = next(k for k, name in enumerate(model.classes) if name == answer.decision_after)
-    lead = _lead(model.scores(many), wanted)
+    lead = lead_of(model.scores(many), wanted)
     return ScorePath(
         rows=tuple(schema.row(one) for one in many),
         lead=tuple(lead.tolist()),
@@ -89,7 +89,7 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
     )
 
 
-def _lead(scores: Floats, wanted: int) -> Floats:
+def lead_of(scores: Floats, wanted: int) -> Floats:
     """By how much a class is ahead of the others."""
     if scores.shape[1] == 1:
         return scores[:, 0] if wanted else -scores[:, 0]

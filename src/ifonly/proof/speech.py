@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
-from ifonly.proof.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Unknown, show
+from ifonly.proof.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
 from ifonly.schema import Value
 
 THE_DECISION = "the decision"
@@ -196,6 +196,11 @@ def guarantee(answer: Answer, language: str = "en") -> str:
     return say.proven if isinstance(answer, Nearest) else say.unproven
 
 
+def possible(answer: Answer, relaxation: Relaxation, language: str = "en") -> str:
+    """What becomes possible without some constraints, for the person for whom there was no answer."""
+    return escaped(_Speaker(answer, language_of(language), "", False).possible(relaxation))
+
+
 def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool = True) -> str:
     """A value as people write it in a language, with its unit. `counted`: whole numbers are amounts, not names."""
     return _amount(value, unit, LANGUAGES[language], counted)
@@ -240,10 +245,10 @@ class _Speaker:
         if reasons is None or not reasons.blame:
             return []
         told = [self.language.blame.format("; ".join(reasons.blame))]
-        for first in reasons.relaxations[:1]:
-            changes = self._all(first.changes)
-            told.append(self.language.possible.format(words=first.words, changes=changes))
-        return told
+        return told + [self.possible(first) for first in reasons.relaxations[:1]]
+
+    def possible(self, relaxation: Relaxation) -> str:
+        return self.language.possible.format(words=relaxation.words, changes=self._all(relaxation.changes))
 
     def _all(self, changes: Sequence[Change]) -> str:
         *others, last = map(self._changed, changes)
