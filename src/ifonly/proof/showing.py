@@ -162,19 +162,19 @@ def _more(left: int) -> str:
 
 def diverse_fragment(several: DiverseAnswers) -> str:
     """For a notebook: the alternatives side by side."""
-    return fragment(_side_by_side(list(several), "en"), paragraph(several.ending, "soft") if several.ending else "")
+    return fragment(side_by_side(list(several)), paragraph(several.ending, "soft") if several.ending else "")
 
 
 def diverse_document(several: DiverseAnswers, language: str = "en", subject: str = "") -> str:
     """A page about several answers of one person."""
     say = language_of(language)
     told = [paragraph(f"{k}. {speech(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
-    return document(say.several.format(len(several)), _side_by_side(list(several), language), *told,
+    return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
                     paragraph(several.ending) if several.ending else "", language=language)  # fmt: skip
 
 
-def _side_by_side(answers: Sequence[Answer], language: str) -> str:
-    """One column per answer, one row per feature that some answer changes."""
+def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
+    """A table with a column per answer of one person, and a row per feature that some answer changes."""
     if not answers:
         return ""
     say, first = language_of(language), answers[0]
