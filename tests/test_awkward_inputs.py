@@ -22,6 +22,7 @@ pandas = pytest.importorskip("pandas")
 SCHEMA = Schema(
     [Integer("Hours per week", 0, 80), Real("Income", 0, 1000), Categorical("Job", ["none", "civil servant"])]
 )
+LABELLED = SCHEMA.labelled({"Hours per week": "hours of work", "Job": "job"})
 PERSON = {"Hours per week": 10, "Income": 100.0, "Job": "none"}
 EXPLAINER = Explainer(
     network_model(Network([Affine([[1.0, 0.1, -2.0, 2.0]], [-50.0])]), SCHEMA, classes=("deny", "approve"))
@@ -61,6 +62,15 @@ CASES: dict[str, Callable[[], object]] = {
     "an answer showed as a dataclass in a notebook": lambda: "<table>" in EXPLAINER.explain(PERSON)._repr_html_(),
     "a name of several words needed quotes": lambda: rule("Hours per week <= 40") == rule("'Hours per week' <= 40"),
     "so did an option": lambda: rule("Job = civil servant") == rule("Job = 'civil servant'"),
+    "a label in a rule was no name": lambda: (
+        read_constraint("hours of work <= 40 or 'job' = none", LABELLED) == read_constraint("'Hours per week' <= 40 or Job = none", LABELLED)
+    ),
+    "a label that two features have is none": lambda: error(
+        RuleError, "There is no feature 'pay slip'", lambda: read_constraint("'pay slip' <= 4", SCHEMA.labelled({"Income": "pay slip", "Hours per week": "pay slip"}))
+    ),
+    "nor is one that is an option": lambda: error(
+        RuleError, "There is no feature 'civil servant'", lambda: read_constraint("civil servant <= 4", SCHEMA.labelled({"Income": "civil servant"}))
+    ),
     "3,000 was a puzzling error": lambda: rule("Income >= 1,000") == rule("Income >= 1000"),
     "between was no word": lambda: rule("Income between 10 and 20") == rule("Income in [10, 20]"),
     "a range that runs backwards was a rule that nobody meets": lambda: error(

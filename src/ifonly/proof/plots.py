@@ -1,15 +1,18 @@
 """Answers as pictures by matplotlib (extra `plot`): what would change, alternatives side by side, costs of many.
 
 Nothing depends on colour: rings are before, dots are after, and every value stands beside its mark. Each function
-draws into the axes that it is given, or into new ones, and returns them.
+draws into the axes that it is given, or into new ones, and returns them. New ones belong to no window and to nobody's
+pyplot, but in a notebook, whose cell shows them.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Sequence
+from importlib import import_module
 from typing import Any
 
+from ifonly.drawing.notebook import in_notebook
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.printing import MOST, printable
 from ifonly.proof.answer import Answer, Answers, Change
@@ -99,15 +102,16 @@ def plot_answers(answers: Answers, axes: Any = None, *, by: Sequence[Any] | None
 
 
 def new_axes(axes: Any, *, height: float, width: float = 7.0) -> Any:
-    """The axes that were given, or new ones of that size in inches."""
+    """The axes that were given, or new ones of that size in inches; in a notebook, of a figure that the cell shows."""
     if axes is not None:
         return axes
     try:
-        from matplotlib.figure import Figure
+        figure = (
+            import_module("matplotlib.pyplot").figure if in_notebook() else import_module("matplotlib.figure").Figure
+        )
     except ImportError:
         raise MissingExtra("matplotlib", extra="plot", needed_for="A picture") from None
-    figure = Figure(figsize=(width, max(height, 1.6)), layout="constrained")
-    return figure.add_subplot()
+    return figure(figsize=(width, max(height, 1.6)), layout="constrained").add_subplot()
 
 
 def _places(change: Change) -> tuple[float, float]:
