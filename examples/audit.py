@@ -1,5 +1,9 @@
 # ---
-# jupyter: {jupytext: {text_representation: {extension: .py, format_name: percent}}}
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
 # ---
 
 # %% [markdown]
@@ -31,8 +35,16 @@ explainer.schema
 
 # %%
 result = explainer.audit(people, query, by="AgeGroup")
-print(report.plain(report.audit_page(result)))
+print(result)
 result
+
+# %% [markdown]
+# What would help most of them at once, asked of the network for each of them:
+
+# %%
+cover = result.everybody.details.cover
+for action in cover.actions:
+    print(f"{action}: helps {action.helps} of {cover.people}")
 
 # %% [markdown]
 # ## What it costs, by group

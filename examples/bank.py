@@ -1,5 +1,9 @@
 # ---
-# jupyter: {jupytext: {text_representation: {extension: .py, format_name: percent}}}
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
 # ---
 
 # %% [markdown]

@@ -34,23 +34,22 @@ def arrow(before: float, after: float, least: float, most: float) -> str:
     )
 
 
-def curve(values: Sequence[float], level: float, marks: Sequence[tuple[int, str]], told: str) -> str:
-    """Values from left to right with a level that matters, and what happens at some of them."""
+def curve(values: Sequence[float], level: float, marks: Sequence[int], told: str) -> str:
+    """Values from left to right with a level that matters, and the numbers of what begins at some of them."""
     wide, high = PLOT
     low, top = min(*values, level), max(*values, level)
     span = (top - low) or 1.0
 
     def y(value: float) -> float:
-        return 16 + (high - 60) * (1.0 - (value - low) / span)
+        return 20 + (high - 48) * (1.0 - (value - low) / span)
 
     def x(k: int) -> float:
         return 12 + (wide - 24) * k / max(len(values) - 1, 1)
 
     line = "L".join(f"{x(k):.1f} {y(value):.1f}" for k, value in enumerate(values))
     below = "".join(
-        f'<path class="ifonly-track" d="M{x(k):.1f} 16V{high - 40}"/><text x="{x(k):.1f}" '
-        f'y="{high - 24 + 16 * (i % 2)}" text-anchor="{_side(k, len(values))}">{words(text[:60])}</text>'
-        for i, (k, text) in enumerate(marks)
+        f'<path class="ifonly-track" d="M{x(k):.1f} 16V{high - 20}"/><text x="{x(k):.1f}" y="{high - 5}">{i}.</text>'
+        for i, k in enumerate(marks, 1)
     )
     return (
         f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(told)}">{below}'
@@ -116,8 +115,3 @@ def pins(bars: Sequence[tuple[float, float, str]], told: str, below: str) -> str
         f'<path class="ifonly-track" d="M12 {bottom}H{12 + step * len(bars):.1f}"/>{"".join(drawn)}'
         f'<text x="{12 + step * len(bars) / 2:.1f}" y="{high - 8}" text-anchor="middle">{words(below)}</text></svg>'
     )
-
-
-def _side(k: int, count: int) -> str:
-    part = k / max(count - 1, 1)
-    return "start" if part < 0.2 else "end" if part > 0.8 else "middle"

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.drawing.html import fragment
+from ifonly.drawing.html import fragment, numbered
 from ifonly.drawing.marks import curve
 from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.printing import shown
-from ifonly.proof import Answer
+from ifonly.proof import Answer, change_of
 from ifonly.proof.plots import INK, SOFT, bare, new_axes, plainly
 from ifonly.schema import Numeric, Schema
 
@@ -41,17 +41,20 @@ class ScorePath:
 
     def _repr_html_(self) -> str:
         told = f"The lead of {self.decision} from {self.lead[0]:.3g} to {self.lead[-1]:.3g}; at 0 it is decided so."
-        return fragment(curve(self.lead, 0.0, self.changes, told))
+        picture = curve(self.lead, 0.0, [at for at, _ in self.changes], told)
+        return fragment(picture, numbered(words for _, words in self.changes))
 
     def plot(self, axes: Any = None) -> Any:
         """The lead against the way, with the boundary, by matplotlib."""
-        axes = new_axes(axes, height=3.2)
+        axes = new_axes(axes, height=2.8 + 0.2 * len(self.changes))
         axes.plot(range(len(self.lead)), self.lead, color=INK, linewidth=1.8)
         axes.axhline(0.0, color="black", linewidth=0.9, linestyle="--")
-        for at, words in self.changes:
+        for number, (at, _) in enumerate(self.changes, 1):
             axes.axvline(at, color=SOFT, linewidth=0.6)
-            axes.annotate(plainly(words, 60), (at, 0.0), xycoords=("data", "axes fraction"),
-                          xytext=(3, 3), textcoords="offset points", va="bottom", fontsize="small")  # fmt: skip
+            axes.annotate(f"{number}.", (at, 0.0), xycoords=("data", "axes fraction"), xytext=(3, 3),
+                          textcoords="offset points", va="bottom", fontsize="small")  # fmt: skip
+        legend = "\n".join(plainly(f"{k}. {words}", 90) for k, (_, words) in enumerate(self.changes, 1))
+        axes.set_xlabel(legend, ha="left", x=0.0, fontsize="small")
         axes.set_ylabel(plainly(f"lead of {self.decision}"))
         axes.set_xticks([])
         bare(axes)
@@ -69,7 +72,7 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
     point, after = schema.read(answer.factual), schema.read(answer.counterfactual)
     points, changes = [point.copy()], []
     for change in answer.changes:
-        changes.append((len(points) - 1, str(change)))
+        changes.append((len(points) - 1, change_of(answer, change)))
         g = schema.index(change.feature)
         for value in _between(schema, g, float(point[g]), float(after[g]), steps):
             point[g] = value

@@ -13,7 +13,7 @@ from ifonly.drawing.html import document, facts, fragment, paragraph, table, wor
 from ifonly.drawing.marks import arrow
 from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.proof.diverse_answers import DiverseAnswers
-from ifonly.proof.speech import amount, guarantee, language_of, speech
+from ifonly.proof.speech import guarantee, label_of, language_of, speech, value_of
 
 MOST_ROWS = 20
 """Answers in a fragment."""
@@ -54,26 +54,17 @@ def _changes(answer: Answer, language: str) -> str:
     rows = []
     for change in answer.changes:
         before, after = (
-            _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
+            value_of(answer, change.feature, v, language, counted=change.counted) for v in (change.before, change.after)
         )
-        rows.append((_label(answer, change.feature), before, after, _mark(change)))
+        rows.append((label_of(answer, change.feature), before, after, _mark(change)))
     return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
 
 
 def _person(answer: Answer, language: str) -> str:
     """All that was known of the person, as it was."""
     say = language_of(language)
-    rows = [(_label(answer, name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
+    rows = [(label_of(answer, name), value_of(answer, name, value, language)) for name, value in answer.factual.items()]
     return table((say.feature, say.now), rows, caption=say.person)
-
-
-def _label(answer: Answer, name: str) -> str:
-    return answer.words.get(name, (name, ""))[0] or name
-
-
-def _value(answer: Answer, name: str, value: object, language: str, counted: bool = True) -> str:
-    unit = answer.words.get(name, ("", ""))[1]
-    return amount(value, unit, language, counted=counted)  # type: ignore[arg-type]
 
 
 def _mark(change: Change) -> str:
@@ -182,7 +173,7 @@ def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
     rows = []
     for name in (name for name in first.factual if name in moved):
         new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
-        cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
-        rows.append((_label(first, name), _value(first, name, first.factual[name], language), *cells))
+        cells = ["" if c is None else value_of(first, name, c.after, language, counted=c.counted) for c in new]
+        rows.append((label_of(first, name), value_of(first, name, first.factual[name], language), *cells))
     rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
     return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

@@ -6,7 +6,19 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ifonly.proof import Answer, Answers, Change, Failed, NoneExists, Reasons, Relaxation, amount, sentence, show
+from ifonly.proof import (
+    Answer,
+    Answers,
+    Change,
+    Failed,
+    NoneExists,
+    Reasons,
+    Relaxation,
+    label_of,
+    sentence,
+    show,
+    value_of,
+)
 from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet, plain
 from ifonly.report.summary import summary
 from ifonly.schema import Value
@@ -129,11 +141,11 @@ def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
 def _comparison(answer: Answer) -> Sheet:
     """The person, and what would have to differ, under the names and in the units that people know."""
     if answer.counterfactual is None:
-        own = [(_label(answer, name), _value(answer, name, now)) for name, now in answer.factual.items()]
+        own = [(label_of(answer, name), _value(answer, name, now)) for name, now in answer.factual.items()]
         return Sheet(header=("feature", "value"), rows=own)
     new = {change.feature: change for change in answer.changes}
     rows = [
-        (_label(answer, name), _value(answer, name, now, new.get(name)),
+        (label_of(answer, name), _value(answer, name, now, new.get(name)),
          _value(answer, name, new[name].after, new[name]) if name in new else "")
         for name, now in answer.factual.items()
     ]  # fmt: skip
@@ -141,14 +153,9 @@ def _comparison(answer: Answer) -> Sheet:
     return Sheet(header=("feature", "now", "instead"), rows=rows, marked=marked)
 
 
-def _label(answer: Answer, name: str) -> str:
-    return answer.words.get(name, (name, ""))[0] or name
-
-
 def _value(answer: Answer, name: str, value: Value, change: Change | None = None) -> str:
-    unit = answer.words.get(name, ("", ""))[1]
-    if unit:
-        return amount(value, unit)
+    if answer.words.get(name, ("", ""))[1]:
+        return value_of(answer, name, value)
     return show(value) if change is None else change.shown(value)
 
 
