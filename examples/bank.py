@@ -13,6 +13,7 @@
 
 # %%
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -48,7 +49,8 @@ with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     schema = Schema.infer(table)
 print(said[0].message)
-schema = schema.labelled(
+cents = (replace(schema[name], step=0.01) for name in ("Income", "Debt"))
+schema = schema.replace(*cents).labelled(
     {"Income": "monthly income", "Debt": "outstanding debt", "Months employed": "time with your employer"},
     units={"Income": "€", "Debt": "€", "Months employed": "months"},
 ).with_rules("Housing is fixed", "Months employed only goes up", "Debt only goes down")

@@ -49,14 +49,12 @@ class ScorePath:
         axes = new_axes(axes, height=2.8 + 0.2 * len(self.changes))
         axes.plot(range(len(self.lead)), self.lead, color=INK, linewidth=1.8)
         axes.axhline(0.0, color="black", linewidth=0.9, linestyle="--")
-        for number, (at, _) in enumerate(self.changes, 1):
+        for at, _ in self.changes:
             axes.axvline(at, color=SOFT, linewidth=0.6)
-            axes.annotate(f"{number}.", (at, 0.0), xycoords=("data", "axes fraction"), xytext=(3, 3),
-                          textcoords="offset points", va="bottom", fontsize="small")  # fmt: skip
+        axes.set_xticks([at for at, _ in self.changes], [f"{k}." for k in range(1, len(self.changes) + 1)])
         legend = "\n".join(plainly(f"{k}. {words}", 90) for k, (_, words) in enumerate(self.changes, 1))
         axes.set_xlabel(legend, ha="left", x=0.0, fontsize="small")
         axes.set_ylabel(plainly(f"lead of {self.decision}"))
-        axes.set_xticks([])
         bare(axes)
         axes.spines["bottom"].set_visible(False)
         return axes
