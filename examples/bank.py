@@ -50,10 +50,14 @@ with warnings.catch_warnings(record=True) as said:
     schema = Schema.infer(table)
 print(said[0].message)
 cents = (replace(schema[name], step=0.01) for name in ("Income", "Debt"))
-schema = schema.replace(*cents).labelled(
-    {"Income": "monthly income", "Debt": "outstanding debt", "Months employed": "time with your employer"},
-    units={"Income": "€", "Debt": "€", "Months employed": "months"},
-).with_rules("Housing is fixed", "Months employed only goes up", "Debt only goes down")
+schema = (
+    schema.replace(*cents)
+    .labelled(
+        {"Income": "monthly income", "Debt": "outstanding debt", "Months employed": "time with your employer"},
+        units={"Income": "€", "Debt": "€", "Months employed": "months"},
+    )
+    .with_rules("Housing is fixed", "Months employed only goes up", "Debt only goes down")
+)
 schema
 
 # %% [markdown]
