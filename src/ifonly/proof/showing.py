@@ -13,7 +13,7 @@ from ifonly.drawing.html import document, facts, fragment, paragraph, table, wor
 from ifonly.drawing.marks import arrow
 from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.proof.diverse_answers import DiverseAnswers
-from ifonly.proof.speech import guarantee, label_of, language_of, speech, value_of
+from ifonly.proof.speech import Language, guarantee, label_of, language_of, speech, value_of
 
 MOST_ROWS = 20
 """Answers in a fragment."""
@@ -45,7 +45,7 @@ def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False)
     if whole and not isinstance(answer, Failed):
         parts.append(_person(answer, language))
     parts.append(paragraph(guarantee(answer, language)) if whole else "")
-    parts.append(_figures(answer) if whole else paragraph(_short(answer), "soft"))
+    parts.append(_figures(answer, say) if whole else paragraph(_short(answer), "soft"))
     return [part for part in parts if part]
 
 
@@ -77,18 +77,18 @@ def _mark(change: Change) -> str:
     return arrow(before, after, least, most + 0.05 * (most - least))
 
 
-def _figures(answer: Answer) -> str:
+def _figures(answer: Answer, say: Language) -> str:
     if isinstance(answer, Failed):
         return ""
     after = "" if answer.counterfactual is None else f" \N{RIGHTWARDS ARROW} {_score(answer.score_after)}"
     pairs = [
-        ("status", answer.status),
-        (f"{answer.distance_name} distance", _number(answer.upper)),
-        ("nothing nearer than", _number(answer.lower)),
-        ("score", _score(answer.score_before) + after),
+        (say.status, answer.status),
+        (say.measured.format(answer.distance_name), _number(answer.upper)),
+        (say.nearer, _number(answer.lower)),
+        (say.score, _score(answer.score_before) + after),
     ]
-    pairs += [("found by", f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
-    return facts([*pairs, ("note", answer.note)] if answer.note else pairs)
+    pairs += [(say.method, f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
+    return facts([*pairs, (say.note, answer.note)] if answer.note else pairs)
 
 
 def _short(answer: Answer) -> str:

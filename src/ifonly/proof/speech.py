@@ -74,6 +74,13 @@ class Language:
     stay: str
     distance: str
     """Of pages: titles and columns."""
+    status: str
+    measured: str
+    nearer: str
+    score: str
+    method: str
+    note: str
+    """Of the figures below an answer."""
 
 
 ENGLISH = Language(
@@ -119,6 +126,12 @@ ENGLISH = Language(
     person="The data that the decision was made on",
     stay="The {} other features stay as they are.",
     distance="distance",
+    status="status",
+    measured="{} distance",
+    nearer="nothing nearer than",
+    score="score",
+    method="found by",
+    note="note",
 )
 GERMAN = Language(
     thousands=".",
@@ -163,6 +176,12 @@ GERMAN = Language(
     person="Die Daten, über die entschieden wurde",
     stay="Die {} anderen Merkmale bleiben, wie sie sind.",
     distance="Abstand",
+    status="Ergebnis",
+    measured="Abstand ({})",
+    nearer="nichts näher als",
+    score="Punktwert",
+    method="gefunden durch",
+    note="Hinweis",
 )
 LANGUAGES = {"en": ENGLISH, "de": GERMAN}
 
