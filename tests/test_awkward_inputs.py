@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ifonly import Answer, Binary, Categorical, Explainer, Integer, Network, Real, Schema
+from ifonly import Answer, Binary, Categorical, Explainer, Integer, Network, Real, Schema, cost_by_changes
 from ifonly.errors import IfonlyError, QuestionError, RowError, RuleError, SchemaError
 from ifonly.model import Affine, network_model
 from ifonly.problem.rules import read_constraint
@@ -41,6 +41,15 @@ def rule(text: str) -> object:
 
 def only(table: dict[str, list[object]]) -> object:
     return infer(table)[0].features[0]
+
+
+def labelled(labels: dict[str, str]) -> Answer:
+    return Explainer(EXPLAINER.model, schema=SCHEMA.labelled(labels)).explain(PERSON)
+
+
+def pictured(labels: dict[str, str]) -> list[str]:
+    pytest.importorskip("matplotlib")
+    return [text.get_text() for text in labelled(labels).plot().get_yticklabels()]
 
 
 CASES: dict[str, Callable[[], object]] = {
@@ -113,6 +122,19 @@ CASES: dict[str, Callable[[], object]] = {
     "an answer with words could not be read back": lambda: (
         (answer := Explainer(EXPLAINER.model, schema=SCHEMA.labelled({}, {"Income": "€"})).explain(PERSON))
         == Answer.from_dict(json.loads(answer.to_json()))
+    ),
+    "a picture of nothing was an empty one": lambda: error(
+        QuestionError, "nothing to draw: nothing changes", lambda: EXPLAINER.explain(PERSON, target="deny").plot()
+    ),
+    "a $ in a label was a formula": lambda: pictured({"Income": "$ an hour $"}) == [r"\$ an hour \$"],
+    "a label on a page was part of it": lambda: (
+        "<script" not in labelled({"Income": "<script>"}).to_html() and "&lt;script&gt;" in labelled({"Income": "<script>"}).to_html()
+    ),
+    "a page was written anywhere": lambda: error(
+        IfonlyError, "nowhere", lambda: EXPLAINER.explain(PERSON).to_html("/nowhere/at/all.html")
+    ),
+    "two changes where one is too few": lambda: (
+        cost_by_changes(EXPLAINER, PERSON, constraints=["Hours per week <= 30", "Income <= 200"])._repr_html_().count("none exists") > 0
     ),
     "a schema could not be changed": lambda: SCHEMA.replace(Real("Income", 0, 5)).drop("Job").rename({"Income": "Pay"}).names
     == ("Hours per week", "Pay"),

@@ -13,7 +13,7 @@ from ifonly.drawing.html import document, facts, fragment, paragraph, table, wor
 from ifonly.drawing.marks import arrow
 from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.proof.diverse_answers import DiverseAnswers
-from ifonly.proof.speech import Language, guarantee, label_of, language_of, speech, value_of
+from ifonly.proof.speech import Language, change_of, guarantee, label_of, language_of, speech, value_of
 
 MOST_ROWS = 20
 """Answers in a fragment."""
@@ -139,7 +139,11 @@ def _list(answers: Answers) -> str:
     rows = []
     for place, answer in enumerate(answers):
         who = str(answer.row if answers.ids is None else answers.ids[place])
-        told = "; ".join(map(str, answer.changes)) or answer.note or ("already so" if answer.already else "")
+        told = (
+            "; ".join(change_of(answer, change) for change in answer.changes)
+            or answer.note
+            or ("already so" if answer.already else "")
+        )
         rows.append((who, answer.status, _number(answer.upper), told))
     return table(("row", "status", "distance", "changes"), rows, right=frozenset({2}))
 
