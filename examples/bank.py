@@ -30,7 +30,7 @@ from ifonly import Explainer, ProbabilityTarget, Schema
 
 # %%
 rng = np.random.default_rng(7)
-n = 800
+n = 500
 table = pd.DataFrame({
     "Income": rng.gamma(6.0, 900.0, n).round(2),
     "Debt": rng.gamma(2.0, 4000.0, n).round(2),
@@ -67,7 +67,7 @@ schema
 features = list(schema.names)
 pipeline = make_pipeline(
     ColumnTransformer([("housing", OneHotEncoder(handle_unknown="ignore"), ["Housing"])], remainder="passthrough"),
-    RandomForestClassifier(100, max_depth=6, random_state=0),
+    RandomForestClassifier(60, max_depth=6, random_state=0),
 ).fit(table[features], np.where(approved, "approved", "denied"))
 explainer = Explainer(pipeline, schema=schema)
 

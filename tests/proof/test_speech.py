@@ -108,3 +108,9 @@ def test_text_from_outside_stays_text():
 def test_wrong_words(language, subject):
     with pytest.raises(QuestionError):
         banker().explain({"inc": 1, "late": 1}).sentence(language, subject=subject)
+
+
+def test_money_has_two_decimals_or_none():
+    said = [amount(value, "€") for value in (7.3, 7.0, 7.35, 7.355, -0.5, 1234567.8)]
+    assert said == ["€7.30", "€7", "€7.35", "€7.355", "-€0.50", "€1,234,567.80"]
+    assert amount(7.3, "€", "de") == "7,30 €" and amount(7.3, "m") == "7.3 m" and amount(7.3) == "7.3"

@@ -304,6 +304,8 @@ def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:
     if isinstance(value, str) or (isinstance(value, int) and not counted):
         return show(value)
     number = show(value) if isinstance(value, float) else f"{value:,}"
+    if unit in SIGNS and number[-2:-1] == ".":  # €7.30, not €7.3
+        number += "0"
     number = number.replace(",", "\0").replace(".", say.decimal).replace("\0", say.thousands)
     if not unit:
         return number
