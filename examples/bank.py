@@ -76,12 +76,12 @@ explainer = Explainer(pipeline, schema=schema)
 
 # %%
 denied = table[pipeline.predict(table[features]) == "denied"]
-answer = explainer.explain(denied.iloc[[3]], target="approved")
+answer = explainer.explain(denied.iloc[[6]], target="approved")
 print(answer.sentence(subject="the application"))
 answer
 
 # %%
-safer = explainer.explain(denied.iloc[[3]], target=ProbabilityTarget("approved", at_least=0.7))
+safer = explainer.explain(denied.iloc[[6]], target=ProbabilityTarget("approved", at_least=0.7))
 print(safer.sentence())
 
 # %%
