@@ -17,7 +17,7 @@ from ifonly.errors import MissingExtra, QuestionError
 from ifonly.printing import MOST, printable
 from ifonly.proof.answer import Answer, Answers, Change
 from ifonly.proof.diverse_answers import DiverseAnswers
-from ifonly.proof.speech import label_of, value_of
+from ifonly.proof.speech import amount
 
 INK, SOFT = "#1f4e79", "#9a9a9a"
 MOST_LETTERS = 40
@@ -125,11 +125,11 @@ def _places(change: Change) -> tuple[float, float]:
 
 
 def _label(answer: Answer, name: str) -> str:
-    return plainly(label_of(answer, name), MOST_LETTERS)
+    return plainly(answer.label(name), MOST_LETTERS)
 
 
 def _value(answer: Answer, change: Change, value: Any) -> str:
-    return plainly(value_of(answer, change.feature, value, counted=change.counted), MOST_LETTERS)
+    return plainly(amount(value, answer.unit(change.feature), counted=change.counted), MOST_LETTERS)
 
 
 def bare(axes: Any) -> None:

@@ -13,7 +13,7 @@ from ifonly.drawing.html import document, facts, fragment, paragraph, table, wor
 from ifonly.drawing.marks import arrow
 from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.proof.diverse_answers import DiverseAnswers
-from ifonly.proof.speech import Language, change_of, guarantee, label_of, language_of, speech, value_of
+from ifonly.proof.speech import Language, amount, change_of, guarantee, language_of, speech
 
 MOST_ROWS = 20
 """Answers in a fragment."""
@@ -54,17 +54,21 @@ def _changes(answer: Answer, language: str) -> str:
     rows = []
     for change in answer.changes:
         before, after = (
-            value_of(answer, change.feature, v, language, counted=change.counted) for v in (change.before, change.after)
+            _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
         )
-        rows.append((label_of(answer, change.feature), before, after, _mark(change)))
+        rows.append((answer.label(change.feature), before, after, _mark(change)))
     return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
 
 
 def _person(answer: Answer, language: str) -> str:
     """All that was known of the person, as it was."""
     say = language_of(language)
-    rows = [(label_of(answer, name), value_of(answer, name, value, language)) for name, value in answer.factual.items()]
+    rows = [(answer.label(name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
     return table((say.feature, say.now), rows, caption=say.person)
+
+
+def _value(answer: Answer, name: str, value: object, language: str, counted: bool = True) -> str:
+    return amount(value, answer.unit(name), language, counted=counted)  # type: ignore[arg-type]
 
 
 def _mark(change: Change) -> str:
@@ -177,7 +181,7 @@ def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
     rows = []
     for name in (name for name in first.factual if name in moved):
         new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
-        cells = ["" if c is None else value_of(first, name, c.after, language, counted=c.counted) for c in new]
-        rows.append((label_of(first, name), value_of(first, name, first.factual[name], language), *cells))
+        cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
+        rows.append((first.label(name), _value(first, name, first.factual[name], language), *cells))
     rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
     return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

@@ -220,20 +220,11 @@ def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool 
     return _amount(value, unit, LANGUAGES[language], counted)
 
 
-def label_of(answer: Answer, name: str) -> str:
-    """What people call a feature: its label, or its name."""
-    return answer.words.get(name, (name, ""))[0] or name
-
-
-def value_of(answer: Answer, name: str, value: Value, language: str = "en", *, counted: bool = True) -> str:
-    """A value of a feature as people write it, with its unit."""
-    return amount(value, answer.words.get(name, ("", ""))[1], language, counted=counted)
-
-
 def change_of(answer: Answer, change: Change) -> str:
     """One change in a few words."""
-    before, after = (value_of(answer, change.feature, v, counted=change.counted) for v in (change.before, change.after))
-    return escaped(f"{label_of(answer, change.feature)}: {before} \N{RIGHTWARDS ARROW} {after}")
+    unit = answer.unit(change.feature)
+    before, after = (amount(value, unit, counted=change.counted) for value in (change.before, change.after))
+    return escaped(f"{answer.label(change.feature)}: {before} \N{RIGHTWARDS ARROW} {after}")
 
 
 class _Speaker:

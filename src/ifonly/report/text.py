@@ -14,10 +14,9 @@ from ifonly.proof import (
     NoneExists,
     Reasons,
     Relaxation,
-    label_of,
+    amount,
     sentence,
     show,
-    value_of,
 )
 from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet, plain
 from ifonly.report.summary import summary
@@ -141,11 +140,11 @@ def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
 def _comparison(answer: Answer) -> Sheet:
     """The person, and what would have to differ, under the names and in the units that people know."""
     if answer.counterfactual is None:
-        own = [(label_of(answer, name), _value(answer, name, now)) for name, now in answer.factual.items()]
+        own = [(answer.label(name), _value(answer, name, now)) for name, now in answer.factual.items()]
         return Sheet(header=("feature", "value"), rows=own)
     new = {change.feature: change for change in answer.changes}
     rows = [
-        (label_of(answer, name), _value(answer, name, now, new.get(name)),
+        (answer.label(name), _value(answer, name, now, new.get(name)),
          _value(answer, name, new[name].after, new[name]) if name in new else "")
         for name, now in answer.factual.items()
     ]  # fmt: skip
@@ -154,8 +153,8 @@ def _comparison(answer: Answer) -> Sheet:
 
 
 def _value(answer: Answer, name: str, value: Value, change: Change | None = None) -> str:
-    if answer.words.get(name, ("", ""))[1]:
-        return value_of(answer, name, value)
+    if unit := answer.unit(name):
+        return amount(value, unit)
     return show(value) if change is None else change.shown(value)
 
 
