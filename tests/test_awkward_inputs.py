@@ -74,6 +74,9 @@ CASES: dict[str, Callable[[], object]] = {
     "a label in a rule was no name": lambda: (
         read_constraint("hours of work <= 40 or 'job' = none", LABELLED) == read_constraint("'Hours per week' <= 40 or Job = none", LABELLED)
     ),
+    "a label for a name was answered with all names": lambda: error(
+        SchemaError, "did you mean 'Hours per week'", lambda: LABELLED.index("hours of work")
+    ),
     "a label that two features have is none": lambda: error(
         RuleError, "There is no feature 'pay slip'", lambda: read_constraint("'pay slip' <= 4", SCHEMA.labelled({"Income": "pay slip", "Hours per week": "pay slip"}))
     ),
