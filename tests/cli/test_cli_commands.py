@@ -64,6 +64,7 @@ def test_schema_show(run, compas):
     result = run("schema", "show", compas.schema)
     assert "AgeGroup      ordinal  <25, 25-45, >45                    3" in result.stdout
     assert "936 rows" in result.stdout
+    assert "number of prior offences" in result.stdout  # the label, beside the name
     assert json.loads(run("schema", "show", compas.schema, "--json").stdout)["format"] == "ifonly-schema"
 
 

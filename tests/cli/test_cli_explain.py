@@ -65,15 +65,15 @@ def test_one_row_is_told_in_full(run, compas):
     assert text[:15] == [
         "Row 3: decided high risk, wanted low risk",
         "",
-        "  feature       now          instead",
-        "  AgeGroup      25-45",
-        "  Race          Caucasian",
-        "  Sex           Male",
-        "* PriorsCount   5            3",
-        "  ChargeDegree  Misdemeanor",
+        "  feature                   now          instead",
+        "  age group                 25-45",
+        "  race                      Caucasian",
+        "  sex                       Male",
+        "* number of prior offences  5            3",
+        "  degree of the charge      Misdemeanor",
         "",
-        "If PriorsCount had been 3 instead of 5, the decision would have been low risk. No smaller change would have "
-        "been enough.",
+        "If your number of prior offences had been 3 instead of 5, the decision would have been low risk. No smaller "
+        "change would have been enough.",
         "",
         "decision  high risk -> low risk",
         "score     0.173974 -> -0.158275",

@@ -71,8 +71,12 @@ def show_file(file: str, as_json: bool) -> int:
     if as_json:
         show_json(schema_to_json(loaded))
         return 0
-    rows = [(f.name, f.kind, _values(f), str(len(f.column_names))) for f in loaded]
-    sheet = Sheet(header=("feature", "kind", "values", "columns"), rows=rows, right=frozenset({3}))
+    worded = any(f.label or f.unit for f in loaded)
+    header = ("feature", "kind", "values", "columns", *(("label", "unit") if worded else ()))
+    rows = [
+        (f.name, f.kind, _values(f), str(len(f.column_names)), *((f.label, f.unit) if worded else ())) for f in loaded
+    ]
+    sheet = Sheet(header=header, rows=rows, right=frozenset({3}))
     pairs = (("features", len(loaded)), ("model columns", len(loaded.columns)), ("space", _space(list(loaded))))
     show((sheet, Facts([(name, str(value)) for name, value in pairs])))
     return 0

@@ -77,6 +77,11 @@ def facts(pairs: Iterable[tuple[str, str]]) -> str:
     return "<dl>" + "".join(f"<dt>{words(name)}</dt><dd>{words(what)}</dd>" for name, what in pairs) + "</dl>"
 
 
+def numbered(items: Iterable[str]) -> str:
+    """A list with numbers."""
+    return "<ol>" + "".join(f"<li>{words(item)}</li>" for item in items) + "</ol>"
+
+
 def paragraph(text: str, kind: str = "") -> str:
     """A paragraph; of the kind "sentence" or "soft"."""
     return f'<p class="ifonly-{kind}">{words(text)}</p>' if kind else f"<p>{words(text)}</p>"

@@ -160,6 +160,14 @@ class Answer(ABC):
         """Is the person decided as asked already, so that nothing needs to change?"""
         return self.counterfactual is not None and not self.changes
 
+    def label(self, feature: str) -> str:
+        """What people call a feature: its label, or else its name."""
+        return self.words.get(feature, ("", ""))[0] or feature
+
+    def unit(self, feature: str) -> str:
+        """The unit of a feature; empty where it has none."""
+        return self.words.get(feature, ("", ""))[1]
+
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: no NaN, no infinity."""
         return {

@@ -181,7 +181,8 @@ class Schema:
             raise SchemaError(f"A feature is named by a text; {shown(name)} names none.")
         if name in self._positions:
             return self._positions[name]
-        close = get_close_matches(name[:MOST], self.names, n=1)
+        close = [f.name for f in self.features if f.label == name]
+        close = close or get_close_matches(name[:MOST], self.names, n=1)
         hint = f"did you mean '{close[0]}'?" if close else f"the features are {some_of(self.names)}."
         raise SchemaError(f"There is no feature '{printable(name)}'; {hint}")
 
