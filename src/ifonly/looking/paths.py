@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 
 from ifonly.drawing.html import fragment
 from ifonly.drawing.marks import curve
-from ifonly.errors import MissingExtra, QuestionError
+from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
-from ifonly.printing import printable, shown
+from ifonly.printing import shown
 from ifonly.proof import Answer
+from ifonly.proof.plots import INK, SOFT, bare, new_axes, plainly
 from ifonly.schema import Numeric, Schema
 
 Floats = NDArray[np.float64]
@@ -44,22 +45,17 @@ class ScorePath:
 
     def plot(self, axes: Any = None) -> Any:
         """The lead against the way, with the boundary, by matplotlib."""
-        if axes is None:
-            try:
-                from matplotlib.figure import Figure
-            except ImportError:
-                raise MissingExtra("matplotlib", extra="plot", needed_for="A picture") from None
-            axes = Figure(figsize=(7.0, 3.2), layout="constrained").add_subplot()
-        axes.plot(range(len(self.lead)), self.lead, color="#1f4e79", linewidth=1.8)
+        axes = new_axes(axes, height=3.2)
+        axes.plot(range(len(self.lead)), self.lead, color=INK, linewidth=1.8)
         axes.axhline(0.0, color="black", linewidth=0.9, linestyle="--")
         for at, words in self.changes:
-            axes.axvline(at, color="#9a9a9a", linewidth=0.6)
-            axes.annotate(printable(words, 60).replace("$", r"\$"), (at, 0.0), xycoords=("data", "axes fraction"),
+            axes.axvline(at, color=SOFT, linewidth=0.6)
+            axes.annotate(plainly(words, 60), (at, 0.0), xycoords=("data", "axes fraction"),
                           xytext=(3, 3), textcoords="offset points", va="bottom", fontsize="small")  # fmt: skip
-        axes.set_ylabel(printable(f"lead of {self.decision}"))
+        axes.set_ylabel(plainly(f"lead of {self.decision}"))
         axes.set_xticks([])
-        for side in ("top", "right", "bottom"):
-            axes.spines[side].set_visible(False)
+        bare(axes)
+        axes.spines["bottom"].set_visible(False)
         return axes
 
 

@@ -44,6 +44,14 @@ class Change:
         amount = self.counted and isinstance(value, int) and not isinstance(value, bool)
         return f"{value:,}" if amount else show(value)
 
+    @property
+    def amounts(self) -> tuple[float, float] | None:
+        """Both values as numbers that can be compared; None where one is an option, a name or missing."""
+        before, after = self.before, self.after
+        if not self.counted or isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
+            return None
+        return float(before), float(after)
+
     def to_dict(self) -> dict[str, Any]:
         plainly = {"feature": self.feature, "from": self.before, "to": self.after}
         separated = self.counted and any(self.shown(value) != show(value) for value in (self.before, self.after))
@@ -159,6 +167,14 @@ class Answer(ABC):
     def already(self) -> bool:
         """Is the person decided as asked already, so that nothing needs to change?"""
         return self.counterfactual is not None and not self.changes
+
+    def label(self, feature: str) -> str:
+        """What people call a feature: its label, or else its name."""
+        return self.words.get(feature, ("", ""))[0] or feature
+
+    def unit(self, feature: str) -> str:
+        """The unit of a feature; empty where it has none."""
+        return self.words.get(feature, ("", ""))[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: no NaN, no infinity."""

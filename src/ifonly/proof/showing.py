@@ -56,32 +56,26 @@ def _changes(answer: Answer, language: str) -> str:
         before, after = (
             _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
         )
-        rows.append((_label(answer, change.feature), before, after, _mark(change)))
+        rows.append((answer.label(change.feature), before, after, _mark(change)))
     return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
 
 
 def _person(answer: Answer, language: str) -> str:
     """All that was known of the person, as it was."""
     say = language_of(language)
-    rows = [(_label(answer, name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
+    rows = [(answer.label(name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
     return table((say.feature, say.now), rows, caption=say.person)
 
 
-def _label(answer: Answer, name: str) -> str:
-    return answer.words.get(name, (name, ""))[0] or name
-
-
 def _value(answer: Answer, name: str, value: object, language: str, counted: bool = True) -> str:
-    unit = answer.words.get(name, ("", ""))[1]
-    return amount(value, unit, language, counted=counted)  # type: ignore[arg-type]
+    return amount(value, answer.unit(name), language, counted=counted)  # type: ignore[arg-type]
 
 
 def _mark(change: Change) -> str:
     """From one number to another; nothing for options, whose names say it."""
-    ends = (change.before, change.after)
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in ends) or not change.counted:
+    if change.amounts is None:
         return ""
-    before, after = (float(v) for v in ends)  # type: ignore[arg-type]
+    before, after = change.amounts
     least, most = min(0.0, before, after), max(0.0, before, after)
     return arrow(before, after, least, most + 0.05 * (most - least))
 
@@ -183,6 +177,6 @@ def _side_by_side(answers: Sequence[Answer], language: str) -> str:
     for name in (name for name in first.factual if name in moved):
         new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
         cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
-        rows.append((_label(first, name), _value(first, name, first.factual[name], language), *cells))
+        rows.append((first.label(name), _value(first, name, first.factual[name], language), *cells))
     rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
     return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

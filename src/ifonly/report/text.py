@@ -139,11 +139,11 @@ def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
 def _comparison(answer: Answer) -> Sheet:
     """The person, and what would have to differ, under the names and in the units that people know."""
     if answer.counterfactual is None:
-        own = [(_label(answer, name), show(now) + _unit(answer, name)) for name, now in answer.factual.items()]
+        own = [(answer.label(name), show(now) + _unit(answer, name)) for name, now in answer.factual.items()]
         return Sheet(header=("feature", "value"), rows=own)
     new = {change.feature: change for change in answer.changes}
     rows = [
-        (_label(answer, name), *(text + _unit(answer, name) for text in texts), *[""] * (2 - len(texts)))
+        (answer.label(name), *(text + _unit(answer, name) for text in texts), *[""] * (2 - len(texts)))
         for name, texts in ((name, _texts(now, new.get(name))) for name, now in answer.factual.items())
     ]
     marked = frozenset(i for i, name in enumerate(answer.factual) if name in new)
@@ -154,12 +154,8 @@ def _texts(now: Value, change: Change | None) -> tuple[str, ...]:
     return (show(now),) if change is None else (change.shown(now), change.shown(change.after))
 
 
-def _label(answer: Answer, name: str) -> str:
-    return answer.words.get(name, (name, ""))[0] or name
-
-
 def _unit(answer: Answer, name: str) -> str:
-    unit = answer.words.get(name, ("", ""))[1]
+    unit = answer.unit(name)
     return f" {unit}" if unit else ""
 
 
