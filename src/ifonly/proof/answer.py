@@ -230,7 +230,7 @@ class Answer(ABC):
         """A page to print and hand over, with the guarantee in plain words; written to `path` if one is given."""
         from ifonly.proof.showing import answer_document
 
-        return _kept(answer_document(self, language, subject), path)
+        return written(answer_document(self, language, subject), path)
 
     def plot(self, axes: Any = None) -> Any:
         """What would change, as a picture: matplotlib axes (those given, or new ones; `.figure.savefig(...)`)."""
@@ -391,7 +391,7 @@ class Answers(Sequence[Answer]):
         """A page with a section per person; written to `path` if one is given."""
         from ifonly.proof.showing import answers_document
 
-        return _kept(answers_document(self, language, subject), path)
+        return written(answers_document(self, language, subject), path)
 
     def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
         """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
@@ -415,7 +415,7 @@ class Answers(Sequence[Answer]):
         return f"<Answers: {counted or 'none'}>"
 
 
-def _kept(text: str, path: str | Path | None) -> str:
+def written(text: str, path: str | Path | None) -> str:
     """The text, written to a file as well if one is named."""
     if path is not None:
         write_whole(path, text.encode("utf-8"))

@@ -10,7 +10,7 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.probabilities import settled
@@ -21,6 +21,7 @@ from ifonly.model.trees import Ensemble, Feed, Trees, bound
 from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Schema
 from ifonly.schema.features import is_missing, plain, same_value
+from ifonly.schema.tables import import_pandas
 
 Floats = NDArray[np.float64]
 Front: TypeAlias = list[tuple[str, Any]]
@@ -341,10 +342,7 @@ class CategorySource:
 
     def table(self, points: Floats) -> Any:
         table = self.source.table(points)
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", needed_for="A model with categories of its own") from None
+        pd = import_pandas("A model with categories of its own")
         if not isinstance(self.source, RawSource) or self.source.names is None:
             return table
         made = {}
