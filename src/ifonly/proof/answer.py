@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, Self, overload
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, printable, shown
+from ifonly.problem.target import THE_DECISION
 from ifonly.proof.stop import Stop
 from ifonly.schema import Value, write_whole
 from ifonly.schema.given import items
@@ -139,7 +140,7 @@ class Answer(ABC):
     """Nothing nearer than this is accepted, whatever the luck of rounding; None where it was not looked for."""
     precision: str = "float64"
     """What the model computes in."""
-    subject: str = "the decision"
+    subject: str = THE_DECISION
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
     breaks: tuple[str, ...] = ()
