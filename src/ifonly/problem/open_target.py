@@ -28,8 +28,8 @@ from ifonly.problem.target import (
     class_index,
     listed,
 )
-from ifonly.schema.features import plain
 from ifonly.schema.given import items
+from ifonly.schema.values import plain
 
 MOST_ALTERNATIVES = 64
 """An open target with more alternatives than this is refused: each is a search of its own."""

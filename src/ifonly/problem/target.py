@@ -21,8 +21,8 @@ from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
 from ifonly.problem.softmax import Weights, first_weights, log_odds, planes
-from ifonly.schema.features import plain, show_number
 from ifonly.schema.given import is_label
+from ifonly.schema.values import plain, show_number
 
 MARGIN = 1e-6
 """The default margin: tiny on the scale of log-odds, far above float64 rounding."""

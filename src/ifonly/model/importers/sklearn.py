@@ -33,7 +33,7 @@ from ifonly.model.kind import Precision
 from ifonly.model.model import Logistic, Model, describe_columns
 from ifonly.model.smooth import RELU, Activation
 from ifonly.schema import Choice, Integer, Schema
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 Floats = NDArray[np.float64]
 Answer: TypeAlias = Literal["decision_function", "logits", "predict"]

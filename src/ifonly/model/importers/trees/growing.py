@@ -20,8 +20,8 @@ from ifonly.model.model import Logistic, Model
 from ifonly.model.trees import Ensemble, Feed, Trees, bound
 from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Schema
-from ifonly.schema.features import is_missing, plain, same_value
 from ifonly.schema.tables import import_pandas
+from ifonly.schema.values import is_missing, plain, same_value
 
 Floats = NDArray[np.float64]
 Front: TypeAlias = list[tuple[str, Any]]
