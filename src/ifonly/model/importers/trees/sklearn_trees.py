@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
-from ifonly.model.importers.sklearn import asked
+from ifonly.model.importers.sklearn_original import asked
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.growing import Call, Grown, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
