@@ -56,8 +56,8 @@ from ifonly.proof.records import Records, record_kinds, records_of
 from ifonly.proof.records import merged as merged_records
 from ifonly.schema import Schema, index_of, read_points, schema_to_json
 from ifonly.schema.editing import unlabelled
-from ifonly.schema.features import plain
 from ifonly.schema.given import items
+from ifonly.schema.values import plain
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
 from ifonly.waiting import on_terminal

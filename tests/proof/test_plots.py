@@ -39,6 +39,8 @@ def test_alternatives_and_many(asked):
     answers = explainer.explain_many([data.row(i) for i in range(40)])
     axes = Figure().add_subplot()
     assert answers.plot(axes, by=[i % 3 for i in range(40)]) is axes
+    groups = [text.get_text() for text in answers.plot(by=["$1$", "$2$"] * 20).get_legend().get_texts()]
+    assert groups[0].startswith(r"\$1\$ (")  # a label is no formula
     heights = [line.get_ydata()[-1] for line in axes.get_lines()]
     assert heights == pytest.approx([100.0] * 3)
     with pytest.raises(QuestionError, match="40 answers, but 2 labels"):

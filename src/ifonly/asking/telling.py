@@ -16,8 +16,8 @@ from ifonly.model import Model
 from ifonly.proof import Answer, Change, Claim, Failed, Nearest, NoneExists, Unknown, Within
 from ifonly.proof.records import Records
 from ifonly.schema import Numeric
-from ifonly.schema.features import plain
 from ifonly.schema.tables import user_columns
+from ifonly.schema.values import plain
 from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, Tolerances
 
 FEW = 8

@@ -90,7 +90,7 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
     from ifonly.errors import SchemaError
     from ifonly.schema import Numeric, Real, Schema
     from ifonly.schema.decimals import rounded, written
-    from ifonly.schema.features import read_step
+    from ifonly.schema.values import read_step
 
     features = list(proposed.features)
     for given in steps:
@@ -140,7 +140,7 @@ def _typed(values: list[Any]) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    from ifonly.schema.features import NO_VALUE
+    from ifonly.schema.values import NO_VALUE
 
     return isinstance(value, str) and value.strip().lower() in NO_VALUE
 
@@ -150,7 +150,7 @@ def _values(feature: Feature) -> str:
 
     from ifonly.proof import show as words
     from ifonly.schema import Integer, Numeric, Real
-    from ifonly.schema.features import show_step
+    from ifonly.schema.values import show_step
 
     if isinstance(feature, Numeric):
         step = feature.step if isinstance(feature, Integer | Real) else None

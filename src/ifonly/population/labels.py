@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown, some_of
 from ifonly.proof import Answer, Failed, show
-from ifonly.schema.features import is_missing, plain
 from ifonly.schema.given import is_label, is_listed
+from ifonly.schema.values import is_missing, plain
 
 MOST_VALUES = 8
 """Numbers with more distinct values than this are grouped by quantiles."""

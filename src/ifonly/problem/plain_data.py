@@ -28,19 +28,10 @@ from ifonly.problem.constraints import (
     Steps,
 )
 from ifonly.problem.distance import Distance
+from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.problem.target import (
-    AheadTarget,
-    ClassTarget,
-    OneOfTarget,
-    OpenTarget,
-    OtherTarget,
-    ProbabilityTarget,
-    ScoreTarget,
-    Target,
-    TopTarget,
-)
+from ifonly.problem.target import AheadTarget, ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 CONSTRAINTS: dict[str, type[Any]] = {
     "fixed": Fixed,

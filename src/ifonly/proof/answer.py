@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, Self, overload
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, printable, shown
+from ifonly.problem.target import THE_DECISION
 from ifonly.proof.stop import Stop
 from ifonly.schema import Value, write_whole
 from ifonly.schema.given import items
@@ -43,6 +44,14 @@ class Change:
         """A value of this feature as a person writes it."""
         amount = self.counted and isinstance(value, int) and not isinstance(value, bool)
         return f"{value:,}" if amount else show(value)
+
+    @property
+    def amounts(self) -> tuple[float, float] | None:
+        """Both values as numbers that can be compared; None where one is an option, a name or missing."""
+        before, after = self.before, self.after
+        if not self.counted or isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
+            return None
+        return float(before), float(after)
 
     def to_dict(self) -> dict[str, Any]:
         plainly = {"feature": self.feature, "from": self.before, "to": self.after}
@@ -131,7 +140,7 @@ class Answer(ABC):
     """Nothing nearer than this is accepted, whatever the luck of rounding; None where it was not looked for."""
     precision: str = "float64"
     """What the model computes in."""
-    subject: str = "the decision"
+    subject: str = THE_DECISION
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
     breaks: tuple[str, ...] = ()

@@ -116,10 +116,9 @@ def new_axes(axes: Any, *, height: float, width: float = 7.0) -> Any:
 
 def _places(change: Change) -> tuple[float, float]:
     """Where both values stand on a line from 0 to 1: numbers by size, options at its ends."""
-    ends = [change.before, change.after]
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in ends) or not change.counted:
+    if change.amounts is None:
         return 0.0, 1.0
-    before, after = (float(v) for v in ends)  # type: ignore[arg-type]
+    before, after = change.amounts
     least, most = min(0.0, before, after), max(0.0, before, after)
     return ((before - least) / (most - least), (after - least) / (most - least)) if most > least else (0.0, 1.0)
 

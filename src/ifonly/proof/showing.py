@@ -73,10 +73,9 @@ def _value(answer: Answer, name: str, value: object, language: str, counted: boo
 
 def _mark(change: Change) -> str:
     """From one number to another; nothing for options, whose names say it."""
-    ends = (change.before, change.after)
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in ends) or not change.counted:
+    if change.amounts is None:
         return ""
-    before, after = (float(v) for v in ends)  # type: ignore[arg-type]
+    before, after = change.amounts
     least, most = min(0.0, before, after), max(0.0, before, after)
     return arrow(before, after, least, most + 0.05 * (most - least))
 

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
+from ifonly.problem.target import THE_DECISION
 from ifonly.proof.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
 from ifonly.schema import Value
 
-THE_DECISION = "the decision"
 SIGNS = frozenset("€$£¥₹")
 """Units that are written before the number in English."""
 POSSESSIVE = ("your ", "the ")

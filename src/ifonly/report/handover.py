@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ifonly.drawing.html import document, facts, words
 from ifonly.population.actions import Cover
 from ifonly.population.audit import Audit
 from ifonly.population.group import Group
@@ -15,7 +16,7 @@ from ifonly.population.intervals import MOST_RESAMPLED, RESAMPLES
 from ifonly.population.ways import Move
 from ifonly.printing import printable
 from ifonly.report import findings
-from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves, words
+from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves
 from ifonly.report.findings import between, cost, counted, percent, probability
 from ifonly.report.origins import Provenance
 from ifonly.report.style import PATTERNS, style
@@ -28,7 +29,6 @@ MOST_GROUPS = 6
 """Groups whose changes and actions are told one by one."""
 MOST_KEPT = 15
 """Lines of a table that is not cut in two on paper."""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 Cell = tuple[str, str] | str
 """The words of a cell, and beside them an aside."""
 
@@ -39,14 +39,7 @@ def audit_html(audit: Audit, provenance: Provenance | None = None) -> str:
     made = "" if provenance is None else f'<p class="soft">{words(f"{provenance.made}, {provenance.data}")}</p>'
     sections = [_overview(audit), _groups(audit), _costs(audit), _changes(audit), _actions(audit), _without(audit)]
     sections += ["" if provenance is None else _asked(provenance), _method(audit)]
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f'<meta name="color-scheme" content="light dark">\n<meta name="generator" content="ifonly">\n'
-        f"<title>{words(title)}</title>\n<style>\n{style()}</style>\n</head>\n<body>\n{PATTERNS}\n<main>\n"
-        f"<h1>{words(title)}</h1>{made}\n" + "\n".join(filter(None, sections)) + "\n</main>\n</body>\n</html>\n"
-    )
+    return document(title, PATTERNS, *filter(None, [made, *sections]), look=style())
 
 
 def _overview(audit: Audit) -> str:
@@ -241,7 +234,6 @@ def _asked(where: Provenance) -> str:
     )
     marks = [("model", where.model, where.model_fingerprint), ("schema", "", where.schema_fingerprint),
              ("data", where.data, where.data_fingerprint)]  # fmt: skip
-    facts = "".join(f"<dt>{words(name)}</dt><dd>{words(what)}</dd>" for name, what in question)
     prints = "".join(
         f"<dt>{words(name)}</dt><dd>{words(what)}{'<br>' if what else ''}<code>sha256 {words(mark)}</code></dd>"
         for name, what, mark in marks
@@ -249,7 +241,7 @@ def _asked(where: Provenance) -> str:
     )
     versions = ", ".join(f"{name} {version}" for name, version in where.versions)
     return (
-        f"<section><h2>What was asked, of which model</h2><dl>{facts}</dl><h3>Constraints</h3>{held}"
+        f"<section><h2>What was asked, of which model</h2>{facts(question)}<h3>Constraints</h3>{held}"
         f"<h3>Fingerprints</h3><dl>{prints}<dt>made</dt><dd>{words(where.made)}</dd>"
         f"<dt>versions</dt><dd>{words(versions)}</dd></dl></section>"
     )

@@ -12,7 +12,7 @@ import numpy as np
 
 from ifonly.errors import FileError, RowError
 from ifonly.printing import shown
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 
 def items(value: Any) -> tuple[Any, ...] | None:

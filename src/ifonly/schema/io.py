@@ -12,9 +12,10 @@ from typing import Any
 
 from ifonly.errors import FileError, MissingExtra, SchemaError
 from ifonly.printing import json_text, printable, shown
-from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, same_value
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
 from ifonly.schema.given import path_of
 from ifonly.schema.schema import Schema
+from ifonly.schema.values import same_value
 
 FORMAT = "ifonly-schema"
 VERSION = 1

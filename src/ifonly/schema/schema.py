@@ -20,8 +20,9 @@ from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown, some_of
 from ifonly.schema.decimals import Grid
-from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
+from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real
 from ifonly.schema.given import items, one_row
+from ifonly.schema.values import Value
 
 MAX_COLUMNS = 100_000
 

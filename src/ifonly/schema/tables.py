@@ -173,11 +173,16 @@ def _read_values(
 
 def to_frame(schema: Schema, points: NDArray[np.float64]) -> Any:
     """Points as a pandas DataFrame in the user's own values."""
+    return import_pandas().DataFrame(user_columns(schema, np.atleast_2d(points)))
+
+
+def import_pandas(needed_for: str = "A DataFrame", *, extra: str = "pandas") -> Any:
+    """The module pandas, or a sentence that says how to get it."""
     try:
-        import pandas as pd
+        import pandas
     except ImportError:
-        raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
-    return pd.DataFrame(user_columns(schema, np.atleast_2d(points)))
+        raise MissingExtra("pandas", extra=extra, needed_for=needed_for) from None
+    return pandas
 
 
 def user_columns(schema: Schema, points: NDArray[np.float64]) -> dict[str, list[Any]]:

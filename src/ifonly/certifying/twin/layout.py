@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import zlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ifonly.compiling import fingerprint
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -23,7 +23,7 @@ OUTER = FAST
 """For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
 caches.
 """
-SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
+SOURCES = fingerprint(__file__)
 
 ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
 SPLIT, EMPTY, CLOSED, OPEN = 0, 1, 2, 3

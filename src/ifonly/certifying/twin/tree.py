@@ -7,6 +7,7 @@ import math
 import numpy as np
 from numba import njit
 
+from ifonly.certifying.twin.bounds import bound_hidden
 from ifonly.certifying.twin.closing import close
 from ifonly.certifying.twin.layout import (
     ALLOCATING,
@@ -33,7 +34,8 @@ from ifonly.certifying.twin.layout import (
     Work,
     Y,
 )
-from ifonly.certifying.twin.region import bound_hidden, clip, most_of
+from ifonly.certifying.twin.planes import most_of
+from ifonly.certifying.twin.region import clip
 from ifonly.compiling import with_cache
 
 
