@@ -231,7 +231,7 @@ class Answer(ABC):
         """A page to print and hand over, with the guarantee in plain words; written to `path` if one is given."""
         from ifonly.proof.showing import answer_document
 
-        return written(answer_document(self, language, subject), path)
+        return kept_text(answer_document(self, language, subject), path)
 
     def plot(self, axes: Any = None) -> Any:
         """What would change, as a picture: matplotlib axes (those given, or new ones; `.figure.savefig(...)`)."""
@@ -392,7 +392,7 @@ class Answers(Sequence[Answer]):
         """A page with a section per person; written to `path` if one is given."""
         from ifonly.proof.showing import answers_document
 
-        return written(answers_document(self, language, subject), path)
+        return kept_text(answers_document(self, language, subject), path)
 
     def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
         """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
@@ -416,7 +416,7 @@ class Answers(Sequence[Answer]):
         return f"<Answers: {counted or 'none'}>"
 
 
-def written(text: str, path: str | Path | None) -> str:
+def kept_text(text: str, path: str | Path | None) -> str:
     """The text, written to a file as well if one is named."""
     if path is not None:
         write_whole(path, text.encode("utf-8"))

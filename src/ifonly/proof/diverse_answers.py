@@ -10,7 +10,7 @@ from typing import Any, overload
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.proof.answer import Answer, Nearest, NoneExists, written
+from ifonly.proof.answer import Answer, Nearest, NoneExists, kept_text
 from ifonly.proof.plain_answers import listed, number, text
 from ifonly.proof.sentences import sentence
 
@@ -138,7 +138,7 @@ class DiverseAnswers(Sequence[Answer]):
         """A page with the alternatives side by side; written to `path` if one is given."""
         from ifonly.proof.showing import diverse_document
 
-        return written(diverse_document(self, language, subject), path)
+        return kept_text(diverse_document(self, language, subject), path)
 
     def plot(self, axes: Any = None) -> Any:
         """The alternatives side by side, as a picture: matplotlib axes."""
