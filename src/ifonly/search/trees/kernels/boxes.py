@@ -162,10 +162,11 @@ def box_cost(forest, person, stack, s):
     return total
 
 
-@njit(**INNER)
-def _drop(forest, table, stack, s, g, price, room):
-    """Drop the cells of feature g, but for the nearest, whose price is `room` or more; True if there are any."""
-    first, near, alive, dropped = forest.start[g], stack.near[s, g], stack.alive[s], False
+@njit(**ONCE)
+def afford(forest, table, person, stack, s, total, cutoff, g):
+    """Drop the cells of feature g that make every point cost the cutoff or more."""
+    cost, first, alive = person.cost[stack.must[s, g]], forest.start[g], stack.alive[s]
+    room = cutoff - total + cost[first + stack.near[s, g]] if forest.norm == ADDITIVE else cutoff
     if forest.choice[g]:
         width = len(forest.sets[0])
         left = stack.left[s, g * width : (g + 1) * width]
@@ -174,28 +175,16 @@ def _drop(forest, table, stack, s, g, price, room):
             while bits != NOTHING:
                 k = lowest_bit(bits)
                 bits &= bits - ONE
-                if w * BITS + k != near and price[first + w * BITS + k] >= room:
+                if not cost[first + w * BITS + k] < room:
                     left[w] &= ~(ONE << np.uint64(k))
                     lose_option(forest, table, alive, left, first + w * BITS + k)
-                    dropped = True
-        return dropped
-    while stack.least[s, g] < near and price[first + stack.least[s, g]] >= room:
+        return
+    while not cost[first + stack.least[s, g]] < room:
         lose(table, alive, BELOW, first + stack.least[s, g])
         stack.least[s, g] += 1
-        dropped = True
-    while stack.most[s, g] > near and price[first + stack.most[s, g]] >= room:
+    while not cost[first + stack.most[s, g]] < room:
         lose(table, alive, ABOVE, first + stack.most[s, g])
         stack.most[s, g] -= 1
-        dropped = True
-    return dropped
-
-
-@njit(**ONCE)
-def afford(forest, table, person, stack, s, total, cutoff, g):
-    """Drop the cells of feature g that make every point cost the cutoff or more."""
-    cost = person.cost[stack.must[s, g]]
-    near = cost[forest.start[g] + stack.near[s, g]]  # part of the total, which is below the cutoff
-    _drop(forest, table, stack, s, g, cost, cutoff - total + near if forest.norm == ADDITIVE else cutoff)
 
 
 @njit(**ONCE)
@@ -227,4 +216,27 @@ def priced_bound(forest, table, stack, s, sums):
 @njit(**ONCE)
 def give_up(forest, table, stack, s, g, room):
     """Drop the cells of feature g by which the bound is lifted by `room` or more; True if there are any."""
-    return _drop(forest, table, stack, s, g, table.reduced[0], room + _left_of(forest, table, stack, s, g))
+    first, near, alive, reduced, dropped = forest.start[g], stack.near[s, g], stack.alive[s], table.reduced[0], False
+    room += _left_of(forest, table, stack, s, g)
+    if forest.choice[g]:
+        width = len(forest.sets[0])
+        left = stack.left[s, g * width : (g + 1) * width]
+        for w in range(width):
+            bits = left[w]
+            while bits != NOTHING:
+                k = lowest_bit(bits)
+                bits &= bits - ONE
+                if w * BITS + k != near and reduced[first + w * BITS + k] >= room:
+                    left[w] &= ~(ONE << np.uint64(k))
+                    lose_option(forest, table, alive, left, first + w * BITS + k)
+                    dropped = True
+        return dropped
+    while stack.least[s, g] < near and reduced[first + stack.least[s, g]] >= room:
+        lose(table, alive, BELOW, first + stack.least[s, g])
+        stack.least[s, g] += 1
+        dropped = True
+    while stack.most[s, g] > near and reduced[first + stack.most[s, g]] >= room:
+        lose(table, alive, ABOVE, first + stack.most[s, g])
+        stack.most[s, g] -= 1
+        dropped = True
+    return dropped
