@@ -157,6 +157,8 @@ class Desk:
             await self._serve(visit)
         except Declined as declined:
             await self._refuse(visit, declined)
+        except Full as full:
+            await self._replied(visit, full.reply)
         except ClientLeft:
             self.metrics.left += 1
             visit.status = 499
@@ -253,8 +255,6 @@ class Desk:
                 await self._replied(visit, await self._reply(visit, job))
             else:  # what is wrong with a question is known by now: what is left is to wait
                 await self._streamed(visit, job, stream)
-        except Full as full:
-            raise self._full(visit, full) from None
         finally:
             if job is not None:
                 self.pool.leave(job)  # nothing, where it is done
@@ -274,6 +274,8 @@ class Desk:
 
     async def _replied(self, visit: Visit, reply: Reply) -> None:
         self._counted(reply)
+        if reply.retry:
+            visit.more.append((b"retry-after", b"%d" % reply.retry))
         if reply.filename:
             visit.more.append((b"content-disposition", f'attachment; filename="{reply.filename}"'.encode("latin-1")))
         await visit.answer(reply.status, reply.body, reply.kind, REPORT if reply.kind == PAGE else NOTHING)
@@ -293,10 +295,6 @@ class Desk:
             self.metrics.endings[reply.ending] += 1
         if reply.bug:
             self._note(reply.bug)
-
-    def _full(self, visit: Visit, full: Full) -> Declined:
-        visit.more.append((b"retry-after", b"%d" % full.seconds))
-        return full.declined
 
     def _check_kind(self, visit: Visit) -> None:
         kind = visit.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
@@ -327,7 +325,7 @@ class Desk:
                     if visit.held > most:
                         raise too_large
                     if self._held > self.terms.held_bytes:
-                        raise self._full(visit, Full(1))
+                        raise Full(1)
                     if not message.get("more_body"):
                         return b"".join(pieces)
         except TimeoutError:

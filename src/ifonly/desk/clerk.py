@@ -51,6 +51,8 @@ class Reply:
     kind: str = JSON
     ending: str = ""
     filename: str = ""
+    retry: int = 0
+    """Seconds after which to come again."""
     bug: str = ""
     """The kind and the place of an error that should not happen."""
 

@@ -16,7 +16,7 @@ import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
@@ -51,8 +51,9 @@ class Full(Exception):
         self.seconds = seconds
 
     @property
-    def declined(self) -> Declined:
-        return Declined(429, f"Too many are waiting; ask again in {self.seconds} s.")
+    def reply(self) -> Reply:
+        declined = Declined(429, f"Too many are waiting; ask again in {self.seconds} s.")
+        return replace(refusal(declined), retry=self.seconds)
 
 
 @dataclass(eq=False, slots=True)
@@ -256,7 +257,7 @@ class Pool:
                 try:
                     self._queue(self.slow, job)
                 except Full as full:
-                    job.reply.set_exception(full)
+                    job.reply.set_result(full.reply)
         lane.deal()
 
     def changed(self, lane: Lane) -> None:

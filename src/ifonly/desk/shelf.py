@@ -11,7 +11,7 @@ from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
 from ifonly.model import Network
 from ifonly.printing import is_printable, shown
-from ifonly.proof.speech import LANGUAGES, THE_DECISION
+from ifonly.proof.speech import ENGLISH, LANGUAGES
 from ifonly.schema import Numeric, schema_to_json
 
 MOST_NAME = 60
@@ -64,7 +64,7 @@ class Offer:
         return {
             "model": self.name,
             "title": self.called,
-            "subject": self.subject or THE_DECISION,
+            "subject": self.subject or ENGLISH.decision,
             "classes": list(explainer.model.classes),
             "kind": explainer.model.function.name.removeprefix("an ").removeprefix("a "),
             "certificates": self.certificates,

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ifonly.desk.clerk import Reply, refusal
-from ifonly.desk.pool import Full, Job
+from ifonly.desk.clerk import Reply
+from ifonly.desk.pool import Job
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -44,7 +44,7 @@ class Stream:
                     await send(_part(self._taken()))
                 elif not await self._heard():
                     await send(_part(b":\n\n"))
-            reply = _reply(job)
+            reply = job.reply.result()
             last = _event("answer" if reply.status == 200 else "error", reply.body)
             await send(_part(self._taken() + last, more=False))
             return reply
@@ -64,13 +64,6 @@ class Stream:
         taken = b"".join(_event("bounds", bounds) for bounds in self._bounds)
         self._bounds.clear()
         return taken
-
-
-def _reply(job: Job) -> Reply:
-    try:
-        return job.reply.result()
-    except Full as full:
-        return refusal(full.declined)
 
 
 def _part(content: bytes, *, more: bool = True) -> dict[str, Any]:
