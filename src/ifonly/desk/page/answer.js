@@ -75,7 +75,7 @@ export class AnswerView {
 
   /** @param {Answer | null} answer */
   noneWords(answer) {
-    const subject = this.about.subject === "the decision" ? t("the_decision") : this.about.subject;
+    const subject = ["", "the decision"].includes(this.about.subject) ? t("the_decision") : this.about.subject;
     return t("none", { subject, state: answer?.state || answer?.target || "" });
   }
 
