@@ -34,7 +34,7 @@ DRAG = """async ({ feature, count }) => {
   for (let k = 0; k < count; k += 1) {
     const drawn = new Promise((done) => {
       const observer = new MutationObserver(() => { observer.disconnect(); done(performance.now()); });
-      observer.observe(took, { attributes: true, attributeFilter: ["data-seen"] });
+      observer.observe(took, { attributes: true, attributeFilter: ["data-at"] });
     });
     const begun = performance.now();
     slider.value = String(low + (high - low) * (0.02 + 0.9 * ((k * 37) % 101) / 101));

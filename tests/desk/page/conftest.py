@@ -1,4 +1,4 @@
-"""One browser and one desk for all tests of the page."""
+"""One browser and one desk for a module of tests of the page; none is left for others, whose event loops it would disturb."""
 
 from __future__ import annotations
 
@@ -10,13 +10,13 @@ import pytest
 from page_desk import Visit, browsing, served
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def browser() -> Iterator[Any]:
     with browsing() as found:
         yield found
 
 
-@pytest.fixture(scope="session")
+@pytest.fixture(scope="module")
 def address(browser: Any) -> Iterator[str]:
     pytest.importorskip("uvicorn", reason="the extra 'serve' is not installed")
     with served() as found:

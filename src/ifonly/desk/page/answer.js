@@ -75,7 +75,7 @@ export class AnswerView {
 
   /** @param {Answer | null} answer */
   noneWords(answer) {
-    const subject = this.about.subject === "the decision" ? t("the_decision") : this.about.subject;
+    const subject = ["", "the decision"].includes(this.about.subject) ? t("the_decision") : this.about.subject;
     return t("none", { subject, state: answer?.state || answer?.target || "" });
   }
 
@@ -192,7 +192,7 @@ export class AnswerView {
   /** How long it took, where nobody needs to look. @param {number} own seconds @param {number} seen milliseconds */
   took(own, seen) {
     say(part("took"), t("took", { own: milliseconds(own), seen: milliseconds(seen / 1000) }));
-    set(part("took"), { "data-seen": seen.toFixed(3) });
+    set(part("took"), { "data-at": performance.now() });
   }
 
   /** What a reader says of it. */
