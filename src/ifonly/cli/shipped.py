@@ -21,31 +21,15 @@ class DatasetWords:
     fixed: tuple[str, ...]
 
 
-CREDIT_LABELS = {
-    "isMale": "male",
-    "isMarried": "married",
-    "AgeGroup": "age group",
-    "EducationLevel": "education",
-    "MaxBillAmountOverLast6Months": "highest bill of the last six months",
-    "MaxPaymentAmountOverLast6Months": "highest payment of the last six months",
-    "MonthsWithZeroBalanceOverLast6Months": "months with a zero balance, of the last six",
-    "MonthsWithLowSpendingOverLast6Months": "months with low spending, of the last six",
-    "MonthsWithHighSpendingOverLast6Months": "months with high spending, of the last six",
-    "MostRecentBillAmount": "latest bill",
-    "MostRecentPaymentAmount": "latest payment",
-    "TotalOverdueCounts": "number of times overdue",
-    "TotalMonthsOverdue": "months overdue in all",
-    "HasHistoryOfOverduePayments": "history of overdue payments",
-}
-CREDIT_UNITS = dict.fromkeys(
-    (name for name in CREDIT_LABELS if name.endswith(("Amount", "AmountOverLast6Months"))), "$"
-)
+YES_OR_NO = {"isMale": "male", "isMarried": "married", "HasHistoryOfOverduePayments": "history of overdue payments"}
+"""Of Credit: what is 0 or 1 in the data, as people say it."""
 CREDIT_GROUPS = {
     "The applicant": ("isMale", "isMarried", "AgeGroup", "EducationLevel"),
-    "Bills and payments": tuple(CREDIT_UNITS),
-    "Overdue": tuple(name for name in CREDIT_LABELS if "Overdue" in name),
-    "Spending": tuple(name for name in CREDIT_LABELS if name.startswith("MonthsWith")),
-}
+    "Bills and payments": ("MaxBillAmountOverLast6Months", "MaxPaymentAmountOverLast6Months",
+                           "MostRecentBillAmount", "MostRecentPaymentAmount"),
+    "Overdue": ("TotalOverdueCounts", "TotalMonthsOverdue", "HasHistoryOfOverduePayments"),
+    "Spending": tuple(f"MonthsWith{what}OverLast6Months" for what in ("ZeroBalance", "LowSpending", "HighSpending")),
+}  # fmt: skip
 
 WORDS = {
     "adult": DatasetWords(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
@@ -63,10 +47,9 @@ def network(name: str) -> Model:
 def friendly_credit() -> tuple[Model, list[dict[str, Any]]]:
     """The network for Credit and the rows of its test split, with features and answers as people say them."""
     shipped, rows = network("credit"), test_table(datasets.load("credit")).rows
-    asked = [feature.name for feature in shipped.schema.features if isinstance(feature, Binary)]
-    schema = shipped.schema.replace(*(Binary(name, (False, True)) for name in asked))
-    model = network_model(shipped.network, schema.labelled(CREDIT_LABELS, CREDIT_UNITS), classes=shipped.classes)
-    return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in asked}} for row in rows]
+    schema = shipped.schema.replace(*(Binary(name, (False, True), label=said) for name, said in YES_OR_NO.items()))
+    model = network_model(shipped.network, schema, classes=shipped.classes)
+    return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in YES_OR_NO}} for row in rows]
 
 
 def test_table(dataset: Dataset) -> Table:

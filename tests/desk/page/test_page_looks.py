@@ -107,13 +107,13 @@ def test_without_a_mouse(visit: Visit) -> None:
     press("Space")
     visit.settle()
     assert visit.page.evaluate("document.activeElement.getAttribute('aria-pressed')") == "true"
-    tab_to("latest payment: set limits")
+    tab_to("most recent payment: set limits")
     press("Enter")
-    tab_to("latest payment, at most")
+    tab_to("most recent payment, at most")
     press("PageDown")
     visit.settle()
-    assert "latest payment at most" in visit.text("#chips")
-    for chip in ("age group may only go up", "latest payment at most"):
+    assert "most recent payment at most" in visit.text("#chips")
+    for chip in ("age group may only go up", "most recent payment at most"):
         visit.page.get_by_role("button", name=f"Remove: {chip}").focus()
         press("Enter")
         visit.settle()

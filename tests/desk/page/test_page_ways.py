@@ -142,7 +142,7 @@ def test_one_click_each(visit: Visit) -> None:
         {"kind": "allowed", "feature": "EducationLevel", "values": ["high-school", "university", "graduate"]}
     ]
     click(visit, PAYMENT, "limit")
-    limit = visit.page.get_by_role("textbox", name="latest payment, at most")
+    limit = visit.page.get_by_role("textbox", name="most recent payment, at most")
     limit.fill("500")
     limit.press("Enter")
     visit.settle()
@@ -156,17 +156,17 @@ def test_one_click_each(visit: Visit) -> None:
 def test_a_rule_in_words(visit: Visit) -> None:
     visit.open()
     rule = visit.page.locator("#rule")
-    rule.fill("latest payment <= nonsense")
+    rule.fill("most recent payment <= nonsense")
     visit.page.wait_for_selector("#rule-told.wrong")
     assert rule.get_attribute("aria-invalid") == "true"
-    rule.fill("latest payment <= 600")
+    rule.fill("most recent payment <= 600")
     visit.page.wait_for_selector("#rule-told.right")
     rule.press("Enter")
     visit.settle()
     assert asked(visit)["constraints"] == [f"{PAYMENT} <= 600"]
-    assert "latest payment <= 600" in visit.text("#chips")
-    assert "$600" in visit.sentence or "latest payment" not in visit.sentence
-    visit.page.get_by_role("button", name="Remove: latest payment").click()
+    assert "most recent payment <= 600" in visit.text("#chips")
+    assert "$600" in visit.sentence or "most recent payment" not in visit.sentence
+    visit.page.get_by_role("button", name="Remove: most recent payment").click()
     visit.settle()
     assert asked(visit)["constraints"] == []
 
@@ -195,7 +195,7 @@ def test_no_way_out_and_what_would_help(visit: Visit, ways: int) -> None:
     visit.page.locator("#helps button").first.click()
     visit.settle()
     assert len(asked(visit)["constraints"]) == locked - 1
-    assert visit.sentence.startswith("If your latest payment")
+    assert visit.sentence.startswith("If your most recent payment")
     assert visit.page.evaluate("document.activeElement.id") == "answer-title"
 
 
@@ -229,7 +229,7 @@ def test_german(visit: Visit) -> None:
     field.blur()
     visit.settle()
     assert field.input_value() == "1.234,5"
-    assert "1.234,5 $" in visit.sentence
+    assert "1.234,50 $" in visit.sentence
 
 
 def test_a_link_carries_the_question_and_nobody(visit: Visit) -> None:
