@@ -207,7 +207,19 @@ class Pool:
         if not self._ended:
             hand = Hand(lane)
             lane.hands.append(hand)
-            await hand.begin(lane.duty)
+            try:
+                await hand.begin(lane.duty)
+            except OSError as error:  # no room for another file or process: perhaps later
+                self._log(f"a process of the {lane.name} lane cannot be begun: {error.strerror}")
+                lane.hands.remove(hand)
+                hand.end()
+                self._begin(lane, REST_SECONDS)
+
+    def _begin(self, lane: Lane, rest: float) -> None:
+        """Another process, after a rest."""
+        task = asyncio.get_running_loop().create_task(self._another(lane, rest))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
 
     @property
     def ready(self) -> bool:
@@ -286,9 +298,7 @@ class Pool:
         if lane.broken:
             self._log(f"{MOST_STILLBORN} processes of the {lane.name} lane ended before they began; no more are begun")
             return
-        task = asyncio.get_running_loop().create_task(self._another(lane, 0.0 if hand.ready else REST_SECONDS))
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        self._begin(lane, 0.0 if hand.ready else REST_SECONDS)
         lane.deal()
 
     async def _look(self) -> None:
