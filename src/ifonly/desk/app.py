@@ -21,7 +21,7 @@ from ifonly.desk.bodies import Declined
 from ifonly.desk.clerk import JSON, PAGE, Reply, refusal
 from ifonly.desk.metrics import KIND, Metrics
 from ifonly.desk.page_files import page_files
-from ifonly.desk.pool import Full, Job, Pool
+from ifonly.desk.pool import CLOSING, Full, Job, Pool
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.streams import Receive, Send, Stream
 from ifonly.desk.terms import BODY_SECONDS, Terms
@@ -141,7 +141,8 @@ class Desk:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            with contextlib.suppress(asyncio.CancelledError):  # no time is given to end
+                await self._live(receive, send)
         elif scope["type"] == "http":
             await self._visited(scope, receive, send)
 
@@ -168,6 +169,9 @@ class Desk:
         except ClientLeft:
             self.metrics.left += 1
             visit.status = 499
+        except asyncio.CancelledError:  # the desk closes, and waits no longer; a stream has said so by itself
+            if not visit.status:
+                await self._refuse(visit, CLOSING)
         except Exception as error:
             self._note(placed(error))
             if not visit.status:

@@ -41,6 +41,7 @@ MOST_STILLBORN = 3
 """Processes in a row that ended before they began."""
 REST_SECONDS = 1.0
 """Before another is begun in the place of one that never began."""
+CLOSING = Declined(503, "The desk is closing; ask again in a moment.")
 
 
 class Full(Exception):
@@ -321,12 +322,18 @@ class Pool:
             lane.waiting.clear()
             for job in jobs:
                 if not job.reply.done():
-                    job.reply.set_result(refusal(Declined(503, "The desk is closing; ask again in a moment.")))
+                    job.reply.set_result(refusal(CLOSING))
             for hand in list(lane.hands):
                 hand.end()
                 if hand.process is not None:
                     hand.process.join(STUCK_SECONDS)
             lane.hands.clear()
+
+    def abandon(self) -> None:
+        """Let no process outlive a desk that was not given the time to end."""
+        for lane in self.lanes:
+            for hand in lane.hands:
+                hand.kill()
 
 
 def _packed(shelf: Shelf, terms: Terms, *, slow: bool) -> bytes:

@@ -47,7 +47,10 @@ def serve(shelf: Shelf, terms: Terms, place: Address, announce: Callable[[str], 
         announce(f"http://{f'[{host}]' if ':' in host else host}:{port}/")
         for number in (signal.SIGTERM, signal.SIGINT):  # uvicorn raises them again when it has ended
             signal.signal(number, lambda *_: None)
-        uvicorn.Server(config).run(sockets=[listening])
+        try:
+            uvicorn.Server(config).run(sockets=[listening])
+        finally:
+            pool.abandon()
 
 
 def configured(desk: Desk, terms: Terms) -> Any:
