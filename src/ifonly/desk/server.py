@@ -56,10 +56,10 @@ def serve(shelf: Shelf, terms: Terms, place: Address, announce: Callable[[str], 
 def configured(desk: Desk, terms: Terms) -> Any:
     """How uvicorn is told to serve: nothing of what is asked in its log, an end to all patience."""
     return needed_uvicorn().Config(
-        desk, http=_protocol(terms.connections), ws="none", lifespan="on", interface="asgi3", log_level="error", access_log=False,
-        log_config=None, server_header=False, proxy_headers=False,
-        backlog=max(1, terms.connections // DOOR), timeout_keep_alive=KEEP_ALIVE_SECONDS, timeout_graceful_shutdown=int(terms.seconds) + 3,
-        h11_max_incomplete_event_size=HEADER_BYTES,
+        desk, http=_protocol(terms.connections), ws="none", lifespan="on", interface="asgi3", log_level="error",
+        access_log=False, log_config=None, server_header=False, proxy_headers=False,
+        backlog=max(1, terms.connections // DOOR), timeout_keep_alive=KEEP_ALIVE_SECONDS,
+        timeout_graceful_shutdown=int(terms.seconds) + 3, h11_max_incomplete_event_size=HEADER_BYTES,
     )  # fmt: skip
 
 
@@ -118,66 +118,77 @@ NO_HTTP = _told("Bad Request", Declined(400, "This is no request of HTTP/1.1, or
 CROWDED = _told("Too Many Requests", Declined(429, "Too many are connected; ask again in 1 s."), (b"retry-after", b"1"))
 
 
-def _protocol(most: int) -> type[asyncio.Protocol]:
-    """HTTP as uvicorn speaks it, for at most so many clients, with an end to the patience for heads of requests that
-    never come, and for answers that nobody reads."""
-    from h11 import IDLE, SEND_RESPONSE
-    from uvicorn.protocols.http.h11_impl import H11Protocol
+class _Patience(asyncio.Protocol):
+    """An end to the patience for heads of requests that never come, and for answers that nobody reads; room for at most
+    `most` clients."""
 
-    class Patient(H11Protocol):  # type: ignore[misc, unused-ignore]
-        _waiting: asyncio.TimerHandle | None = None
-        _unread: asyncio.TimerHandle | None = None
+    most: int
+    loop: Any
+    transport: Any
+    conn: Any
+    cycle: Any
+    connections: Any
+    _waiting: asyncio.TimerHandle | None = None
+    _unread: asyncio.TimerHandle | None = None
 
-        def connection_made(self, transport: Any) -> None:
-            super().connection_made(transport)
-            _send_at_once(transport)
-            if len(self.connections) > most:
-                transport.write(CROWDED)
-                transport.close()
-            else:
-                self._wait()
+    def connection_made(self, transport: Any) -> None:
+        super().connection_made(transport)
+        _send_at_once(transport)
+        if len(self.connections) > self.most:
+            transport.write(CROWDED)
+            transport.close()
+        else:
+            self._wait()
 
-        def send_400_response(self, msg: str) -> None:
-            if self.conn.our_state in (IDLE, SEND_RESPONSE):  # nothing of an answer is on its way
-                self.transport.write(NO_HTTP)
+    def data_received(self, data: bytes) -> None:
+        super().data_received(data)
+        if self.cycle is not None and not self.cycle.response_complete:
+            self._stop_waiting()
+        elif self._waiting is None:
+            self._wait()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        self._stop_waiting()
+        self._read()
+        super().connection_lost(exc)
+
+    def send_400_response(self, msg: str) -> None:
+        """In the place of uvicorn's own."""
+        from h11 import IDLE, SEND_RESPONSE
+
+        if self.conn.our_state in (IDLE, SEND_RESPONSE):  # nothing of an answer is on its way
+            self.transport.write(NO_HTTP)
+        self.transport.close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._unread = self.loop.call_later(READ_SECONDS, self.transport.abort)
+
+    def resume_writing(self) -> None:
+        self._read()
+        super().resume_writing()
+
+    def _read(self) -> None:
+        if self._unread is not None:
+            self._unread.cancel()
+            self._unread = None
+
+    def _wait(self) -> None:
+        self._waiting = self.loop.call_later(HEADER_SECONDS, self._give_up)
+
+    def _stop_waiting(self) -> None:
+        if self._waiting is not None:
+            self._waiting.cancel()
+            self._waiting = None
+
+    def _give_up(self) -> None:
+        self._waiting = None
+        if self.cycle is None or self.cycle.response_complete:
             self.transport.close()
 
-        def pause_writing(self) -> None:
-            super().pause_writing()
-            self._unread = self.loop.call_later(READ_SECONDS, self.transport.abort)
 
-        def resume_writing(self) -> None:
-            self._read()
-            super().resume_writing()
+def _protocol(most: int) -> type[asyncio.Protocol]:
+    """HTTP as uvicorn speaks it, with patience that ends."""
+    from uvicorn.protocols.http.h11_impl import H11Protocol
 
-        def _read(self) -> None:
-            if self._unread is not None:
-                self._unread.cancel()
-                self._unread = None
-
-        def data_received(self, data: bytes) -> None:
-            super().data_received(data)
-            if self.cycle is not None and not self.cycle.response_complete:
-                self._stop_waiting()
-            elif self._waiting is None:
-                self._wait()
-
-        def connection_lost(self, exc: Exception | None) -> None:
-            self._stop_waiting()
-            self._read()
-            super().connection_lost(exc)
-
-        def _wait(self) -> None:
-            self._waiting = self.loop.call_later(HEADER_SECONDS, self._give_up)
-
-        def _stop_waiting(self) -> None:
-            if self._waiting is not None:
-                self._waiting.cancel()
-                self._waiting = None
-
-        def _give_up(self) -> None:
-            self._waiting = None
-            if self.cycle is None or self.cycle.response_complete:
-                self.transport.close()
-
-    return Patient
+    return type("Patient", (_Patience, H11Protocol), {"most": most})

@@ -82,7 +82,8 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
         "path": {**FLAG, "description": "Also the score on the way to the answer."},
     }  # fmt: skip
     several = record({"count": {"type": "integer", "minimum": 1, "maximum": terms.answers}},
-                     {"apart": {**NUMBER, "exclusiveMinimum": 0}, "differ": {"enum": ["distance", "features", "values"]},
+                     {"apart": {**NUMBER, "exclusiveMinimum": 0},
+                      "differ": {"enum": ["distance", "features", "values"]},
                       "apart_distance": maybe(ref("Distance"))})  # fmt: skip
     words: Shape = {**TEXT, "maxLength": terms.text, "description": "A sentence, such as 'Age only goes up'."}
     return {
