@@ -182,7 +182,7 @@ def _forged(said: dict[str, Any]) -> Iterator[bytes]:
     """Stamped as if they were right, but something in them is another thing."""
     from ifonly.certificate.format import canonical, stamp
 
-    for key in said:
+    for key in sorted({*said} - {"made_by", "deployed"}):  # without these two the statement is the same
         for value in (None, 0, 10**300, "", "x" * 1000, "0x1p9999", [], {}, [[]], [0] * 100_000, {"a": {"a": {}}}):
             forged = {**said, key: value}
             if key != "sha256":

@@ -229,7 +229,7 @@ def test_german(visit: Visit) -> None:
     field.blur()
     visit.settle()
     assert field.input_value() == "1.234,5"
-    assert "1.234,5 $" in visit.sentence
+    assert "1.234,50 $" in visit.sentence
 
 
 def test_a_link_carries_the_question_and_nobody(visit: Visit) -> None:
