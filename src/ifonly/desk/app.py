@@ -21,11 +21,12 @@ from ifonly.desk.bodies import Declined
 from ifonly.desk.clerk import JSON, PAGE, Reply, refusal
 from ifonly.desk.metrics import KIND, Metrics
 from ifonly.desk.page_files import page_files
-from ifonly.desk.pool import Full, Job, Pool
+from ifonly.desk.pool import CLOSING, Full, Job, Pool
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.streams import Receive, Send, Stream
 from ifonly.desk.terms import BODY_SECONDS, Terms
 from ifonly.desk.worker import BUG, placed
+from ifonly.errors import QuestionError
 from ifonly.printing import json_text, printable, shown
 
 Headers = list[tuple[bytes, bytes]]
@@ -64,10 +65,15 @@ class Manners:
     key: str = ""
     hosts: tuple[str, ...] = ()
 
+    def __post_init__(self) -> None:
+        if not self.key.isascii() or not self.key.isprintable() or self.key != self.key.strip():
+            raise QuestionError("A key has letters, digits and signs of ASCII, and no space at its ends.")
+
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
         """A page of another site that has renamed itself to our address (DNS rebinding) comes under its own name."""
         name = headers.get(b"host", b"").decode("latin-1").lower()
-        bare = name.rsplit(":", 1)[0] if not name.endswith("]") else name
+        before, _, port = name.rpartition(":")
+        bare = before if before and not port.strip("0123456789") else name
         if bare == "localhost" or bare.rstrip(".") in self.hosts or "*" in self.hosts:
             return
         with contextlib.suppress(ValueError):
@@ -135,7 +141,8 @@ class Desk:
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            with contextlib.suppress(asyncio.CancelledError):  # no time is given to end
+                await self._live(receive, send)
         elif scope["type"] == "http":
             await self._visited(scope, receive, send)
 
@@ -162,6 +169,9 @@ class Desk:
         except ClientLeft:
             self.metrics.left += 1
             visit.status = 499
+        except asyncio.CancelledError:  # the desk closes, and waits no longer; a stream has said so by itself
+            if not visit.status:
+                await self._refuse(visit, CLOSING)
         except Exception as error:
             self._note(placed(error))
             if not visit.status:
@@ -177,7 +187,7 @@ class Desk:
     async def _refuse(self, visit: Visit, declined: Declined) -> None:
         if declined.status == 401:
             visit.more.append((b"www-authenticate", b"Bearer"))
-        if declined.status in (408, 413):  # the rest of the body is not read
+        if declined.status in (400, 408, 413):  # the rest of the body is not read
             visit.more.append((b"connection", b"close"))
         reply = refusal(declined)
         await visit.answer(reply.status, reply.body, reply.kind)
@@ -195,6 +205,8 @@ class Desk:
 
     async def _serve(self, visit: Visit) -> None:
         path = visit.path
+        if b"transfer-encoding" in visit.headers and b"content-length" in visit.headers:  # which is it? Proxies differ
+            raise Declined(400, "Send the length of the body, or the body in chunks, not both.")
         if path == "/healthz":
             _allow(visit, "GET", "HEAD")
             return await visit.answer(200, b'{"status": "ok"}', JSON)

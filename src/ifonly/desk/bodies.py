@@ -22,6 +22,8 @@ from ifonly.problem.query import Query, read_constraints
 from ifonly.proof.speech import LANGUAGES
 
 BAD_JSON, WRONG = 400, 422
+LEAST_SECONDS = 1e-3
+"""Whoever asks for less has this."""
 QUESTION = ("model", "row", "query", "seconds", "language", "path")
 
 
@@ -168,7 +170,7 @@ def _seconds(value: Any, terms: Terms) -> float:
         return terms.seconds
     if isinstance(value, bool) or not isinstance(value, int | float) or not value > 0:
         raise Declined(WRONG, f"'seconds' is a positive number; got {shown(value)}.", "seconds")
-    return min(float(value) if value < terms.seconds else terms.seconds, terms.seconds)
+    return max(LEAST_SECONDS, float(value)) if value < terms.seconds else terms.seconds
 
 
 def _query(data: Any, terms: Terms) -> Query:

@@ -9,7 +9,7 @@ from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import Terms
 
 ERRORS = {
-    400: "The body is no JSON.",
+    400: "The body is no JSON, or it is not clear where it ends.",
     401: "The key is missing or wrong.",
     404: "There is no such model.",
     405: "Another method is needed.",
@@ -95,7 +95,7 @@ def _checking() -> Shape:
 def _got(path: str, shelf: Shelf) -> Shape:
     about, kind, answer = GOT[path]
     told: Shape = {"summary": about, "operationId": path.strip("/").replace("/", "_").replace(".", "_")}
-    wrong = [405, 500] if path == "/healthz" else [405, 421, 500]
+    wrong = [400, 405, 500] if path == "/healthz" else [400, 405, 421, 500]
     if path.startswith("/v1/"):
         wrong.append(401)
     if path == "/v1/schema":

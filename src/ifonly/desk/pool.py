@@ -41,6 +41,7 @@ MOST_STILLBORN = 3
 """Processes in a row that ended before they began."""
 REST_SECONDS = 1.0
 """Before another is begun in the place of one that never began."""
+CLOSING = Declined(503, "The desk is closing; ask again in a moment.")
 
 
 class Full(Exception):
@@ -207,7 +208,19 @@ class Pool:
         if not self._ended:
             hand = Hand(lane)
             lane.hands.append(hand)
-            await hand.begin(lane.duty)
+            try:
+                await hand.begin(lane.duty)
+            except OSError as error:  # no room for another file or process: perhaps later
+                self._log(f"a process of the {lane.name} lane cannot be begun: {error.strerror}")
+                lane.hands.remove(hand)
+                hand.end()
+                self._begin(lane, REST_SECONDS)
+
+    def _begin(self, lane: Lane, rest: float) -> None:
+        """Another process, after a rest."""
+        task = asyncio.get_running_loop().create_task(self._another(lane, rest))
+        self._starting.add(task)
+        task.add_done_callback(self._starting.discard)
 
     @property
     def ready(self) -> bool:
@@ -286,9 +299,7 @@ class Pool:
         if lane.broken:
             self._log(f"{MOST_STILLBORN} processes of the {lane.name} lane ended before they began; no more are begun")
             return
-        task = asyncio.get_running_loop().create_task(self._another(lane, 0.0 if hand.ready else REST_SECONDS))
-        self._starting.add(task)
-        task.add_done_callback(self._starting.discard)
+        self._begin(lane, 0.0 if hand.ready else REST_SECONDS)
         lane.deal()
 
     async def _look(self) -> None:
@@ -311,12 +322,18 @@ class Pool:
             lane.waiting.clear()
             for job in jobs:
                 if not job.reply.done():
-                    job.reply.set_result(refusal(Declined(503, "The desk is closing; ask again in a moment.")))
+                    job.reply.set_result(refusal(CLOSING))
             for hand in list(lane.hands):
                 hand.end()
                 if hand.process is not None:
                     hand.process.join(STUCK_SECONDS)
             lane.hands.clear()
+
+    def abandon(self) -> None:
+        """Let no process outlive a desk that was not given the time to end."""
+        for lane in self.lanes:
+            for hand in lane.hands:
+                hand.kill()
 
 
 def _packed(shelf: Shelf, terms: Terms, *, slow: bool) -> bytes:

@@ -72,7 +72,7 @@ def _value(feature: Any) -> Shape:
 
 
 def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
-    model: Shape = {"enum": list(shelf.names), "description": "The first, if it is left out."}
+    model: Shape = {"enum": [*shelf.names, None], "description": "The first, if it is left out or null."}
     common = {
         "model": model,
         "query": maybe(ref("Query")),
@@ -82,7 +82,8 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
         "path": {**FLAG, "description": "Also the score on the way to the answer."},
     }  # fmt: skip
     several = record({"count": {"type": "integer", "minimum": 1, "maximum": terms.answers}},
-                     {"apart": {**NUMBER, "minimum": 0}, "differ": {"enum": ["distance", "features", "values"]},
+                     {"apart": {**NUMBER, "exclusiveMinimum": 0},
+                      "differ": {"enum": ["distance", "features", "values"]},
                       "apart_distance": maybe(ref("Distance"))})  # fmt: skip
     words: Shape = {**TEXT, "maxLength": terms.text, "description": "A sentence, such as 'Age only goes up'."}
     return {

@@ -7,8 +7,8 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ifonly.desk.clerk import Reply
-from ifonly.desk.pool import Job
+from ifonly.desk.clerk import Reply, refusal
+from ifonly.desk.pool import CLOSING, Job
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
@@ -48,6 +48,9 @@ class Stream:
             last = _event("answer" if reply.status == 200 else "error", reply.body)
             await send(_part(self._taken() + last, more=False))
             return reply
+        except asyncio.CancelledError:
+            await send(_part(_event("error", refusal(CLOSING).body), more=False))
+            raise
         finally:
             leaving.cancel()
 

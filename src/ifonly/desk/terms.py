@@ -21,6 +21,8 @@ BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
 HEADER_SECONDS = 10.0
 """How long the head of a request may take to arrive."""
+READ_SECONDS = 30.0
+"""How long a client may leave an answer unread."""
 HEADER_BYTES = 16 * 2**10
 
 

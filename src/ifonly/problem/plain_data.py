@@ -144,6 +144,8 @@ def _moves(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
             raise QuestionError(
                 f"The transitions of '{name}' must be lists of [before, after, change]; got {shown(moves)}."
             )
+        if any(isinstance(end, list | tuple | Mapping) for before, after, _ in moves for end in (before, after)):
+            raise QuestionError(f"The transitions of '{name}' go from option to option; got {shown(moves)}.")
         result[name] = {(before, after): change for before, after, change in moves}
     return result
 

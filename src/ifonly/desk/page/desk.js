@@ -53,11 +53,13 @@ class Desk {
     this.retrying = undefined;
     /** @type {number | undefined} */
     this.writing = undefined;
+    /** Counts the models that were asked for: only the last is opened. */
+    this.opening = 0;
     this.proof = new Proof(() => this.asked(1));
     this.asking = new Asking({
       ask: () => this.asked(this.question?.ways ?? 1, true),
       predicted: (told) => this.view?.predicted(told),
-      answered: (told, _, since) => this.answered(told, since),
+      answered: (told, asked, since) => asked.model === this.about?.model && this.answered(told, since),
       bounds: (bounds) => drawBounds(bounds),
       failed: (error) => this.failed(error),
     });
@@ -118,8 +120,11 @@ class Desk {
 
   /** @param {string} model @param {ReturnType<typeof fromLink>} [link] */
   async open(model, link = null) {
+    this.opening += 1;
+    const turn = this.opening;
     try {
       const about = await service.about(model);
+      if (turn !== this.opening) return;
       this.about = about;
       this.row = { ...(about.people[0]?.row ?? middle(about)) };
       this.question = openQuestion(about);

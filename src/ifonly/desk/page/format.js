@@ -112,12 +112,21 @@ function replaced(words, pairs) {
     (found) => table.get(found.replace(/^'|'$/g, "").toLowerCase()) ?? found);
 }
 
+/** Are the digits in groups of three? Otherwise the sign may be meant as the other language's decimal point. @param {string} whole @param {string} group */
+function inThrees(whole, group) {
+  const [first = "", ...rest] = whole.replace(/^[-+]/, "").split(group);
+  return /^[1-9]\d{0,2}$/.test(first) && rest.length > 0 && rest.every((digits) => /^\d{3}$/.test(digits));
+}
+
 /** The number that somebody wrote, or null. @param {string} text @returns {number | null} */
 export function parsed(text) {
   const parts = format({ useGrouping: true }).formatToParts(-12345.6);
   const group = parts.find((part) => part.type === "group")?.value ?? ",";
   const decimal = parts.find((part) => part.type === "decimal")?.value ?? ".";
-  const plain = text.trim().replaceAll("\u2212", "-").replace(/[\s\u00a0\u202f']/g, "").replaceAll(group, "").replace(decimal, ".");
+  const bare = text.trim().replaceAll("\u2212", "-").replace(/[\s\u00a0\u202f']/g, "");
+  const [whole = "", ...below] = bare.split(decimal);
+  if (bare.includes(group) && !inThrees(whole, group)) return null;
+  const plain = [whole.replaceAll(group, ""), ...below].join(".");
   if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(plain)) return null;
   const value = Number(plain);
   return Number.isFinite(value) ? value : null;

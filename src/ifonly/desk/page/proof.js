@@ -18,6 +18,8 @@ export class Proof {
     this.file = null;
     /** @type {About | null} */
     this.about = null;
+    /** Counts what is begun, so that what comes back late is known to be late. */
+    this.turn = 0;
     part("certify").addEventListener("click", () => void this.make());
     part("certificate-save").addEventListener("click", () => this.file && save(this.file.blob, this.file.name));
     part("certificate-check").addEventListener("click", () => this.file && void this.check(this.file.blob));
@@ -42,6 +44,7 @@ export class Proof {
 
   /** The question has changed: a certificate is about another one. @param {string} words */
   forget(words) {
+    this.turn += 1;
     if (this.file) this.tell(words);
     else if (!words) this.tell("");
     this.file = null;
@@ -60,15 +63,18 @@ export class Proof {
     const asked = this.ask();
     if (!asked) return;
     this.forget("");
+    const { turn } = this;
     this.tell(t("certificate_making"));
     try {
-      this.file = await service.certify(asked);
+      const file = await service.certify(asked);
+      if (turn !== this.turn) return this.tell(t("certificate_old"));
+      this.file = file;
       this.tell(t("certificate_made", { size: size(this.file.blob.size) }));
       show(part("certificate-save"), true);
       show(part("certificate-check"), true);
       part("certificate-check").focus();
     } catch (error) {
-      this.tell(service.sentenceOf(error), true);
+      this.tell(turn === this.turn ? service.sentenceOf(error) : "", turn === this.turn);
     }
   }
 
@@ -77,8 +83,10 @@ export class Proof {
     show(part("verdict"), false);
     if (certificate.size > MOST_BYTES) return this.tell(size(certificate.size), true);
     this.tell(t("certificate_checking"));
+    const { turn } = this;
     try {
       const told = await service.check(certificate);
+      if (turn !== this.turn) return this.tell("");
       const known = ["VALID", "INVALID"].includes(told.verdict);
       this.tell("");
       set(part("verdict"), { "data-verdict": told.verdict });

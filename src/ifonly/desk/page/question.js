@@ -19,6 +19,8 @@ export const COSTS = { easy: 0.25, normal: 1, hard: 4 };
 export const DIFFER = ["features", "values", "distance"];
 export const MOST_WAYS = 5;
 const MOST_LINK = 20000;
+/** Lists and objects inside one another in a link: the service takes no more. */
+const DEEPEST = 32;
 
 /** @returns {Will} */
 export function free() {
@@ -121,7 +123,7 @@ function takeConstraint(constraint, question, about) {
       return true;
     }
     case "allowed":
-      if (will.allowed !== null || isNumber(feature) || !Array.isArray(constraint["values"])) return false;
+      if (will.allowed !== null || isNumber(feature) || !Array.isArray(constraint["values"]) || !constraint["values"].every(isValue)) return false;
       will.allowed = constraint["values"];
       will.limited = true;
       return true;
@@ -152,7 +154,7 @@ function takeDistance(distance, question) {
 /** A constraint that has no button, in words. @param {Constraint} constraint */
 export function wordsOf(constraint) {
   if (typeof constraint === "string") return constraint;
-  if (constraint["kind"] === "at_most_changes") return `at most ${constraint["most"]} changes`;
+  if (constraint["kind"] === "at_most_changes" && typeof constraint["most"] === "number") return `at most ${constraint["most"]} changes`;
   return Object.values(constraint).map((value) => (typeof value === "object" ? JSON.stringify(value) : String(value))).join(" ");
 }
 
@@ -190,6 +192,7 @@ export function fromLink(hash) {
   const text = parts.get("query");
   if (text === null && parts.get("model") === null) return null;
   const query = text === null ? {} : JSON.parse(text);
+  if (isDeep(query, DEEPEST)) throw new Error("query");
   const well = query !== null && typeof query === "object" && !Array.isArray(query);
   if (!well || !Array.isArray(query.constraints ?? []) || !(query.constraints ?? []).every(isConstraint)) throw new Error("query");
   const distance = query.distance ?? "l1";
@@ -197,6 +200,17 @@ export function fromLink(hash) {
   const ways = Math.min(MOST_WAYS, Math.max(1, Math.round(Number(parts.get("ways") ?? 1)) || 1));
   const differ = DIFFER.find((one) => one === parts.get("differ")) ?? "features";
   return { model: parts.get("model"), language: parts.get("language"), ways, differ, query };
+}
+
+/** @param {unknown} value @param {number} most @returns {boolean} */
+function isDeep(value, most) {
+  if (typeof value !== "object" || value === null) return false;
+  return most === 0 || Object.values(value).some((inner) => isDeep(inner, most - 1));
+}
+
+/** @param {unknown} value */
+function isValue(value) {
+  return value === null || ["string", "number", "boolean"].includes(typeof value);
 }
 
 /** @param {unknown} value */
