@@ -238,3 +238,18 @@ def test_where_it_comes_from() -> None:
     )
     assert len({files_fingerprint(files) for files in ([one, other], [other, one], [one])}) == 3
     assert rows_fingerprint([{"a": 1}]) == rows_fingerprint(iter([{"a": 1}])) != rows_fingerprint([{"a": 2}])
+
+
+def test_pages_say_labels_and_units() -> None:
+    features = [Integer("inc", 0, 90, label="monthly income", unit="€"), Categorical("job", ["a", "b"], label="work")]
+    model = Network.of([([[1.0, 0.0, 1.0]], [-50.5])])
+    explainer = Explainer(model, schema=Schema(features), classes=["no", "yes"])
+    rows = [{"inc": i, "job": "a"} for i in range(40)]
+    asked = explainer.audit(rows, Query(target="yes"), by="job")
+    counted = audit(explainer.explain_many(rows, target="yes"), by="job")  # labels of the answers themselves
+    for made in (asked, counted):
+        page, terminal = audit_html(made), plain(audit_page(made))
+        assert "monthly income: up" in page and "by work" in page and "work" in terminal
+        assert "inc:" not in page and "by job" not in page
+    assert "monthly income → €51" in audit_html(asked) and "monthly income -> €51" in plain(audit_page(asked))
+    assert "words" not in asked.to_dict()

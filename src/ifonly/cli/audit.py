@@ -98,7 +98,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     if as_json:
         show_json(audit_data(made, where))
     else:
-        sets = flip_sets_page(made.everybody.details.together, most=10)
+        sets = flip_sets_page(made.everybody.details.together, most=10, label=made.label)
         show((*audit_page(made), Heading("What changes together"), *sets))
     if people is not None and people.stopped:
         note(f"{counts.total():,} of about {people.source.about():,} rows are answered.")

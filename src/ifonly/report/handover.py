@@ -17,7 +17,7 @@ from ifonly.population.ways import Move
 from ifonly.printing import printable
 from ifonly.report import findings
 from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves
-from ifonly.report.findings import between, cost, counted, percent, probability
+from ifonly.report.findings import between, cost, counted, percent, probability, said
 from ifonly.report.origins import Provenance
 from ifonly.report.style import PATTERNS, style
 
@@ -35,7 +35,7 @@ Cell = tuple[str, str] | str
 
 def audit_html(audit: Audit, provenance: Provenance | None = None) -> str:
     """The whole page."""
-    title = f"Recourse to {audit.target}" + (f", by {audit.by}" if audit.by else "")
+    title = f"Recourse to {audit.target}" + (f", by {audit.label(audit.by)}" if audit.by else "")
     made = "" if provenance is None else f'<p class="soft">{words(f"{provenance.made}, {provenance.data}")}</p>'
     sections = [_overview(audit), _groups(audit), _costs(audit), _changes(audit), _actions(audit), _without(audit)]
     sections += ["" if provenance is None else _asked(provenance), _method(audit)]
@@ -83,7 +83,7 @@ def _groups(audit: Audit) -> str:
 
 
 def _group_table(audit: Audit) -> str:
-    header = (audit.by or "group", "people", "already so", "need it", "have it", "have none", "open")
+    header = (audit.label(audit.by) or "group", "people", "already so", "need it", "have it", "have none", "open")
     rows: list[Sequence[Cell]] = [
         [
             _name(group), f"{group.people:,}", f"{group.unneeded:,}", f"{group.needing:,}",
@@ -96,7 +96,7 @@ def _group_table(audit: Audit) -> str:
 
 
 def _cost_table(audit: Audit) -> str:
-    header = (audit.by or "group", "have recourse", "median", "mean", "10% pay at most", "90% pay at most")
+    header = (audit.label(audit.by) or "group", "have recourse", "median", "mean", "10% pay at most", "90% pay at most")
     rows: list[Sequence[Cell]] = [
         [
             _name(group), f"{group.recourse:,}", (cost(group.median), between(group.median_interval)),
@@ -145,7 +145,7 @@ def _changes(audit: Audit) -> str:
     if not everybody.details.moves:
         return ""
     rows = [
-        (_named(one.move), [("has", one.count / everybody.recourse)],
+        (_named(one.move, audit), [("has", one.count / everybody.recourse)],
          f"{one.count:,} ({percent(one.count / everybody.recourse)})", None)
         for one in everybody.details.moves[:MOST_TOLD]
     ]  # fmt: skip
@@ -163,7 +163,7 @@ def _moves(audit: Audit) -> str:
         return ""
     counts = [{one.move: one.count for one in group.details.moves} for group in groups]
     rows: list[Sequence[Cell]] = [
-        [_named(one.move), *(percent(mine[one.move] / group.recourse) if one.move in mine else "-"
+        [_named(one.move, audit), *(percent(mine[one.move] / group.recourse) if one.move in mine else "-"
                              for mine, group in zip(counts, groups, strict=True))]
         for one in audit.everybody.details.moves[:MOST_TOLD]
     ]  # fmt: skip
@@ -173,20 +173,20 @@ def _moves(audit: Audit) -> str:
 
 def _together(audit: Audit) -> str:
     rows: list[Sequence[Cell]] = [
-        [", ".join(one.features), f"{one.count:,} ({percent(one.count / audit.everybody.recourse)})",
+        [", ".join(map(audit.label, one.features)), f"{one.count:,} ({percent(one.count / audit.everybody.recourse)})",
          cost(float(one.costs[0])), cost(one.median)]
         for one in audit.everybody.details.together[:MOST_TOLD]
     ]  # fmt: skip
     return _table("Features that change together.", ("features", "people", "least cost", "median cost"), rows)
 
 
-def _named(move: Move) -> str:
-    return f"{move.feature}: {move.direction}"
+def _named(move: Move, audit: Audit) -> str:
+    return f"{audit.label(move.feature)}: {move.direction}"
 
 
 def _actions(audit: Audit) -> str:
     covers = [(group.name, group.details.cover) for group in (audit.everybody, *_told(audit))]
-    told = [_cover(name, cover) for name, cover in covers if cover is not None]
+    told = [_cover(name, cover, audit) for name, cover in covers if cover is not None]
     if not told:
         return ""
     how = (
@@ -196,12 +196,12 @@ def _actions(audit: Audit) -> str:
     return f"<section><h2>What would help most people</h2><p>{how}</p>{''.join(told)}</section>"
 
 
-def _cover(name: str, cover: Cover) -> str:
+def _cover(name: str, cover: Cover, audit: Audit) -> str:
     of = "a sample of people who need recourse" if cover.sampled else "all who need recourse"
     ends = f", 95% interval {between(cover.interval, percent)}" if cover.interval is not None else ""
     share = f"Together they help {percent(cover.share)} ({cover.helped:,} of {cover.people:,}, {of}{ends})."
     rows: list[Sequence[Cell]] = [
-        [str(action), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
+        [said(action, audit), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
         for action in cover.actions
     ]
     table = _table(share, ("action", "helps", "helped by none above"), rows)
@@ -274,7 +274,7 @@ def _told(audit: Audit) -> list[Group]:
 
 
 def _by(audit: Audit) -> str:
-    return f", by {words(audit.by)}" if audit.by else ""
+    return f", by {words(audit.label(audit.by))}" if audit.by else ""
 
 
 def _figure(title: str, aside: str, chart: str, key: str = "") -> str:
