@@ -82,10 +82,14 @@ class Served:
         assert "The desk is at" in line, line + self.process.stderr.read()
         self.address = line.split("at ")[1].split(" ")[0].rstrip("/")
         self.port = int(self.address.rsplit(":", 1)[1])
-        self.wait(lambda: httpx.get(self.address + "/readyz").status_code == 200)
+        try:
+            self.wait(lambda: httpx.get(self.address + "/readyz").status_code == 200)
+        except BaseException:
+            self.end()
+            raise
 
     @staticmethod
-    def wait(done: Callable[[], bool], seconds: float = 60.0) -> None:
+    def wait(done: Callable[[], bool], seconds: float = 120.0) -> None:  # two cores may be compiling
         until = time.monotonic() + seconds
         while not done():
             assert time.monotonic() < until, "it does not come about"

@@ -158,7 +158,7 @@ def test_doctor_knows_every_extra():
     from ifonly.cli.doctor import EXTRAS
 
     declared = set(importlib.metadata.metadata("ifonly").get_all("Provides-Extra") or [])
-    assert declared - {"all", "test"} <= set(EXTRAS) | {"docs", "dev", "service"}
+    assert declared - {"all", "test"} <= set(EXTRAS) | {"docs", "browser"}
     assert set(EXTRAS) <= declared
 
 

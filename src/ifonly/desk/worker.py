@@ -143,11 +143,11 @@ class _Sitting:
 
     def go_on(self) -> None:
         duty: Duty = self.waiting.get()
-        if duty.slow and hasattr(os, "nice"):
-            os.nice(NICENESS)
         clerk = Clerk(duty.shelf, duty.terms, slow=duty.slow)
         clerk.warm_up()
         settle()
+        if duty.slow and hasattr(os, "nice"):  # not before: on a busy machine it would take minutes to begin
+            os.nice(NICENESS)
         self.line.send(Back(READY, None))
         while True:
             errand: Errand = self.waiting.get()
