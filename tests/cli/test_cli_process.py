@@ -129,7 +129,7 @@ def test_the_examples_run(name, tmp_path):
     assert (done.returncode, said) == (0, [])
     assert "nearest" in done.stdout
     if name == "audit.py":
-        assert "<h1>Recourse to approve, by AgeGroup</h1>" in (tmp_path / "audit.html").read_text(encoding="utf-8")
+        assert "<h1>Recourse to approve, by age group</h1>" in (tmp_path / "audit.html").read_text(encoding="utf-8")
     if name == "torch_model.py":
         assert "answer.cert: VALID" in done.stdout
     if name == "population.py":

@@ -259,7 +259,8 @@ def test_a_second_ctrl_c_ends_it_at_once() -> None:
             _, said = desk.process.communicate(timeout=5)
     finally:
         desk.process.kill()
-    assert desk.process.returncode == 0 and said == ""
+    logged = [line for line in said.splitlines() if not line.startswith("Compiling the ")]  # on a fresh machine
+    assert desk.process.returncode == 0 and logged == []
 
 
 def test_a_process_that_cannot_be_begun_is_begun_later(shelf, monkeypatch) -> None:

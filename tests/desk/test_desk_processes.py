@@ -124,5 +124,6 @@ def test_a_demonstration_with_a_key_that_is_told_to_end() -> None:
             code, said = server.end()
     finally:
         server.process.kill()
-    assert code == 0 and said == ""  # nothing of what was asked, nor anything else
+    logged = [line for line in said.splitlines() if not line.startswith("Compiling the ")]  # on a fresh machine
+    assert code == 0 and logged == []  # nothing of what was asked, nor anything else
     assert not any(Path(f"/proc/{pid}/cmdline").exists() for pid in children)
