@@ -8,8 +8,10 @@ from benchmarks.publishing import publish, report
 from benchmarks.suites import (
     agreement,
     audit,
+    audit_stream,
     certificates,
     deployed,
+    desk,
     diversity,
     first,
     limits,
@@ -27,7 +29,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, tree_race, smooth, audit, population,
+    first, limits, trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 

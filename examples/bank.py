@@ -1,5 +1,9 @@
 # ---
-# jupyter: {jupytext: {text_representation: {extension: .py, format_name: percent}}}
+# jupyter:
+#   jupytext:
+#     text_representation:
+#       extension: .py
+#       format_name: percent
 # ---
 
 # %% [markdown]
@@ -9,6 +13,7 @@
 
 # %%
 import warnings
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -25,7 +30,7 @@ from ifonly import Explainer, ProbabilityTarget, Schema
 
 # %%
 rng = np.random.default_rng(7)
-n = 800
+n = 500
 table = pd.DataFrame({
     "Income": rng.gamma(6.0, 900.0, n).round(2),
     "Debt": rng.gamma(2.0, 4000.0, n).round(2),
@@ -44,10 +49,15 @@ with warnings.catch_warnings(record=True) as said:
     warnings.simplefilter("always")
     schema = Schema.infer(table)
 print(said[0].message)
-schema = schema.labelled(
-    {"Income": "monthly income", "Debt": "outstanding debt", "Months employed": "time with your employer"},
-    units={"Income": "€", "Debt": "€", "Months employed": "months"},
-).with_rules("Housing is fixed", "Months employed only goes up", "Debt only goes down")
+cents = (replace(schema[name], step=0.01) for name in ("Income", "Debt"))
+schema = (
+    schema.replace(*cents)
+    .labelled(
+        {"Income": "monthly income", "Debt": "outstanding debt", "Months employed": "time with your employer"},
+        units={"Income": "€", "Debt": "€", "Months employed": "months"},
+    )
+    .with_rules("Housing is fixed", "Months employed only goes up", "Debt only goes down")
+)
 schema
 
 # %% [markdown]
@@ -57,7 +67,7 @@ schema
 features = list(schema.names)
 pipeline = make_pipeline(
     ColumnTransformer([("housing", OneHotEncoder(handle_unknown="ignore"), ["Housing"])], remainder="passthrough"),
-    RandomForestClassifier(100, max_depth=6, random_state=0),
+    RandomForestClassifier(60, max_depth=6, random_state=0),
 ).fit(table[features], np.where(approved, "approved", "denied"))
 explainer = Explainer(pipeline, schema=schema)
 
@@ -66,12 +76,12 @@ explainer = Explainer(pipeline, schema=schema)
 
 # %%
 denied = table[pipeline.predict(table[features]) == "denied"]
-answer = explainer.explain(denied.iloc[[3]], target="approved")
+answer = explainer.explain(denied.iloc[[6]], target="approved")
 print(answer.sentence(subject="the application"))
 answer
 
 # %%
-safer = explainer.explain(denied.iloc[[3]], target=ProbabilityTarget("approved", at_least=0.7))
+safer = explainer.explain(denied.iloc[[6]], target=ProbabilityTarget("approved", at_least=0.7))
 print(safer.sentence())
 
 # %%

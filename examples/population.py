@@ -2,7 +2,7 @@
 
 Usage: python population.py [FILE.jsonl]
 
-With engine=Processes() every core answers; a run that ended early goes on with resume=True.
+With engine=Processes() every core answers; a run that ended early goes on with existing="resume".
 """
 
 import csv

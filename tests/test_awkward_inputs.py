@@ -11,7 +11,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ifonly import Answer, Binary, Categorical, Explainer, Integer, Network, Real, Schema
+from ifonly import Answer, Binary, Categorical, Explainer, Integer, Network, Real, Schema, cost_by_changes
 from ifonly.errors import IfonlyError, QuestionError, RowError, RuleError, SchemaError
 from ifonly.model import Affine, network_model
 from ifonly.problem.rules import read_constraint
@@ -22,6 +22,7 @@ pandas = pytest.importorskip("pandas")
 SCHEMA = Schema(
     [Integer("Hours per week", 0, 80), Real("Income", 0, 1000), Categorical("Job", ["none", "civil servant"])]
 )
+LABELLED = SCHEMA.labelled({"Hours per week": "hours of work", "Job": "job"})
 PERSON = {"Hours per week": 10, "Income": 100.0, "Job": "none"}
 EXPLAINER = Explainer(
     network_model(Network([Affine([[1.0, 0.1, -2.0, 2.0]], [-50.0])]), SCHEMA, classes=("deny", "approve"))
@@ -40,6 +41,15 @@ def rule(text: str) -> object:
 
 def only(table: dict[str, list[object]]) -> object:
     return infer(table)[0].features[0]
+
+
+def labelled(labels: dict[str, str]) -> Answer:
+    return Explainer(EXPLAINER.model, schema=SCHEMA.labelled(labels)).explain(PERSON)
+
+
+def pictured(labels: dict[str, str]) -> list[str]:
+    pytest.importorskip("matplotlib")
+    return [text.get_text() for text in labelled(labels).plot().get_yticklabels()]
 
 
 CASES: dict[str, Callable[[], object]] = {
@@ -61,6 +71,18 @@ CASES: dict[str, Callable[[], object]] = {
     "an answer showed as a dataclass in a notebook": lambda: "<table>" in EXPLAINER.explain(PERSON)._repr_html_(),
     "a name of several words needed quotes": lambda: rule("Hours per week <= 40") == rule("'Hours per week' <= 40"),
     "so did an option": lambda: rule("Job = civil servant") == rule("Job = 'civil servant'"),
+    "a label in a rule was no name": lambda: (
+        read_constraint("hours of work <= 40 or 'job' = none", LABELLED) == read_constraint("'Hours per week' <= 40 or Job = none", LABELLED)
+    ),
+    "a label for a name was answered with all names": lambda: error(
+        SchemaError, "did you mean 'Hours per week'", lambda: LABELLED.index("hours of work")
+    ),
+    "a label that two features have is none": lambda: error(
+        RuleError, "There is no feature 'pay slip'", lambda: read_constraint("'pay slip' <= 4", SCHEMA.labelled({"Income": "pay slip", "Hours per week": "pay slip"}))
+    ),
+    "nor is one that is an option": lambda: error(
+        RuleError, "There is no feature 'civil servant'", lambda: read_constraint("civil servant <= 4", SCHEMA.labelled({"Income": "civil servant"}))
+    ),
     "3,000 was a puzzling error": lambda: rule("Income >= 1,000") == rule("Income >= 1000"),
     "between was no word": lambda: rule("Income between 10 and 20") == rule("Income in [10, 20]"),
     "a range that runs backwards was a rule that nobody meets": lambda: error(
@@ -103,6 +125,19 @@ CASES: dict[str, Callable[[], object]] = {
     "an answer with words could not be read back": lambda: (
         (answer := Explainer(EXPLAINER.model, schema=SCHEMA.labelled({}, {"Income": "€"})).explain(PERSON))
         == Answer.from_dict(json.loads(answer.to_json()))
+    ),
+    "a picture of nothing was an empty one": lambda: error(
+        QuestionError, "nothing to draw: nothing changes", lambda: EXPLAINER.explain(PERSON, target="deny").plot()
+    ),
+    "a $ in a label was a formula": lambda: pictured({"Income": "$ an hour $"}) == [r"\$ an hour \$"],
+    "a label on a page was part of it": lambda: (
+        "<script" not in labelled({"Income": "<script>"}).to_html() and "&lt;script&gt;" in labelled({"Income": "<script>"}).to_html()
+    ),
+    "a page was written anywhere": lambda: error(
+        IfonlyError, "nowhere", lambda: EXPLAINER.explain(PERSON).to_html("/nowhere/at/all.html")
+    ),
+    "two changes where one is too few": lambda: (
+        cost_by_changes(EXPLAINER, PERSON, constraints=["Hours per week <= 30", "Income <= 200"])._repr_html_().count("none exists") > 0
     ),
     "a schema could not be changed": lambda: SCHEMA.replace(Real("Income", 0, 5)).drop("Job").rename({"Income": "Pay"}).names
     == ("Hours per week", "Pay"),

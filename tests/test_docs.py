@@ -69,6 +69,17 @@ def test_links_lead_somewhere() -> None:
                 assert not place or place in places(there), f"{page.name} -> {link}#{place}"
 
 
+def test_badges_say_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT / "tools"))
+    import badges
+
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    assert badges.badges()
+    for name, (left, right) in badges.badges().items():
+        assert (badges.IMAGES / name).read_text(encoding="utf-8") == badges.drawn(left, right)
+        assert f"![{left}: {right}](docs/images/{name})" in readme
+
+
 def test_the_site_builds(tmp_path: Path) -> None:
     """Strictly: no page without a place, no link that leads nowhere, every name of the reference found."""
     pytest.importorskip("material", reason="the site is built with mkdocs-material: pip install 'ifonly[docs]'")

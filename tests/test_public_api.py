@@ -21,12 +21,14 @@ PUBLIC = [
     "AtMostChanges",
     "Audit",
     "Binary",
+    "BoundsOverTime",
     "Categorical",
     "Certificate",
     "Change",
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "CostByChanges",
     "Dask",
     "Difference",
     "Distance",
@@ -85,9 +87,11 @@ PUBLIC = [
     "Within",
     "Written",
     "audit",
+    "bounds_over_time",
     "certified_query",
     "certify",
     "check",
+    "cost_by_changes",
     "datasets",
     "doubts",
     "explain",
@@ -142,7 +146,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
-    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "resume", "engine"]
+    assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "existing", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 

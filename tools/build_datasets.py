@@ -51,6 +51,8 @@ class Recipe:
     ordinal: dict[str, list[Cell]]
     categorical: tuple[str, ...] = ()  # their categories are in alphabetical order
     real: tuple[str, ...] = ()
+    labels: dict[str, str]  # as people are told of a feature, after "your"
+    dollars: tuple[str, ...] = ()  # amounts in US dollars
 
 
 # --------------------------------------------------------------------------------------------------------------- Adult
@@ -168,6 +170,13 @@ def dollars(taiwan_dollars: str) -> int:
     return 10 * round(float(taiwan_dollars) / 327.5)
 
 
+CREDIT_AMOUNTS = (
+    "MaxBillAmountOverLast6Months",
+    "MaxPaymentAmountOverLast6Months",
+    "MostRecentBillAmount",
+    "MostRecentPaymentAmount",
+)
+
 RECIPES = {
     "adult": Recipe(
         records=adult_records,
@@ -175,6 +184,21 @@ RECIPES = {
         ordinal={"EducationLevel": EDUCATION_LEVELS},
         categorical=("WorkClass", "MaritalStatus", "Occupation", "Relationship"),
         real=("CapitalGain", "CapitalLoss"),
+        labels={
+            "Sex": "sex",
+            "Age": "age",
+            "NativeCountry": "native country",
+            "WorkClass": "kind of employer",
+            "EducationNumber": "education number",
+            "EducationLevel": "education level",
+            "MaritalStatus": "marital status",
+            "Occupation": "occupation",
+            "Relationship": "role in the household",
+            "CapitalGain": "capital gain",
+            "CapitalLoss": "capital loss",
+            "HoursPerWeek": "hours of work per week",
+        },
+        dollars=("CapitalGain", "CapitalLoss"),
     ),
     "compas": Recipe(
         records=compas_records,
@@ -184,17 +208,34 @@ RECIPES = {
             "ChargeDegree": ["Misdemeanor", "Felony"],
         },
         ordinal={"AgeGroup": ["<25", "25-45", ">45"]},
+        labels={
+            "AgeGroup": "age group",
+            "Race": "race",
+            "Sex": "sex",
+            "PriorsCount": "number of prior offences",
+            "ChargeDegree": "degree of the charge",
+        },
     ),
     "credit": Recipe(
         records=credit_records,
         binary={"isMale": [0, 1], "isMarried": [0, 1], "HasHistoryOfOverduePayments": [0, 1]},
         ordinal={"AgeGroup": CREDIT_AGES, "EducationLevel": ["other", "high-school", "university", "graduate"]},
-        real=(
-            "MaxBillAmountOverLast6Months",
-            "MaxPaymentAmountOverLast6Months",
-            "MostRecentBillAmount",
-            "MostRecentPaymentAmount",
-        ),
+        real=CREDIT_AMOUNTS,
+        labels={
+            "AgeGroup": "age group",
+            "EducationLevel": "education",
+            "MaxBillAmountOverLast6Months": "highest bill of the last 6 months",
+            "MaxPaymentAmountOverLast6Months": "highest payment of the last 6 months",
+            "MonthsWithZeroBalanceOverLast6Months": "months with zero balance (of 6)",
+            "MonthsWithLowSpendingOverLast6Months": "months with low spending (of 6)",
+            "MonthsWithHighSpendingOverLast6Months": "months with high spending (of 6)",
+            "MostRecentBillAmount": "most recent bill",
+            "MostRecentPaymentAmount": "most recent payment",
+            "TotalOverdueCounts": "number of overdue periods",
+            "TotalMonthsOverdue": "total months overdue",
+            "HasHistoryOfOverduePayments": "history of overdue payments",
+        },
+        dollars=CREDIT_AMOUNTS,
     ),
 }
 
@@ -204,6 +245,11 @@ RECIPES = {
 
 def describe(recipe: Recipe, name: str, values: Sequence[Any]) -> dict[str, Any]:
     """One feature of the schema."""
+    label = {"label": recipe.labels[name]} if name in recipe.labels else {}
+    return {**_kind(recipe, name, values), **label, **({"unit": "$"} if name in recipe.dollars else {})}
+
+
+def _kind(recipe: Recipe, name: str, values: Sequence[Any]) -> dict[str, Any]:
     if name in recipe.binary:
         return {"kind": "binary", "name": name, "values": recipe.binary[name]}
     if name in recipe.ordinal:

@@ -1,4 +1,4 @@
-"""The pictures of docs/gallery.md: python tools/gallery.py (needs matplotlib)."""
+"""The pictures of docs/gallery.md: python tools/gallery.py (needs matplotlib and scikit-learn)."""
 
 from __future__ import annotations
 
@@ -6,31 +6,33 @@ from pathlib import Path
 from typing import Any
 
 import matplotlib
+from sklearn.ensemble import RandomForestClassifier
 
-from ifonly import Explainer, datasets, score_path
+from ifonly import Explainer, bounds_over_time, cost_by_changes, datasets, score_path
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
-LABELS = {
-    "MostRecentPaymentAmount": "latest payment",
-    "TotalMonthsOverdue": "months overdue in all",
-    "MaxPaymentAmountOverLast6Months": "highest payment of 6 months",
-    "MaxBillAmountOverLast6Months": "highest bill of 6 months",
-}
-UNITS = {"MostRecentPaymentAmount": "$", "MaxPaymentAmountOverLast6Months": "$", "TotalMonthsOverdue": "months"}
+CLASSES = ["deny", "approve"]
+SLOW = 112
+"""A row that a large forest takes seconds for."""
 
 
 def main() -> None:
-    """Draw them, the same at every run."""
+    """Draw them, the same at every run, but for the seconds of a search."""
     matplotlib.rcParams["svg.hashsalt"] = "ifonly"
-    model, data = datasets.network("credit"), datasets.load("credit")
-    explainer = Explainer(model, schema=model.schema.labelled(LABELS, UNITS), classes=["deny", "approve"])
+    data = datasets.load("credit")
+    explainer = Explainer(datasets.network("credit"), classes=CLASSES)
     answer = explainer.explain(data.row(0))
     _save(answer.plot(), "change")
     _save(score_path(explainer, answer).plot(), "path")
+    _save(cost_by_changes(explainer, data.row(0), distance="l2").plot(), "fewer")
     _save(explainer.explain_diverse(data.row(0), 4).plot(), "alternatives")
     people = [data.row(i) for i in data.split()[1][:400]]
     answers = explainer.explain_many(people, target="approve")
     _save(answers.plot(by=[person["AgeGroup"] for person in people]), "costs")
+    train = data.split()[0]
+    forest = RandomForestClassifier(300, max_depth=11, random_state=0).fit(data.encoded()[train], data.labels[train])
+    grown = Explainer(forest, schema=data.schema, classes=CLASSES)
+    _save(bounds_over_time(grown, data.row(SLOW)).plot(), "bounds")
 
 
 def _save(axes: Any, name: str) -> None:

@@ -19,7 +19,15 @@ if TYPE_CHECKING:
     from ifonly.certifying.stating import certified_query
     from ifonly.errors import IfonlyError
     from ifonly.explainer import Explainer, explain
-    from ifonly.looking import ScorePath, doubts, score_path
+    from ifonly.looking import (
+        BoundsOverTime,
+        CostByChanges,
+        ScorePath,
+        bounds_over_time,
+        cost_by_changes,
+        doubts,
+        score_path,
+    )
     from ifonly.mip import MipInterval, MipObjective
     from ifonly.model import Model, Network, Scorecard, load_network, save_network
     from ifonly.model.importers import import_model, load_model
@@ -88,12 +96,14 @@ _HOME = {
     "AtMostChanges": "ifonly.problem",
     "Audit": "ifonly.population.audit",
     "Binary": "ifonly.schema",
+    "BoundsOverTime": "ifonly.looking",
     "Categorical": "ifonly.schema",
     "Certificate": "ifonly.certificate.format",
     "Change": "ifonly.proof",
     "ChangeAtMost": "ifonly.problem",
     "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
+    "CostByChanges": "ifonly.looking",
     "Dask": "ifonly.population.engines",
     "Difference": "ifonly.population.differences",
     "Distance": "ifonly.problem",
@@ -152,9 +162,11 @@ _HOME = {
     "Within": "ifonly.proof",
     "Written": "ifonly.population.run",
     "audit": "ifonly.population.audit",
+    "bounds_over_time": "ifonly.looking",
     "certified_query": "ifonly.certifying.stating",
     "certify": "ifonly.certifying.certify",
     "check": "ifonly.certificate.check",
+    "cost_by_changes": "ifonly.looking",
     "doubts": "ifonly.looking",
     "explain": "ifonly.explainer",
     "flip_sets": "ifonly.population.ways",
@@ -177,12 +189,14 @@ __all__ = [
     "AtMostChanges",
     "Audit",
     "Binary",
+    "BoundsOverTime",
     "Categorical",
     "Certificate",
     "Change",
     "ChangeAtMost",
     "Checked",
     "ClassTarget",
+    "CostByChanges",
     "Dask",
     "Difference",
     "Distance",
@@ -241,9 +255,11 @@ __all__ = [
     "Within",
     "Written",
     "audit",
+    "bounds_over_time",
     "certified_query",
     "certify",
     "check",
+    "cost_by_changes",
     "datasets",
     "doubts",
     "explain",

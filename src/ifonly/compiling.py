@@ -239,6 +239,13 @@ class Kernels:
             os.close(file)
 
 
+def fingerprint(file: str, used: int = 0) -> int:
+    """Of all kernel files beside this one, and of those that they use: numba looks only at the file of the function
+    that it caches.
+    """
+    return zlib.crc32(b"".join(other.read_bytes() for other in sorted(Path(file).parent.glob("*.py"))), used)
+
+
 def with_cache(**options: Any) -> Callable[[Any], Any]:
     """`njit` with numba's cache; without one where numba finds no place that it may write to."""
     from numba import njit

@@ -37,6 +37,7 @@ from ifonly.model.model import class_list
 from ifonly.model.trees import Trees
 from ifonly.population.actions import Judge
 from ifonly.population.audit import Audit, audit
+from ifonly.population.earlier import Existing
 from ifonly.population.engines import Engine, Here
 from ifonly.population.labels import By
 from ifonly.population.run import Plan, Written, run
@@ -55,8 +56,8 @@ from ifonly.proof.records import Records, record_kinds, records_of
 from ifonly.proof.records import merged as merged_records
 from ifonly.schema import Schema, index_of, read_points, schema_to_json
 from ifonly.schema.editing import unlabelled
-from ifonly.schema.features import plain
 from ifonly.schema.given import items
+from ifonly.schema.values import plain
 from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
 from ifonly.waiting import on_terminal
@@ -207,20 +208,19 @@ class Explainer:
         query: Query | None = None,
         *,
         keep: Sequence[str] | bool = (),
-        resume: bool = False,
+        existing: Existing = "refuse",
         engine: Engine | None = None,
     ) -> Written:
         """Answer a table of any size into a file (.csv, .jsonl, .parquet), or a folder of parts ("answers.parquet/").
 
         `table` is a path (of a file, a folder, a pattern), a frame, a dict of columns, or any iterable of rows; it is
         read as a stream. `keep` names columns that travel along; True keeps all that are no features. `engine` is who
-        answers: this process, `Processes(4)`, `Ray(...)`. What a run has left that ended early is gone on with by
-        `resume`, if the table and the question are the same. A record is an answer's `to_dict`, nested values as JSON.
+        answers: this process, `Processes(4)`, `Ray(...)`. A finished run of the same question is left as it is, any
+        other file refused. `existing="resume"` goes on with a run that ended early, "replace" writes over it.
+        A record is an answer's `to_dict`, nested values as JSON.
         """
         whole = query_of(query)
         self.check(whole)
-        if not isinstance(resume, bool | np.bool_):
-            raise QuestionError(f"'resume' is True or False; got {shown(resume)}.")
         if engine is not None and not hasattr(engine, "begin"):
             raise QuestionError(f"An engine is an object such as Processes(2); got {shown(engine)}.")
         if isinstance(table, np.ndarray) and table.ndim == 2 and table.shape[1] == len(self.schema):
@@ -231,13 +231,13 @@ class Explainer:
             answer=_Recording(self._quietly(), whole),
             features=self.schema.names,
             record=record_kinds(self.model.outputs),
-            about=self._identity(whole),
+            about=self.identity(whole),
             distance_name=whole.distance_name,
             keep=None if keep is True else _column_names(keep),
         )
         bar = None if self.listen is not None else on_terminal(lazy=False)
         with nullcontext() if bar is None else bar:
-            return run(plan, Here() if engine is None else engine, resume=bool(resume), listen=self.listen or bar)
+            return run(plan, Here() if engine is None else engine, existing=existing, listen=self.listen or bar)
 
     def explain_diverse(
         self,
@@ -377,7 +377,7 @@ class Explainer:
         other.listen, other.reasons = None, False
         return other
 
-    def _identity(self, query: Query) -> dict[str, Any]:
+    def identity(self, query: Query) -> dict[str, Any]:
         """What is asked, as plain data: the same for a run and for the one that goes on with it."""
         every = replace(query, constraints=self.constraints_for(query.constraints))
         model = self.model

@@ -10,6 +10,8 @@ import json
 import math
 import reprlib
 import unicodedata
+from collections.abc import Sequence
+from json.encoder import encode_basestring
 from typing import Any
 
 MOST = 200
@@ -46,7 +48,10 @@ def lines(text: str, most: int = MOST_MESSAGE) -> str:
 
 def json_text(data: Any, *, indent: int | None = None) -> str:
     """Plain data as JSON that is readable, printable, and can be written in UTF-8: the rest is escaped as JSON does."""
-    text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
+    if type(data) is str:
+        text = encode_basestring(data)
+    else:
+        text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
     if is_printable(text):
         return text
     return "".join(c if c == "\n" or is_printable(c) else json.dumps(c)[1:-1] for c in text)
@@ -63,6 +68,12 @@ def shown(value: Any, most: int = 60) -> str:
     except Exception:  # a hostile __repr__, or a list that holds one
         text = f"an object of type {type(value).__name__}"
     return printable(" ".join(text.split()), most + 20)
+
+
+def some_of(names: Sequence[Any], most: int = 8) -> str:
+    """The first few names of many, and how many more there are."""
+    told = ", ".join(name if isinstance(name, str) else shown(name) for name in names[:most])
+    return told + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _escape(character: str) -> str:

@@ -3,9 +3,9 @@
     with progress(len(rows)) as listen:
         answers = explainer.using(listen=listen).explain_many(rows)
 
-It appears only on a terminal (or in a notebook), one at a time, and only when the work lasts longer than `delay`
-seconds. The bar is drawn with rich, which is imported when the bar appears. Where nobody else listens, an explainer has
-one by itself if stderr is a terminal (`on_terminal`).
+It appears only on a terminal or in a notebook, one at a time, and only when the work lasts longer than `delay` seconds.
+On a terminal it is drawn with rich, which is imported when the bar appears; in a notebook it is a line of the cell's
+output, which needs no widgets. Where nobody else listens, an explainer has one by itself (`on_terminal`).
 """
 
 from __future__ import annotations
@@ -13,14 +13,20 @@ from __future__ import annotations
 import math
 import sys
 import threading
+import time
+from importlib import import_module
 from types import TracebackType
 from typing import Any, TextIO
 
+from ifonly.drawing.html import words
+from ifonly.drawing.notebook import in_notebook
 from ifonly.proof import Progress
 
 DELAY_SECONDS = 1.0
 PATIENCE_SECONDS = 2.0
 """The delay where nobody has asked for a bar."""
+REDRAW_SECONDS = 0.1
+"""Of a bar in a notebook."""
 
 _ON_SCREEN = threading.Lock()
 """Held by the bar that is shown: there is one at a time."""
@@ -32,9 +38,9 @@ def progress(people: int | None = None, *, stream: TextIO | None = None, delay: 
 
 
 def on_terminal(*, lazy: bool) -> ProgressBar | None:
-    """The bar of a call that nobody listens to, if stderr is a terminal; `lazy`: nothing is begun before an event."""
+    """The bar of a call that nobody listens to, where somebody looks; `lazy`: nothing is begun before an event."""
     stream = sys.stderr
-    if stream is None or not stream.isatty():
+    if stream is None or not (stream.isatty() or in_notebook()):
         return None
     return ProgressBar(None, stream=stream, delay=PATIENCE_SECONDS, lazy=lazy)
 
@@ -60,7 +66,7 @@ class ProgressBar:
         return self
 
     def _begin(self) -> None:
-        if self._timer is None and (self._stream.isatty() or _in_notebook()):
+        if self._timer is None and (self._stream.isatty() or in_notebook()):
             self._timer = threading.Timer(self._delay, self._show)
             self._timer.daemon = True
             self._timer.start()
@@ -102,20 +108,68 @@ class ProgressBar:
             self._bar.update(0, completed=self._finished, total=self._people, state=self._state)
 
     def _show(self) -> None:
-        from rich.console import Console
-        from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-        from rich.progress import Progress as Bar
-
         with self._lock:
             if self._closed or not _ON_SCREEN.acquire(blocking=False):
                 return
-            self._bar = Bar(
-                TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
-                TimeRemainingColumn(), TextColumn("{task.fields[state]}", style="dim"),
-                console=Console(file=self._stream), transient=True,
-            )  # fmt: skip
+            self._bar = _CellBar(self._delay) if in_notebook() else _terminal_bar(self._stream)
             self._bar.add_task("", total=self._people, completed=self._finished, state=self._state)
             self._bar.start()
+
+
+def _terminal_bar(stream: TextIO) -> Any:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+    from rich.progress import Progress as Bar
+
+    return Bar(
+        TextColumn("explaining"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TextColumn("left"),
+        TimeRemainingColumn(), TextColumn("{task.fields[state]}", style="dim"),
+        console=Console(file=stream), transient=True,
+    )  # fmt: skip
+
+
+class _CellBar:
+    """A bar in the output of a notebook's cell, spoken to like one of rich; what it says last, stays."""
+
+    def __init__(self, spent: float) -> None:
+        self._begun, self._drawn = time.perf_counter() - spent, -math.inf
+        self._told: tuple[int, int | None, str] = (0, None, "")
+        self._handle: Any = None
+
+    def add_task(self, description: str, *, total: int | None, completed: int, state: str) -> None:
+        self._told = (completed, total, state)
+
+    def start(self) -> None:
+        display = import_module("IPython.display").display
+        self._handle = display(self._drawing(), raw=True, display_id=True)
+
+    def update(self, task: int, *, completed: int, total: int | None, state: str) -> None:
+        self._told = (completed, total, state)
+        if time.perf_counter() - self._drawn >= REDRAW_SECONDS:
+            self._drawn = time.perf_counter()
+            self._handle.update(self._drawing(), raw=True)
+
+    def stop(self) -> None:
+        completed, total, _ = self._told
+        self._told = (completed, total, "")
+        self._handle.update(self._drawing(over=True), raw=True)
+
+    def _drawing(self, *, over: bool = False) -> dict[str, str]:
+        completed, total, state = self._told
+        spent = time.perf_counter() - self._begun
+        of = "" if total is None else f"/{total:,}"
+        left = f", about {_clock(spent * (total - completed) / completed)} left" if completed and total else ""
+        text = f"{completed:,}{of} in {_clock(spent)}{'' if over else left}{f', {state}' if state else ''}"
+        scale = "" if total is None else f' value="{completed}" max="{max(total, 1)}"'
+        bar = f'<progress{scale} style="vertical-align: middle; width: 16em"></progress> '
+        line = f'<span style="font-variant-numeric: tabular-nums">explained {words(text)}</span>'
+        return {"text/plain": f"explained {text}", "text/html": ("" if over else bar) + line}
+
+
+def _clock(seconds: float) -> str:
+    """A duration as a clock shows it."""
+    whole = round(seconds)
+    return f"{whole // 3600}:{whole // 60 % 60:02d}:{whole % 60:02d}"
 
 
 def _state(event: Progress) -> str:
@@ -127,8 +181,3 @@ def _state(event: Progress) -> str:
         return ""
     upper = f"{event.upper:.3g}" if math.isfinite(event.upper) else "?"
     return f"{event.nodes:,} nodes, between {event.lower:.3g} and {upper}"
-
-
-def _in_notebook() -> bool:
-    shell = sys.modules.get("IPython")
-    return shell is not None and type(shell.get_ipython()).__name__ == "ZMQInteractiveShell"

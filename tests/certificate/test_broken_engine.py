@@ -71,15 +71,18 @@ def test_a_radius_that_is_too_large(monkeypatch):
 
 @pytest.mark.parametrize("which", [0, -1])
 def test_a_leaf_is_dropped(monkeypatch, which):
-    honest = leaves.Leaves.of_record
+    honest, searches = leaves.Leaves.of_record, set()
 
     def forgetful(self, record):
         found = honest(self, record)
-        place = [k for k, node in enumerate(found) if isinstance(node, leaves.Closed)][which]
-        return found[:place] + found[place + 1 :]
+        closed = [k for k, node in enumerate(found) if isinstance(node, leaves.Closed)]
+        if not closed:  # one region, which exact arithmetic has to look at anyway
+            return found
+        searches.add(record.log.tobytes())
+        return found[: closed[which]] + found[closed[which] + 1 :]
 
     monkeypatch.setattr(leaves.Leaves, "of_record", forgetful)
-    assert caught() == len(CASES)
+    assert caught() == len(searches) >= len(CASES) - 4
 
 
 def test_half_of_a_split_is_forgotten(monkeypatch):

@@ -17,8 +17,10 @@ from ifonly.certifying.leaves import Leaves, NetworkFloats
 from ifonly.certifying.multipliers import Planes
 from ifonly.certifying.prove import sides
 from ifonly.certifying.stating import grids, hexes, question_data
+from ifonly.certifying.twin.bounds import bound_hidden
 from ifonly.certifying.twin.layout import CLOSED, EMPTY, FIRST, FORCED, ROOM
-from ifonly.certifying.twin.region import bound_hidden, clip, most_of, plane
+from ifonly.certifying.twin.planes import most_of, plane
+from ifonly.certifying.twin.region import clip
 from ifonly.certifying.twin.tree import new_work
 from ifonly.schema import Choice
 from oracles.random_problems import random_problem

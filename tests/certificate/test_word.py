@@ -164,5 +164,5 @@ def test_commands(tmp_path):
     result = run("certify", word, "--output", proven)
     assert result.exit_code == codes.PROVEN and result.stdout.startswith("VALID\n")
     assert run("check", proven).exit_code == 0
-    result = run("certify", word, "--dataset", "compas", "--output", proven)
+    result = run("certify", word, "--dataset", "compas", "--output", tmp_path / "both.cert")
     assert result.exit_code == codes.WRONG_INPUT and "leave out --dataset" in result.stderr

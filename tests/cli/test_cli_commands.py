@@ -52,7 +52,7 @@ def test_schema_infer(run, tmp_path):
         "Age": "integer", "Income": "real", "Job": "categorical", "Member": "binary", "Score": "integer",
     }  # fmt: skip
     assert schema["Income"] == Real("Income", 7, 10.5, missing=True)
-    run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file)
+    run("schema", "infer", table, "--step", "Income=2.5", "--step", "Age=1/12", "--output", file, "--force")
     assert Schema.load(file)["Income"] == Real("Income", 5, 12.5, step=2.5)
     assert "5 to 12.5 in steps of 2.5" in run("schema", "show", file).stdout
     assert "31 to 55 in steps of 1/12" in run("schema", "show", file).stdout
@@ -64,6 +64,7 @@ def test_schema_show(run, compas):
     result = run("schema", "show", compas.schema)
     assert "AgeGroup      ordinal  <25, 25-45, >45                    3" in result.stdout
     assert "936 rows" in result.stdout
+    assert "number of prior offences" in result.stdout  # the label, beside the name
     assert json.loads(run("schema", "show", compas.schema, "--json").stdout)["format"] == "ifonly-schema"
 
 
@@ -157,7 +158,7 @@ def test_doctor_knows_every_extra():
     from ifonly.cli.doctor import EXTRAS
 
     declared = set(importlib.metadata.metadata("ifonly").get_all("Provides-Extra") or [])
-    assert declared - {"all", "test"} <= set(EXTRAS) | {"docs", "dev", "service"}
+    assert declared - {"all", "test"} <= set(EXTRAS) | {"docs", "browser"}
     assert set(EXTRAS) <= declared
 
 

@@ -6,6 +6,7 @@ import csv
 import json
 import math
 import tempfile
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -64,15 +65,15 @@ def test_one_row_is_told_in_full(run, compas):
     assert text[:15] == [
         "Row 3: decided high risk, wanted low risk",
         "",
-        "  feature       now          instead",
-        "  AgeGroup      25-45",
-        "  Race          Caucasian",
-        "  Sex           Male",
-        "* PriorsCount   5            3",
-        "  ChargeDegree  Misdemeanor",
+        "  feature                   now          instead",
+        "  age group                 25-45",
+        "  race                      Caucasian",
+        "  sex                       Male",
+        "* number of prior offences  5            3",
+        "  degree of the charge      Misdemeanor",
         "",
-        "If PriorsCount had been 3 instead of 5, the decision would have been low risk. No smaller change would have "
-        "been enough.",
+        "If your number of prior offences had been 3 instead of 5, the decision would have been low risk. No smaller "
+        "change would have been enough.",
         "",
         "decision  high risk -> low risk",
         "score     0.173974 -> -0.158275",
@@ -326,6 +327,35 @@ def test_a_method_that_contradicts_itself(run, compas, monkeypatch):
     assert result.exit_code == codes.CONTRADICTION
 
 
+def test_an_audit_that_is_interrupted_says_what_it_knows(run, monkeypatch):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=3))
+    result = run("audit", "--dataset", "compas", "--first", 60, "--method", "search", "--no-why", "--not")
+    assert result.exit_code == codes.INTERRUPTED and "of about 60 rows are answered." in result.stderr
+    assert "everybody" in result.stdout
+
+
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_contradiction_in_a_stream_costs_its_row_and_is_said(run, compas, monkeypatch, tmp_path, form):
+    def claim(point: Any) -> Claim:
+        if point[3] <= 2.0:
+            return none_exists(point)
+        return Claim(point=np.array([2.0, 1.0, 1.0, 0.0, 0.0]), lower=0.9, method="pretender")
+
+    monkeypatch.setattr(search, "Search", lambda: Pretender(claim))
+    output = tmp_path / "answers.jsonl"
+    words = (*compas.words(compas.all), "--method", "search", "--target", "low risk", "--output", output, *form)
+    result = run(*words)
+    statuses = Counter(one["status"] for one in _records(output))
+    assert statuses["error"] and statuses["none exists"]
+    assert result.exit_code == codes.CONTRADICTION
+    said = f"error: {statuses['error']:,} of {statuses.total():,} rows show a bug: their records in '{output}'"
+    assert said in result.stderr and "please report it" in result.stderr
+    if form:
+        assert json.loads(result.stdout)["contradictions"] == statuses["error"]
+    again = run(*words)  # finished, and still said
+    assert again.exit_code == codes.CONTRADICTION
+
+
 def test_what_was_answered_before_ctrl_c_is_shown(run, compas, monkeypatch):
     monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=2))
     shown = run(*compas.words(), "--method", "search", "--target", "low risk", "--margin", "50", "--json")
@@ -359,7 +389,7 @@ def small_parts(monkeypatch):
 def test_columns_travel_along(run, compas, named, tmp_path):
     for words, kept in ((["--keep", "Customer ID"], True), (["--keep-all"], True), ([], False)):
         output = tmp_path / "answers.csv"
-        result = run(*compas.words(named), "--output", output, "--first", 5, *words)
+        result = run(*compas.words(named), "--output", output, "--first", 5, "--force", *words)
         assert result.exit_code == codes.PROVEN
         records = _records(output)
         assert [record.get("Customer ID") for record in records] == [f"c{i}" if kept else None for i in range(5)]

@@ -79,6 +79,9 @@ def test_hostile_values_are_written(run, hostile, tmp_path, ending):
     output = tmp_path / f"answers.{ending}"
     output.write_bytes(b"an older file")
     result = run("explain", *hostile, "--method", "enumerate", "--output", output)
+    assert result.exit_code == codes.WRONG_INPUT and "is there already" in result.stderr
+    assert output.read_bytes() == b"an older file"
+    result = run("explain", *hostile, "--method", "enumerate", "--output", output, "--force")
     assert result.exit_code == codes.PROVEN, result.stderr
     content = output.read_bytes()
     assert b"older" not in content and (ending == "parquet" or b"\x1b" not in content)

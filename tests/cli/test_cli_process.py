@@ -67,7 +67,7 @@ def test_a_pipe_gets_plain_text_and_errors_go_to_stderr():
     words = [*IFONLY, "explain", "--dataset", "compas", "--row", "3", "--method", "enumerate"]
     done = finished(words)
     assert done.returncode == codes.PROVEN
-    assert "\x1b" not in done.stdout and "│" not in done.stdout and "* PriorsCount" in done.stdout
+    assert "\x1b" not in done.stdout and "│" not in done.stdout and "* number of prior offences" in done.stdout
     assert done.stderr == ""
     wrong = finished([*words, "--fix", "Rase"])
     assert (wrong.returncode, wrong.stdout) == (codes.WRONG_INPUT, "")
@@ -83,7 +83,7 @@ def test_a_terminal_gets_frames_and_colours():
         os.close(theirs)
         shown = _drain(ours)
         assert process.wait(SECONDS) == codes.PROVEN
-    assert "\x1b[1;32m" in shown and "│" in shown and "PriorsCount" in shown
+    assert "\x1b[1;32m" in shown and "│" in shown and "number of prior offences" in shown
 
 
 def test_ctrl_c_keeps_what_was_answered(tmp_path):
@@ -118,14 +118,20 @@ def test_a_reader_that_leaves_is_no_error():
         assert process.wait(SECONDS) == codes.BROKEN_PIPE
 
 
-@pytest.mark.parametrize("name", ["quickstart.py", "trees.py", "population.py", "audit.py", "bank.py"])
+@pytest.mark.parametrize(
+    "name", ["quickstart.py", "trees.py", "population.py", "audit.py", "bank.py", "torch_model.py"]
+)
 def test_the_examples_run(name, tmp_path):
+    if name == "torch_model.py":
+        pytest.importorskip("torch", reason="the example is about a torch network: pip install 'ifonly[torch]'")
     done = finished([sys.executable, "-W", "error", str(EXAMPLES / name)], folder=tmp_path)
     said = [line for line in done.stderr.splitlines() if not line.startswith("Compiling the search")]
     assert (done.returncode, said) == (0, [])
     assert "nearest" in done.stdout
     if name == "audit.py":
-        assert "<h1>Recourse to approve, by AgeGroup</h1>" in (tmp_path / "audit.html").read_text(encoding="utf-8")
+        assert "<h1>Recourse to approve, by age group</h1>" in (tmp_path / "audit.html").read_text(encoding="utf-8")
+    if name == "torch_model.py":
+        assert "answer.cert: VALID" in done.stdout
     if name == "population.py":
         lines = (tmp_path / "answers.jsonl").read_text(encoding="utf-8").splitlines()
         assert [json.loads(line)["row"] for line in lines] == list(range(50))

@@ -55,8 +55,23 @@ OPTIONS = [
     (["--row", "6"], "There is no row 6: the rows are 0 to 5."),
     (["--first", "0"], "0 is not in the range x>=1"),
     (["--classes", "a,b,c"], "3 class names were given"),
-    (["--output", "answers.docx"], "A table file ends in .csv, .jsonl or .parquet; 'answers.docx' does not."),
+    (["--output", "answers.docx"], "Answers are written as .csv, .jsonl, .parquet or .xlsx; 'answers.docx' is none"),
     (["--output", "nowhere/at/all.csv"], "its folder is not there."),
+    (["--output", ""], "A file is named by a text or a path; '' cannot name one."),
+    (["--html", ""], "A file is named by a text or a path; '' cannot name one."),
+    (["--output", "answers.xlsx", "--keep", "Race"], "--keep cannot be asked for together with an Excel file."),
+    (["--output", "a.csv", "--html", "a.html", "--keep-all"], "--keep-all cannot be asked for together with --html."),
+    (["--output", "a.csv", "--resume", "--force"], "--resume goes on with a run, --force begins it anew"),
+    (["--row", "one"], "'one' is not a valid whole number"),
+    (["--threads", "two"], "'two' is not a valid whole number"),
+    (["--fix", ""], "--fix : There is no feature ''"),
+    (["--classes", ""], "--classes names no class; write them with commas"),
+    (["--range", "PriorsCount", "5"], "Option '--range' requires 3 arguments: F LO HI."),
+    (["--weight", "Race"], "Option '--weight' requires 2 arguments: F W."),
+    (["--data", "people.csv"], "--data is what --scale is computed from: add --scale mad, std or iqr"),
+    (["--query", "nowhere.json"], "Cannot read the query 'nowhere.json': No such file or directory."),
+    (["--sep", ";"], "is not separated by semicolons, but by commas: leave out --sep."),
+    (["--sep", ";;"], "--sep is one character, such as ';' or tab; got ';;'."),
     (["--colour"], "No such option '--colour'"),
 ]
 
@@ -73,7 +88,7 @@ FILES = [
     ("rows.csv", (HEADER + ROW.replace("Male", "M\u00e4nnlich")).encode("latin-1"), "is not UTF-8 text (byte 0xe4"),
     ("rows.csv", b"AgeGroup,Race,PriorsCount,ChargeDegree\n25-45,Caucasian,5,Felony\n",
      "has no column 'Sex'; it has AgeGroup, Race, PriorsCount, ChargeDegree."),
-    ("rows.csv", (HEADER + ROW).replace(",", ";").encode(), "is not separated by commas, but by semicolons."),
+    ("rows.csv", (HEADER + ROW).replace(",", ";").encode(), "is not separated by commas, but by semicolons: add --sep ';' (in Python"),
     ("rows.csv", (HEADER + "25-45,Caucasian,Male,5,Felony,!\n").encode(), "line 2 has 6 cells, but there are 5"),
     ("rows.csv", b"Sex,Sex\nMale,Male\n", "has two columns called 'Sex'."),
     ("rows.jsonl", b'{"AgeGroup": "25-45"}\nnot json\n', "line 2 is not JSON"),
@@ -89,6 +104,59 @@ def test_rows_files(refused, compas, tmp_path, name, content, message):
     path = tmp_path / name
     path.write_bytes(content)
     assert message in refused(*compas.words(path))
+
+
+STANDARD_INPUT = [
+    (HEADER.replace("Sex", "Gender") + ROW, "'-' (standard input) has no column 'Sex'; it has AgeGroup, Race, Gender"),
+    ("", "'-' (standard input) is empty; its first line must name the columns."),
+    (
+        HEADER.replace(",", ";") + ROW,
+        "'-' (standard input) is not separated by commas, but by semicolons: add --sep ';'",
+    ),
+    (HEADER + ROW.strip() + ",9\n", "'-' (standard input), line 2 has 6 cells, but there are 5 columns"),
+    (HEADER, "'-' (standard input) has no rows."),
+]
+
+
+@pytest.mark.parametrize(("given", "message"), STANDARD_INPUT, ids=[message for _, message in STANDARD_INPUT])
+def test_what_comes_in(run, compas, given, message):
+    result = run(*compas.words(Path("-")), given=given)
+    assert (result.exit_code, result.stdout) == (codes.WRONG_INPUT, "")
+    assert result.stderr.startswith(f"error: {message}")
+
+
+def test_errors_name_the_file_that_was_given(refused, compas, tmp_path):
+    """And not a copy of it."""
+    path = tmp_path / "people.txt"
+    path.write_text((HEADER + ROW.strip() + ",9\n").replace(",", ";"), encoding="utf-8")
+    told = refused(*compas.words(path), "--sep", ";")
+    assert told == f"'{path}', line 2 has 6 cells, but there are 5 columns; put texts with semicolons in quotes."
+    path.write_text(HEADER.replace("Sex", "Gender").replace(",", ";") + ROW.replace(",", ";"), encoding="utf-8")
+    assert f"'{path}' has no column 'Sex'" in refused(*compas.words(path), "--sep", ";")
+    assert f"'{path}' has no column 'Sex'" in refused(*compas.words(path), "--sep", ";", "--output", tmp_path / "a.csv")
+    assert "is no csv file, so nothing separates its cells" in refused(
+        *compas.words(tmp_path / "a.parquet"), "--sep", ";"
+    )
+
+
+COMMANDS = [
+    (
+        ["audit", "--by", "Height"],
+        "There is no column 'Height' to group people by; the columns are AgeGroup, Race, Sex, PriorsCount",
+    ),
+    (["audit", "--answers", "nowhere.csv"], "Cannot read the answers 'nowhere.csv': they are not there."),
+    (["audit", "--quantiles", "1000"], "'--quantiles': 1000 is not in the range 2<=x<=100."),
+    (["diverse", "-k", "0"], "The number of answers, k, must be a whole number >= 1; it is 0."),
+    (["diverse", "--html", "page.html"], "A page of alternatives is about one person: say which with --row I."),
+    (["diverse", "--output", "several.docx"], "Answers are written as .csv, .jsonl, .parquet or .xlsx"),
+    (["certify", "--output", "answer.cert"], "A certificate is about one row; choose one of the 5 with --row I."),
+    (["certify"], "Missing option '--output'."),
+]
+
+
+@pytest.mark.parametrize(("words", "message"), COMMANDS, ids=[" ".join(words) for words, _ in COMMANDS])
+def test_commands(refused, words, message):
+    assert message in refused(words[0], "--dataset", "compas", "--first", "5", *words[1:])
 
 
 def test_missing_files(refused, compas):
@@ -138,6 +206,11 @@ def test_a_pickle_is_not_opened_unasked(refused, compas, tmp_path):
     assert refused(*words, "--unsafe-pickle")
 
 
+def _bytes(path: Path) -> Path:
+    path.write_bytes(b"\xf9\x00")
+    return path
+
+
 def test_wrong_schema_and_model_files(refused, tmp_path):
     table, text = tmp_path / "rows.csv", tmp_path / "file.json"
     table.write_text(HEADER + ROW, encoding="utf-8")
@@ -149,6 +222,14 @@ def test_wrong_schema_and_model_files(refused, tmp_path):
     assert "A schema file ends in .json" in refused("schema", "infer", table, "--output", tmp_path / "schema.toml")
     assert "has no column 'Label' to drop" in refused("schema", "infer", table, "--drop", "Label")
     assert "step must be a number > 0" in refused("schema", "infer", table, "--step", "AgeGroup=no")
+    assert "--step is a column and a step, such as Income=0.01" in refused(
+        "schema", "infer", table, "--step", "AgeGroup"
+    )
+    semicolons = tmp_path / "semicolons.csv"
+    semicolons.write_text((HEADER + ROW).replace(",", ";"), encoding="utf-8")
+    assert "but by semicolons: add --sep ';'" in refused("schema", "infer", semicolons)
+    assert "is a file; the three files go to a folder" in refused("datasets", "export", "compas", table)
+    assert "is not UTF-8 text" in refused("schema", "show", _bytes(tmp_path / "schema.json"))
     assert "There is no feature 'Gone'" in refused("schema", "infer", table, "--step", "Gone=0.01")
     assert "A model file of ifonly ends in .npz or .json" in refused("model", "convert", text, tmp_path / "net.onnx")
 

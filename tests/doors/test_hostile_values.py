@@ -60,6 +60,8 @@ from ifonly import (
     Tolerances,
     TopTarget,
     audit,
+    bounds_over_time,
+    cost_by_changes,
     flip_sets,
     import_model,
     load_model,
@@ -197,6 +199,13 @@ def shown(answer: Any) -> Any:
     return answer
 
 
+def page_of(picture: Any) -> Any:
+    """The picture, shown in a page."""
+    page = picture._repr_html_()
+    assert page.replace("\n", "").isprintable()
+    return picture
+
+
 def schema_with(feature: Any) -> Any:
     """Use the feature: sample, read, infer, write as JSON, and ask about it."""
     schema = Schema([feature, Binary("Owner")])
@@ -307,7 +316,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     ),
     "read_points": (lambda table: read_points(SCHEMA, table, errors=[]), {"table": TABLE}),
     "rows": (lambda row: [ask(row), *EXPLAINER.explain_many([ANN, row])], {"row": ANN}),
-    "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "resume": False, "engine": None}),
+    "explain_to": (streamed, {"path": "answers.jsonl", "table": TABLE, "keep": ["Level"], "existing": "replace", "engine": None}),
     "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
     "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
     "Processes": (lambda count: Processes(count), {"count": 2}),
@@ -317,6 +326,14 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: ask(**k),
         {"row": ANN, "target": "approved", "distance": "l1", "constraints": (), "fewest_first": False,
          "method": Enumerate(), "limits": Limits(), "reasons": True},
+    ),
+    "bounds_over_time": (
+        lambda **k: page_of(bounds_over_time(EXPLAINER.using(Enumerate()), **k)),
+        {"row": ANN, "query": Query(), "target": "approved", "distance": "l1", "constraints": ()},
+    ),
+    "cost_by_changes": (
+        lambda **k: page_of(cost_by_changes(EXPLAINER.using(Enumerate()), **k)),
+        {"row": ANN, "query": Query(), "target": "approved", "distance": "l1", "constraints": ()},
     ),
     "explain_diverse": (
         ask_for_several,

@@ -15,7 +15,7 @@ from ifonly.problem import Constraint, Distance, Question, RowRule
 from ifonly.problem.rules import read_constraint
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, written
-from ifonly.schema.features import show_number
+from ifonly.schema.values import show_number
 
 
 def random_ruled_problem(seed: int, *, finite: bool = False, steps: bool = False) -> tuple[Question, Floats]:

@@ -74,7 +74,12 @@ def main(source: str, output: str, workers: str, *rest: str) -> None:
     small_parts()
     engine = None if workers == "here" else Processes(int(workers))
     written = explainer().explain_to(
-        output, source, Query(distance="l1"), keep=["Customer ID"], resume="resume" in rest, engine=engine
+        output,
+        source,
+        Query(distance="l1"),
+        keep=["Customer ID"],
+        existing="resume" if "resume" in rest else "refuse",
+        engine=engine,
     )
     print("already" if written.already else "finished", written.rows, flush=True)
 

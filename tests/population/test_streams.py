@@ -60,27 +60,30 @@ def as_rows(columns: dict[str, list[Any]]) -> list[dict[str, Any]]:
     return [dict(zip(columns, values, strict=True)) for values in zip(*columns.values(), strict=True)]
 
 
-def in_files(columns: dict[str, list[Any]], folder: Path, kind: str) -> Path:
-    """The table in three files of a folder."""
+def in_file(rows: list[dict[str, Any]], path: Path) -> None:
     import csv
 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
+    if path.suffix == ".csv":
+        with path.open("w", newline="", encoding="utf-8") as file:
+            writer = csv.DictWriter(file, list(rows[0]))
+            writer.writeheader()
+            writer.writerows(rows)
+    elif path.suffix == ".jsonl":
+        path.write_text("".join(json.dumps(row) + "\n" for row in rows), encoding="utf-8")
+    else:
+        pq.write_table(pa.Table.from_pylist(rows), path, row_group_size=33)
+
+
+def in_files(columns: dict[str, list[Any]], folder: Path, kind: str) -> Path:
+    """The table in three files of a folder."""
     place = folder / kind
     place.mkdir()
     rows = as_rows(columns)
     for k, some in enumerate((rows[:80], rows[80:81], rows[81:])):
-        path = place / f"{k}.{kind}"
-        if kind == "csv":
-            with path.open("w", newline="", encoding="utf-8") as file:
-                writer = csv.DictWriter(file, list(columns))
-                writer.writeheader()
-                writer.writerows(some)
-        elif kind == "jsonl":
-            path.write_text("".join(json.dumps(row) + "\n" for row in some), encoding="utf-8")
-        else:
-            pq.write_table(pa.Table.from_pylist(some), path, row_group_size=33)
+        in_file(some, place / f"{k}.{kind}")
     (place / "_SUCCESS.csv").write_text("not a table")
     return place
 
@@ -198,7 +201,7 @@ def test_another_table_model_or_question_is_not_gone_on_with(explainer, columns,
     assert "is an unfinished run with 80 rows answered" in refused(explainer.explain_to, path, source, asked)
 
     def again(who: Explainer, table: Any, query: Any, **more: Any) -> str:
-        return refused(who.explain_to, path, table, query, resume=True, **more)
+        return refused(who.explain_to, path, table, query, existing="resume", **more)
 
     assert "the question is not the one" in again(explainer, source, Query())
     assert "the question is not the one" in again(
@@ -217,8 +220,8 @@ def test_another_table_model_or_question_is_not_gone_on_with(explainer, columns,
     part.write_bytes(kept[:-5])
     assert "is missing or not what was written" in again(explainer, source, asked)
     part.write_bytes(kept)
-    assert explainer.explain_to(path, source, asked, resume=True).rows == COUNT
-    assert explainer.explain_to(path, source, asked, resume=True).already
+    assert explainer.explain_to(path, source, asked, existing="resume").rows == COUNT
+    assert explainer.explain_to(path, source, asked, existing="resume").already
     path.unlink()
     assert "missing or changed since" in again(explainer, source, asked)
 
@@ -246,11 +249,11 @@ def test_rows_in_memory_that_changed_are_not_gone_on_with(explainer, columns, tm
     path = tmp_path / "answers.jsonl"
     stopped(explainer, path, columns, Query())
     other = {**columns, "isMale": [*columns["isMale"][1:], columns["isMale"][0]]}
-    assert "the table is not the one" in refused(explainer.explain_to, path, other, resume=True)
+    assert "the table is not the one" in refused(explainer.explain_to, path, other, existing="resume")
     fewer = {name: values[:70] for name, values in columns.items()}
-    assert "the table is not the one" in refused(explainer.explain_to, path, fewer, resume=True)
-    assert explainer.explain_to(path, columns, resume=True).rows == COUNT
-    assert "the table is not the one" in refused(explainer.explain_to, path, other, resume=True)
+    assert "the table is not the one" in refused(explainer.explain_to, path, fewer, existing="resume")
+    assert explainer.explain_to(path, columns, existing="resume").rows == COUNT
+    assert "the table is not the one" in refused(explainer.explain_to, path, other, existing="resume")
 
 
 def test_two_runs_do_not_write_to_one_place(explainer, columns, tmp_path):
@@ -263,8 +266,14 @@ def test_a_folder_with_something_else_in_it_is_left_alone(explainer, columns, tm
     (tmp_path / "folder" / "mine.txt").write_text("mine")
     assert "is not empty" in refused(explainer.explain_to, tmp_path / "folder", columns)
     assert (tmp_path / "folder" / "mine.txt").read_text() == "mine"
-    explainer.explain_to(tmp_path / "new", columns)
-    assert "holds a finished run" in refused(explainer.explain_to, tmp_path / "new", columns)
+    assert "is not empty" in refused(explainer.explain_to, tmp_path / "folder", columns, existing="replace")
+    assert not explainer.explain_to(tmp_path / "new", columns).already
+    assert explainer.explain_to(tmp_path / "new", columns).already
+    other = Query(constraints=["isMale is fixed"])
+    assert "holds a finished run, and the question is not the one" in refused(
+        explainer.explain_to, tmp_path / "new", columns, other
+    )
+    assert not explainer.explain_to(tmp_path / "new", columns, other, existing="replace").already
 
 
 # ---------------------------------------------------------------------- bad rows
@@ -460,7 +469,7 @@ def test_a_crash_at_every_step(explainer, columns, meant, tmp_path, monkeypatch)
                 assert not output.exists() or len(records(output)) == COUNT
             else:
                 break
-        explainer.explain_to(output, columns, keep=["Customer ID"], resume=True)
+        explainer.explain_to(output, columns, keep=["Customer ID"], existing="resume")
         assert same(records(output), meant)
         assert sorted(one.name for one in output.parent.iterdir()) == ["answers.jsonl", "answers.jsonl.manifest.json"]
     assert step > 15
@@ -474,3 +483,50 @@ def _unless_crashed(settle: Any, crashed: Any) -> Any:
             settle(self)
 
     return once
+
+
+# ---------------------------------------------------------------------- columns in the names of folders
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+@pytest.mark.parametrize("named", ["folder", "pattern"])
+def test_columns_in_the_names_of_folders(explainer, columns, meant, tmp_path, kind, named):
+    """As pandas, Spark and Hive write them; here a feature (isMale) and two columns that travel along."""
+    root = tmp_path / "people"
+    order = sorted(range(COUNT), key=lambda i: (columns["isMale"][i], i % 3))
+    for male in dict.fromkeys(columns["isMale"]):
+        for third in range(3):
+            some = [i for i in order if columns["isMale"][i] == male and i % 3 == third]
+            place = (
+                root
+                / f"isMale={male}"
+                / f"to%2Fdo={['a%20b', '__HIVE_DEFAULT_PARTITION__', 'c'][third]}"
+                / f"month={third}"
+            )
+            place.mkdir(parents=True)
+            part = {name: [column[i] for i in some] for name, column in columns.items() if name != "isMale"}
+            in_file(as_rows(part), place / f"part-0.{kind}")
+    source = root if named == "folder" else f"{root}/isMale=*/**/*[0-9].{kind}"
+    explainer.explain_to(
+        tmp_path / "answers.jsonl", source, keep=["Customer ID", "to/do", "month", *(["number"] * (kind != "csv"))]
+    )
+    found = {one["Customer ID"]: one for one in records(tmp_path / "answers.jsonl")}
+    for i, one in enumerate(meant):
+        other = found[f"c{i}"]
+        assert (other["to/do"], other["month"]) == (["a b", None, "c"][i % 3], i % 3)
+        assert (other["status"], other["counterfactual"]) == (one["status"], one["counterfactual"])
+
+
+def test_what_the_names_of_folders_cannot_be(explainer, columns, tmp_path):
+    (tmp_path / "mixed" / "month=1").mkdir(parents=True)
+    path = tmp_path / "answers.jsonl"
+    table = in_files(columns, tmp_path, "csv")
+    (table / "0.csv").rename(tmp_path / "mixed" / "month=1" / "0.csv")
+    (table / "1.csv").rename(tmp_path / "mixed" / "1.csv")
+    assert "'month' is in one only" in refused(explainer.explain_to, path, tmp_path / "mixed")
+    (tmp_path / "own" / "number=7").mkdir(parents=True)
+    (table / "2.csv").rename(tmp_path / "own" / "number=7" / "2.csv")
+    explainer.explain_to(path, tmp_path / "own", keep=["number"])
+    assert records(path)[0]["number"] == 7  # the folder's column comes before the file's
+    (tmp_path / "own" / "number=7").rename(tmp_path / "own" / "month=7")
+    assert "the table is not the one" in refused(explainer.explain_to, path, tmp_path / "own", existing="resume")

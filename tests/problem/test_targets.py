@@ -25,7 +25,8 @@ from ifonly import (
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import OneOfTarget, OtherTarget, ProbabilityTarget, TopTarget
-from ifonly.problem.target import MOST_ALTERNATIVES, AheadTarget
+from ifonly.problem.open_target import MOST_ALTERNATIVES
+from ifonly.problem.target import AheadTarget
 from ifonly.search import Enumerate, Search
 
 SCHEMA = Schema([Integer("n", 0, 12), Integer("m", 0, 8), Binary("b")])

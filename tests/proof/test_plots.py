@@ -39,9 +39,31 @@ def test_alternatives_and_many(asked):
     answers = explainer.explain_many([data.row(i) for i in range(40)])
     axes = Figure().add_subplot()
     assert answers.plot(axes, by=[i % 3 for i in range(40)]) is axes
+    groups = [text.get_text() for text in answers.plot(by=["$1$", "$2$"] * 20).get_legend().get_texts()]
+    assert groups[0].startswith(r"\$1\$ (")  # a label is no formula
     heights = [line.get_ydata()[-1] for line in axes.get_lines()]
     assert heights == pytest.approx([100.0] * 3)
     with pytest.raises(QuestionError, match="40 answers, but 2 labels"):
         answers.plot(by=["a", "b"])
     with pytest.raises(QuestionError, match="nobody"):
         answers[:0].plot()
+
+
+def test_a_group_with_a_formula_for_a_name(asked):
+    explainer, data = asked
+    axes = explainer.explain_many([data.row(i) for i in range(4)]).plot(by=["$x_1$"] * 4)
+    assert axes.get_legend_handles_labels()[1] == [r"\$x_1\$ (4)"]
+
+
+def test_a_notebook_shows_new_pictures(asked, monkeypatch):
+    from matplotlib import pyplot
+
+    from ifonly.proof import plots
+
+    explainer, data = asked
+    answer = explainer.explain(data.row(0))
+    assert answer.plot().figure not in map(pyplot.figure, pyplot.get_fignums())
+    monkeypatch.setattr(plots, "in_notebook", lambda: True)
+    axes = answer.plot()  # the cell shows, and closes, what pyplot knows
+    assert axes.figure in map(pyplot.figure, pyplot.get_fignums())
+    pyplot.close(axes.figure)

@@ -111,4 +111,4 @@ def test_the_other_values_of_a_notebook(asked):
     for shown in (explainer.schema, explainer.audit(people, by="AgeGroup"), certified):
         read = Tags(shown._repr_html_())
         assert "script" not in {tag for tag, _ in read.tags} and any(word.strip() for word in read.words)
-    assert "VALID" in certified._repr_html_() and "AgeGroup" in explainer.audit(people, by="AgeGroup")._repr_html_()
+    assert "VALID" in certified._repr_html_() and "age group" in explainer.audit(people, by="AgeGroup")._repr_html_()

@@ -36,7 +36,7 @@ def test_a_person_hears_labels_and_units_and_no_distance():
         "Keine kleinere Änderung hätte genügt."
     )
     assert "l1 distance" in str(asked) and "distance" not in asked.sentence()
-    assert "monthly income" in text(asked) and "5,001 €" in text(asked)
+    assert "monthly income" in text(asked) and "€5,001" in text(asked)
 
 
 def test_answers_with_words_are_read_back_equal():
@@ -64,8 +64,8 @@ def test_labels_decide_nothing():
     ("value", "unit", "language", "text"),
     [
         (1234, "", "en", "1,234"),
-        (-1234.5, "€", "en", "-€1,234.5"),
-        (-1234.5, "€", "de", "-1.234,5 €"),
+        (-1234.5, "€", "en", "-€1,234.50"),
+        (-1234.5, "€", "de", "-1.234,50 €"),
         (57.0, "%", "en", "57%"),
         (57.5, "%", "de", "57,5\N{NO-BREAK SPACE}%"),
         (3, "months", "en", "3 months"),
@@ -108,3 +108,9 @@ def test_text_from_outside_stays_text():
 def test_wrong_words(language, subject):
     with pytest.raises(QuestionError):
         banker().explain({"inc": 1, "late": 1}).sentence(language, subject=subject)
+
+
+def test_money_has_two_decimals_or_none():
+    said = [amount(value, "€") for value in (7.3, 7.0, 7.35, 7.355, -0.5, 1234567.8)]
+    assert said == ["€7.30", "€7", "€7.35", "€7.355", "-€0.50", "€1,234,567.80"]
+    assert amount(7.3, "€", "de") == "7,30 €" and amount(7.3, "m") == "7.3 m" and amount(7.3) == "7.3"

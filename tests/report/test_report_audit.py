@@ -15,7 +15,7 @@ import pytest
 from ifonly import Categorical, Explainer, Grouping, Integer, Limits, Nearest, Network, NoneExists, Query, Schema, audit
 from ifonly.proof import Change, Reasons, Stop, StoppedBy, Unknown
 from ifonly.report import Provenance, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, provenance
-from ifonly.report.origins import distance_words, file_fingerprint, rows_fingerprint
+from ifonly.report.origins import distance_words, files_fingerprint, rows_fingerprint
 
 GOLDEN = Path(__file__).parent / "audit.json"
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "\x1b[31mred\x1b[0m", "\u202eabc",
@@ -219,7 +219,7 @@ def test_audits_of_nobody_and_of_people_who_need_nothing() -> None:
             assert audit_csv(told) and json.loads(audit_json(told)) and plain(audit_page(told))
 
 
-def test_where_it_comes_from(tmp_path: Path) -> None:
+def test_where_it_comes_from() -> None:
     schema = Schema([Integer("Age", 18, 90), Categorical("Job", ["a", "b"])], rules=["Age only goes up"])
     explainer = Explainer(Network.of([([[1.0, 0.0, 1.0]], [-50.5])]), schema=schema, classes=["no", "yes"])
     query = Query(target="yes", distance={"l0": 0.5, "l1": 0.5}, constraints=["Job is fixed"])
@@ -230,6 +230,26 @@ def test_where_it_comes_from(tmp_path: Path) -> None:
     assert "0.5 times the share of features that change plus 0.5 times" in told.distance
     assert dict(told.versions)["ifonly"] and re.fullmatch(r"\d{4}-\d\d-\d\d \d\d:\d\d UTC", told.made)
     assert "as few changes as possible, then l1" in distance_words(Query().measure, fewest=True)
-    (tmp_path / "x").write_bytes(b"abc")
-    assert file_fingerprint(tmp_path / "x").startswith("ba7816bf")
+    one, other = {"file": "x.csv", "sha256": "ab"}, {"file": "y.csv", "sha256": "cd"}
+    assert (files_fingerprint([one]), files_fingerprint([one, {"rows": 5}]), files_fingerprint(None)) == (
+        "ab",
+        "ab",
+        "",
+    )
+    assert len({files_fingerprint(files) for files in ([one, other], [other, one], [one])}) == 3
     assert rows_fingerprint([{"a": 1}]) == rows_fingerprint(iter([{"a": 1}])) != rows_fingerprint([{"a": 2}])
+
+
+def test_pages_say_labels_and_units() -> None:
+    features = [Integer("inc", 0, 90, label="monthly income", unit="€"), Categorical("job", ["a", "b"], label="work")]
+    model = Network.of([([[1.0, 0.0, 1.0]], [-50.5])])
+    explainer = Explainer(model, schema=Schema(features), classes=["no", "yes"])
+    rows = [{"inc": i, "job": "a"} for i in range(40)]
+    asked = explainer.audit(rows, Query(target="yes"), by="job")
+    counted = audit(explainer.explain_many(rows, target="yes"), by="job")  # labels of the answers themselves
+    for made in (asked, counted):
+        page, terminal = audit_html(made), plain(audit_page(made))
+        assert "monthly income: up" in page and "by work" in page and "work" in terminal
+        assert "inc:" not in page and "by job" not in page
+    assert "monthly income → €51" in audit_html(asked) and "monthly income -> €51" in plain(audit_page(asked))
+    assert "words" not in asked.to_dict()

@@ -1,4 +1,4 @@
-"""The progress bar: only on terminals, only when it lasts, and always gone at the end."""
+"""The progress bar: only where somebody looks, only when it lasts, and always closed at the end."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import math
 import sys
 import threading
 import time
+import types
 from typing import Any
 
 import numpy as np
@@ -133,3 +134,61 @@ def test_one_bar_at_a_time():
     assert second.getvalue() == ""
     with progress(5, stream=second, delay=0.0):
         wait_for(second, "explaining")
+
+
+# ---------------------------------------------------------------------------------------------- in a notebook
+
+
+class Cell:
+    """What a notebook's cell shows, and IPython as far as a bar knows it."""
+
+    def __init__(self, monkeypatch: pytest.MonkeyPatch, kernel: object) -> None:
+        self.shown: list[dict[str, str]] = []
+        module, display = types.ModuleType("IPython"), types.ModuleType("IPython.display")
+        module.get_ipython = lambda: types.SimpleNamespace(kernel=kernel)  # type: ignore[attr-defined]
+        display.display = self.display  # type: ignore[attr-defined]
+        monkeypatch.setitem(sys.modules, "IPython", module)
+        monkeypatch.setitem(sys.modules, "IPython.display", display)
+
+    def display(self, drawing: dict[str, str], *, raw: bool, display_id: bool) -> Cell:
+        assert raw and display_id
+        self.shown.append(drawing)
+        return self
+
+    def update(self, drawing: dict[str, str], *, raw: bool) -> None:
+        assert raw
+        self.shown.append(drawing)
+
+
+def test_a_cell_shows_how_far_it_is_and_what_it_took(monkeypatch):
+    cell = Cell(monkeypatch, kernel=object())
+    monkeypatch.setattr(waiting, "REDRAW_SECONDS", 0.0)
+    with progress(4, stream=io.StringIO(), delay=0.0) as bar:
+        for _ in range(200):
+            if cell.shown:
+                break
+            time.sleep(0.01)
+        bar(Progress(finished=1, people=4, nodes=1000, lower=0.25, upper=0.5))
+        bar(Progress(finished=4, people=4))
+    assert [drawing["text/plain"].split(" in ")[0] for drawing in cell.shown] == [
+        "explained 0/4", "explained 1/4", "explained 4/4", "explained 4/4",
+    ]  # fmt: skip
+    assert "left, 1,000 nodes, between 0.25 and 0.5" in cell.shown[1]["text/plain"]
+    assert '<progress value="1" max="4"' in cell.shown[1]["text/html"]
+    assert "<progress" not in cell.shown[-1]["text/html"] and "left" not in cell.shown[-1]["text/plain"]
+    assert not waiting._ON_SCREEN.locked()
+
+
+def test_an_explainer_in_a_notebook_shows_it_by_itself(monkeypatch):
+    explainer, row = hard()
+    cell = Cell(monkeypatch, kernel=object())
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
+    explainer.explain(row, distance="l2", limits=Limits(seconds=1.0))
+    assert any(" nodes, between " in drawing["text/plain"] for drawing in cell.shown)
+
+
+def test_ipython_without_a_notebook_is_no_notebook(monkeypatch):
+    cell = Cell(monkeypatch, kernel=None)
+    monkeypatch.setattr(sys, "stderr", io.StringIO())
+    assert waiting.on_terminal(lazy=False) is None and cell.shown == []

@@ -139,8 +139,8 @@ def test_the_node_limit_counts_both_passes() -> None:
 def test_a_limit_that_stops_the_second_pass_is_named() -> None:
     model, point = beside_the_boundary(0, 1e-6)
     question = Question(model=model, target=ClassTarget(1, margin=0.0))
-    (claim,) = solve(question, point[None, :], Limits(nodes=2))
-    assert claim.stop == Stop(StoppedBy.NODES, 2)
+    (claim,) = solve(question, point[None, :], Limits(nodes=1))
+    assert claim.stop == Stop(StoppedBy.NODES, 1)
 
 
 # ---------------------------------------------------------------------------------------------- interruptions

@@ -188,7 +188,16 @@ def _rows(path: Path) -> None:
     """A table of people on the command line."""
     from ifonly.cli.app import app
 
-    words = ["explain", "--dataset", "compas", "--rows", str(path), "--output", str(path.with_name("out.jsonl"))]
+    words = [
+        "explain",
+        "--dataset",
+        "compas",
+        "--rows",
+        str(path),
+        "--output",
+        str(path.with_name("out.jsonl")),
+        "--force",
+    ]
     try:
         app.main(words)
     except SystemExit as ended:

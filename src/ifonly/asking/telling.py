@@ -16,8 +16,8 @@ from ifonly.model import Model
 from ifonly.proof import Answer, Change, Claim, Failed, Nearest, NoneExists, Unknown, Within
 from ifonly.proof.records import Records
 from ifonly.schema import Numeric
-from ifonly.schema.features import plain
 from ifonly.schema.tables import user_columns
+from ifonly.schema.values import plain
 from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, Tolerances
 
 FEW = 8
@@ -186,6 +186,8 @@ def _scores(scores: NDArray[np.float64]) -> list[Any]:
 def _plain_scores(scores: NDArray[np.float64]) -> list[Any]:
     """The same as `to_dict` writes them: neither NaN nor infinity."""
     good = np.isfinite(scores)
+    if scores.shape[1] == 1 and good.all():
+        return scores[:, 0].tolist()
     if scores.shape[1] == 1:
         return [one if fine else None for (one,), (fine,) in zip(scores.tolist(), good.tolist(), strict=True)]
     return [

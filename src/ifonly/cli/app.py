@@ -22,6 +22,7 @@ from ifonly.cli.doctor import doctor
 from ifonly.cli.explain import explain
 from ifonly.cli.models import model
 from ifonly.cli.schemas import schema
+from ifonly.cli.serve import serve
 
 
 class App(click.Group):
@@ -48,6 +49,8 @@ class App(click.Group):
 
         try:
             return int(run() or 0)
+        except click.BadOptionUsage as error:
+            return _say(f"{error.format_message().rstrip('.')}{self._takes(error.option_name)}.", codes.WRONG_INPUT)
         except click.UsageError as error:
             where = f" (see: {error.ctx.command_path} --help)" if error.ctx else ""
             return _say(error.format_message() + where, codes.WRONG_INPUT)
@@ -74,6 +77,11 @@ class App(click.Group):
                 codes.BUG,
             )
 
+    def _takes(self, option: str) -> str:
+        """What an option takes that takes several things."""
+        every = (parameter for command in self.commands.values() for parameter in command.params)
+        return next((f": {one.metavar}" for one in every if option in one.opts and one.nargs > 1), "")
+
 
 def _say(message: str, code: int) -> int:
     from ifonly.printing import lines
@@ -95,5 +103,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, diverse, audit, certify, check, schema, model, datasets, doctor):
+for command in (demo, explain, diverse, audit, certify, check, serve, schema, model, datasets, doctor):
     app.add_command(command)

@@ -34,10 +34,12 @@ class Told:
         return Answers([self.found[number] for number in self.order if number in self.found], seconds=self.seconds)
 
 
-def ask(explainer: Explainer, rows: Mapping[int, Mapping[str, Any]], query: Query, bar: ProgressBar) -> Told:
-    """One answer per row, or as many as there was time for."""
+def ask(
+    explainer: Explainer, rows: Mapping[int, Mapping[str, Any]], query: Query, bar: ProgressBar, before: int = 0
+) -> Told:
+    """One answer per row, or as many as there was time for; `before` were answered already, for the bar."""
     told, begun = Told(tuple(rows)), time.perf_counter()
-    batches = _Batches(explainer=explainer.using(listen=bar), rows=rows, query=query, bar=bar, told=told)
+    batches = _Batches(explainer=explainer.using(listen=bar), rows=rows, query=query, bar=bar, told=told, before=before)
     try:
         batches.run()
     except (KeyboardInterrupt, IfonlyError) as stopped:
@@ -53,6 +55,7 @@ class _Batches:
     query: Query
     bar: ProgressBar
     told: Told
+    before: int
 
     def run(self) -> None:
         alike = self._alike()
@@ -64,7 +67,7 @@ class _Batches:
             for number, answer in zip(batch, answers, strict=True):
                 self.told.found |= {twin: replace(answer, row=twin) for twin in alike[number]}
             done += len(batch)
-            self.bar.settle(len(self.told.found))
+            self.bar.settle(self.before + len(self.told.found))
             quick = time.perf_counter() - begun < BATCH_SECONDS
             size = size * 2 if quick else max(self.explainer.threads, size // 2)
 

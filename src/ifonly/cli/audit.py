@@ -2,41 +2,45 @@
 
 from __future__ import annotations
 
-import re
-from dataclasses import replace
+from collections import Counter
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.console import WholeNumber, json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
-    from ifonly.cli.source import Source
-    from ifonly.explainer import Explainer
-    from ifonly.problem import Query
-    from ifonly.proof import Method
-    from ifonly.report import Provenance
+    from collections.abc import Iterator
 
-NUMBER = re.compile(r"-?(0|[1-9]\d{0,17})(\.\d{1,17})?", re.ASCII)
+    from ifonly.cli.people import AuditedPeople
+    from ifonly.explainer import Explainer
+    from ifonly.model import Model
+    from ifonly.problem import Query
+    from ifonly.proof import Answer, Method
+    from ifonly.report import Provenance
 
 EPILOG = f"""\b
 Examples:
   ifonly audit --dataset adult --by Sex --fix Sex --fix Age --first 1000
   ifonly audit --dataset credit --by AgeGroup --fix AgeGroup --output audit.html
   ifonly audit --model net.onnx --schema schema.json --rows people.csv --target approve --by Region --output audit.json
+  ifonly audit --model net.onnx --schema schema.json --target approve --answers answers.parquet --by Region
 
 {codes.EPILOG}"""
 
 
 @click.command(epilog=EPILOG)
 @with_options(SOURCE, QUESTION, FEWEST, EFFORT)
+@click.option("--answers", metavar="FILE", help="Count the answers that ifonly explain --output has written to FILE.")
 @click.option("--by", metavar="COLUMN", help="What people are grouped by: any column of the table, feature or not.")
 @click.option(
     "--least",
-    type=int,
+    type=WholeNumber(min=1),
     default=30,
     show_default=True,
     metavar="N",
@@ -45,13 +49,20 @@ Examples:
 @click.option(
     "--quantiles",
     "parts",
-    type=int,
+    type=WholeNumber(2, 100),
     default=4,
     show_default=True,
     metavar="N",
     help="Numbers with many values are cut into N groups of about the same size.",
 )
-@click.option("--seed", type=int, default=0, show_default=True, metavar="N", help="What draws by chance start from.")
+@click.option(
+    "--seed",
+    type=WholeNumber(min=0),
+    default=0,
+    show_default=True,
+    metavar="N",
+    help="What draws by chance start from.",
+)
 @click.option(
     "--why/--no-why",
     default=True,
@@ -59,47 +70,40 @@ Examples:
     help="Ask what rules recourse out for those who have none (at most 100 of them).",
 )
 @click.option("--output", metavar="FILE", help="Write the audit: .html (a page to hand over), .json, .csv or .svg.")
-@click.option("--force", is_flag=True, help="Write over a file that is there.")
+@force_option
 @json_option
 def audit(by: str | None, output: str | None, force: bool, as_json: bool, **options: Any) -> int:
     """Recourse over a group: who has it, who provably has none, its cost by subgroup, what changes, what helps."""
-    from ifonly.cli.asking import ask
-    from ifonly.cli.audit_files import check_place, write_audit
-    from ifonly.cli.explain import read_asking
-    from ifonly.cli.source import read_source
-    from ifonly.errors import IfonlyError
+    from ifonly.cli.audit_files import KINDS, write_audit
+    from ifonly.cli.explain import asking
+    from ifonly.cli.source import read_model, scale_data
     from ifonly.population.audit import audit as made_from
     from ifonly.population.labels import Grouping
-    from ifonly.report import Heading, audit_data, audit_page, flip_sets_page, progress
+    from ifonly.report import Heading, audit_data, audit_page, flip_sets_page
 
-    path = None if output is None else check_place(output, force=force)
+    path = None if output is None else check_place(output, force=force, kinds=KINDS, what="An audit")
     grouping = Grouping(by, least=options["least"], parts=options["parts"], seed=options["seed"])
-    options = _favourable(options)
-    source = read_source(options)
-    labels = None if by is None or by in source.model.schema.names else _labels(source, by)
-    explainer, query = read_asking(source, {**options, "why": False})
+    options = {**_favourable(options), "by": by}
+    model = read_model(options)
+    explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
     explainer = explainer.using(_method(options))
-    with progress(len(source.rows)) as bar:
-        told = ask(explainer, source.rows, query, bar)
-    if isinstance(told.stopped, IfonlyError):
-        raise told.stopped
-    beside = grouping if labels is None else replace(grouping, by=[labels[one.row] for one in told.answers])
-    made = replace(
-        made_from(told.answers, by=beside, judge=explainer.judge(query, reasons=options["why"])), by=by or ""
-    )
-    where = _provenance(explainer, query, source, options)
+    people = _people(model, by, options)
+    counts: Counter[str] = Counter() if people is None else people.counts
+    with _answers(explainer, query, people, options, counts) as answers:
+        made = made_from(answers, by=grouping, judge=explainer.judge(query, reasons=options["why"]))
+    where = _provenance(explainer, query, people, counts.total(), options)
     if path is not None:
-        write_audit(path, made, where)
+        write_audit(path, made, where, force=force)
         note(f"Written to {path}.")
     if as_json:
         show_json(audit_data(made, where))
     else:
-        sets = flip_sets_page(made.everybody.details.together, most=10)
+        sets = flip_sets_page(made.everybody.details.together, most=10, label=made.label)
         show((*audit_page(made), Heading("What changes together"), *sets))
-    if told.stopped is not None:
-        note(f"{len(told.answers):,} of {len(told.order):,} rows are answered.")
+    if people is not None and people.stopped:
+        note(f"{counts.total():,} of about {people.source.about():,} rows are answered.")
         return codes.INTERRUPTED
-    return codes.of_answers(list(told.answers))
+    return codes.of_counts(counts)
 
 
 def _favourable(options: dict[str, Any]) -> dict[str, Any]:
@@ -116,24 +120,6 @@ def _favourable(options: dict[str, Any]) -> dict[str, Any]:
     return {**options, "target": WORDS[name].classes[1 - WORDS[name].unfavourable]}
 
 
-def _labels(source: Source, by: str) -> dict[int, Any]:
-    """The value of the column for each row. Texts that are numbers are numbers: a csv file has no others."""
-    from ifonly.errors import QuestionError
-
-    for row in source.rows.values():
-        if by not in row:
-            shown = ", ".join(list(row)[:8]) + (", ..." if len(row) > 8 else "")
-            raise QuestionError(f"There is no column '{by}' to group people by; the columns are {shown}.")
-    return {number: _typed(row[by]) for number, row in source.rows.items()}
-
-
-def _typed(cell: Any) -> Any:
-    """A number where the text is one as people write it: 12, -3.5, but not 007, 1_000 or inf."""
-    if not isinstance(cell, str) or not NUMBER.fullmatch(cell):
-        return cell
-    return float(cell) if "." in cell else int(cell)
-
-
 def _method(options: dict[str, Any]) -> Method | None:
     from ifonly.cli.question import read_methods
     from ifonly.errors import QuestionError
@@ -144,12 +130,64 @@ def _method(options: dict[str, Any]) -> Method | None:
     return methods[0]
 
 
-def _provenance(explainer: Explainer, query: Query, source: Source, options: dict[str, Any]) -> Provenance:
-    from ifonly.report import provenance
-    from ifonly.report.origins import file_fingerprint, rows_fingerprint
+def _people(model: Model, by: str | None, options: dict[str, Any]) -> AuditedPeople | None:
+    """Who is asked about; None where only their answers are given."""
+    from ifonly.cli.people import AuditedPeople
+    from ifonly.cli.source import rows_source
+    from ifonly.errors import QuestionError
 
-    file, rows = options["rows_file"], f"{len(source.rows):,} rows"
-    if file is not None:
-        return provenance(explainer, query, data=f"{Path(file).name}, {rows}", fingerprint=file_fingerprint(file))
-    name = f"{options['dataset']} (shipped with ifonly), {rows}"
-    return provenance(explainer, query, data=name, fingerprint=rows_fingerprint(source.rows.values()))
+    chosen, first, answers = list(dict.fromkeys(options["chosen"])), options["first"], options["answers"]
+    nobody = options["rows"] is None and options["dataset"] is None
+    if answers is not None and (chosen or (first and nobody)):
+        what = "--row" if chosen else "--first"
+        raise QuestionError(f"{what} chooses among rows to ask about; with --answers, all that were answered count.")
+    if nobody:
+        return None
+    source = rows_source({**options, "first": None if chosen else first})
+    return AuditedPeople(source=source, schema=model.schema, by=by, chosen=chosen[:first])
+
+
+@contextmanager
+def _answers(
+    explainer: Explainer, query: Query, people: AuditedPeople | None, options: dict[str, Any], counts: Counter[str]
+) -> Iterator[Iterator[Answer]]:
+    """The answers to count, one after another: asked for, or read from a file that is theirs."""
+    from ifonly.cli.people import alone
+    from ifonly.population.earlier import check_answers
+    from ifonly.population.reading import read_answers
+    from ifonly.report import progress
+
+    file, by = options["answers"], options["by"]
+    if file is None:
+        assert people is not None
+        with progress(people.source.about()) as bar:
+            yield people.answered(explainer, query, bar)
+        return
+    about = explainer.identity(query)
+    if people is None:
+        check_answers(file, about)
+        yield alone(read_answers(file, query), by, counts, f"'{file}'")
+    else:
+        check_answers(file, {**about, "input": people.source.fingerprint()})
+        yield people.joined(read_answers(file, query))
+
+
+def _provenance(
+    explainer: Explainer, query: Query, people: AuditedPeople | None, rows: int, options: dict[str, Any]
+) -> Provenance:
+    from ifonly.report import provenance
+    from ifonly.report.origins import files_fingerprint, rows_fingerprint
+
+    def told(name: str, fingerprint: str) -> Provenance:
+        return provenance(explainer, query, data=f"{name}, {rows:,} rows", fingerprint=fingerprint)
+
+    if people is None:
+        from ifonly.population.parts import manifest_of, read_place
+
+        file = options["answers"]
+        return told(Path(file).name, files_fingerprint((manifest_of(read_place(file)) or {}).get("input")))
+    if options["rows"] is not None:
+        file = options["rows_file"]
+        name = "standard input" if file == "-" else Path(file).name
+        return told(name, files_fingerprint(people.source.fingerprint()))
+    return told(f"{options['dataset']} (shipped with ifonly)", rows_fingerprint(people.rows()))

@@ -9,6 +9,7 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show_json
 from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
     from ifonly.certificate.format import Certificate
@@ -27,8 +28,9 @@ Examples:
 @click.argument("file", required=False, type=click.Path(exists=True, dir_okay=False, readable=True))
 @with_options(SOURCE, QUESTION, EFFORT[:3])
 @click.option("--output", metavar="FILE", required=True, help="Where the certificate goes.")
+@force_option
 @json_option
-def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int:
+def certify(file: str | None, output: str, force: bool, as_json: bool, **options: Any) -> int:
     """Prove the nearest counterfactual of one row, and write the proof as a certificate.
 
     With FILE, a certificate whose lower bound is only a solver's word: the search is asked the same question, and its
@@ -37,7 +39,9 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
     from ifonly.certificate.check import check
     from ifonly.certifying.certify import disagreement, prove
     from ifonly.proof import Limits
+    from ifonly.schema import write_whole
 
+    place = check_place(output, force=force)
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
     contradiction = ""
     if file is None:
@@ -48,7 +52,7 @@ def certify(file: str | None, output: str, as_json: bool, **options: Any) -> int
         certificate = prove(file, limits=limits)
         checked = check(certificate)
         contradiction = disagreement(check(file), checked)
-    certificate.save(output)
+    write_whole(place, certificate.content, overwrite=force)
     if as_json:
         told = {"contradiction": contradiction, **checked.to_dict()}
         show_json({"output": output, "bytes": len(certificate.content), **told})
@@ -69,7 +73,7 @@ def _refuse_a_question() -> None:
     from ifonly.errors import QuestionError
 
     context = click.get_current_context()
-    mine = ("file", "output", "as_json", "time_limit", "node_limit")
+    mine = ("file", "output", "force", "as_json", "time_limit", "node_limit")
     for parameter in context.command.params:
         source = context.get_parameter_source(parameter.name or "")
         if parameter.name not in mine and source == click.core.ParameterSource.COMMANDLINE:

@@ -15,6 +15,12 @@ if TYPE_CHECKING:
 json_option = click.option("--json", "as_json", is_flag=True, help="Print one JSON document instead of text.")
 
 
+class WholeNumber(click.IntRange):
+    """An integer within bounds, called what people call it."""
+
+    name = "whole number"
+
+
 def on_terminal() -> bool:
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli.console import json_option, show, show_json
+from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
     from ifonly.proof.records import Kind
@@ -51,8 +52,9 @@ def _list(as_json: bool) -> int:
 @datasets.command()
 @click.argument("name")
 @click.argument("folder", metavar="FOLDER")
+@force_option
 @json_option
-def export(name: str, folder: str, as_json: bool) -> int:
+def export(name: str, folder: str, force: bool, as_json: bool) -> int:
     """Write the test rows (csv), the schema (json) and the network (npz) of data set NAME into FOLDER."""
     from ifonly import datasets as shipped
     from ifonly.cli.shipped import network, test_table
@@ -67,15 +69,19 @@ def export(name: str, folder: str, as_json: bool) -> int:
     place = Path(folder)
     try:
         place.mkdir(parents=True, exist_ok=True)
+    except FileExistsError:
+        raise FileError(f"'{folder}' is a file; the three files go to a folder.") from None
     except OSError as error:
         raise FileError(f"Cannot make the folder '{folder}': {error.strerror or error}.") from None
     files = {"rows": place / f"{name}.csv", "schema": place / f"{name}.schema.json", "model": place / f"{name}.npz"}
+    for file in files.values():
+        check_place(file, force=force)
     table = test_table(dataset)
     columns: dict[str, Kind] = dict.fromkeys(table.columns, "text")
-    write_records(files["rows"], table.rows, columns)
-    with replacing(files["schema"]) as temporary:
+    write_records(files["rows"], table.rows, columns, overwrite=force)
+    with replacing(files["schema"], overwrite=force) as temporary:
         save_schema(dataset.schema, temporary)
-    with replacing(files["model"]) as temporary:
+    with replacing(files["model"], overwrite=force) as temporary:
         save_network(model.network, temporary, classes=model.classes)
     if as_json:
         show_json({what: str(file) for what, file in files.items()})

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, show, show_json
+from ifonly.cli.console import WholeNumber, json_option, show, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 @click.command(epilog=codes.EPILOG)
 @click.option("--dataset", "name", type=click.Choice(["credit", "adult", "compas"]), default="credit",
               show_default=True, help="Which shipped data set.")  # fmt: skip
-@click.option("--rows", "count", type=click.IntRange(min=1), default=1, show_default=True, metavar="N",
+@click.option("--rows", "count", type=WholeNumber(min=1), default=1, show_default=True, metavar="N",
               help="How many people to explain.")  # fmt: skip
 @click.option("--distance", default="l1", show_default=True, metavar="D", help="l0, l1, l2, linf or 0.2*l0+0.8*l1.")
 @json_option
@@ -36,10 +36,10 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
 
     dataset, words = datasets.load(name), WORDS[name]
     explainer, people = Explainer(network(name)), test_table(dataset).rows
-    unhappy = _unhappy(explainer, people, words.unfavourable)
-    if count > len(unhappy):
-        raise QuestionError(f"Only {len(unhappy):,} of the {len(people):,} people are decided that way.")
-    numbers = unhappy[:count]
+    refused = unhappy(explainer, people, words.unfavourable)
+    if count > len(refused):
+        raise QuestionError(f"Only {len(refused):,} of the {len(people):,} people are decided that way.")
+    numbers = refused[:count]
     rows, asked = [people[i] for i in numbers], Distance(read_norm(distance))
     wanted = words.classes[1 - words.unfavourable]
     answers = _renumbered(explainer.explain_many(rows, target=wanted, distance=asked), numbers)
@@ -50,7 +50,7 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
     return codes.of_answers(answers)
 
 
-def _unhappy(explainer: Explainer, people: Sequence[Any], unfavourable: int) -> list[int]:
+def unhappy(explainer: Explainer, people: Sequence[Any], unfavourable: int) -> list[int]:
     """The people whom the network decides against."""
     from ifonly.schema import read_points
 

@@ -36,12 +36,14 @@ Examples:
 @click.option("--apart", type=float, default=0.01, show_default=True, metavar="D",
               help="By how much: in distance, or (values) in the scale of a real number.")  # fmt: skip
 @click.option("--apart-distance", metavar="D", help="The distance between answers (default: that of the question).")
+@click.option("--output", metavar="FILE", help="Write one record per answer: .csv, .jsonl, .parquet or .xlsx.")
 @json_option
 def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, as_json: bool, **options: Any) -> int:
     """Several answers for each row, nearest first, each the nearest that differs from all earlier ones."""
     from ifonly.cli.explain import read_asking
     from ifonly.cli.question import read_norm
     from ifonly.cli.source import read_source
+    from ifonly.cli.tables import answers_place
     from ifonly.errors import RowError
     from ifonly.problem import Distance
     from ifonly.problem.different import Diversity
@@ -49,7 +51,8 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
 
     between = None if apart_distance is None else Distance(read_norm(apart_distance))
     diversity = Diversity(count, apart=apart, differ=differ, apart_distance=between)
-    page = _page_place(options)
+    page, output = _page_place(options), options["output"]
+    path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = read_asking(source, {**options, "why": False, "fewest_first": False})
     told: dict[int, DiverseAnswers] = {}
@@ -70,17 +73,35 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     finally:
         if as_json and told:
             show_json({"sets": [_document(number, answers) for number, answers in told.items()]})
-    if page is not None and told:
-        (only,) = told.values()
-        only.to_html(page, options["language"], subject=options["subject"])
-        note(f"Written to {page}.")
+    _write(page, path, told, source.model.outputs, options)
     for number, error in wrong.items():
         note(f"row {number}: {error}")
     return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in told.values()) else codes.LIMIT
 
 
+def _write(
+    page: Path | None, path: Path | None, told: dict[int, DiverseAnswers], outputs: int, options: dict[str, Any]
+) -> None:
+    """The page and the table that were asked for. `place` counts the answers of a row, the nearest first."""
+    from dataclasses import replace
+
+    from ifonly.cli.tables import write_answers
+    from ifonly.schema import write_whole
+
+    if page is not None and told:
+        (only,) = told.values()
+        text = only.to_html(language=options["language"], subject=options["subject"])
+        write_whole(page, text.encode("utf-8"), overwrite=options["force"])
+        note(f"Written to {page}.")
+    if path is not None:
+        answers = [replace(answer, row=number) for number, several in told.items() for answer in several]
+        places = [1 + k for several in told.values() for k in range(len(several))]
+        write_answers(path, answers, outputs, beside={"place": places}, overwrite=options["force"])
+        note(f"Written to {path}.")
+
+
 def _page_place(options: dict[str, Any]) -> Path | None:
-    from ifonly.cli.audit_files import check_place
+    from ifonly.cli.outputs import check_place
     from ifonly.errors import QuestionError
 
     if options["html"] is None:

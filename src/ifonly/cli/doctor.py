@@ -19,7 +19,7 @@ NEEDED = ("numpy", "numba", "highspy", "click", "rich")
 
 EXTRAS = {
     "pandas": ("pandas",), "polars": ("polars",), "parquet": ("pandas", "pyarrow"),
-    "yaml": ("PyYAML",), "plot": ("matplotlib",), "excel": ("pandas", "openpyxl"),
+    "yaml": ("PyYAML",), "plot": ("matplotlib",), "serve": ("uvicorn",), "excel": ("pandas", "openpyxl"),
     "sklearn": ("scikit-learn", "pandas"), "torch": ("torch",), "onnx": ("onnx",), "keras": ("keras",),
     "gurobi": ("gurobipy", "scipy"), "xgboost": ("xgboost",), "lightgbm": ("lightgbm",), "catboost": ("catboost",),
     "interpret": ("interpret-core",), "optbinning": ("optbinning",), "scip": ("pyscipopt",), "smt": ("z3-solver",),

@@ -46,21 +46,24 @@ def explain(as_json: bool, **options: Any) -> int:
     from ifonly.cli.compare import reproducible
     from ifonly.cli.question import read_methods
     from ifonly.cli.source import read_source
+    from ifonly.cli.tables import answers_place, check_ending, is_sheet, write_answers
     from ifonly.population.parts import place_of
 
     output, methods = options["output"], read_methods(options["methods"])
-    check_options(options, several=len(methods) > 1)
+    check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
     page = _page_place(options, several=len(methods) > 1)
-    whole = options["chosen"] or page is not None or _is_sheet(output)
+    whole = options["chosen"] or page is not None or is_sheet(output)
     if output is not None and len(methods) == 1 and not whole:
+        check_ending(output)
         place_of(output)  # asked before the work, not after it
         return explain_stream(options, methods[0], as_json)
-    path = None if output is None else _output_place(output, force=options["force"])
+    path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = read_asking(source, options)
     told = _tell(source, methods, explainer, query)
     if path is not None:
-        _write(path, told, source.model)
+        answers = [answer for one in told.values() for answer in one.answers]
+        write_answers(path, answers, source.model.outputs, overwrite=options["force"])
     if page is not None:
         _write_page(page, told, options)
     if as_json:
@@ -70,26 +73,8 @@ def explain(as_json: bool, **options: Any) -> int:
     return _code(told, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
 
 
-def _is_sheet(output: str | None) -> bool:
-    return output is not None and output.lower().endswith(".xlsx")
-
-
-def _output_place(output: str, *, force: bool) -> Path:
-    from ifonly.cli.audit_files import check_place
-    from ifonly.errors import MissingExtra
-    from ifonly.population.files import check_output
-
-    if not _is_sheet(output):
-        return check_output(output)
-    import importlib.util
-
-    if importlib.util.find_spec("openpyxl") is None:
-        raise MissingExtra("openpyxl", extra="excel", needed_for="Writing an Excel file")
-    return check_place(output, force=force, kinds=(".xlsx",), what="A sheet")
-
-
 def _page_place(options: dict[str, Any], *, several: bool) -> Path | None:
-    from ifonly.cli.audit_files import check_place
+    from ifonly.cli.outputs import check_place
     from ifonly.errors import QuestionError
 
     if options["html"] is None:
@@ -100,9 +85,12 @@ def _page_place(options: dict[str, Any], *, several: bool) -> Path | None:
 
 
 def _write_page(path: Path, told: dict[str, Told], options: dict[str, Any]) -> None:
+    from ifonly.schema import write_whole
+
     (one,) = told.values()
     shown = one.answers[0] if len(one.answers) == 1 else one.answers
-    shown.to_html(path, options["language"], subject=options["subject"])
+    page = shown.to_html(language=options["language"], subject=options["subject"])
+    write_whole(path, page.encode("utf-8"), overwrite=options["force"])
     note(f"Written to {path}.")
 
 
@@ -144,21 +132,6 @@ def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer
         if one.stopped is not None:
             break
     return told
-
-
-def _write(path: Path, told: dict[str, Told], model: Model) -> None:
-    from ifonly.cli.tables import write_records
-    from ifonly.proof import Answers
-    from ifonly.proof.records import record, record_kinds
-    from ifonly.schema.io import replacing
-
-    if _is_sheet(path.name):
-        frame = Answers([answer for one in told.values() for answer in one.answers]).to_frame("all")
-        with replacing(path) as temporary:
-            frame.to_excel(temporary, index=False)
-        return
-    rows = [record(answer) for one in told.values() for answer in one.answers]
-    write_records(path, rows, record_kinds(model.outputs))
 
 
 def _document(told: dict[str, Told]) -> dict[str, Any]:

@@ -1,58 +1,60 @@
-"""Rows that are no plain csv file: those that come in by the standard input, or are separated otherwise.
+"""The files that `--rows` names: as they are, separated as `--sep` says, or what comes in by the standard input.
 
-They are copied, line by line, into a file of their own that is gone when the program ends.
+The latter is copied into a file of its own that is gone when the program ends: a run reads its rows more than once.
 """
 
 from __future__ import annotations
 
 import atexit
-import csv
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, MutableMapping
+from collections.abc import Mapping, MutableMapping
 from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError
+from ifonly.population.sources import TableFiles, files_of
 
 STANDARD = "-"
 SEPARATORS = {"tab": "\t", "\\t": "\t"}
 
 
 def take_rows(options: MutableMapping[str, Any]) -> None:
-    """Put a csv file in the place of what `--rows -` and `--sep` name."""
-    rows, separator = options["rows_file"], options["sep"]
-    if separator is None and rows != STANDARD:
-        return
-    if rows is None:
-        raise QuestionError("--sep says how rows are separated: say which with --rows FILE, or --rows - for those that "
-                            "come in.")  # fmt: skip
-    separator = SEPARATORS.get(separator or ",", separator or ",")
+    """Open what `--rows` names: from here on `options["rows"]` are table files, or None."""
+    rows, separator = options["rows_file"], read_separator(options)
+    if rows is None and separator is not None:
+        raise QuestionError(
+            "--sep says how rows are separated: say which with --rows FILE, or --rows - for those that come in."
+        )
+    options["rows"] = None if rows is None else table_files(rows, separator)
+
+
+def read_separator(options: Mapping[str, Any]) -> str | None:
+    """The character that `--sep` names, if it is given."""
+    given = options["sep"]
+    if given is None:
+        return None
+    separator = SEPARATORS.get(given, given)
     if len(separator) != 1 or separator in '"\n\r':
-        raise QuestionError(f"--sep is one character, such as ';' or tab; got '{separator}'.")
-    options["rows_file"] = str(_copied(rows, separator))
+        raise QuestionError(f"--sep is one character, such as ';' or tab; got '{given}'.")
+    return str(separator)
 
 
-def _copied(rows: str, separator: str) -> Path:
+def table_files(name: str, separator: str | None = None) -> TableFiles:
+    """The files of a name; `-` is the standard input."""
+    if name != STANDARD:
+        return files_of(name, separator)
+    return files_of(_standard_input(), separator or ",", words="'-' (standard input)")
+
+
+def _standard_input() -> Path:
     folder = Path(tempfile.mkdtemp(prefix="ifonly-"))
     atexit.register(shutil.rmtree, folder, ignore_errors=True)
-    path = folder / ("standard-input.csv" if rows == STANDARD else f"{Path(rows).stem}.csv")
+    path = folder / "standard-input.csv"
     try:
-        if rows == STANDARD:
-            _copy(sys.stdin, path, separator)
-        else:
-            with Path(rows).open(encoding="utf-8-sig", newline="") as lines:
-                _copy(lines, path, separator)
+        with path.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
     except OSError as error:
-        raise FileError(f"Cannot read the table '{rows}': {error.strerror or error}.") from None
-    except UnicodeDecodeError:
-        raise FileError(f"'{rows}' is not UTF-8 text; save it as UTF-8.") from None
-    except csv.Error as error:
-        raise FileError(f"'{rows}' cannot be read as a table: {error}.") from None
+        raise FileError(f"Cannot read what comes in by the standard input: {error.strerror or error}.") from None
     return path
-
-
-def _copy(lines: Iterable[str], path: Path, separator: str) -> None:
-    with path.open("w", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(csv.reader(lines, delimiter=separator))

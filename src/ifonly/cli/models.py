@@ -10,6 +10,7 @@ import click
 
 from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import with_options
+from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
     from ifonly.model import Kind, Model
@@ -54,8 +55,9 @@ def show_file(file: str, as_json: bool, **options: Any) -> int:
 @click.argument("source", metavar="IN")
 @click.argument("target", metavar="OUT")
 @with_options(READING)
+@force_option
 @json_option
-def convert(source: str, target: str, as_json: bool, **options: Any) -> int:
+def convert(source: str, target: str, force: bool, as_json: bool, **options: Any) -> int:
     """Convert the model IN to ifonly's own file OUT (.npz or .json)."""
     from ifonly.errors import FileError
     from ifonly.model import Network, save_network, save_trees
@@ -63,8 +65,9 @@ def convert(source: str, target: str, as_json: bool, **options: Any) -> int:
 
     if Path(target).suffix not in OWN:
         raise FileError(f"A model file of ifonly ends in .npz or .json; '{Path(target).name}' does not.")
+    check_place(target, force=force)
     loaded = _load(source, options)
-    with replacing(target) as temporary:
+    with replacing(target, overwrite=force) as temporary:
         if isinstance(loaded.function, Network):
             save_network(loaded.function, temporary, classes=loaded.classes, regression=loaded.regression)
         else:
@@ -88,15 +91,14 @@ class _Loaded:
 
 
 def _load(file: str, options: dict[str, Any]) -> _Loaded:
-    from ifonly.cli.question import listed
-    from ifonly.cli.source import load_any
+    from ifonly.cli.source import class_names, load_any
     from ifonly.errors import ModelError
     from ifonly.model.files import read_network
     from ifonly.model.scorecard import is_scorecard_file
     from ifonly.model.trees.files import is_trees_file
     from ifonly.schema import load_schema
 
-    classes = tuple(listed(options["classes"])) if options["classes"] else ()
+    classes = class_names(options["classes"])
     regression, schema_file = options["regression"], options["schema_file"]
     if schema_file is not None:
         pickled = options["unsafe_pickle"]

@@ -7,6 +7,9 @@ from typing import Any, TypeVar
 
 import click
 
+from ifonly.cli.console import WholeNumber
+from ifonly.cli.outputs import force_option
+
 Command = TypeVar("Command", bound=Callable[..., Any])
 
 SOURCE = (
@@ -16,8 +19,8 @@ SOURCE = (
                  help="The people to explain: .csv, .jsonl or .parquet; - for csv that comes in."),
     click.option("--sep", metavar="C", help="What separates the cells of the rows: ; or tab (default: a comma)."),
     click.option("--dataset", metavar="NAME", help="Take what is not given from a shipped data set (its test rows)."),
-    click.option("--first", type=click.IntRange(min=1), metavar="N", help="Only the first N rows."),
-    click.option("--row", "chosen", type=click.IntRange(min=0), multiple=True, metavar="I",
+    click.option("--first", type=WholeNumber(min=1), metavar="N", help="Only the first N rows."),
+    click.option("--row", "chosen", type=WholeNumber(min=0), multiple=True, metavar="I",
                  help="Only row I, counted from 0; may be repeated."),
     click.option("--classes", metavar="A,B", help="Names for the classes, in the model's order."),
     click.option("--regression", is_flag=True, help="The model's outputs are predictions, not classes."),
@@ -34,7 +37,7 @@ QUESTION = (
                  help="The wanted class must have a probability of at least P, such as 0.7."),
     click.option("--one-of", metavar="A,B", help="Instead of one class: any of these."),
     click.option("--not", "other", is_flag=True, help="Instead of one class: any but the present one."),
-    click.option("--top", type=int, metavar="K", help="The wanted class must be among the K highest."),
+    click.option("--top", type=WholeNumber(), metavar="K", help="The wanted class must be among the K highest."),
     click.option("--at-least", type=float, metavar="S", help="Instead of a class: a score of at least S."),
     click.option("--at-most", type=float, metavar="S", help="Instead of a class: a score of at most S."),
     click.option("--margin", type=float, metavar="M", help="By how much, in units of the score (default 1e-6)."),
@@ -64,7 +67,7 @@ PAGE = (
     click.option("--language", type=click.Choice(["en", "de"]), default="en", show_default=True,
                  help="Of the page, and of the sentence for a person."),
     click.option("--subject", default="", metavar="WORDS", help="What is decided, such as 'the application'."),
-    click.option("--force", is_flag=True, help="Write over a page that is there."),
+    force_option,
 )  # fmt: skip
 
 FEWEST = (
@@ -74,8 +77,10 @@ FEWEST = (
 EFFORT = (
     click.option("--method", "methods", metavar="NAME[,NAME]", help="How to search; several are compared row by row."),
     click.option("--time-limit", type=float, metavar="S", help="Seconds for each row (default: no limit)."),
-    click.option("--node-limit", type=int, metavar="N", help="Search nodes for each row (default: no limit)."),
-    click.option("--threads", type=int, default=1, show_default=True, metavar="N", help="Rows answered at a time."),
+    click.option("--node-limit", type=WholeNumber(), metavar="N",
+                 help="Search nodes for each row (default: no limit)."),
+    click.option("--threads", type=WholeNumber(), default=1, show_default=True, metavar="N",
+                 help="Rows answered at a time."),
 )  # fmt: skip
 
 

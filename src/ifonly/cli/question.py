@@ -155,7 +155,7 @@ def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyCon
 
 def named(words: Sequence[str], schema: Schema) -> list[str]:
     """The features that an option names: each text is one, or several with commas between them."""
-    return [name for text in words for name in ([text] if text in schema.names else listed(text))]
+    return [name for text in words for name in ([text] if text in schema.names else listed(text) or [text])]
 
 
 def read_methods(words: str | None) -> tuple[Method | None, ...]:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
     from ifonly.cli.tables import Table
@@ -25,21 +26,27 @@ def schema(ctx: click.Context) -> None:
 @click.argument("file", metavar="TABLE")
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
 @click.option("--step", "steps", multiple=True, metavar="C=S", help="Column C moves in steps of S (0.01, 500, 1/12).")
+@click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: a comma).")
 @click.option("--output", metavar="FILE", help="Write the schema there (.json, .yaml).")
+@force_option
 @json_option
-def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], output: str | None, as_json: bool) -> int:
+def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | None, as_json: bool, **out: Any) -> int:
     """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
+    from ifonly.cli.given_rows import read_separator, table_files
     from ifonly.cli.tables import read_table
     from ifonly.report import Paragraph, Sheet
     from ifonly.schema import infer as propose
     from ifonly.schema import save_schema, schema_to_json
     from ifonly.schema.io import replacing
 
-    table = read_table(file)
-    proposed, guesses = propose(_columns(table, drop, file))
+    output, force = out["output"], out["force"]
+    if output is not None:
+        check_place(_json_path(output), force=force)
+    table = read_table(table_files(file, read_separator({"sep": sep})))
+    proposed, guesses = propose(_columns(table, drop))
     proposed = _with_steps(proposed, steps)
     if output is not None:
-        with replacing(_json_path(output)) as temporary:
+        with replacing(output, overwrite=force) as temporary:
             save_schema(proposed, temporary)
     if as_json:
         listed = [{"feature": g.feature, "guess": g.guess, "why": g.why} for g in guesses]
@@ -64,8 +71,12 @@ def show_file(file: str, as_json: bool) -> int:
     if as_json:
         show_json(schema_to_json(loaded))
         return 0
-    rows = [(f.name, f.kind, _values(f), str(len(f.column_names))) for f in loaded]
-    sheet = Sheet(header=("feature", "kind", "values", "columns"), rows=rows, right=frozenset({3}))
+    worded = any(f.label or f.unit for f in loaded)
+    header = ("feature", "kind", "values", "columns", *(("label", "unit") if worded else ()))
+    rows = [
+        (f.name, f.kind, _values(f), str(len(f.column_names)), *((f.label, f.unit) if worded else ())) for f in loaded
+    ]
+    sheet = Sheet(header=header, rows=rows, right=frozenset({3}))
     pairs = (("features", len(loaded)), ("model columns", len(loaded.columns)), ("space", _space(list(loaded))))
     show((sheet, Facts([(name, str(value)) for name, value in pairs])))
     return 0
@@ -79,11 +90,13 @@ def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
     from ifonly.errors import SchemaError
     from ifonly.schema import Numeric, Real, Schema
     from ifonly.schema.decimals import rounded, written
-    from ifonly.schema.features import read_step
+    from ifonly.schema.values import read_step
 
     features = list(proposed.features)
     for given in steps:
-        name, _, text = given.rpartition("=")
+        name, sign, text = given.rpartition("=")
+        if not sign:
+            raise SchemaError(f"--step is a column and a step, such as Income=0.01; got '{given}'.")
         feature = proposed[name.strip()]
         step: Fraction = read_step(feature.name, text)
         if not isinstance(feature, Numeric):
@@ -102,13 +115,14 @@ def _json_path(output: str) -> str:
     return output
 
 
-def _columns(table: Table, drop: tuple[str, ...], file: str) -> dict[str, list[Any]]:
+def _columns(table: Table, drop: tuple[str, ...]) -> dict[str, list[Any]]:
     """The columns that are left, with texts that are numbers as numbers."""
     from ifonly.errors import FileError
+    from ifonly.printing import some_of
 
     for name in drop:
         if name not in table.columns:
-            raise FileError(f"'{file}' has no column '{name}' to drop; it has {', '.join(table.columns[:8])}.")
+            raise FileError(f"{table.words} has no column '{name}' to drop; it has {some_of(table.columns)}.")
     return {name: _typed(table.column(name)) for name in table.columns if name not in drop}
 
 
@@ -126,7 +140,7 @@ def _typed(values: list[Any]) -> list[Any]:
 
 
 def _is_missing(value: Any) -> bool:
-    from ifonly.schema.features import NO_VALUE
+    from ifonly.schema.values import NO_VALUE
 
     return isinstance(value, str) and value.strip().lower() in NO_VALUE
 
@@ -136,7 +150,7 @@ def _values(feature: Feature) -> str:
 
     from ifonly.proof import show as words
     from ifonly.schema import Integer, Numeric, Real
-    from ifonly.schema.features import show_step
+    from ifonly.schema.values import show_step
 
     if isinstance(feature, Numeric):
         step = feature.step if isinstance(feature, Integer | Real) else None

@@ -8,7 +8,8 @@ from typing import Any
 from ifonly import datasets
 from ifonly.cli.tables import Table
 from ifonly.datasets import Dataset
-from ifonly.model import Model
+from ifonly.model import Model, network_model
+from ifonly.schema import Binary
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -19,6 +20,16 @@ class DatasetWords:
     unfavourable: int
     fixed: tuple[str, ...]
 
+
+YES_OR_NO = {"isMale": "male", "isMarried": "married", "HasHistoryOfOverduePayments": "history of overdue payments"}
+"""Of Credit: what is 0 or 1 in the data, as people say it."""
+CREDIT_GROUPS = {
+    "The applicant": ("isMale", "isMarried", "AgeGroup", "EducationLevel"),
+    "Bills and payments": ("MaxBillAmountOverLast6Months", "MaxPaymentAmountOverLast6Months",
+                           "MostRecentBillAmount", "MostRecentPaymentAmount"),
+    "Overdue": ("TotalOverdueCounts", "TotalMonthsOverdue", "HasHistoryOfOverduePayments"),
+    "Spending": tuple(f"MonthsWith{what}OverLast6Months" for what in ("ZeroBalance", "LowSpending", "HighSpending")),
+}  # fmt: skip
 
 WORDS = {
     "adult": DatasetWords(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
@@ -31,6 +42,14 @@ def network(name: str) -> Model:
     """The shipped network, with its decisions named."""
     model = datasets.network(name)
     return replace(model, classes=WORDS[name].classes) if name in WORDS else model
+
+
+def friendly_credit() -> tuple[Model, list[dict[str, Any]]]:
+    """The network for Credit and the rows of its test split, with features and answers as people say them."""
+    shipped, rows = network("credit"), test_table(datasets.load("credit")).rows
+    schema = shipped.schema.replace(*(Binary(name, (False, True), label=said) for name, said in YES_OR_NO.items()))
+    model = network_model(shipped.network, schema, classes=shipped.classes)
+    return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in YES_OR_NO}} for row in rows]
 
 
 def test_table(dataset: Dataset) -> Table:

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ifonly.cli.given_rows import take_rows
+from ifonly.cli.given_rows import read_separator, table_files, take_rows
 from ifonly.cli.question import listed
 from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
 from ifonly.model import Model, network_model
-from ifonly.population.sources import FirstRows, FrameRows, RowSource, files_of
+from ifonly.population.sources import FirstRows, FrameRows, RowSource
+from ifonly.printing import some_of
 from ifonly.schema import Schema, load_schema
 
 
@@ -27,18 +28,17 @@ class Source:
 
 def read_source(options: dict[str, Any]) -> Source:
     """Files where they are given, the data set for the rest."""
-    name = options["dataset"]
     _check_given(options)
     table = _table(options)
     model = _model(options)
-    check_columns(model.schema, table, options["rows_file"] or name)
+    check_columns(model.schema, table)
     data = scale_data(options, model)
     return Source(model=_with_log_odds(model, options), rows=_chosen(table, options), data=data)
 
 
 def _check_given(options: dict[str, Any]) -> None:
     if options["dataset"] is None:
-        for option in ("model", "schema", "rows"):
+        for option in ("model", "schema", "rows")[: 3 if options.get("answers") is None else 2]:
             if options[f"{option}_file"] is None:
                 raise QuestionError(f"Say which {option} with --{option} FILE, or take a shipped one: --dataset NAME.")
     take_rows(options)
@@ -55,8 +55,8 @@ def rows_source(options: Mapping[str, Any]) -> RowSource:
     from ifonly import datasets
     from ifonly.cli.shipped import test_columns
 
-    rows, first = options["rows_file"], options["first"]
-    source: RowSource = FrameRows(test_columns(datasets.load(options["dataset"]))) if rows is None else files_of(rows)
+    rows, first = options["rows"], options["first"]
+    source: RowSource = FrameRows(test_columns(datasets.load(options["dataset"]))) if rows is None else rows
     return source if first is None else FirstRows(source, first)
 
 
@@ -66,10 +66,10 @@ def _with_log_odds(model: Model, options: Mapping[str, Any]) -> Model:
 
 def scale_data(options: Mapping[str, Any], model: Model) -> dict[str, list[Any]] | None:
     """The columns that scales are computed from, if any are."""
-    name, data = options["dataset"], _data(options)
+    data = _data(options)
     if data is None:
         return None
-    check_columns(model.schema, data, options["data_file"] or name)
+    check_columns(model.schema, data)
     return {name: data.column(name) for name in model.schema.names}
 
 
@@ -89,18 +89,17 @@ def load_any(
     return load_pickle(path, schema, classes=classes, regression=regression)
 
 
-def check_columns(schema: Schema, table: Table, file: str) -> None:
+def check_columns(schema: Schema, table: Table) -> None:
     """A table that lacks a column is wrong as a whole, not row by row."""
     for name in schema.names:
         if name not in table.columns:
-            shown = ", ".join(table.columns[:8]) + (", ..." if len(table.columns) > 8 else "")
-            raise RowError(f"'{file}' has no column '{name}'; it has {shown}.", feature=name)
+            raise RowError(f"{table.words} has no column '{name}'; it has {some_of(table.columns)}.", feature=name)
 
 
 def _model(options: Mapping[str, Any]) -> Model:
     file = options["model_file"]
     own = None if options["schema_file"] is None else load_schema(options["schema_file"])
-    classes = tuple(listed(options["classes"])) if options["classes"] else ()
+    classes = class_names(options["classes"])
     if file is not None:
         from ifonly import datasets
 
@@ -115,10 +114,18 @@ def _model(options: Mapping[str, Any]) -> Model:
     return model if shipped.probabilities is None else model.as_log_odds()
 
 
+def class_names(words: str | None) -> tuple[str, ...]:
+    """What `--classes` names."""
+    names = tuple(listed(words)) if words is not None else ()
+    if words is not None and not names:
+        raise QuestionError("--classes names no class; write them with commas, such as --classes deny,approve.")
+    return names
+
+
 def _table(options: Mapping[str, Any]) -> Table:
     """The rows to ask about."""
-    if options["rows_file"] is not None:
-        return read_table(options["rows_file"])
+    if options["rows"] is not None:
+        return read_table(options["rows"])
     from ifonly import datasets
     from ifonly.cli.shipped import test_table
 
@@ -128,7 +135,12 @@ def _table(options: Mapping[str, Any]) -> Table:
 def _data(options: Mapping[str, Any]) -> Table | None:
     """The data for scales."""
     if options["data_file"] is not None:
-        return read_table(options["data_file"])
+        if options["scale"] in (None, "range"):
+            raise QuestionError(
+                "--data is what --scale is computed from: add --scale mad, std or iqr, or leave it out."
+            )
+        separator = read_separator(options) if options["data_file"].endswith(".csv") else None
+        return read_table(table_files(options["data_file"], separator))
     if options["dataset"] is None or options["scale"] in (None, "range"):
         return None
     from ifonly import datasets

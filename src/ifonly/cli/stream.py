@@ -7,11 +7,12 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import note, show, show_json
+from ifonly.cli.console import WholeNumber, note, show, show_json
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    from ifonly.population.earlier import Existing
     from ifonly.population.engines import Engine
     from ifonly.population.run import Written
     from ifonly.population.sources import RowSource
@@ -26,7 +27,7 @@ STREAM = (
                  help="With --output: this column travels along; may be repeated."),
     click.option("--keep-all", is_flag=True, help="With --output: all columns that are no features travel along."),
     click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
-    click.option("--processes", type=click.IntRange(min=1), metavar="N",
+    click.option("--processes", type=WholeNumber(min=1), metavar="N",
                  help="With --output: processes of this machine (default: one per core, one for few rows)."),
     click.option("--engine", type=click.Choice(["local", "ray", "dask"]), default="local", show_default=True,
                  help="With --output: who answers."),
@@ -34,7 +35,7 @@ STREAM = (
 )  # fmt: skip
 
 
-def check_options(options: Mapping[str, Any], *, several: bool) -> None:
+def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> None:
     """What belongs to a stream needs one."""
     from ifonly.errors import QuestionError
 
@@ -43,9 +44,12 @@ def check_options(options: Mapping[str, Any], *, several: bool) -> None:
     what = f"--{given[0].replace('_', '-')}" if given else ""
     if given and options["output"] is None:
         raise QuestionError(f"{what} is about answers that are written: say where with --output PATH.")
-    if given and (several or options["chosen"]):
-        why = "several methods" if several else "--row"
+    others = {"several methods": several, "--row": options["chosen"], "--html": options["html"], "an Excel file": sheet}
+    if given and any(others.values()):
+        why = next(name for name, there in others.items() if there)
         raise QuestionError(f"{what} cannot be asked for together with {why}.")
+    if options["resume"] and options["force"]:
+        raise QuestionError("--resume goes on with a run, --force begins it anew: give one of them.")
     if options["address"] and options["engine"] == "local":
         raise QuestionError("--address is that of a cluster: say which kind with --engine ray or --engine dask.")
     if options["processes"] and options["engine"] != "local":
@@ -58,21 +62,28 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     """Answer all rows into a file; what is said in the end, and the exit code."""
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, rows_source, scale_data
+    from ifonly.errors import Contradiction
     from ifonly.population.parts import manifest_of, place_of
 
     model = read_model(options)
     rows = rows_source(options)
     explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
+    existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
     try:
         written = explainer.using(method, listen=None).explain_to(
-            options["output"], rows, query, keep=keep, resume=options["resume"], engine=_engine(options, rows)
+            options["output"], rows, query, keep=keep, existing=existing, engine=_engine(options, rows)
         )
     except KeyboardInterrupt:
         kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
         return codes.INTERRUPTED
     _tell(written, as_json)
+    if written.contradictions:
+        raise Contradiction(
+            f"{written.contradictions:,} of {written.rows:,} rows show a bug: their records in '{written.path}' have "
+            f"the status error and a note that says which two things do not agree; please report it."
+        )
     return codes.of_counts(written.counts)
 
 
@@ -94,7 +105,14 @@ def _tell(written: Written, as_json: bool) -> None:
     from ifonly.report import figures_page
 
     if as_json:
-        show_json({"output": str(written.path), "already": written.already, "summary": written.summary})
+        show_json(
+            {
+                "output": str(written.path),
+                "already": written.already,
+                "contradictions": written.contradictions,
+                "summary": written.summary,
+            }
+        )
         return
     show(figures_page(written.summary))
     note(

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import MissingExtra
 from ifonly.schema import Schema, Value, read_points
+from ifonly.schema.tables import import_pandas
 
 SEED = 1122334455
 """The seed of the published experiments."""
@@ -45,11 +45,7 @@ class Dataset:
 
     def frame(self, *, label: bool = False) -> Any:
         """The features as a pandas DataFrame, with the label as its last column if asked for."""
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
-        frame = pd.DataFrame(self.columns)
+        frame = import_pandas().DataFrame(self.columns)
         return frame.assign(**{self.label: self.labels}) if label else frame
 
     def points(self) -> NDArray[np.float64]:

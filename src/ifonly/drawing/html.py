@@ -20,8 +20,8 @@ POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-a
 
 
 def words(text: str) -> str:
-    """Any text as it may stand in a page or in an attribute of one."""
-    return escape(printable(text, MOST), quote=True)
+    """Any text as it may stand in a page or in an attribute of one; arrows as they are printed."""
+    return escape(printable(text.replace(" -> ", " \N{RIGHTWARDS ARROW} "), MOST), quote=True)
 
 
 def fragment(*parts: str) -> str:
@@ -29,14 +29,14 @@ def fragment(*parts: str) -> str:
     return f'<div class="ifonly"><style>{style()}</style>{"".join(parts)}</div>'
 
 
-def document(title: str, *parts: str, language: str = "en") -> str:
-    """A whole page."""
+def document(title: str, *parts: str, language: str = "en", look: str = "") -> str:
+    """A whole page; `look` is its style sheet, if it is not that of the fragments."""
     return (
         f'<!doctype html>\n<html lang="{words(language)}">\n<head>\n<meta charset="utf-8">\n'
         f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
         f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
         f'<meta name="color-scheme" content="light dark">\n<meta name="generator" content="ifonly">\n'
-        f'<title>{words(title)}</title>\n<style>\n{style()}</style>\n</head>\n<body class="ifonly-page">\n'
+        f'<title>{words(title)}</title>\n<style>\n{look or style()}</style>\n</head>\n<body class="ifonly-page">\n'
         f'<main class="ifonly">\n<h1>{words(title)}</h1>\n' + "\n".join(parts) + "\n</main>\n</body>\n</html>\n"
     )
 
@@ -75,6 +75,11 @@ def _side(right: bool) -> str:
 def facts(pairs: Iterable[tuple[str, str]]) -> str:
     """Names and what they are."""
     return "<dl>" + "".join(f"<dt>{words(name)}</dt><dd>{words(what)}</dd>" for name, what in pairs) + "</dl>"
+
+
+def numbered(items: Iterable[str]) -> str:
+    """A list with numbers."""
+    return "<ol>" + "".join(f"<li>{words(item)}</li>" for item in items) + "</ol>"
 
 
 def paragraph(text: str, kind: str = "") -> str:

@@ -22,7 +22,7 @@ from ifonly.model.trees import Trees
 from ifonly.problem import Lowered, People
 from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
-from ifonly.schema.features import show_number
+from ifonly.schema.values import show_number
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -12,12 +12,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.drawing.html import fragment
+from ifonly.drawing.html import fragment, numbered
 from ifonly.drawing.marks import curve
-from ifonly.errors import MissingExtra, QuestionError
+from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
-from ifonly.printing import printable, shown
-from ifonly.proof import Answer
+from ifonly.printing import shown
+from ifonly.proof import Answer, change_of
+from ifonly.proof.plots import INK, SOFT, bare, new_axes, plainly
 from ifonly.schema import Numeric, Schema
 
 Floats = NDArray[np.float64]
@@ -40,26 +41,22 @@ class ScorePath:
 
     def _repr_html_(self) -> str:
         told = f"The lead of {self.decision} from {self.lead[0]:.3g} to {self.lead[-1]:.3g}; at 0 it is decided so."
-        return fragment(curve(self.lead, 0.0, self.changes, told))
+        picture = curve(self.lead, 0.0, [at for at, _ in self.changes], told)
+        return fragment(picture, numbered(words for _, words in self.changes))
 
     def plot(self, axes: Any = None) -> Any:
         """The lead against the way, with the boundary, by matplotlib."""
-        if axes is None:
-            try:
-                from matplotlib.figure import Figure
-            except ImportError:
-                raise MissingExtra("matplotlib", extra="plot", needed_for="A picture") from None
-            axes = Figure(figsize=(7.0, 3.2), layout="constrained").add_subplot()
-        axes.plot(range(len(self.lead)), self.lead, color="#1f4e79", linewidth=1.8)
+        axes = new_axes(axes, height=2.8 + 0.2 * len(self.changes))
+        axes.plot(range(len(self.lead)), self.lead, color=INK, linewidth=1.8)
         axes.axhline(0.0, color="black", linewidth=0.9, linestyle="--")
-        for at, words in self.changes:
-            axes.axvline(at, color="#9a9a9a", linewidth=0.6)
-            axes.annotate(printable(words, 60).replace("$", r"\$"), (at, 0.0), xycoords=("data", "axes fraction"),
-                          xytext=(3, 3), textcoords="offset points", va="bottom", fontsize="small")  # fmt: skip
-        axes.set_ylabel(printable(f"lead of {self.decision}"))
-        axes.set_xticks([])
-        for side in ("top", "right", "bottom"):
-            axes.spines[side].set_visible(False)
+        for at, _ in self.changes:
+            axes.axvline(at, color=SOFT, linewidth=0.6)
+        axes.set_xticks([at for at, _ in self.changes], [f"{k}." for k in range(1, len(self.changes) + 1)])
+        legend = "\n".join(plainly(f"{k}. {words}", 90) for k, (_, words) in enumerate(self.changes, 1))
+        axes.set_xlabel(legend, ha="left", x=0.0, fontsize="small")
+        axes.set_ylabel(plainly(f"lead of {self.decision}"))
+        bare(axes)
+        axes.spines["bottom"].set_visible(False)
         return axes
 
 
@@ -73,14 +70,14 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
     point, after = schema.read(answer.factual), schema.read(answer.counterfactual)
     points, changes = [point.copy()], []
     for change in answer.changes:
-        changes.append((len(points) - 1, str(change)))
+        changes.append((len(points) - 1, change_of(answer, change)))
         g = schema.index(change.feature)
         for value in _between(schema, g, float(point[g]), float(after[g]), steps):
             point[g] = value
             points.append(point.copy())
     many = np.array(points)
     wanted = next(k for k, name in enumerate(model.classes) if name == answer.decision_after)
-    lead = _lead(model.scores(many), wanted)
+    lead = lead_of(model.scores(many), wanted)
     return ScorePath(
         rows=tuple(schema.row(one) for one in many),
         lead=tuple(lead.tolist()),
@@ -89,7 +86,7 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
     )
 
 
-def _lead(scores: Floats, wanted: int) -> Floats:
+def lead_of(scores: Floats, wanted: int) -> Floats:
     """By how much a class is ahead of the others."""
     if scores.shape[1] == 1:
         return scores[:, 0] if wanted else -scores[:, 0]

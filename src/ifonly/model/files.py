@@ -19,9 +19,9 @@ import numpy as np
 from ifonly.errors import FileError, ModelError
 from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
 from ifonly.printing import shown
-from ifonly.schema.features import plain
 from ifonly.schema.given import is_label, path_of
 from ifonly.schema.io import replacing, write_whole
+from ifonly.schema.values import plain
 
 FORMAT = "ifonly-network"
 VERSION = 1

@@ -16,6 +16,20 @@ Floats = NDArray[np.float64]
 Precision: TypeAlias = Literal["float64", "float32"]
 
 
+class ByFingerprint:
+    """What is equal to others of its class by its fingerprint."""
+
+    @property
+    def fingerprint(self) -> str:
+        raise NotImplementedError
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, type(self)) and self.fingerprint == other.fingerprint
+
+    def __hash__(self) -> int:
+        return hash(self.fingerprint)
+
+
 @runtime_checkable
 class Kind(Protocol):
     """A function of encoded rows, with the identity and the arithmetic that proofs about it need."""

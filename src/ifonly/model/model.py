@@ -23,8 +23,8 @@ from ifonly.model.rounding import column_box, constant_columns, exact_columns
 from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
 from ifonly.schema import Schema
-from ifonly.schema.features import plain, same_value
 from ifonly.schema.given import is_label, items
+from ifonly.schema.values import plain, same_value
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 

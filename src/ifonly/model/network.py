@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import Precision, by_sign_or_largest
+from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
 from ifonly.model.recipe import Recipe, recipe_of_layers
 from ifonly.model.rounding import recipe_error
 from ifonly.printing import shown
@@ -64,8 +64,8 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
     raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(given)}.")
 
 
-@dataclass(frozen=True)
-class Network:
+@dataclass(frozen=True, eq=False)
+class Network(ByFingerprint):
     """Layers in order; ReLU after every layer but the last."""
 
     layers: Sequence[Affine]
@@ -107,12 +107,6 @@ class Network:
         if not pairs or not all(pair is not None and len(pair) == 2 for pair in pairs):
             raise ModelError(f"A network is made of pairs (weight, bias), one for each layer; got {shown(layers)}.")
         return cls(tuple(Affine(*pair) for pair in pairs if pair is not None))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Network) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
     @property
     def name(self) -> str:

@@ -22,8 +22,8 @@ from typing import Any
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model.files import MAX_JSON_BYTES, check_size
 from ifonly.printing import shown
-from ifonly.schema.features import is_missing, plain, same_value
 from ifonly.schema.given import is_label, items, path_of
+from ifonly.schema.values import is_missing, plain, same_value
 
 FORMAT = "ifonly-scorecard"
 VERSION = 1

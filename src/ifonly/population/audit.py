@@ -7,8 +7,8 @@ nearest or not), is proven to have none, or is left open by a limit. The cost of
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -53,6 +53,12 @@ class Audit:
     differences: tuple[Difference, ...] = ()
     least: int = LEAST
     seed: int = 0
+    words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """Labels and units of the features that have them: for people, and no part of `to_dict`."""
+
+    def label(self, name: str) -> str:
+        """What people call a feature; anything else is called what it is."""
+        return self.words.get(name, ("", ""))[0] or name
 
     def __repr__(self) -> str:
         by, all_of_them = f" in {len(self.groups)} groups" if self.groups else "", self.everybody
@@ -65,7 +71,15 @@ class Audit:
              f"{group.unknown:,}", f"{group.median:.4g}" if group.recourse else "")
             for group in (*self.groups, self.everybody)
         ]  # fmt: skip
-        header = (self.by or "group", "people", "need recourse", "have it", "provably have none", "open", "median cost")
+        header = (
+            self.label(self.by) or "group",
+            "people",
+            "need recourse",
+            "have it",
+            "provably have none",
+            "open",
+            "median cost",
+        )
         return fragment(table(header, rows, caption=f"Recourse to {self.target}", right=frozenset(range(1, 7))))
 
     def to_dict(self) -> dict[str, Any]:
@@ -111,7 +125,15 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
         differences=find_differences([_side(g) for g in groups if g.compared], _side(everybody)),
         least=grouping.least,
         seed=grouping.seed,
+        words=_words(census, judge),
     )
+
+
+def _words(census: Census, judge: Judge | None) -> Mapping[str, tuple[str, str]]:
+    """Labels and units: the schema's, or those that the answers have."""
+    if judge is None:
+        return next((answer.words for _, answer in census.sample.kept if answer.words), {})
+    return {f.name: (f.label, f.unit) for f in judge.schema.features if f.label or f.unit}
 
 
 def _ordered(groups: tuple[Group, ...], by: Any, judge: Judge | None) -> tuple[Group, ...]:

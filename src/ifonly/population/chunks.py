@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -42,6 +42,15 @@ class RowBlock:
         names = list(self.columns)
         columns = [self.column(name) for name in names]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
+
+    def beside(self, values: Mapping[str, Any]) -> RowBlock:
+        """With columns that have one value for all rows; it takes the place of what they have in one of that name."""
+        if not values:
+            return self
+        if self.columns is None:
+            return replace(self, rows=[{**row, **values} for row in self.rows])
+        more = {name: [value] * self.count for name, value in values.items()}
+        return replace(self, columns={**self.columns, **more})
 
     def table(self) -> Any:
         """What `schema.read_points` reads."""

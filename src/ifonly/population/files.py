@@ -9,22 +9,51 @@ from __future__ import annotations
 import csv
 import importlib.util
 import json
-import os
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, TextIO
 
 from ifonly.errors import FileError, MissingExtra
 from ifonly.population.chunks import RowBlock
 from ifonly.schema.given import path_of
+from ifonly.schema.io import check_writable
 
 KINDS = (".csv", ".jsonl", ".parquet")
+SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", "tab"), ",": ("commas", "")}
+"""What is often found between cells: its name, and how it is said on the command line."""
 MOST_LINE = 16 * 2**20
 """Characters of one line."""
 ROWS_AT_A_TIME = 4096
 """Rows of a parquet file that are taken out of it together."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TableFile:
+    """One file of rows. `words` is what messages call it; `columns` stand in the names of its folders, the same value
+    for all of its rows.
+    """
+
+    path: Path
+    words: str
+    kind: str
+    separator: str = ","
+    columns: Mapping[str, int | str | None] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def table_file(path: Path, separator: str | None = None, words: str = "") -> TableFile:
+    """The file at a path: of which kind says its ending, or that it has a separator."""
+    if separator is None:
+        check_kind(path)
+    elif path.suffix in KINDS[1:]:
+        raise FileError(f"'{path.name}' is no csv file, so nothing separates its cells; leave out the separator.")
+    kind = path.suffix if separator is None else ".csv"
+    return TableFile(path=path, words=words or f"'{path}'", kind=kind, separator=separator or ",")
 
 
 def check_kind(path: Path) -> None:
@@ -43,84 +72,96 @@ def check_output(path: str | Path) -> Path:
     check_kind(path)
     if path.suffix == ".parquet":
         need_pyarrow("Writing a parquet file")
-    try:
-        folder, there = path.is_dir(), path.parent.is_dir()
-    except OSError as error:  # a name that is too long
-        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
-    if folder or not there:
-        why = "it is a folder" if folder else "its folder is not there"
-        raise FileError(f"Cannot write '{path}': {why}.")
-    if not os.access(path.parent, os.W_OK):
-        raise FileError(f"Cannot write '{path}': its folder is read-only.")
+    check_writable(path)
     return path
 
 
-def read_blocks(path: Path, size: int, wanted: Collection[str] | None = None) -> Iterator[RowBlock]:
+def read_blocks(file: TableFile, size: int, wanted: Collection[str] | None = None) -> Iterator[RowBlock]:
     """The rows of one file, in blocks of `size` (the last one of a stretch may be shorter); only columns `wanted`."""
-    reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[path.suffix]
-    with _readable(path):
-        yield from reader(path, size, wanted)
+    reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[file.kind]
+    beside = {name: value for name, value in file.columns.items() if wanted is None or name in wanted}
+    with _readable(file):
+        for block in reader(file, size, wanted):
+            yield block.beside(beside)
 
 
-def column_names(path: Path) -> tuple[str, ...] | None:
-    """The columns of a file; None where only its rows tell."""
-    with _readable(path):
-        if path.suffix == ".csv":
-            with path.open(encoding="utf-8-sig", newline="") as lines:
-                return tuple(name for name in _header(csv.reader(_lines(lines, path)), path) if name)
-        return tuple(parquet_schema(path).names) if path.suffix == ".parquet" else None
+def column_names(file: TableFile) -> tuple[str, ...] | None:
+    """The columns of a file, those of its folders last; None where only its rows tell."""
+    with _readable(file):
+        if file.kind == ".jsonl":
+            return None
+        if file.kind == ".csv":
+            with file.path.open(encoding="utf-8-sig", newline="") as lines:
+                own = [name for name in _header(_csv_reader(lines, file), file) if name]
+        else:
+            own = parquet_schema(file).names
+        return tuple(dict.fromkeys((*own, *file.columns)))
 
 
 @contextmanager
-def _readable(path: Path) -> Iterator[None]:
+def _readable(file: TableFile) -> Iterator[None]:
     """What goes wrong with a file, in a sentence."""
     try:
         yield
     except OSError as error:
-        raise FileError(f"Cannot read the table '{path}': {error.strerror or error}.") from None
+        raise FileError(f"Cannot read the table {file}: {error.strerror or error}.") from None
     except UnicodeDecodeError as error:
         raise FileError(
-            f"'{path}' is not UTF-8 text (byte 0x{error.object[error.start]:02x} at position {error.start}); "
+            f"{file} is not UTF-8 text (byte 0x{error.object[error.start]:02x} at position {error.start}); "
             f"save it as UTF-8."
         ) from None
 
 
-def _lines(file: TextIO, path: Path) -> Iterator[str]:
+def _lines(text: TextIO, file: TableFile) -> Iterator[str]:
     """The lines of a file, none of them without end."""
     number = 0
-    while line := file.readline(MOST_LINE):
+    while line := text.readline(MOST_LINE):
         number += 1
         if len(line) == MOST_LINE and not line.endswith("\n"):
-            raise FileError(f"'{path}', line {number} is longer than {MOST_LINE // 2**20} Mi characters.")
+            raise FileError(f"{file}, line {number} is longer than {MOST_LINE // 2**20} Mi characters.")
         yield line
 
 
 # ---------------------------------------------------------------------- csv
 
 
-def _header(reader: Any, path: Path) -> list[str]:
+def _header(reader: Any, file: TableFile) -> list[str]:
     try:
         header = next(reader, None)
     except csv.Error as error:
-        raise FileError(f"'{path}', line {reader.line_num}: {error}.") from None
+        raise FileError(f"{file}, line {reader.line_num}: {error}.") from None
     if header is None:
-        raise FileError(f"'{path}' is empty; its first line must name the columns.")
-    _check_twice(header, path)
-    if len(header) == 1 and (";" in header[0] or "\t" in header[0]):
-        raise FileError(f"'{path}' is not separated by commas, but by {'semicolons' if ';' in header[0] else 'tabs'}.")
+        raise FileError(f"{file} is empty; its first line must name the columns.")
+    _check_twice(header, file)
+    if len(header) == 1:
+        _check_separator(header[0], file)
     return list(header)
 
 
-def _check_twice(header: Sequence[str], path: Path) -> None:
+def _check_separator(line: str, file: TableFile) -> None:
+    """Is a header with a single column one that something else separates?"""
+    found = next((sign for sign in SEPARATORS if sign in line), None)
+    if found is not None:
+        name, option = SEPARATORS[found]
+        given, _ = SEPARATORS.get(file.separator, (f"'{file.separator}'", ""))
+        fix = f"add --sep {option} (in Python: pandas.read_csv(..., sep={found!r}))" if option else "leave out --sep"
+        raise FileError(f"{file} is not separated by {given}, but by {name}: {fix}.")
+
+
+def _csv_reader(lines: TextIO, file: TableFile) -> Any:
+    return csv.reader(_lines(lines, file), delimiter=file.separator)
+
+
+def _check_twice(header: Sequence[str], file: TableFile) -> None:
     twice = next((name for name, times in Counter(header).items() if name and times > 1), None)
     if twice is not None:
-        raise FileError(f"'{path}' has two columns called '{twice}'.")
+        raise FileError(f"{file} has two columns called '{twice}'.")
 
 
-def _csv_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-    with path.open(encoding="utf-8-sig", newline="") as lines:
-        reader = csv.reader(_lines(lines, path))
-        header = _header(reader, path)
+def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    with file.path.open(encoding="utf-8-sig", newline="") as lines:
+        reader = _csv_reader(lines, file)
+        header = _header(reader, file)
         names = {k: name for k, name in enumerate(header) if name and (wanted is None or name in wanted)}
         rows: list[list[str]] = []
         wrong: dict[int, str] = {}
@@ -130,22 +171,22 @@ def _csv_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterat
                     if not cells:
                         continue
                     if len(cells) > len(header):
-                        wrong[len(rows)] = _too_many(path, reader.line_num, len(cells), len(header))
+                        wrong[len(rows)] = _too_many(file, reader.line_num, len(cells), len(header))
                     cells = [*cells, *[""] * (len(header) - len(cells))]
                 rows.append(cells)
                 if len(rows) == size:
                     yield _csv_block(rows, names, wrong)
                     rows, wrong = [], {}
         except csv.Error as error:
-            raise FileError(f"'{path}', line {reader.line_num}: {error}.") from None
+            raise FileError(f"{file}, line {reader.line_num}: {error}.") from None
         if rows:
             yield _csv_block(rows, names, wrong)
 
 
-def _too_many(path: Path, line: int, cells: int, columns: int) -> str:
+def _too_many(file: TableFile, line: int, cells: int, columns: int) -> str:
     return (
-        f"'{path}', line {line} has {cells} cells, but there are {columns} columns; "
-        f"put texts with commas in quotes."
+        f"{file}, line {line} has {cells} cells, but there are {columns} columns; "
+        f"put texts with {SEPARATORS.get(file.separator, (file.separator, ''))[0]} in quotes."
     )  # fmt: skip
 
 
@@ -162,16 +203,16 @@ def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, st
 # ---------------------------------------------------------------------- jsonl
 
 
-def _jsonl_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     rows: list[dict[str, Any]] = []
     wrong: dict[int, str] = {}
-    with path.open(encoding="utf-8-sig") as lines:
-        for number, line in enumerate(_lines(lines, path), 1):
+    with file.path.open(encoding="utf-8-sig") as lines:
+        for number, line in enumerate(_lines(lines, file), 1):
             if line.isspace():
                 continue
             row, why = _json_row(line)
             if why:
-                wrong[len(rows)] = f"'{path}', line {number} {why}"
+                wrong[len(rows)] = f"{file}, line {number} {why}"
             rows.append(row)
             if len(rows) == size:
                 yield _jsonl_block(rows, wanted, wrong)
@@ -198,32 +239,32 @@ def _jsonl_block(rows: list[dict[str, Any]], wanted: Collection[str] | None, wro
 # ---------------------------------------------------------------------- parquet
 
 
-def parquet_schema(path: Path) -> Any:
+def parquet_schema(file: TableFile) -> Any:
     """The arrow schema of a parquet file."""
     need_pyarrow("Reading a parquet file")
     import pyarrow.parquet as pq
 
-    with path.open("rb") as file, _arrow(path):
-        schema = pq.read_schema(file)
-        _check_twice(schema.names, path)
+    with file.path.open("rb") as opened, _arrow(file):
+        schema = pq.read_schema(opened)
+        _check_twice(schema.names, file)
         return schema
 
 
-def parquet_count(path: Path) -> int:
+def parquet_count(file: TableFile) -> int:
     """The rows of a parquet file."""
     import pyarrow.parquet as pq
 
-    with _readable(path), path.open("rb") as file, _arrow(path):
-        return int(pq.read_metadata(file).num_rows)
+    with _readable(file), file.path.open("rb") as opened, _arrow(file):
+        return int(pq.read_metadata(opened).num_rows)
 
 
-def _parquet_blocks(path: Path, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _parquet_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     import pyarrow.parquet as pq
 
-    names = [name for name in parquet_schema(path).names if wanted is None or name in wanted]
-    with path.open("rb") as file, _arrow(path):
-        opened = pq.ParquetFile(file)
-        for batch in opened.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):
+    names = [name for name in parquet_schema(file).names if wanted is None or name in wanted]
+    with file.path.open("rb") as opened, _arrow(file):
+        parquet = pq.ParquetFile(opened)
+        for batch in parquet.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):
             columns = {name: _values(batch.column(k)) for k, name in enumerate(batch.schema.names)}
             yield from RowBlock(count=batch.num_rows, columns=columns).parts(size)
 
@@ -237,11 +278,11 @@ def _values(array: Any) -> Any:
 
 
 @contextmanager
-def _arrow(path: Path) -> Iterator[None]:
+def _arrow(file: TableFile) -> Iterator[None]:
     try:
         yield
     except (FileError, GeneratorExit):
         raise
     except Exception as error:  # a damaged file makes pyarrow raise almost anything, at any depth
         words = " ".join(str(error).split())
-        raise FileError(f"'{path}' is not a parquet file, or is damaged ({words}).") from error
+        raise FileError(f"{file} is not a parquet file, or is damaged ({words}).") from error

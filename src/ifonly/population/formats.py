@@ -101,12 +101,20 @@ def _jsonl(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> b
 def _json(values: Sequence[Any], kind: Kind) -> Sequence[str]:
     match kind:
         case "number":
-            return ["null" if value is None or not math.isfinite(value) else repr(value) for value in values]
+            return list(map(repr, values)) if _all_finite(values) else list(map(_number, values))
         case "integer":
             return ["null" if value is None else str(value) for value in values]
         case "nested":
             return ["null" if value is None else value for value in values]
     return _each(values, json_text)
+
+
+def _all_finite(values: Sequence[Any]) -> bool:
+    return None not in values and all(map(math.isfinite, values))
+
+
+def _number(value: float | None) -> str:
+    return "null" if value is None or not math.isfinite(value) else repr(value)
 
 
 def _each(values: Sequence[Any], say: Callable[[Any], Any]) -> list[Any]:

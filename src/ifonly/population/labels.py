@@ -19,10 +19,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.printing import shown
+from ifonly.printing import shown, some_of
 from ifonly.proof import Answer, Failed, show
-from ifonly.schema.features import is_missing, plain
 from ifonly.schema.given import is_label, is_listed
+from ifonly.schema.values import is_missing, plain
 
 MOST_VALUES = 8
 """Numbers with more distinct values than this are grouped by quantiles."""
@@ -88,8 +88,8 @@ def _checked(answer: Any) -> Answer:
 def _by_feature(answers: Iterable[Answer], name: str) -> Iterator[tuple[Answer, Any]]:
     for answer in map(_checked, answers):
         if not isinstance(answer, Failed) and name not in answer.factual:
-            known = ", ".join(map(repr, list(answer.factual)[:8]))
-            raise QuestionError(f"There is no feature '{name}' to group people by; the features are {known}, ...")
+            known = some_of([repr(feature) for feature in answer.factual])
+            raise QuestionError(f"There is no feature '{name}' to group people by; the features are {known}.")
         yield answer, answer.factual.get(name)
 
 

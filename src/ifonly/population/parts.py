@@ -13,7 +13,6 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import shutil
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -28,7 +27,7 @@ from ifonly.population.tally import Tally
 from ifonly.printing import json_text, shown
 from ifonly.proof.records import Kind
 from ifonly.schema.given import path_of
-from ifonly.schema.io import read_json
+from ifonly.schema.io import check_writable, move, read_json
 
 try:
     import fcntl
@@ -40,7 +39,10 @@ MOST_BYTES = 256 * 2**20
 """Of a manifest."""
 MOST_ROWS, MOST_SECONDS = 65_536, 5.0
 """What a part has, or how long it is written, before it is closed: what a crash can cost."""
-MANIFEST = "_manifest.json"
+MANIFEST, LOCK = "_manifest.json", ".lock"
+RUNNING, FINISHED = "running", "finished"
+DIGITS = 12
+"""Of the number of the first row, in the name of a part."""
 LEFT = ".*.writing*"
 """Files that nobody has finished."""
 
@@ -59,6 +61,18 @@ class Place:
     def is_file(self) -> bool:
         return self.folder != self.path
 
+    def parts(self) -> Iterator[Path]:
+        """The parts that are there."""
+        return self.folder.glob(f"part-{'[0-9]' * DIGITS}{self.suffix}")
+
+    def clear(self) -> None:
+        """Remove what runs leave beside a finished file, and nothing else."""
+        if self.is_file:
+            with contextlib.suppress(OSError):
+                for left in (*self.parts(), *self.folder.glob(LEFT), self.folder / LOCK):
+                    left.unlink(missing_ok=True)
+                self.folder.rmdir()  # if it is empty
+
 
 def place_of(given: Any) -> Place:
     """The place that a path names: a file by its ending; a folder where it ends in a slash, or has no ending."""
@@ -66,21 +80,30 @@ def place_of(given: Any) -> Place:
     folder = str(given).endswith(("/", os.sep)) or not path.suffix
     if not folder:
         path = check_output(path)
-        path = path.resolve() if path.is_symlink() else path
-        beside = path.with_name(f"{path.name}.parts"), path.with_name(f"{path.name}.manifest.json")
-        return Place(path=path, folder=beside[0], manifest=beside[1], suffix=path.suffix)
+        return _file_place(path)
     suffix = path.suffix or ".jsonl"
     if suffix not in KINDS:
         raise FileError(f"A folder of parts ends in {', '.join(KINDS)}, or in nothing; '{path.name}/' does not.")
     if suffix == ".parquet":
         need_pyarrow("Writing a parquet file")
-    try:
-        file, there = path.exists() and not path.is_dir(), path.resolve().parent.is_dir()
-    except OSError as error:  # a name that is too long
-        raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
-    if file or not there:
-        raise FileError(f"Cannot write '{path}': {'it is a file' if file else 'its folder is not there'}.")
+    check_writable(path, folder=True)
     return Place(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
+
+
+def _file_place(path: Path) -> Place:
+    path = path.resolve() if path.is_symlink() else path
+    beside = path.with_name(f"{path.name}.parts"), path.with_name(f"{path.name}.manifest.json")
+    return Place(path=path, folder=beside[0], manifest=beside[1], suffix=path.suffix)
+
+
+def read_place(given: Any) -> Place:
+    """The place that a run has written to, to be read."""
+    path = path_of(given)
+    try:
+        folder = path.is_dir()
+        return Place(path=path, folder=path, manifest=path / MANIFEST, suffix="") if folder else _file_place(path)
+    except (OSError, RuntimeError) as error:  # a name that is too long, a link that goes in a circle
+        raise FileError(f"Cannot read '{path}': {getattr(error, 'strerror', None) or error}.") from None
 
 
 class Parts:
@@ -95,6 +118,8 @@ class Parts:
         """What earlier runs took."""
         self.rows_per_chunk = 0
         """Not known yet."""
+        self.replaces = self.whole = ""
+        """Fingerprints: of the file that may be written over, and of the one that is put in its place."""
         self._parts: list[dict[str, Any]] = []
         self._piece: Piece | None = None
         self._path = place.folder
@@ -114,20 +139,22 @@ class Parts:
 
     def begin(self) -> None:
         """A new run: nothing is answered, and the manifest says so."""
-        others = any(one.name != ".lock" for one in self.place.folder.iterdir())
+        others = any(one.name != LOCK for one in self.place.folder.iterdir())
         if not self.place.is_file and others and manifest_of(self.place) is None:
             raise FileError(f"The folder '{self.place.path}' is not empty; write to a new one.")
         self._ours = True
         with self._writing():
-            for left in self.place.folder.glob("part-*"):
+            for left in self.place.parts():
                 left.unlink()
-            self.write("running")
+            self.replaces = fingerprint(self.place.path) if self.place.is_file else ""
+            self.write(RUNNING)
 
     def resume(self, state: Mapping[str, Any]) -> None:
         """Take over what an earlier run has left."""
         self._parts = list(state["parts"])
         self.tally, self.digest, self.seconds = Tally.from_data(state["tally"]), state["digest"], state["seconds"]
         self.rows_per_chunk = state["rows_per_chunk"] if self._parts else 0
+        self.replaces = str(state.get("replaces", ""))
         expected = 0
         for part in self._parts:
             path = self.place.folder / part["name"]
@@ -160,7 +187,7 @@ class Parts:
 
     def _add(self, bodies: tuple[bytes, ...]) -> None:
         if self._piece is None:
-            self._path = self.place.folder / f".part-{self._first:012d}.writing{self.place.suffix}"
+            self._path = self.place.folder / f".part-{self._first:0{DIGITS}d}.writing{self.place.suffix}"
             self._piece, self._rows, self._since = begun(self._path, self.kinds), 0, time.monotonic()
         for body in bodies:
             self._piece.add(body)
@@ -175,7 +202,7 @@ class Parts:
         piece.close()
         self._piece = None
         _flush(self._path)
-        name = f"part-{self._first:012d}{self.place.suffix}"
+        name = f"part-{self._first:0{DIGITS}d}{self.place.suffix}"
         part = {"name": name, "first": self._first, "rows": self._rows, "sha256": fingerprint(self._path)}
         self._path.replace(self.place.folder / name)
         _flush(self.place.folder)
@@ -183,7 +210,7 @@ class Parts:
         self.tally.merge(self._pending)
         self._pending, self.digest = Tally(), self._pending_digest
         self._first += self._rows
-        self.write("running")
+        self.write(RUNNING)
 
     def abandon(self) -> None:
         """Leave what is not finished, so that nothing of it is left."""
@@ -201,7 +228,7 @@ class Parts:
         with contextlib.suppress(OSError):
             if self._ours and not self.rows:
                 self.place.manifest.unlink(missing_ok=True)
-            (self.place.folder / ".lock").unlink(missing_ok=True)
+            (self.place.folder / LOCK).unlink(missing_ok=True)
             self.place.folder.rmdir()  # if it is empty
 
     def finish(self) -> None:
@@ -212,11 +239,24 @@ class Parts:
                 whole = self.place.folder / f".whole.writing{self.place.suffix}"
                 joined(whole, [self.place.folder / part["name"] for part in self._parts], self.kinds)
                 _flush(whole)
-                whole.replace(self.place.path)
-                _flush(self.place.path.parent)
-            self.write("finished")
-        if self.place.is_file:
-            shutil.rmtree(self.place.folder, ignore_errors=True)
+                self._put(whole)
+            self.write(FINISHED)
+        self.place.clear()
+
+    def _put(self, whole: Path) -> None:
+        """Move the finished file to its place, unless a stranger's has come there meanwhile."""
+        path, self.whole = self.place.path, fingerprint(whole)
+        self.write(RUNNING)  # a run that ends here knows its file again
+        there = fingerprint(path)
+        try:
+            if there != self.whole:
+                move(whole, path, overwrite=bool(there) and there == self.replaces)
+        except FileExistsError:
+            raise FileError(
+                f"'{path}' has come there since the run began; all rows are answered and kept: move that file away, "
+                f"and go on with --resume."
+            ) from None
+        _flush(path.parent)
 
     def write(self, state: str) -> None:
         """The manifest, as it is now."""
@@ -231,9 +271,9 @@ class Parts:
             "digest": self.digest,
             "tally": self.tally.to_data(),
             "parts": self._parts,
+            "replaces": self.replaces,
+            "sha256": self.whole,
         }
-        if state == "finished" and self.place.is_file:
-            data["sha256"] = fingerprint(self.place.path)
         beside = self.place.folder / ".manifest.writing"
         beside.write_bytes(json_text(data, indent=1).encode("utf-8") + b"\n")
         _flush(beside)
@@ -268,7 +308,7 @@ def alone(place: Place) -> Iterator[None]:
     """Alone at this place, for as long as this lasts; the folder of the parts is there."""
     try:
         place.folder.mkdir(exist_ok=True)
-        lock = os.open(place.folder / ".lock", os.O_RDWR | os.O_CREAT, 0o600)
+        lock = os.open(place.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
         raise FileError(f"Cannot write '{place.folder}': {error.strerror or error}.") from None
     try:

@@ -1,8 +1,9 @@
-"""Answers read back from a file of JSON lines, one after another.
+"""Answers read back from a file, one after another: JSON lines, csv or parquet.
 
-A line is an answer as `Answer.to_dict` makes it, or a record of a table of answers: its columns, and any others that
-were kept beside them (a region, a customer's number). Of a record, the row as it was is known where there is a changed
-one: what it changed is undone. Kept columns stand beside the features, so that people can be grouped by them.
+A line of JSON is an answer as `Answer.to_dict` makes it, or a record of a table of answers: its columns, and any others
+that were kept beside them (a region, a customer's number); a row of csv or parquet is such a record. Of a record, the
+row as it was is known where there is a changed one: what it changed is undone. Kept columns stand beside the features,
+so that people can be grouped by them.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.errors import FileError, QuestionError
+from ifonly.population.chunks import ROWS
+from ifonly.population.files import read_blocks, table_file
 from ifonly.printing import shown
 from ifonly.problem.query import Query
 from ifonly.proof import Answer, Failed, Stop, StoppedBy
@@ -21,6 +24,7 @@ from ifonly.proof.answer import COLUMNS
 from ifonly.proof.plain_answers import KINDS, change_from_dict
 from ifonly.schema.given import path_of
 
+TABLES = (".jsonl", ".csv", ".parquet")
 MOST_CHARACTERS = 16 * 2**20
 """Of one line."""
 
@@ -31,7 +35,8 @@ def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answe
     """
     path = path_of(path)
     for file in _files(path):
-        yield from _read_file(file, query or Query())
+        read = _read_table if file.suffix in TABLES[1:] else _read_file
+        yield from read(file, query or Query())
 
 
 def _files(path: Path) -> list[Path]:
@@ -40,9 +45,10 @@ def _files(path: Path) -> list[Path]:
             return [path]
     except OSError as error:  # a name that is too long
         raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
-    files = sorted(path.glob("*.jsonl"))
+    kinds = (sorted(path.glob(f"*{kind}")) for kind in TABLES)
+    files = next(filter(None, kinds), [])
     if not files:
-        raise FileError(f"There are no answers (.jsonl) in the folder '{path}'.")
+        raise FileError(f"There are no answers ({', '.join(TABLES)}) in the folder '{path}'.")
     return files
 
 
@@ -60,6 +66,32 @@ def _read_file(path: Path, query: Query) -> Iterator[Answer]:
         raise FileError(f"Cannot read the answers '{path}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
         raise FileError(f"'{path}' is not UTF-8 text; answers are JSON lines.") from None
+
+
+def _read_table(path: Path, query: Query) -> Iterator[Answer]:
+    """The records of a csv or parquet file, whose nested values are JSON text."""
+    number = 0
+    for block in read_blocks(table_file(path), ROWS):
+        for why in block.wrong.values():
+            raise FileError(why)
+        for row in block.as_rows():
+            number += 1
+            try:
+                yield _of_record(_decoded(row), query)
+            except (QuestionError, ValueError, RecursionError) as error:
+                raise FileError(f"'{path}', record {number} is no answer: {error}") from None
+
+
+def _decoded(row: dict[str, Any]) -> dict[str, Any]:
+    """A record with the values of its columns, which are texts in csv."""
+    if lacking := [name for name in COLUMNS if name not in row]:
+        raise QuestionError(f"there is no column '{lacking[0]}'.")
+    data = {**row, "note": row.get("note") or ""}
+    for name in ("changes", "counterfactual"):
+        data[name] = json.loads(row[name]) if isinstance(row[name], str) else row[name]
+    for name, number in {"row": int, "distance": float, "lower_bound": float}.items():
+        data[name] = number(row[name]) if isinstance(row[name], str) else row[name]
+    return data
 
 
 def _read(line: str, path: Path, number: int, query: Query) -> Answer:

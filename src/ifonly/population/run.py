@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import math
-import shutil
 import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
@@ -21,12 +20,13 @@ from typing import Any
 
 from ifonly.errors import FileError, QuestionError
 from ifonly.population.chunks import ROWS, Chunk, RowBlock
+from ifonly.population.earlier import COMPARED, Existing, earlier_run
 from ifonly.population.engines import Engine, Lost, WorkerPool
-from ifonly.population.parts import Parts, Place, alone, fingerprint, manifest_of, place_of
+from ifonly.population.parts import FINISHED, Parts, Place, alone, manifest_of, place_of
 from ifonly.population.sources import RowSource, chunks
 from ifonly.population.tally import Tally
 from ifonly.population.work import Answering, Done, Task
-from ifonly.printing import json_text, shown
+from ifonly.printing import json_text, shown, some_of
 from ifonly.proof import Listener, Progress
 from ifonly.proof.records import Kind
 
@@ -40,16 +40,6 @@ TELL_SECONDS = 0.1
 PILOTS, CHUNK_SECONDS = 4, 1.0
 """Rows that are timed before the rest, and how long a chunk may take by that."""
 
-COMPARED = {
-    "input": "the table is not the one",
-    "model": "the model is not the one",
-    "schema": "the schema is not the one",
-    "query": "the question is not the one",
-    "method": "the method, the limits or the tolerances are not those",
-    "columns": "the columns to keep are not those",
-    "ifonly": "this ifonly is not the version",
-}
-"""What must be as it was when a run is resumed, and what is said where it is not."""
 CHANGED = f"This run cannot be resumed: {COMPARED['input']} that it was begun with."
 
 
@@ -84,25 +74,24 @@ class Written:
     """Of this run and those that it went on from."""
     already: bool = False
     """It was finished before; nothing was done."""
+    contradictions: int = 0
+    """Of the error rows, those by which a method contradicts itself or the model: bugs, to be reported."""
 
 
-def run(plan: Plan, engine: Engine, *, resume: bool = False, listen: Listener | None = None) -> Written:
+def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> Written:
     """Answer all rows of the plan's source, or what an earlier run has left of them."""
     place = place_of(plan.path)
     task = _task(plan, place.suffix)
     about = {**_identity(plan, task), "engine": engine.words}
-    found = manifest_of(place)
-    if found is not None and resume:
-        _check_same(found, about, place)
-        if found["state"] == "finished":
-            _check_rows(plan, task, found)
-            return _finished(place, found, plan)
-    elif found is not None:
-        _check_replaceable(found, place)
+    found = earlier_run(place, about, existing)
+    if found is not None and found["state"] == FINISHED:
+        _check_rows(plan, task, found)
+        place.clear()  # what a run that was killed at its very end has left
+        return _finished(place, found, plan, already=True)
     with alone(place):
         parts = Parts(place, about, task.kinds)
         try:
-            if found is not None and resume:
+            if found is not None:
                 parts.resume(found)
             else:
                 parts.begin()
@@ -115,7 +104,7 @@ def run(plan: Plan, engine: Engine, *, resume: bool = False, listen: Listener | 
             parts.finish()
         finally:
             parts.leave()
-    return _finished(place, manifest_of(place) or {}, plan, already=False)
+    return _finished(place, manifest_of(place) or {}, plan)
 
 
 # ---------------------------------------------------------------------- before and after
@@ -127,8 +116,7 @@ def _task(plan: Plan, suffix: str) -> Task:
     if names is not None:
         for feature in plan.features:
             if feature not in names:
-                shortly = ", ".join(names[:8]) + (", ..." if len(names) > 8 else "")
-                raise FileError(f"{_start(source.words)} has no column '{feature}'; it has {shortly}.")
+                raise FileError(f"{_start(source.words)} has no column '{feature}'; it has {some_of(names)}.")
     if plan.keep is None and names is None:
         raise QuestionError(
             "Which columns there are is known only of csv and parquet files and frames; name those to keep."
@@ -164,12 +152,6 @@ def _fitting(block: RowBlock, pool: WorkerPool) -> int:
     return max(1, min(ROWS, 2 ** int(math.log2(max(most, 1.0)))))
 
 
-def _check_same(found: Mapping[str, Any], about: Mapping[str, Any], place: Place) -> None:
-    for name, what in COMPARED.items():
-        if found.get(name) != about[name]:
-            raise QuestionError(f"The run at '{place.path}' cannot be resumed: {what} that it was begun with.")
-
-
 def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
     """Of rows that are in no file: are they those that were answered?"""
     if found["input"] is None:
@@ -178,29 +160,12 @@ def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
             raise QuestionError(CHANGED)
 
 
-def _check_replaceable(found: Mapping[str, Any], place: Place) -> None:
-    """A file that is finished may be written anew; what is not finished, or a folder, is not thrown away unasked."""
-    if found["state"] != "finished" and found["rows"]:
-        raise FileError(
-            f"'{place.path}' is an unfinished run with {found['rows']:,} rows answered: go on with --resume "
-            f"(resume=True), or remove '{place.folder}' and '{place.manifest}' to begin anew."
-        )
-    if not place.is_file and found["rows"]:
-        raise FileError(f"'{place.path}' holds a finished run; remove it, or write to another folder.")
-
-
-def _finished(place: Place, found: Mapping[str, Any], plan: Plan, *, already: bool = True) -> Written:
-    if already and place.is_file:
-        shutil.rmtree(place.folder, ignore_errors=True)  # what a run that was killed at its very end has left
-        if fingerprint(place.path) != found.get("sha256"):
-            raise FileError(
-                f"'{place.path}' was finished, and is missing or changed since; begin anew, without --resume."
-            )
+def _finished(place: Place, found: Mapping[str, Any], plan: Plan, *, already: bool = False) -> Written:
     tally = Tally.from_data(found["tally"])
     summary = tally.summary(plan.distance_name, found["seconds"])
     return Written(
         path=place.path, rows=tally.rows, counts=summary["counts"], summary=summary, seconds=found["seconds"],
-        already=already,
+        already=already, contradictions=tally.contradictions,
     )  # fmt: skip
 
 

@@ -9,23 +9,36 @@ from __future__ import annotations
 
 import glob
 import hashlib
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from itertools import islice
+from dataclasses import dataclass, replace
+from itertools import islice, takewhile
 from pathlib import Path
 from typing import Any, Protocol
+from urllib.parse import unquote
 
 import numpy as np
 
 from ifonly.errors import FileError, RowError
 from ifonly.population.chunks import ROWS, Chunk, Digest, RowBlock
-from ifonly.population.files import KINDS, check_kind, column_names, parquet_count, parquet_schema, read_blocks
+from ifonly.population.files import (
+    KINDS,
+    TableFile,
+    column_names,
+    parquet_count,
+    parquet_schema,
+    read_blocks,
+    table_file,
+)
 from ifonly.printing import shown
 from ifonly.proof.records import Kind
 from ifonly.schema.given import path_of
 from ifonly.schema.tables import frame_columns
 
 MOST_FILES = 100_000
+NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
+"""The name of a folder whose rows have no value."""
+_WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
 BYTES_AT_A_TIME = 1 << 20
 
 
@@ -84,27 +97,52 @@ def source_of(table: Any) -> RowSource:
 # ---------------------------------------------------------------------- files
 
 
-def files_of(given: str | Path) -> TableFiles:
-    """The files that a path names: itself, those in a folder, or those that a pattern such as data/*.csv matches."""
-    path = path_of(given)
+def files_of(given: str | Path, separator: str | None = None, words: str = "") -> TableFiles:
+    """The files that a path names: itself, those in a folder, or those that a pattern such as data/*.csv matches.
+
+    `separator`: they are csv files whose cells it separates; `words`: what messages call them.
+    """
+    path, root = path_of(given), None
     try:
         if path.is_dir():
-            found = [one for one in sorted(path.rglob("*")) if _is_table(one, path)]
-        elif any(sign in str(given) for sign in "*?[") and not path.exists():
+            found, root = [one for one in sorted(path.rglob("*")) if _is_table(one, path)], path
+        elif _has_signs(str(given)) and not path.exists():
             found = [Path(one) for one in sorted(glob.glob(str(given), recursive=True))]  # noqa: PTH207  of any root
+            root = Path(*takewhile(lambda part: not _has_signs(part), path.parts))
         else:
             found = [path]
     except (OSError, ValueError) as error:
         raise FileError(f"Cannot read the table '{path}': {getattr(error, 'strerror', None) or error}.") from None
     if not found or len(found) > MOST_FILES:
         many = f"more than {MOST_FILES:,}" if found else "no"
-        raise FileError(f"'{path}' names {many} table files ({', '.join(KINDS)}).")
-    for one in found:
-        check_kind(one)
-    kinds = sorted({one.suffix for one in found})
+        named = f"The directory '{path}' holds" if root == path else f"'{path}' names"
+        raise FileError(f"{named} {many} table files ({', '.join(KINDS)}).")
+    files = [table_file(one, separator, words) for one in found]
+    kinds = sorted({one.kind for one in files})
     if len(kinds) > 1:
         raise FileError(f"'{path}' holds files of several kinds ({', '.join(kinds)}); name one, such as *{kinds[0]}.")
-    return TableFiles(given=str(path), paths=tuple(found))
+    return TableFiles(words=words or f"'{path}'", files=tuple(files if root is None else _partitioned(files, root)))
+
+
+def _has_signs(text: str) -> bool:
+    return any(sign in text for sign in "*?[")
+
+
+def _partitioned(files: Sequence[TableFile], root: Path) -> list[TableFile]:
+    """With the columns that stand in the names of folders below `root`, as Hive, Spark and pandas write them:
+    country=DE/month=10/part.parquet. Whole numbers are numbers where all files have one.
+    """
+    values = [dict(filter(None, map(_partition, one.path.relative_to(root).parts[:-1]))) for one in files]
+    names = dict.fromkeys(name for some in values for name in some)
+    whole = {name for name in names if all(_WHOLE.fullmatch(some.get(name) or "") for some in values)}
+    typed = [{name: int(text) if name in whole and text else text for name, text in some.items()} for some in values]
+    return [replace(one, columns=some) for one, some in zip(files, typed, strict=True)]
+
+
+def _partition(folder: str) -> tuple[str, str | None] | None:
+    """The column that a folder's name holds, and its value."""
+    name, sign, value = folder.partition("=")
+    return (unquote(name), None if value == NO_PARTITION else unquote(value)) if name and sign else None
 
 
 def _is_table(path: Path, folder: Path) -> bool:
@@ -117,68 +155,68 @@ def _is_table(path: Path, folder: Path) -> bool:
 class TableFiles:
     """Table files of one kind, one after the other; all have the columns of the first."""
 
-    given: str
-    paths: tuple[Path, ...]
-
-    @property
-    def words(self) -> str:
-        return f"'{self.given}'"
+    words: str
+    files: tuple[TableFile, ...]
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        first = column_names(self.paths[0])
-        for path in self.paths[1:]:
-            names = column_names(path)
+        first = column_names(self.files[0])
+        for file in self.files[1:]:
+            names = column_names(file)
             if names is not None and first is not None and set(names) != set(first):
                 other = next(iter(set(names) ^ set(first)))
-                raise FileError(
-                    f"'{path}' and '{self.paths[0]}' do not have the same columns: '{other}' is in one only."
-                )
+                raise FileError(f"{file} and {self.files[0]} do not have the same columns: '{other}' is in one only.")
         return first
 
     def about(self) -> int | None:
-        if self.paths[0].suffix == ".parquet":
-            return sum(map(parquet_count, self.paths))
+        kind = self.files[0].kind
+        if kind == ".parquet":
+            return sum(map(parquet_count, self.files))
         lines = sum(one["lines"] for one in self._contents())
-        return max(lines - len(self.paths) * (self.paths[0].suffix == ".csv"), 0)
+        return max(lines - len(self.files) * (kind == ".csv"), 0)
 
     def kind(self, name: str) -> Kind:
-        if self.paths[0].suffix != ".parquet":
+        first = self.files[0]
+        if name in first.columns:
+            return "integer" if isinstance(first.columns[name], int) else "text"
+        if first.kind != ".parquet":
             return "text"
         import pyarrow as pa
 
-        found = parquet_schema(self.paths[0]).field(name).type
+        found = parquet_schema(first).field(name).type
         if pa.types.is_integer(found) and not pa.types.is_uint64(found):
             return "integer"
         return "number" if pa.types.is_floating(found) else "text"
 
     def fingerprint(self) -> list[dict[str, Any]]:
-        return [{"file": one["file"], "bytes": one["bytes"], "sha256": one["sha256"]} for one in self._contents()]
+        told = [{name: one[name] for name in ("file", "bytes", "sha256")} for one in self._contents()]
+        beside = [{"columns": dict(file.columns)} if file.columns else {} for file in self.files]
+        return [one | more for one, more in zip(told, beside, strict=True)]
 
     def _contents(self) -> list[dict[str, Any]]:
         """What is in the files, looked at once."""
         known: list[dict[str, Any]] | None = self.__dict__.get("_known")
         if known is None:
-            known = [_content(path) for path in self.paths]
+            known = [_content(file) for file in self.files]
             object.__setattr__(self, "_known", known)
         return known
 
     def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-        for path in self.paths:
-            yield from read_blocks(path, ROWS, wanted)
+        for file in self.files:
+            yield from read_blocks(file, ROWS, wanted)
 
 
-def _content(path: Path) -> dict[str, Any]:
+def _content(file: TableFile) -> dict[str, Any]:
     """A file's size, lines and fingerprint."""
     digest, size, lines, last = hashlib.sha256(), 0, 0, b"\n"
     try:
-        with path.open("rb") as file:
-            while some := file.read(BYTES_AT_A_TIME):
+        with file.path.open("rb") as opened:
+            while some := opened.read(BYTES_AT_A_TIME):
                 digest.update(some)
                 size, lines, last = size + len(some), lines + some.count(b"\n"), some[-1:]
     except OSError as error:
-        raise FileError(f"Cannot read the table '{path}': {error.strerror or error}.") from None
-    return {"file": path.name, "bytes": size, "lines": lines + (last != b"\n"), "sha256": digest.hexdigest()}
+        raise FileError(f"Cannot read the table {file}: {error.strerror or error}.") from None
+    return {"file": file.path.name, "bytes": size, "lines": lines + (last != b"\n"), "sha256": digest.hexdigest()}
 
 
 # ---------------------------------------------------------------------- in memory

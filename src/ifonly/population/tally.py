@@ -85,6 +85,8 @@ class Tally:
     sizes: Counter[int] = field(default_factory=Counter)
     distances: Spread = field(default_factory=Spread)
     seconds: Spread = field(default_factory=Spread)
+    contradictions: int = 0
+    """Error rows that are bugs."""
 
     @property
     def rows(self) -> int:
@@ -94,6 +96,7 @@ class Tally:
         """Count these answers."""
         columns, statuses = records.columns, records.columns["status"]
         self.counts.update(statuses)
+        self.contradictions += records.contradictions
         self.changed.update(records.changed)
         self.sizes.update(size for size in records.sizes if size >= 0)
         self.distances.add([far for far, size in zip(columns["distance"], records.sizes, strict=True) if size > 0])
@@ -105,6 +108,7 @@ class Tally:
     def merge(self, other: Tally) -> None:
         """Count what another has counted."""
         self.counts.update(other.counts)
+        self.contradictions += other.contradictions
         self.changed.update(other.changed)
         self.sizes.update(other.sizes)
         self.distances.merge(other.distances)
@@ -140,6 +144,7 @@ class Tally:
             "changes_per_row": [[size, count] for size, count in sorted(self.sizes.items())],
             "distances": self.distances.to_data(),
             "seconds": self.seconds.to_data(),
+            "contradictions": self.contradictions,
         }
 
     @classmethod
@@ -153,6 +158,7 @@ class Tally:
                 sizes=Counter(dict(map(tuple, data["changes_per_row"]))),
                 distances=Spread.from_data(data["distances"]),
                 seconds=Spread.from_data(data["seconds"]),
+                contradictions=int(data.get("contradictions", 0)),
             )
         except (KeyError, TypeError, ValueError) as error:
             raise FileError(f"The counts in a manifest cannot be read: {shown(error)}.") from None

@@ -1,7 +1,8 @@
 """What a worker does with a chunk: answer it, and give back bytes that only need to be put in their place.
 
 A row that makes the model, or us, fail is answered alone, and gets a sentence instead of an answer; the others of its
-chunk are answered. A question that is wrong as such is an error for all.
+chunk are answered. Contradictions, which are bugs, are counted apart: a run neither is lost by one nor hides it. A
+question that is wrong as such is an error for all.
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ifonly.errors import IfonlyError, MissingExtra, QuestionError, SchemaError
+from ifonly.errors import Contradiction, IfonlyError, MissingExtra, QuestionError, SchemaError
 from ifonly.population.chunks import Chunk
 from ifonly.population.formats import carried, encoded
 from ifonly.population.tally import Tally
@@ -71,7 +72,8 @@ class Task:
             if chunk.block.count > 1:
                 return merged(chunk.block.count, [((i,), self._answers(one)) for i, one in enumerate(chunk.singles())])
             why = str(error) if isinstance(error, IfonlyError) else f"{type(error).__name__}: {shown(str(error), 200)}"
-            return records_of([_failed(chunk.first, why)])
+            told = records_of([_failed(chunk.first, why)])
+            return replace(told, contradictions=int(isinstance(error, Contradiction)))
 
     def _done(self, chunk: Chunk, records: Records) -> Done:
         columns = dict(records.columns)

@@ -14,21 +14,13 @@ from ifonly.problem.constraints import (
 )
 from ifonly.problem.distance import Distance, Norm, scales_from_data
 from ifonly.problem.lowering import Lowered, People, lower
+from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.query import Query
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import AnyConstraint, Rule, merged, read_constraint
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.problem.target import (
-    ClassTarget,
-    OneOfTarget,
-    OpenTarget,
-    OtherTarget,
-    ProbabilityTarget,
-    ScoreTarget,
-    Target,
-    TopTarget,
-)
+from ifonly.problem.target import ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 __all__ = [
     "Allowed",

@@ -31,7 +31,7 @@ from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, hinge_part, linear_part
 from ifonly.schema import Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, written
-from ifonly.schema.features import plain, show_number
+from ifonly.schema.values import plain, show_number
 
 Floats = NDArray[np.float64]
 

@@ -26,8 +26,8 @@ from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
-from ifonly.schema.features import is_missing, plain, show_number, show_step
 from ifonly.schema.given import is_label, items
+from ifonly.schema.values import is_missing, plain, show_number, show_step
 
 Mask: TypeAlias = NDArray[np.bool_]
 

@@ -24,7 +24,7 @@ from ifonly.problem.constraints import Allowed, Constraint, Domains, Fixed, Rang
 from ifonly.problem.distance import MOST, Distance, Norm
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, written
-from ifonly.schema.features import plain, show_number
+from ifonly.schema.values import plain, show_number
 
 Floats = NDArray[np.float64]
 Differ: TypeAlias = Literal["distance", "features", "values"]

@@ -24,7 +24,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.schema import Choice, Numeric, Schema, read_points
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 LEAST, MOST = 1e-100, 1e100
 """Weights, scales and shares: beyond these, distances overflow or vanish."""

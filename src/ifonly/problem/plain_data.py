@@ -28,19 +28,10 @@ from ifonly.problem.constraints import (
     Steps,
 )
 from ifonly.problem.distance import Distance
+from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.problem.target import (
-    AheadTarget,
-    ClassTarget,
-    OneOfTarget,
-    OpenTarget,
-    OtherTarget,
-    ProbabilityTarget,
-    ScoreTarget,
-    Target,
-    TopTarget,
-)
+from ifonly.problem.target import AheadTarget, ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 CONSTRAINTS: dict[str, type[Any]] = {
     "fixed": Fixed,
@@ -153,6 +144,8 @@ def _moves(table: Any) -> dict[str, dict[tuple[Any, Any], float]]:
             raise QuestionError(
                 f"The transitions of '{name}' must be lists of [before, after, change]; got {shown(moves)}."
             )
+        if any(isinstance(end, list | tuple | Mapping) for before, after, _ in moves for end in (before, after)):
+            raise QuestionError(f"The transitions of '{name}' go from option to option; got {shown(moves)}.")
         result[name] = {(before, after): change for before, after, change in moves}
     return result
 

@@ -16,6 +16,7 @@ from typing import Any
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.distance import Distance
+from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.plain_data import (
     constraint_from_dict,
     constraint_to_dict,
@@ -24,7 +25,7 @@ from ifonly.problem.plain_data import (
     target_from_dict,
 )
 from ifonly.problem.rules import AnyConstraint, read_constraint
-from ifonly.problem.target import ClassTarget, OpenTarget, Target
+from ifonly.problem.target import ClassTarget, Target
 from ifonly.schema import Schema
 from ifonly.schema.given import items
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.model import Model
+from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.rule import is_row_rule
-from ifonly.problem.target import MARGIN, OpenTarget, ProbabilityTarget, Target
+from ifonly.problem.target import MARGIN, ProbabilityTarget, Target
 from ifonly.schema import Schema
 
 

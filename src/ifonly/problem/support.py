@@ -17,7 +17,7 @@ from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.words import show_name
 from ifonly.schema import Real, Schema
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,7 @@
 
 A plain target is a conjunction of linear conditions on the scores,  C s - d >= margin:  one condition for a class of
 two, a score threshold or a probability, K - 1 for one of K classes, two for a range. The margin is part of the
-question, in units of the score.
-
-An open target (one of several classes, any but the present one, among the k highest) is met by any of several plain
-ones, its alternatives. The nearest row of an open target is the nearest of theirs.
+question, in units of the score. (An open target, `open_target`, is met by any of several plain ones.)
 """
 
 from __future__ import annotations
@@ -15,7 +12,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
 from functools import lru_cache
-from itertools import combinations
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -25,14 +21,11 @@ from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
 from ifonly.problem.softmax import Weights, first_weights, log_odds, planes
-from ifonly.schema.features import plain, show_number
-from ifonly.schema.given import is_label, items
+from ifonly.schema.given import is_label
+from ifonly.schema.values import plain, show_number
 
 MARGIN = 1e-6
 """The default margin: tiny on the scale of log-odds, far above float64 rounding."""
-
-MOST_ALTERNATIVES = 64
-"""An open target with more alternatives than this is refused: each is a search of its own."""
 
 THE_DECISION = "the decision"
 
@@ -45,14 +38,16 @@ class Words:
     state: str
 
 
-def _checked_margin(margin: Any) -> float:
+def checked_margin(margin: Any) -> float:
+    """A margin that makes sense, or a sentence."""
     number = plain(margin)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number < math.inf:
         raise QuestionError(f"The margin must be a number >= 0; it is {shown(margin)}.")
     return float(number)
 
 
-def _checked_label(label: Any) -> Any:
+def checked_label(label: Any) -> Any:
+    """The name of a class, or a sentence."""
     if not is_label(label):
         raise QuestionError(f"A class is named by a text, a finite number or a boolean; {shown(label)} is none.")
     return plain(label)
@@ -73,14 +68,18 @@ def class_index(model: Model, label: Any) -> int:
     )
 
 
+def _ahead_of(index: int, others: list[int], outputs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """C and d of a class that must be ahead of these others; of one score, on its side of 0."""
+    if outputs == 1:
+        return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
+    unit = np.eye(outputs)
+    return np.array([unit[index] - unit[j] for j in others]), np.zeros(len(others))
+
+
 @lru_cache(maxsize=256)
 def _ahead_of_all(index: int, outputs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """C and d of a class that must be ahead of all others; of one score, on its side of 0."""
-    if outputs == 1:
-        c = np.array([[1.0 if index == 1 else -1.0]])
-    else:
-        c = np.array([np.eye(outputs)[index] - np.eye(outputs)[j] for j in range(outputs) if j != index])
-    d = np.zeros(len(c))
+    """The same of a class that must be ahead of all others."""
+    c, d = _ahead_of(index, [j for j in range(outputs) if j != index], outputs)
     c.flags.writeable = d.flags.writeable = False
     return c, d
 
@@ -93,8 +92,8 @@ class ClassTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", _checked_label(self.label))
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        object.__setattr__(self, "label", checked_label(self.label))
+        object.__setattr__(self, "margin", checked_margin(self.margin))
 
     def check(self, model: Model) -> None:
         self._index(model)
@@ -108,9 +107,7 @@ class ClassTarget:
 
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         """Which rows of the user's own scores meet the target: the decision itself, and the margin (or another one)."""
-        index = self._index(model)
-        c, d = _ahead_of_all(index, model.outputs)
-        return (model.decide(scores) == index) & (scores @ c.T - d >= _least(self, margin)).all(axis=1)
+        return (model.decide(scores) == self._index(model)) & _beyond(self, model, scores, margin)
 
     def describe(self) -> str:
         return f"{self.label}"
@@ -132,7 +129,7 @@ class ScoreTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        object.__setattr__(self, "margin", checked_margin(self.margin))
         object.__setattr__(self, "output", plain(self.output))
         for name in ("at_least", "at_most"):
             end = plain(getattr(self, name))
@@ -167,8 +164,7 @@ class ScoreTarget:
         return np.array([row for row, _ in rows]), np.array([float(end) for _, end in rows])
 
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
-        c, d = self.conditions(model)
-        return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
+        return _beyond(self, model, scores, margin)
 
     def describe(self) -> str:
         both = self.at_least is not None and self.at_most is not None
@@ -203,8 +199,8 @@ class ProbabilityTarget:
     margin: float = field(default=MARGIN, kw_only=True)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", _checked_label(self.label))
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        object.__setattr__(self, "label", checked_label(self.label))
+        object.__setattr__(self, "margin", checked_margin(self.margin))
         number = plain(self.at_least)
         if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < 1.0:
             raise QuestionError(
@@ -251,8 +247,7 @@ class ProbabilityTarget:
         if self.curved(model):
             own = log_odds(scores, class_index(model, self.label))
             return np.asarray(own - self.threshold >= _least(self, margin))
-        c, d = self.conditions(model)
-        return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
+        return _beyond(self, model, scores, margin)
 
     def reported(self, model: Model, points: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which rows have the probability by the model's own report."""
@@ -299,8 +294,7 @@ class TangentTarget:
         return c, d + self.more
 
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
-        c, d = self.conditions(model)
-        return np.asarray((scores @ c.T - d >= _least(self, margin)).all(axis=1))
+        return _beyond(self, model, scores, margin)
 
     def describe(self) -> str:
         return f"{len(self.weights)} planes of a log-odds of {self.threshold:g}"
@@ -322,9 +316,9 @@ class AheadTarget:
     margin: float = MARGIN
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "label", _checked_label(self.label))
+        object.__setattr__(self, "label", checked_label(self.label))
         object.__setattr__(self, "others", tuple(plain(other) for other in self.others))
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
+        object.__setattr__(self, "margin", checked_margin(self.margin))
 
     def check(self, model: Model) -> None:
         index, others = self._indices(model)
@@ -337,10 +331,7 @@ class AheadTarget:
         return class_index(model, self.label), [class_index(model, other) for other in self.others]
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        (index, others), outputs = self._indices(model), model.outputs
-        if outputs == 1:
-            return np.array([[1.0 if index == 1 else -1.0]]), np.zeros(1)
-        return np.array([np.eye(outputs)[index] - np.eye(outputs)[j] for j in others]), np.zeros(len(others))
+        return _ahead_of(*self._indices(model), model.outputs)
 
     def met(self, model: Model, scores: NDArray[np.float64], margin: float | None = None) -> NDArray[np.bool_]:
         """Ahead by the margin, and on a tie as the model decides: the first of several."""
@@ -351,147 +342,23 @@ class AheadTarget:
         return np.asarray(((lead >= _least(self, margin)) & ((lead > 0.0) | (first & (lead == 0.0)))).all(axis=1))
 
     def describe(self) -> str:
-        return f"{self.label} ahead of {_listed(self.others)}"
+        return f"{self.label} ahead of {listed(self.others)}"
 
     def words(self) -> Words:
-        return Words(f"{self.label}", f"ahead of {_listed(self.others)}")
+        return Words(f"{self.label}", f"ahead of {listed(self.others)}")
 
     def to_dict(self) -> dict[str, Any]:
         return {"class": self.label, "ahead_of": list(self.others), "margin": self.margin}
 
 
-@dataclass(frozen=True, slots=True)
-class OneOfTarget:
-    """The model must decide for one of these classes, whichever is nearest."""
-
-    labels: tuple[Any, ...]
-    margin: float = MARGIN
-
-    def __post_init__(self) -> None:
-        labels = items(self.labels)
-        if labels is None:
-            raise QuestionError(
-                f"Give the wanted classes as a list, such as ['good', 'fair']; got {shown(self.labels)}."
-            )
-        object.__setattr__(self, "labels", tuple(map(_checked_label, labels)))
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
-        if not self.labels:
-            raise QuestionError("The list of wanted classes is empty; name at least one.")
-
-    def check(self, model: Model) -> None:
-        wanted = self._indices(model)
-        if len(wanted) == len(model.classes):
-            raise QuestionError("These are all classes of the model: every row is decided as one of them.")
-        _check_count(len(wanted), self.describe())
-
-    def _indices(self, model: Model) -> list[int]:
-        return sorted({class_index(model, label) for label in self.labels})
-
-    def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
-        """One a class: ahead of all that are not wanted. Which of the wanted ones is highest does not matter."""
-        wanted = self._indices(model)
-        others = tuple(name for i, name in enumerate(model.classes) if i not in wanted)
-        return tuple(AheadTarget(model.classes[i], others, self.margin) for i in wanted)
-
-    def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
-        """Which rows the model itself decides as asked."""
-        return np.isin(model.decide(scores), self._indices(model))
-
-    def describe(self) -> str:
-        return f"one of {_listed(self.labels)}"
-
-    def words(self, model: Model, decided: int) -> Words:
-        return Words(THE_DECISION, self.describe())
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"one_of": list(self.labels), "margin": self.margin}
-
-
-@dataclass(frozen=True, slots=True)
-class OtherTarget:
-    """The model must decide otherwise than it does now: any class but the present one."""
-
-    margin: float = MARGIN
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
-
-    def check(self, model: Model) -> None:
-        if not model.classes:
-            raise QuestionError("This model is a regression: it has no other class; ask for a score (ScoreTarget).")
-        _check_count(len(model.classes) - 1, self.describe())
-
-    def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
-        """One a class: ahead of the present one. Which of the others is highest does not matter."""
-        now = model.classes[decided]
-        return tuple(AheadTarget(name, (now,), self.margin) for i, name in enumerate(model.classes) if i != decided)
-
-    def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
-        return np.asarray(model.decide(scores) != decided)
-
-    def describe(self) -> str:
-        return "another decision"
-
-    def words(self, model: Model, decided: int) -> Words:
-        return Words(THE_DECISION, f"anything but {model.classes[decided]}")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"other": True, "margin": self.margin}
-
-
-@dataclass(frozen=True, slots=True)
-class TopTarget:
-    """The class must be among the k that score highest."""
-
-    label: Any
-    k: int
-    margin: float = MARGIN
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "label", _checked_label(self.label))
-        object.__setattr__(self, "margin", _checked_margin(self.margin))
-        k = plain(self.k)
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QuestionError(f"A class can be among the k highest for a whole number k >= 1; k is {shown(self.k)}.")
-        object.__setattr__(self, "k", k)
-
-    def check(self, model: Model) -> None:
-        class_index(model, self.label)
-        count = len(model.classes)
-        if self.k >= count:
-            raise QuestionError(f"The model has {count} classes: each is always among the {self.k} highest.")
-        _check_count(math.comb(count - 1, self.k - 1), self.describe())
-
-    def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
-        """One for each choice of the K - k others that it must be ahead of."""
-        index = class_index(model, self.label)
-        others = [name for i, name in enumerate(model.classes) if i != index]
-        behind = combinations(others, len(model.classes) - self.k)
-        return tuple(AheadTarget(self.label, these, self.margin) for these in behind)
-
-    def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
-        index = class_index(model, self.label)
-        if model.outputs == 1:
-            return np.asarray(model.decide(scores) == index)
-        own = scores[:, [index]]
-        before = (scores > own) | ((scores == own) & (np.arange(scores.shape[1]) < index))
-        return np.asarray(before.sum(axis=1) < self.k)
-
-    def describe(self) -> str:
-        return f"{self.label} among the {self.k} highest" if self.k > 1 else f"{self.label} highest"
-
-    def words(self, model: Model, decided: int) -> Words:
-        return Words(f"{self.label}", f"among the {self.k} highest" if self.k > 1 else "highest")
-
-    def to_dict(self) -> dict[str, Any]:
-        return {"class": self.label, "among_highest": self.k, "margin": self.margin}
-
-
 Target: TypeAlias = ClassTarget | ScoreTarget | ProbabilityTarget | TangentTarget | AheadTarget
 """Plain targets: what a question holds, and every method reads."""
 
-OpenTarget: TypeAlias = OneOfTarget | OtherTarget | TopTarget
-"""Targets with alternatives, each of which is a question."""
+
+def _beyond(target: Target, model: Model, scores: NDArray[np.float64], margin: float | None) -> NDArray[np.bool_]:
+    """Which rows of scores are beyond all conditions of the target by the margin."""
+    c, d = target.conditions(model)
+    return np.asarray((scores @ c.T - d >= _least(target, margin)).all(axis=1))
 
 
 def _least(target: Any, margin: float | None) -> float:
@@ -499,13 +366,5 @@ def _least(target: Any, margin: float | None) -> float:
     return float(target.margin if margin is None else margin)
 
 
-def _listed(labels: Iterable[Any]) -> str:
+def listed(labels: Iterable[Any]) -> str:
     return ", ".join(map(str, labels))
-
-
-def _check_count(count: int, what: str) -> None:
-    if count > MOST_ALTERNATIVES:
-        raise QuestionError(
-            f"'{what}' has {count:,} alternatives, each a search of its own, and at most {MOST_ALTERNATIVES} are "
-            f"searched; name fewer classes with OneOfTarget, or one with ClassTarget."
-        )

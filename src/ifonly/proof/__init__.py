@@ -16,7 +16,7 @@ from ifonly.proof.answer import (
 from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.proof.diverse_answers import DiverseAnswers
 from ifonly.proof.sentences import sentence
-from ifonly.proof.speech import amount, speech
+from ifonly.proof.speech import amount, change_of, speech
 from ifonly.proof.stop import Stop, StoppedBy
 from ifonly.proof.tidy import tidied
 from ifonly.proof.witness import Witness, check_witnesses
@@ -43,6 +43,7 @@ __all__ = [
     "Within",
     "Witness",
     "amount",
+    "change_of",
     "check_witnesses",
     "sentence",
     "show",

@@ -22,6 +22,7 @@ from typing import Any, ClassVar, Literal, Self, overload
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, printable, shown
+from ifonly.problem.target import THE_DECISION
 from ifonly.proof.stop import Stop
 from ifonly.schema import Value, write_whole
 from ifonly.schema.given import items
@@ -43,6 +44,14 @@ class Change:
         """A value of this feature as a person writes it."""
         amount = self.counted and isinstance(value, int) and not isinstance(value, bool)
         return f"{value:,}" if amount else show(value)
+
+    @property
+    def amounts(self) -> tuple[float, float] | None:
+        """Both values as numbers that can be compared; None where one is an option, a name or missing."""
+        before, after = self.before, self.after
+        if not self.counted or isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
+            return None
+        return float(before), float(after)
 
     def to_dict(self) -> dict[str, Any]:
         plainly = {"feature": self.feature, "from": self.before, "to": self.after}
@@ -131,7 +140,7 @@ class Answer(ABC):
     """Nothing nearer than this is accepted, whatever the luck of rounding; None where it was not looked for."""
     precision: str = "float64"
     """What the model computes in."""
-    subject: str = "the decision"
+    subject: str = THE_DECISION
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
     breaks: tuple[str, ...] = ()
@@ -159,6 +168,14 @@ class Answer(ABC):
     def already(self) -> bool:
         """Is the person decided as asked already, so that nothing needs to change?"""
         return self.counterfactual is not None and not self.changes
+
+    def label(self, feature: str) -> str:
+        """What people call a feature: its label, or else its name."""
+        return self.words.get(feature, ("", ""))[0] or feature
+
+    def unit(self, feature: str) -> str:
+        """The unit of a feature; empty where it has none."""
+        return self.words.get(feature, ("", ""))[1]
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: no NaN, no infinity."""
@@ -214,7 +231,7 @@ class Answer(ABC):
         """A page to print and hand over, with the guarantee in plain words; written to `path` if one is given."""
         from ifonly.proof.showing import answer_document
 
-        return _kept(answer_document(self, language, subject), path)
+        return kept_text(answer_document(self, language, subject), path)
 
     def plot(self, axes: Any = None) -> Any:
         """What would change, as a picture: matplotlib axes (those given, or new ones; `.figure.savefig(...)`)."""
@@ -375,7 +392,7 @@ class Answers(Sequence[Answer]):
         """A page with a section per person; written to `path` if one is given."""
         from ifonly.proof.showing import answers_document
 
-        return _kept(answers_document(self, language, subject), path)
+        return kept_text(answers_document(self, language, subject), path)
 
     def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
         """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
@@ -399,7 +416,7 @@ class Answers(Sequence[Answer]):
         return f"<Answers: {counted or 'none'}>"
 
 
-def _kept(text: str, path: str | Path | None) -> str:
+def kept_text(text: str, path: str | Path | None) -> str:
     """The text, written to a file as well if one is named."""
     if path is not None:
         write_whole(path, text.encode("utf-8"))

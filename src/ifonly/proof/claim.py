@@ -14,7 +14,7 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem import Question
 from ifonly.proof.stop import Stop, StoppedBy
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 from ifonly.tolerances import DEFAULT, Tolerances
 
 NO_TIME = 1e-9

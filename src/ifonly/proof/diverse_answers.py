@@ -10,10 +10,9 @@ from typing import Any, overload
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.proof.answer import Answer, Nearest, NoneExists
+from ifonly.proof.answer import Answer, Nearest, NoneExists, kept_text
 from ifonly.proof.plain_answers import listed, number, text
 from ifonly.proof.sentences import sentence
-from ifonly.schema import write_whole
 
 
 class DiverseAnswers(Sequence[Answer]):
@@ -139,10 +138,7 @@ class DiverseAnswers(Sequence[Answer]):
         """A page with the alternatives side by side; written to `path` if one is given."""
         from ifonly.proof.showing import diverse_document
 
-        text = diverse_document(self, language, subject)
-        if path is not None:
-            write_whole(path, text.encode("utf-8"))
-        return text
+        return kept_text(diverse_document(self, language, subject), path)
 
     def plot(self, axes: Any = None) -> Any:
         """The alternatives side by side, as a picture: matplotlib axes."""

@@ -15,6 +15,7 @@ from ifonly.errors import MissingExtra, QuestionError
 from ifonly.printing import shown
 from ifonly.proof.answer import Answer, Answers
 from ifonly.schema import Value
+from ifonly.schema.tables import import_pandas
 
 Features: TypeAlias = Literal["changed", "all", "none"]
 """Which features have columns: those that change in some answer, all, or none."""
@@ -61,10 +62,7 @@ def _scores(name: str, scores: list[Any]) -> dict[str, list[Any]]:
 
 def pandas_frame(answers: Answers, features: Features = "changed") -> Any:
     """A pandas DataFrame with the index of the table that was asked about."""
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
+    pd = import_pandas()
     columns = frame_columns_of(answers, features)
     index = answers.ids if answers.ids is not None else pd.RangeIndex(len(answers))
     typed = {name: pd.array(column, dtype=_dtype(column)) for name, column in columns.items()}

@@ -32,12 +32,13 @@ def record_kinds(outputs: int) -> dict[str, Kind]:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Records:
     """Answers by columns, as they are written. `sizes` are the changes of each row (-1 without one), `changed` says how
-    many rows change a feature.
+    many rows change a feature, `contradictions` how many failed by a bug (`errors.Contradiction`).
     """
 
     columns: Mapping[str, list[Any]]
     sizes: list[int]
     changed: Mapping[str, int] = field(default_factory=dict)
+    contradictions: int = 0
 
     def __len__(self) -> int:
         return len(self.sizes)
@@ -75,4 +76,5 @@ def merged(count: int, parts: Sequence[tuple[Sequence[int], Records]]) -> Record
         for place, size in zip(places, part.sizes, strict=True):
             sizes[place] = size
         changed.update(part.changed)
-    return Records(columns=columns, sizes=sizes, changed=changed)
+    bugs = sum(part.contradictions for _, part in parts)
+    return Records(columns=columns, sizes=sizes, changed=changed, contradictions=bugs)

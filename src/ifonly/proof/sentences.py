@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ifonly.printing import escaped
+from ifonly.problem.target import THE_DECISION
 from ifonly.proof.answer import Failed, Nearest, NoneExists, Reasons, Unknown, show
 
 VISIBLE = 5e-6
@@ -58,7 +59,7 @@ def _blurred(answer: Any) -> str:
 
 def _outcome(answer: Any, state: str) -> str:
     """What was wanted; where that was left open ("one of a, b"), what it became."""
-    if answer.subject != "the decision" or answer.decision_after is None or show(answer.decision_after) == state:
+    if answer.subject != THE_DECISION or answer.decision_after is None or show(answer.decision_after) == state:
         return state
     return f"{show(answer.decision_after)} ({state})"
 

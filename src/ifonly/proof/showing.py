@@ -13,7 +13,7 @@ from ifonly.drawing.html import document, facts, fragment, paragraph, table, wor
 from ifonly.drawing.marks import arrow
 from ifonly.proof.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.proof.diverse_answers import DiverseAnswers
-from ifonly.proof.speech import amount, guarantee, language_of, speech
+from ifonly.proof.speech import Language, amount, change_of, guarantee, language_of, speech
 
 MOST_ROWS = 20
 """Answers in a fragment."""
@@ -45,7 +45,7 @@ def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False)
     if whole and not isinstance(answer, Failed):
         parts.append(_person(answer, language))
     parts.append(paragraph(guarantee(answer, language)) if whole else "")
-    parts.append(_figures(answer) if whole else paragraph(_short(answer), "soft"))
+    parts.append(_figures(answer, say) if whole else paragraph(_short(answer), "soft"))
     return [part for part in parts if part]
 
 
@@ -56,48 +56,42 @@ def _changes(answer: Answer, language: str) -> str:
         before, after = (
             _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
         )
-        rows.append((_label(answer, change.feature), before, after, _mark(change)))
+        rows.append((answer.label(change.feature), before, after, _mark(change)))
     return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
 
 
 def _person(answer: Answer, language: str) -> str:
     """All that was known of the person, as it was."""
     say = language_of(language)
-    rows = [(_label(answer, name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
+    rows = [(answer.label(name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
     return table((say.feature, say.now), rows, caption=say.person)
 
 
-def _label(answer: Answer, name: str) -> str:
-    return answer.words.get(name, (name, ""))[0] or name
-
-
 def _value(answer: Answer, name: str, value: object, language: str, counted: bool = True) -> str:
-    unit = answer.words.get(name, ("", ""))[1]
-    return amount(value, unit, language, counted=counted)  # type: ignore[arg-type]
+    return amount(value, answer.unit(name), language, counted=counted)  # type: ignore[arg-type]
 
 
 def _mark(change: Change) -> str:
     """From one number to another; nothing for options, whose names say it."""
-    ends = (change.before, change.after)
-    if not all(isinstance(v, int | float) and not isinstance(v, bool) for v in ends) or not change.counted:
+    if change.amounts is None:
         return ""
-    before, after = (float(v) for v in ends)  # type: ignore[arg-type]
+    before, after = change.amounts
     least, most = min(0.0, before, after), max(0.0, before, after)
     return arrow(before, after, least, most + 0.05 * (most - least))
 
 
-def _figures(answer: Answer) -> str:
+def _figures(answer: Answer, say: Language) -> str:
     if isinstance(answer, Failed):
         return ""
     after = "" if answer.counterfactual is None else f" \N{RIGHTWARDS ARROW} {_score(answer.score_after)}"
     pairs = [
-        ("status", answer.status),
-        (f"{answer.distance_name} distance", _number(answer.upper)),
-        ("nothing nearer than", _number(answer.lower)),
-        ("score", _score(answer.score_before) + after),
+        (say.status, answer.status),
+        (say.measured.format(answer.distance_name), _number(answer.upper)),
+        (say.nearer, _number(answer.lower)),
+        (say.score, _score(answer.score_before) + after),
     ]
-    pairs += [("found by", f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
-    return facts([*pairs, ("note", answer.note)] if answer.note else pairs)
+    pairs += [(say.method, f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
+    return facts([*pairs, (say.note, answer.note)] if answer.note else pairs)
 
 
 def _short(answer: Answer) -> str:
@@ -148,7 +142,11 @@ def _list(answers: Answers) -> str:
     rows = []
     for place, answer in enumerate(answers):
         who = str(answer.row if answers.ids is None else answers.ids[place])
-        told = "; ".join(map(str, answer.changes)) or answer.note or ("already so" if answer.already else "")
+        told = (
+            "; ".join(change_of(answer, change) for change in answer.changes)
+            or answer.note
+            or ("already so" if answer.already else "")
+        )
         rows.append((who, answer.status, _number(answer.upper), told))
     return table(("row", "status", "distance", "changes"), rows, right=frozenset({2}))
 
@@ -162,19 +160,19 @@ def _more(left: int) -> str:
 
 def diverse_fragment(several: DiverseAnswers) -> str:
     """For a notebook: the alternatives side by side."""
-    return fragment(_side_by_side(list(several), "en"), paragraph(several.ending, "soft") if several.ending else "")
+    return fragment(side_by_side(list(several)), paragraph(several.ending, "soft") if several.ending else "")
 
 
 def diverse_document(several: DiverseAnswers, language: str = "en", subject: str = "") -> str:
     """A page about several answers of one person."""
     say = language_of(language)
     told = [paragraph(f"{k}. {speech(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
-    return document(say.several.format(len(several)), _side_by_side(list(several), language), *told,
+    return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
                     paragraph(several.ending) if several.ending else "", language=language)  # fmt: skip
 
 
-def _side_by_side(answers: Sequence[Answer], language: str) -> str:
-    """One column per answer, one row per feature that some answer changes."""
+def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
+    """A table with a column per answer of one person, and a row per feature that some answer changes."""
     if not answers:
         return ""
     say, first = language_of(language), answers[0]
@@ -183,6 +181,6 @@ def _side_by_side(answers: Sequence[Answer], language: str) -> str:
     for name in (name for name in first.factual if name in moved):
         new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
         cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
-        rows.append((_label(first, name), _value(first, name, first.factual[name], language), *cells))
+        rows.append((first.label(name), _value(first, name, first.factual[name], language), *cells))
     rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
     return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

@@ -15,10 +15,10 @@ from dataclasses import dataclass
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
-from ifonly.proof.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Unknown, show
+from ifonly.problem.target import THE_DECISION
+from ifonly.proof.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
 from ifonly.schema import Value
 
-THE_DECISION = "the decision"
 SIGNS = frozenset("€$£¥₹")
 """Units that are written before the number in English."""
 POSSESSIVE = ("your ", "the ")
@@ -74,6 +74,13 @@ class Language:
     stay: str
     distance: str
     """Of pages: titles and columns."""
+    status: str
+    measured: str
+    nearer: str
+    score: str
+    method: str
+    note: str
+    """Of the figures below an answer."""
 
 
 ENGLISH = Language(
@@ -119,6 +126,12 @@ ENGLISH = Language(
     person="The data that the decision was made on",
     stay="The {} other features stay as they are.",
     distance="distance",
+    status="status",
+    measured="{} distance",
+    nearer="nothing nearer than",
+    score="score",
+    method="found by",
+    note="note",
 )
 GERMAN = Language(
     thousands=".",
@@ -163,6 +176,12 @@ GERMAN = Language(
     person="Die Daten, über die entschieden wurde",
     stay="Die {} anderen Merkmale bleiben, wie sie sind.",
     distance="Abstand",
+    status="Ergebnis",
+    measured="Abstand ({})",
+    nearer="nichts näher als",
+    score="Punktwert",
+    method="gefunden durch",
+    note="Hinweis",
 )
 LANGUAGES = {"en": ENGLISH, "de": GERMAN}
 
@@ -196,9 +215,21 @@ def guarantee(answer: Answer, language: str = "en") -> str:
     return say.proven if isinstance(answer, Nearest) else say.unproven
 
 
+def possible(answer: Answer, relaxation: Relaxation, language: str = "en") -> str:
+    """What becomes possible without some constraints, for the person for whom there was no answer."""
+    return escaped(_Speaker(answer, language_of(language), "", False).possible(relaxation))
+
+
 def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool = True) -> str:
     """A value as people write it in a language, with its unit. `counted`: whole numbers are amounts, not names."""
     return _amount(value, unit, LANGUAGES[language], counted)
+
+
+def change_of(answer: Answer, change: Change) -> str:
+    """One change in a few words."""
+    unit = answer.unit(change.feature)
+    before, after = (amount(value, unit, counted=change.counted) for value in (change.before, change.after))
+    return escaped(f"{answer.label(change.feature)}: {before} \N{RIGHTWARDS ARROW} {after}")
 
 
 class _Speaker:
@@ -240,10 +271,10 @@ class _Speaker:
         if reasons is None or not reasons.blame:
             return []
         told = [self.language.blame.format("; ".join(reasons.blame))]
-        for first in reasons.relaxations[:1]:
-            changes = self._all(first.changes)
-            told.append(self.language.possible.format(words=first.words, changes=changes))
-        return told
+        return told + [self.possible(first) for first in reasons.relaxations[:1]]
+
+    def possible(self, relaxation: Relaxation) -> str:
+        return self.language.possible.format(words=relaxation.words, changes=self._all(relaxation.changes))
 
     def _all(self, changes: Sequence[Change]) -> str:
         *others, last = map(self._changed, changes)
@@ -269,6 +300,8 @@ def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:
     if isinstance(value, str) or (isinstance(value, int) and not counted):
         return show(value)
     number = show(value) if isinstance(value, float) else f"{value:,}"
+    if unit in SIGNS and number[-2:-1] == ".":  # €7.30, not €7.3
+        number += "0"
     number = number.replace(",", "\0").replace(".", say.decimal).replace("\0", say.thousands)
     if not unit:
         return number

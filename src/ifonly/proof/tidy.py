@@ -29,14 +29,16 @@ def tidied(
     question: Question, factuals: NDArray[np.float64], claims: Sequence[Claim], tolerances: Tolerances
 ) -> list[Claim]:
     """The claims, with shorter numbers in their rows where that is possible."""
-    result, reals = list(claims), question.schema.reals.tolist()
-    found = [i for i, claim in enumerate(claims) if claim.point is not None] if reals else []
+    result, reals = list(claims), question.schema.reals
+    found = [i for i, claim in enumerate(claims) if claim.point is not None] if len(reals) else []
     if not found:
         return result
     points = np.array([claims[i].point for i in found])
     before = factuals if len(found) == len(factuals) else factuals[found]
-    moved = [[g for g in reals if old[g] != new[g]] for old, new in zip(before.tolist(), points.tolist(), strict=True)]
-    cells = {k: some for k, some in enumerate(moved) if some}
+    cells: dict[int, list[int]] = {}
+    rows, places = (before.take(reals, axis=1) != points.take(reals, axis=1)).nonzero()
+    for k, g in zip(rows.tolist(), reals.take(places).tolist(), strict=True):
+        cells.setdefault(k, []).append(g)
     if not cells:
         return result
     upper = question.measure.between(before, points).tolist()
@@ -81,19 +83,19 @@ def _rounded(
     of its row leaves it, and inside the schema's bounds; those that need more than 15 decimals are left as they are.
     """
     lower, upper = (ends.tolist() for ends in question.schema.grid[:2])
-    rates, result = question.measure.steepest.tolist(), rows.tolist()
-    for row, old, (some, room) in zip(result, before.tolist(), cells, strict=True):
-        for g in some:
-            rate, value = rates[g], row[g]
-            places = (math.ceil(math.log10(rate * len(some) / room)) if rate > 0.0 else 0) + attempt
-            if abs(places) > DECIMALS:
-                continue
-            scale = 10.0 ** abs(places)
-            shifted = value * scale if places >= 0 else value / scale
-            whole = math.ceil(shifted) if value > old[g] else math.floor(shifted)
-            short = whole / scale if places >= 0 else whole * scale
-            row[g] = min(max(short, lower[g]), upper[g])
-    return np.array(result)
+    rates, result = question.measure.steepest.tolist(), rows.copy()
+    at = [k for k, (some, _) in enumerate(cells) for _ in some], [g for some, _ in cells for g in some]
+    of = [(len(some), room) for some, room in cells for _ in some]
+    for k, g, old, value, (count, room) in zip(*at, before[at].tolist(), rows[at].tolist(), of, strict=True):
+        places = (math.ceil(math.log10(rates[g] * count / room)) if rates[g] > 0.0 else 0) + attempt
+        if abs(places) > DECIMALS:
+            continue
+        scale = 10.0 ** abs(places)
+        shifted = value * scale if places >= 0 else value / scale
+        whole = math.ceil(shifted) if value > old else math.floor(shifted)
+        short = whole / scale if places >= 0 else whole * scale
+        result[k, g] = min(max(short, lower[g]), upper[g])
+    return result
 
 
 def _with_point(claim: Claim, point: NDArray[np.float64]) -> Claim:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from ifonly.population.audit import Audit
 from ifonly.population.group import Group
 from ifonly.population.ways import FlipSet
 from ifonly.report import findings
-from ifonly.report.findings import between, cost, counted, percent
+from ifonly.report.findings import between, cost, counted, percent, said
 from ifonly.report.page import Block, Heading, Page, Paragraph, Sheet
 from ifonly.report.text import number
 
@@ -16,7 +18,18 @@ MOST_TOLD = 10
 def audit_page(audit: Audit) -> Page:
     """One line per group, everybody last, what differs between groups, and what would help most people."""
     groups = (*audit.groups, audit.everybody)
-    header = (audit.by or "group", "people", "need it", "have it", "95%", "have none", "open", "median", "95%", "p90")
+    header = (
+        audit.label(audit.by) or "group",
+        "people",
+        "need it",
+        "have it",
+        "95%",
+        "have none",
+        "open",
+        "median",
+        "95%",
+        "p90",
+    )
     sheet = Sheet(
         header=header,
         rows=[_line(group) for group in groups],
@@ -32,12 +45,12 @@ def audit_page(audit: Audit) -> Page:
     return (Paragraph(what), sheet, *told, *notes, *_helping(audit), *_blame(audit))
 
 
-def flip_sets_page(sets: tuple[FlipSet, ...], *, most: int = 20) -> Page:
-    """One line per set of features."""
+def flip_sets_page(sets: tuple[FlipSet, ...], *, most: int = 20, label: Callable[[str], str] = str) -> Page:
+    """One line per set of features, under their labels."""
     if not sets:
         return (Paragraph("No answer changes anything."),)
-    rows = [(", ".join(s.features), f"{s.count:,}", number(float(s.costs[0])), number(float(s.costs[s.count // 2])))
-            for s in sets[:most]]  # fmt: skip
+    rows = [(", ".join(map(label, s.features)), f"{s.count:,}", number(float(s.costs[0])),
+             number(float(s.costs[s.count // 2]))) for s in sets[:most]]  # fmt: skip
     sheet = Sheet(header=("changed together", "answers", "least cost", "median"), rows=rows, right=frozenset({1, 2, 3}))
     left = len(sets) - most
     return (sheet, Paragraph(f"... and {left:,} more sets", quiet=True)) if left > 0 else (sheet,)
@@ -53,7 +66,12 @@ def _line(group: Group) -> tuple[str, ...]:
 
 def _helping(audit: Audit) -> list[Block]:
     rows = [
-        (group.name, str(action), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}")
+        (
+            group.name,
+            said(action, audit),
+            f"{action.helps:,} ({percent(action.helps / cover.people)})",
+            f"{action.more:,}",
+        )
         for group in (audit.everybody, *audit.groups)
         if (cover := group.details.cover) is not None
         for action in cover.actions

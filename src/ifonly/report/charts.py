@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from html import escape
 
 import numpy as np
 
+from ifonly.drawing.html import words
 from ifonly.population.group import Group
 from ifonly.population.intervals import Interval
 from ifonly.printing import printable
@@ -22,11 +22,6 @@ MOST_LETTERS = 80
 MOST_CURVES = 6
 MOST_CORNERS = 400
 """Of a curve: a person more or less than that is not seen."""
-
-
-def words(text: str) -> str:
-    """Any text as it may stand in a page or in an attribute of one."""
-    return escape(printable(text.replace(" -> ", " \u2192 "), 2000), quote=True)
 
 
 def _name(text: str) -> str:

@@ -5,10 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from ifonly.population.actions import Action
 from ifonly.population.audit import Audit
 from ifonly.population.differences import Difference
 from ifonly.population.group import Group
 from ifonly.population.intervals import Interval
+from ifonly.proof.speech import amount
 
 MOST_NAMED = 8
 """Differences and small groups that are told one by one."""
@@ -99,6 +101,15 @@ def blamed(group: Group) -> str:
 def counted(count: int, group: Group) -> str:
     """So many, and which part of those who need recourse."""
     return f"{count:,} ({percent(count / group.needing)})" if group.needing else f"{count:,}"
+
+
+def said(action: Action, audit: Audit) -> str:
+    """An action under the names and in the units that people know."""
+    return " and ".join(
+        f"{audit.label(step.feature)} -> {amount(step.to, unit)}" if step.by is None
+        else f"{audit.label(step.feature)} {'+' if step.by > 0 else '-'}{amount(abs(step.by), unit)}"
+        for step, unit in ((step, audit.words.get(step.feature, ("", ""))[1]) for step in action.steps)
+    )  # fmt: skip
 
 
 def people(count: int) -> str:

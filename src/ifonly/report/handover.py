@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
+from ifonly.drawing.html import document, facts, words
 from ifonly.population.actions import Cover
 from ifonly.population.audit import Audit
 from ifonly.population.group import Group
@@ -15,8 +16,8 @@ from ifonly.population.intervals import MOST_RESAMPLED, RESAMPLES
 from ifonly.population.ways import Move
 from ifonly.printing import printable
 from ifonly.report import findings
-from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves, words
-from ifonly.report.findings import between, cost, counted, percent, probability
+from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves
+from ifonly.report.findings import between, cost, counted, percent, probability, said
 from ifonly.report.origins import Provenance
 from ifonly.report.style import PATTERNS, style
 
@@ -28,25 +29,17 @@ MOST_GROUPS = 6
 """Groups whose changes and actions are told one by one."""
 MOST_KEPT = 15
 """Lines of a table that is not cut in two on paper."""
-POLICY = "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'"
 Cell = tuple[str, str] | str
 """The words of a cell, and beside them an aside."""
 
 
 def audit_html(audit: Audit, provenance: Provenance | None = None) -> str:
     """The whole page."""
-    title = f"Recourse to {audit.target}" + (f", by {audit.by}" if audit.by else "")
+    title = f"Recourse to {audit.target}" + (f", by {audit.label(audit.by)}" if audit.by else "")
     made = "" if provenance is None else f'<p class="soft">{words(f"{provenance.made}, {provenance.data}")}</p>'
     sections = [_overview(audit), _groups(audit), _costs(audit), _changes(audit), _actions(audit), _without(audit)]
     sections += ["" if provenance is None else _asked(provenance), _method(audit)]
-    return (
-        f'<!doctype html>\n<html lang="en">\n<head>\n<meta charset="utf-8">\n'
-        f'<meta name="viewport" content="width=device-width, initial-scale=1">\n'
-        f'<meta http-equiv="Content-Security-Policy" content="{POLICY}">\n'
-        f'<meta name="color-scheme" content="light dark">\n<meta name="generator" content="ifonly">\n'
-        f"<title>{words(title)}</title>\n<style>\n{style()}</style>\n</head>\n<body>\n{PATTERNS}\n<main>\n"
-        f"<h1>{words(title)}</h1>{made}\n" + "\n".join(filter(None, sections)) + "\n</main>\n</body>\n</html>\n"
-    )
+    return document(title, PATTERNS, *filter(None, [made, *sections]), look=style())
 
 
 def _overview(audit: Audit) -> str:
@@ -90,7 +83,7 @@ def _groups(audit: Audit) -> str:
 
 
 def _group_table(audit: Audit) -> str:
-    header = (audit.by or "group", "people", "already so", "need it", "have it", "have none", "open")
+    header = (audit.label(audit.by) or "group", "people", "already so", "need it", "have it", "have none", "open")
     rows: list[Sequence[Cell]] = [
         [
             _name(group), f"{group.people:,}", f"{group.unneeded:,}", f"{group.needing:,}",
@@ -103,7 +96,7 @@ def _group_table(audit: Audit) -> str:
 
 
 def _cost_table(audit: Audit) -> str:
-    header = (audit.by or "group", "have recourse", "median", "mean", "10% pay at most", "90% pay at most")
+    header = (audit.label(audit.by) or "group", "have recourse", "median", "mean", "10% pay at most", "90% pay at most")
     rows: list[Sequence[Cell]] = [
         [
             _name(group), f"{group.recourse:,}", (cost(group.median), between(group.median_interval)),
@@ -152,7 +145,7 @@ def _changes(audit: Audit) -> str:
     if not everybody.details.moves:
         return ""
     rows = [
-        (_named(one.move), [("has", one.count / everybody.recourse)],
+        (_named(one.move, audit), [("has", one.count / everybody.recourse)],
          f"{one.count:,} ({percent(one.count / everybody.recourse)})", None)
         for one in everybody.details.moves[:MOST_TOLD]
     ]  # fmt: skip
@@ -170,7 +163,7 @@ def _moves(audit: Audit) -> str:
         return ""
     counts = [{one.move: one.count for one in group.details.moves} for group in groups]
     rows: list[Sequence[Cell]] = [
-        [_named(one.move), *(percent(mine[one.move] / group.recourse) if one.move in mine else "-"
+        [_named(one.move, audit), *(percent(mine[one.move] / group.recourse) if one.move in mine else "-"
                              for mine, group in zip(counts, groups, strict=True))]
         for one in audit.everybody.details.moves[:MOST_TOLD]
     ]  # fmt: skip
@@ -180,20 +173,20 @@ def _moves(audit: Audit) -> str:
 
 def _together(audit: Audit) -> str:
     rows: list[Sequence[Cell]] = [
-        [", ".join(one.features), f"{one.count:,} ({percent(one.count / audit.everybody.recourse)})",
+        [", ".join(map(audit.label, one.features)), f"{one.count:,} ({percent(one.count / audit.everybody.recourse)})",
          cost(float(one.costs[0])), cost(one.median)]
         for one in audit.everybody.details.together[:MOST_TOLD]
     ]  # fmt: skip
     return _table("Features that change together.", ("features", "people", "least cost", "median cost"), rows)
 
 
-def _named(move: Move) -> str:
-    return f"{move.feature}: {move.direction}"
+def _named(move: Move, audit: Audit) -> str:
+    return f"{audit.label(move.feature)}: {move.direction}"
 
 
 def _actions(audit: Audit) -> str:
     covers = [(group.name, group.details.cover) for group in (audit.everybody, *_told(audit))]
-    told = [_cover(name, cover) for name, cover in covers if cover is not None]
+    told = [_cover(name, cover, audit) for name, cover in covers if cover is not None]
     if not told:
         return ""
     how = (
@@ -203,12 +196,12 @@ def _actions(audit: Audit) -> str:
     return f"<section><h2>What would help most people</h2><p>{how}</p>{''.join(told)}</section>"
 
 
-def _cover(name: str, cover: Cover) -> str:
+def _cover(name: str, cover: Cover, audit: Audit) -> str:
     of = "a sample of people who need recourse" if cover.sampled else "all who need recourse"
     ends = f", 95% interval {between(cover.interval, percent)}" if cover.interval is not None else ""
     share = f"Together they help {percent(cover.share)} ({cover.helped:,} of {cover.people:,}, {of}{ends})."
     rows: list[Sequence[Cell]] = [
-        [str(action), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
+        [said(action, audit), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
         for action in cover.actions
     ]
     table = _table(share, ("action", "helps", "helped by none above"), rows)
@@ -241,7 +234,6 @@ def _asked(where: Provenance) -> str:
     )
     marks = [("model", where.model, where.model_fingerprint), ("schema", "", where.schema_fingerprint),
              ("data", where.data, where.data_fingerprint)]  # fmt: skip
-    facts = "".join(f"<dt>{words(name)}</dt><dd>{words(what)}</dd>" for name, what in question)
     prints = "".join(
         f"<dt>{words(name)}</dt><dd>{words(what)}{'<br>' if what else ''}<code>sha256 {words(mark)}</code></dd>"
         for name, what, mark in marks
@@ -249,7 +241,7 @@ def _asked(where: Provenance) -> str:
     )
     versions = ", ".join(f"{name} {version}" for name, version in where.versions)
     return (
-        f"<section><h2>What was asked, of which model</h2><dl>{facts}</dl><h3>Constraints</h3>{held}"
+        f"<section><h2>What was asked, of which model</h2>{facts(question)}<h3>Constraints</h3>{held}"
         f"<h3>Fingerprints</h3><dl>{prints}<dt>made</dt><dd>{words(where.made)}</dd>"
         f"<dt>versions</dt><dd>{words(versions)}</dd></dl></section>"
     )
@@ -282,7 +274,7 @@ def _told(audit: Audit) -> list[Group]:
 
 
 def _by(audit: Audit) -> str:
-    return f", by {words(audit.by)}" if audit.by else ""
+    return f", by {words(audit.label(audit.by))}" if audit.by else ""
 
 
 def _figure(title: str, aside: str, chart: str, key: str = "") -> str:

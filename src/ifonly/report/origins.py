@@ -5,10 +5,9 @@ from __future__ import annotations
 import datetime
 import hashlib
 import platform
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib import import_module, metadata
-from pathlib import Path
 from typing import Any
 
 from ifonly.explainer import Explainer
@@ -96,10 +95,12 @@ def distance_words(distance: Distance, *, fewest: bool = False) -> str:
     return f"as few changes as possible, then {told}" if fewest else told
 
 
-def file_fingerprint(path: str | Path) -> str:
-    """The sha256 of a file."""
-    with Path(path).open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()
+def files_fingerprint(files: Sequence[Mapping[str, Any]] | None) -> str:
+    """The sha256 of a table's file; of several, that of what a manifest says of them."""
+    told = [dict(one) for one in files or () if "sha256" in one]
+    if len(told) == 1:
+        return str(told[0]["sha256"])
+    return hashlib.sha256(json_text(told).encode("utf-8")).hexdigest() if told else ""
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:

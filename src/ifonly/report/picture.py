@@ -25,7 +25,7 @@ def audit_svg(audit: Audit) -> str:
     groups = [group for group in audit.groups or (audit.everybody,) if group.needing][: len(COLOURS)]
     largest = max((float(group.costs[-1]) for group in groups if len(group.costs)), default=1.0) or 1.0
     ticks = round_numbers(largest)
-    title = _wrapped(f"Recourse to {audit.target}" + (f", by {audit.by}" if audit.by else ""))
+    title = _wrapped(f"Recourse to {audit.target}" + (f", by {audit.label(audit.by)}" if audit.by else ""))
     names = [_wrapped(f"{group.name}: {percent(group.share)} of {group.needing:,}") for group in groups]
     top = 14 + LINE * len(title)
     height = top + PLOT + BELOW + LINE * sum(map(len, names)) + 8

@@ -14,6 +14,7 @@ from ifonly.proof import (
     NoneExists,
     Reasons,
     Relaxation,
+    amount,
     sentence,
     show,
 )
@@ -139,28 +140,22 @@ def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
 def _comparison(answer: Answer) -> Sheet:
     """The person, and what would have to differ, under the names and in the units that people know."""
     if answer.counterfactual is None:
-        own = [(_label(answer, name), show(now) + _unit(answer, name)) for name, now in answer.factual.items()]
+        own = [(answer.label(name), _value(answer, name, now)) for name, now in answer.factual.items()]
         return Sheet(header=("feature", "value"), rows=own)
     new = {change.feature: change for change in answer.changes}
     rows = [
-        (_label(answer, name), *(text + _unit(answer, name) for text in texts), *[""] * (2 - len(texts)))
-        for name, texts in ((name, _texts(now, new.get(name))) for name, now in answer.factual.items())
-    ]
+        (answer.label(name), _value(answer, name, now, new.get(name)),
+         _value(answer, name, new[name].after, new[name]) if name in new else "")
+        for name, now in answer.factual.items()
+    ]  # fmt: skip
     marked = frozenset(i for i, name in enumerate(answer.factual) if name in new)
     return Sheet(header=("feature", "now", "instead"), rows=rows, marked=marked)
 
 
-def _texts(now: Value, change: Change | None) -> tuple[str, ...]:
-    return (show(now),) if change is None else (change.shown(now), change.shown(change.after))
-
-
-def _label(answer: Answer, name: str) -> str:
-    return answer.words.get(name, (name, ""))[0] or name
-
-
-def _unit(answer: Answer, name: str) -> str:
-    unit = answer.words.get(name, ("", ""))[1]
-    return f" {unit}" if unit else ""
+def _value(answer: Answer, name: str, value: Value, change: Change | None = None) -> str:
+    if unit := answer.unit(name):
+        return amount(value, unit)
+    return show(value) if change is None else change.shown(value)
 
 
 def _guarantee(answer: Answer) -> Facts:

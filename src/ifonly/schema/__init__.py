@@ -1,10 +1,11 @@
 """What a row is."""
 
-from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer, Missing, Numeric, Ordinal, Real, Value
+from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer, Missing, Numeric, Ordinal, Real
 from ifonly.schema.infer import Guess, infer
 from ifonly.schema.io import load_schema, save_schema, schema_from_json, schema_to_json, write_whole
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns, index_of, read_points, to_frame
+from ifonly.schema.values import Value
 
 __all__ = [
     "Binary",

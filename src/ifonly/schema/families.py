@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.schema.features import Categorical, Choice, Value
+from ifonly.schema.features import Categorical, Choice
+from ifonly.schema.values import Value
 
 SEPARATORS = "_=:."
 FEW = 50

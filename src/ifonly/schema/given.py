@@ -12,7 +12,7 @@ import numpy as np
 
 from ifonly.errors import FileError, RowError
 from ifonly.printing import shown
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 
 def items(value: Any) -> tuple[Any, ...] | None:
@@ -37,9 +37,12 @@ def path_of(value: Any) -> Path:
     """The path that a text or a path names."""
     try:
         path = Path(value)
-        if b"\0" in os.fsencode(path):
+        if value == "" or b"\0" in os.fsencode(path):
             raise ValueError
-    except (TypeError, ValueError):  # no text, or one that no file can be called by (a lone surrogate, a zero)
+    except (
+        TypeError,
+        ValueError,
+    ):  # no text, or one that no file can be called by (an empty one, a lone surrogate, a zero)
         raise FileError(f"A file is named by a text or a path; {shown(value)} cannot name one.") from None
     return path
 

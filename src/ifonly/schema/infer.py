@@ -15,21 +15,10 @@ from ifonly.errors import SchemaError
 from ifonly.printing import printable, shown
 from ifonly.schema.decimals import Grid, written
 from ifonly.schema.families import families
-from ifonly.schema.features import (
-    Binary,
-    Categorical,
-    Feature,
-    Integer,
-    Ordinal,
-    Real,
-    is_missing,
-    money,
-    plain,
-    show_number,
-    show_step,
-)
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
+from ifonly.schema.values import is_missing, money, plain, show_number, show_step
 
 MOST_CATEGORIES = 1000
 MOST_DECIMALS = 4

@@ -12,9 +12,10 @@ from typing import Any
 
 from ifonly.errors import FileError, MissingExtra, SchemaError
 from ifonly.printing import json_text, printable, shown
-from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real, same_value
+from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
 from ifonly.schema.given import path_of
 from ifonly.schema.schema import Schema
+from ifonly.schema.values import same_value
 
 FORMAT = "ifonly-schema"
 VERSION = 1
@@ -82,8 +83,9 @@ def _feature(position: int, item: Any) -> Feature:
 
 def read_json(path: str | Path, what: str, most: int = MAX_BYTES) -> Any:
     """The data of a JSON file that should hold a `what` of at most so many bytes."""
+    text = _read_text(path, what, most)
     try:
-        return json.loads(_read_text(path, what, most))
+        return json.loads(text)
     except (ValueError, RecursionError) as error:
         raise FileError(f"'{path_of(path)}' is not a JSON file: {error}.") from None
 
@@ -96,13 +98,16 @@ def _read_text(path: str | Path, what: str, most: int) -> str:
         return path.read_text(encoding="utf-8")
     except OSError as error:
         raise FileError(f"Cannot read the {what} '{path}': {error.strerror or error}.") from None
+    except UnicodeDecodeError:
+        raise FileError(
+            f"'{path}' is not a {'YAML' if _is_yaml(path) else 'JSON'} file: it is not UTF-8 text."
+        ) from None
 
 
 def _read_yaml(path: str | Path) -> Any:
     """The data of a YAML file: plain values only, and no references, which can make a small file huge."""
-    yaml = _yaml()
+    yaml, text = _yaml(), _read_text(path, "schema", MAX_YAML)
     try:
-        text = _read_text(path, "schema", MAX_YAML)
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
@@ -145,8 +150,23 @@ def _yaml() -> Any:
     return yaml
 
 
+def check_writable(path: Path, *, folder: bool = False) -> None:
+    """Can a file (a folder) of this name be written? Asked before the work, not after it."""
+    try:
+        is_folder, there, parent = path.is_dir(), path.exists(), path.resolve().parent
+        inside = parent.is_dir()
+    except (OSError, RuntimeError) as error:  # a name that is too long, a link that goes in a circle
+        raise FileError(f"Cannot write '{path}': {getattr(error, 'strerror', None) or error}.") from None
+    if there and is_folder != folder:
+        raise FileError(f"Cannot write '{path}': it is a {'folder' if is_folder else 'file'}.")
+    if not inside:
+        raise FileError(f"Cannot write '{path}': its folder is not there.")
+    if not os.access(parent, os.W_OK):
+        raise FileError(f"Cannot write '{path}': its folder is read-only.")
+
+
 @contextmanager
-def replacing(path: str | Path) -> Iterator[Path]:
+def replacing(path: str | Path, *, overwrite: bool = True) -> Iterator[Path]:
     """A path beside the given one. What is written there takes its place when it is complete, or vanishes on an error:
     nobody ever sees half of a file. A link keeps pointing where it points.
     """
@@ -158,7 +178,9 @@ def replacing(path: str | Path) -> Iterator[Path]:
         yield part
         with part.open("rb") as file:
             os.fsync(file.fileno())
-        part.replace(target)
+        move(part, target, overwrite=overwrite)
+    except FileExistsError:
+        raise FileError(f"'{path}' is there already; to write over it, add --force.") from None
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
     finally:
@@ -166,7 +188,24 @@ def replacing(path: str | Path) -> Iterator[Path]:
             part.unlink(missing_ok=True)
 
 
-def write_whole(path: str | Path, content: bytes) -> None:
+def move(part: Path, target: Path, *, overwrite: bool) -> None:
+    """Give a complete file its final name; FileExistsError where another has it and must not lose it."""
+    if overwrite:
+        part.replace(target)
+        return
+    try:
+        os.link(part, target)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if os.path.lexists(target):
+            raise FileExistsError(target) from None
+        part.replace(target)
+    else:
+        part.unlink()
+
+
+def write_whole(path: str | Path, content: bytes, *, overwrite: bool = True) -> None:
     """Write a file, all of it or nothing."""
-    with replacing(path) as part:
+    with replacing(path, overwrite=overwrite) as part:
         part.write_bytes(content)

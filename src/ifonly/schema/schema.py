@@ -18,10 +18,11 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
-from ifonly.printing import MOST, printable, shown
+from ifonly.printing import MOST, printable, shown, some_of
 from ifonly.schema.decimals import Grid
-from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real, Value
+from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real
 from ifonly.schema.given import items, one_row
+from ifonly.schema.values import Value
 
 MAX_COLUMNS = 100_000
 
@@ -181,8 +182,9 @@ class Schema:
             raise SchemaError(f"A feature is named by a text; {shown(name)} names none.")
         if name in self._positions:
             return self._positions[name]
-        close = get_close_matches(name[:MOST], self.names, n=1)
-        hint = f"did you mean '{close[0]}'?" if close else f"the features are {_listed(self.names)}."
+        close = [f.name for f in self.features if f.label == name]
+        close = close or get_close_matches(name[:MOST], self.names, n=1)
+        hint = f"did you mean '{close[0]}'?" if close else f"the features are {some_of(self.names)}."
         raise SchemaError(f"There is no feature '{printable(name)}'; {hint}")
 
     @cached_property
@@ -224,8 +226,9 @@ class Schema:
 
     def read(self, row: Any, *, number: int | None = None) -> NDArray[np.float64]:
         """The point of one row: a mapping, a pandas Series, or a sequence in feature order."""
-        row = row if isinstance(row, Mapping) else one_row(row, number)
-        values = self._named(row, number) if isinstance(row, Mapping) else self._ordered(row, number)
+        if type(row) is not dict:  # which most rows are
+            row = row if isinstance(row, Mapping) else one_row(row, number)
+        values = self._named(row, number) if isinstance(row, dict | Mapping) else self._ordered(row, number)
         return np.array([f.read(v, row=number) for f, v in zip(self.features, values, strict=True)], dtype=np.float64)
 
     def _named(self, row: Mapping[Any, Any], number: int | None) -> list[Any]:
@@ -237,7 +240,7 @@ class Schema:
                 return dummies
             name = next(name for name in self.names if name not in row)
             where = "the row" if number is None else f"row {number}"
-            message = f"Feature '{name}' is not in {where}; it has {_listed(list(row)) or 'nothing'}."
+            message = f"Feature '{name}' is not in {where}; it has {some_of(list(row)) or 'nothing'}."
             raise RowError(message, feature=name, row=number) from None
 
     def _from_dummies(self, row: Mapping[Any, Any]) -> list[Any] | None:
@@ -265,7 +268,7 @@ class Schema:
         values = list(flat)
         if len(values) != len(self):
             raise RowError(
-                f"A row must have {len(self)} values, one per feature ({_listed(self.names)}); "
+                f"A row must have {len(self)} values, one per feature ({some_of(self.names)}); "
                 f"{'this one' if number is None else f'row {number}'} has {len(values)}.",
                 row=number,
             )
@@ -407,7 +410,3 @@ def _slice(columns: NDArray[np.intp]) -> slice | NDArray[np.intp]:
     """Columns that stand side by side as a slice, which numpy copies faster."""
     first, count = int(columns[0]), len(columns)
     return slice(first, first + count) if np.array_equal(columns, first + np.arange(count)) else columns
-
-
-def _listed(names: Sequence[Any]) -> str:
-    return ", ".join(n if isinstance(n, str) else shown(n) for n in names[:8]) + (", ..." if len(names) > 8 else "")

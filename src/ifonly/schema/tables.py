@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, RowError
-from ifonly.printing import shown
+from ifonly.printing import shown, some_of
 from ifonly.schema.families import from_dummies
 from ifonly.schema.features import Choice, Feature, Integer, Numeric, Real
 from ifonly.schema.schema import Schema
@@ -87,10 +87,7 @@ def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
             coded = from_dummies(feature, columns)
             columns |= {} if coded is None else {name: coded}
         if name not in columns:
-            message = (
-                f"Feature '{name}' is not a column of the table; it has {', '.join(list(columns)[:8])}"
-                f"{', ...' if len(columns) > 8 else ''}."
-            )
+            message = f"Feature '{name}' is not a column of the table; it has {some_of(list(columns))}."
             raise RowError(message, feature=name)
         if len(columns[name]) != len(columns[schema.names[0]]):
             message = (
@@ -128,7 +125,7 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
     if hasattr(column, "to_numpy"):
         column = column.to_numpy()
     if isinstance(feature, Numeric):
-        array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else None
+        array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else _written(column)
         if array is not None and array.dtype.kind in "iuf":
             numbers = array.astype(np.float64)
             fits = feature.fits(numbers)
@@ -143,6 +140,16 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
 
 def _all_numbers(column: Sequence[Any]) -> bool:
     return all(type(value) is float or type(value) is int for value in column)
+
+
+def _written(column: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Numbers that are written as texts, if each is as Python writes one; float("1_0") is not what people mean."""
+    try:
+        if "_" not in "".join(column):
+            return np.array(list(map(float, column)))
+    except (TypeError, ValueError):
+        pass
+    return None
 
 
 def _read_values(
@@ -166,11 +173,16 @@ def _read_values(
 
 def to_frame(schema: Schema, points: NDArray[np.float64]) -> Any:
     """Points as a pandas DataFrame in the user's own values."""
+    return import_pandas().DataFrame(user_columns(schema, np.atleast_2d(points)))
+
+
+def import_pandas(needed_for: str = "A DataFrame", *, extra: str = "pandas") -> Any:
+    """The module pandas, or a sentence that says how to get it."""
     try:
-        import pandas as pd
+        import pandas
     except ImportError:
-        raise MissingExtra("pandas", extra="pandas", needed_for="A DataFrame") from None
-    return pd.DataFrame(user_columns(schema, np.atleast_2d(points)))
+        raise MissingExtra("pandas", extra=extra, needed_for=needed_for) from None
+    return pandas
 
 
 def user_columns(schema: Schema, points: NDArray[np.float64]) -> dict[str, list[Any]]:

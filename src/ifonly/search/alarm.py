@@ -11,6 +11,15 @@ from types import TracebackType
 
 from ifonly.search.kernels.layout import HALT, Scratch
 
+_SET: set[Alarm] = set()
+"""Those of the searches under way."""
+
+
+def ring_all() -> None:
+    """From another thread, which then also interrupts: searches under way end at once, as if their time were up."""
+    for alarm in tuple(_SET):
+        alarm.ring()
+
 
 class Alarm:
     """While it is set, the search with these buffers ends after so many seconds; None: not at all."""
@@ -21,10 +30,11 @@ class Alarm:
 
     def __enter__(self) -> Alarm:
         self._flag[0] = 0
+        _SET.add(self)
         if self._seconds is not None and self._seconds <= 0.0:
-            self._ring()
+            self.ring()
         elif self._seconds is not None:
-            self._timer = threading.Timer(min(self._seconds, threading.TIMEOUT_MAX), self._ring)
+            self._timer = threading.Timer(min(self._seconds, threading.TIMEOUT_MAX), self.ring)
             self._timer.daemon = True
             self._timer.start()
         return self
@@ -35,11 +45,12 @@ class Alarm:
         if self._timer is not None:
             self._timer.cancel()
             self._timer.join()  # or it might ring for the next person
+        _SET.discard(self)
         self._flag[0] = 0
 
     @property
     def rung(self) -> bool:
         return bool(self._flag[0])
 
-    def _ring(self) -> None:
+    def ring(self) -> None:
         self._flag[0] = 1

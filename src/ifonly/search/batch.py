@@ -16,7 +16,7 @@ from ifonly.compiling import Kernels
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import FLOAT_ROWS, MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
+from ifonly.search.kernels.layout import FLOAT_ROWS, LEAST, MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
 from ifonly.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.search.record import Record
 from ifonly.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
@@ -137,22 +137,28 @@ class PackedQuestion:
         """The rows found, in the question's own units, and whether there is one."""
         allowed, best = batch.allowed, batch.best[:, :-1]
         points, found = allowed.factual.copy(), np.isfinite(batch.best[:, -1])
-        rows, features = ((best != allowed.option) & found[:, None]).nonzero()
-        for i, g in zip(rows.tolist(), features.tolist(), strict=True):
-            points[i, g] = self._moved(batch, i, g) if self.lowered.numeric[g] else best[i, g]
+        at = ((best != allowed.option) & found[:, None]).nonzero()
+        points[at] = self._moved(batch, *at)
         return self.lowered.on_steps(allowed.factual, points), found
 
-    def _moved(self, batch: SearchBatch, i: int, g: int) -> float:
-        """Where person i's change of feature g leads to. An end of the domain is that end, to the last bit."""
-        allowed, change = batch.allowed, float(batch.best[i, g])
-        least, most = batch.people.box[i, : MOST + 1, g].tolist()
-        lower, upper = float(allowed.lower[i, g]), float(allowed.upper[i, g])
-        end = END * max(abs(least), abs(most))
-        if change <= least + end:
-            return lower
-        if change >= most - end:
-            return upper
-        return min(max(float(allowed.factual[i, g]) + change * float(self.unit[g]), lower), upper)
+    def _moved(self, batch: SearchBatch, rows: NDArray[np.intp], features: NDArray[np.intp]) -> list[float]:
+        """Where changes lead to. An end of a number's domain is that end, to the last bit."""
+        allowed, at = batch.allowed, (rows, features)
+        of = (self.lowered.numeric[features], self.unit[features], batch.best[at], allowed.factual[at],
+              batch.people.box[rows, LEAST, features], batch.people.box[rows, MOST, features],
+              allowed.lower[at], allowed.upper[at])  # fmt: skip
+        result = []
+        for number, unit, change, factual, least, most, lower, upper in zip(*(p.tolist() for p in of), strict=True):
+            end = END * max(abs(least), abs(most))
+            if not number:
+                result.append(change)
+            elif change <= least + end:
+                result.append(lower)
+            elif change >= most - end:
+                result.append(upper)
+            else:
+                result.append(min(max(factual + change * unit, lower), upper))
+        return result
 
     def put(self, batch: SearchBatch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""

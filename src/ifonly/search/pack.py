@@ -238,22 +238,16 @@ def _slacks(
     that its neurons have above, which the products of |W| bound. A ReLU that is off in the whole box has no part in any
     sum. The kernels do the same in each node, with the coefficients as they are (`network.begin_losses`).
     """
-    weight, bias = lowered.layers[0]
-    lower, upper, work = _first_interval(lowered, low, high, options)
-    first = 2.0 * (lowered.width + len(bias) + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
-    lower, upper = lower - first, upper + first
-    operations = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
-    everything = operations + 2.0 * sum(len(bias) for _, bias in lowered.layers)
+    lower, upper, slack, unit = _first_slack(lowered, low, high, options)
     lost = _LostBelow(lowered, low, high)
-    slack = first + 1.5 * UNIT_ROUNDOFF * everything * np.maximum(np.abs(lower), np.abs(upper))
-    taken = lost.after(weight, bias)
+    taken = lost.after(*lowered.layers[0])
     slacks, starts = [slack + taken], []
     for weight, bias in lowered.layers[1:]:
         starts.append(np.stack([lower, upper], axis=1))
         off = upper <= 0.0
         active, size = np.maximum(upper, 0.0), np.abs(weight)
         slack = np.where(off, 0.0, slack) @ size.T
-        slack = slack + 1.5 * UNIT_ROUNDOFF * everything * (active @ size.T + np.abs(bias))
+        slack = slack + unit * (active @ size.T + np.abs(bias))
         taken = lost.after(weight, bias)
         slacks.append(slack + taken)
         inactive = np.maximum(lower, 0.0)
@@ -268,15 +262,9 @@ def _smooth_slacks(
     """The same where smooth activations are between lines: the slope of a line is at most STEEPEST, and its shift no
     larger than the activation and what the slope makes of its argument."""
     assert lowered.bends is not None
-    weight, bias = lowered.layers[0]
-    lower, upper, work = _first_interval(lowered, low, high, options)
-    first = 2.0 * (lowered.width + len(bias) + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
-    lower, upper = lower - first, upper + first
-    operations = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
-    unit = 1.5 * UNIT_ROUNDOFF * (operations + 2.0 * sum(len(bias) for _, bias in lowered.layers))
+    lower, upper, slack, unit = _first_slack(lowered, low, high, options)
     lost = _LostBelow(lowered, low, high)
-    slack = first + unit * np.maximum(np.abs(lower), np.abs(upper))
-    taken = lost.after(weight, bias)
+    taken = lost.after(*lowered.layers[0])
     slacks, starts, at = [slack + taken], [], 0
     for weight, bias in lowered.layers[1:]:
         starts.append(np.stack([lower, upper], axis=1))
@@ -300,6 +288,18 @@ def _bent(code: NDArray[np.int64], alpha: Floats, lower: Floats, upper: Floats) 
         mine = (code == kind[0]) & (alpha == kind[1])
         least[:, mine], most[:, mine] = Activation(NAMES[kind[0]], kind[1]).values(lower[:, mine], upper[:, mine])
     return least, most
+
+
+def _first_slack(
+    lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]
+) -> tuple[Floats, Floats, Floats, Floats]:
+    """Intervals of the first layer's neurons, what rounding can do to a bound of each, and to a sum of 1 anywhere."""
+    lower, upper, work = _first_interval(lowered, low, high, options)
+    first = 2.0 * (lowered.width + work.shape[1] + 8.0) * (UNIT_ROUNDOFF * work + LEAST_NORMAL)
+    lower, upper = lower - first, upper + first
+    operations = options.sum(axis=1, keepdims=True) + lowered.features + 4.0 * len(lowered.layers) + 16.0
+    unit = 1.5 * UNIT_ROUNDOFF * (operations + 2.0 * sum(len(bias) for _, bias in lowered.layers))
+    return lower, upper, first + unit * np.maximum(np.abs(lower), np.abs(upper)), unit
 
 
 def _first_interval(

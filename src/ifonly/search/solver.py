@@ -76,7 +76,8 @@ class SearchSolver:
             spending.herald.done(len(batch))
         else:
             self.sure.search(batch, spending)
-            self._look_at_edges(batch, spending.quietly())
+            if self.has_edges:
+                self._look_at_edges(batch, spending.quietly())
         return self.asked.claims(batch)
 
     @cached_property
@@ -126,8 +127,6 @@ class SearchSolver:
         """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:
         search once more among them, and let the rule itself judge what is found.
         """
-        if not self.has_edges:
-            return
         again = self.sure.affordable(batch, self.sure.unsettled(batch), spending.limits)
         if not again:
             return

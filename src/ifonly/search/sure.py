@@ -50,9 +50,10 @@ class SureSearch:
             batch.blur[:] = blur
             spending.on(self.asked, batch, np.full(len(batch), math.inf))
             batch.lucky[:] = self.asked.distance(batch.lower)
-            everyone, spending = self.unsettled(batch), spending.quietly()
+            everyone = self.unsettled(batch)
             if not everyone:
                 return
+            spending = spending.quietly()
         self._surely(batch, everyone, spending)
         self._rule_out(batch, everyone, spending.quietly())
         self._by_luck(batch, everyone, spending.quietly())

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from ifonly.compiling import Kernels
+
+if TYPE_CHECKING:
+    from ifonly.search.kernels.layout import Floats, Ints, Pack, PackedPeople
 
 
 def load_kernels() -> None:
@@ -27,22 +30,30 @@ def _functions() -> tuple[Mapping[str, Any], int]:
     return {"search_people": kernel.search_people, "scan_table": kernel.scan_table}, SOURCES
 
 
-def _try_out(kernel: Any) -> None:
-    """Nobody is searched for: the arguments have the types of all calls, and no people."""
+def nobody_asks() -> tuple[Pack, PackedPeople, Floats, Floats, Ints]:
+    """A question, no people, and what is known of each of them: rows, numbers, counts."""
     from ifonly.search.kernels.layout import ADDITIVE, SIZES, TOUCHES, Pack, PackedPeople
-    from ifonly.search.pack import new_scratch, new_tree
 
     index = np.zeros((TOUCHES, 3), dtype=np.int64)
     index[SIZES, :2] = 1
-    number, matrix = np.zeros(1), np.zeros((1, 1))
-    pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, matrix, 0, 0)
+    number = np.zeros(1)
+    pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, np.zeros((1, 1)), 0, 0)
     flat, cube, marks = np.zeros((0, 1)), np.zeros((0, 2, 1)), np.zeros((0, 1), dtype=np.uint8)
     nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
     people = PackedPeople(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes, nobody)
+    return pack, people, flat, nobody, nodes
+
+
+def _try_out(kernel: Any) -> None:
+    """Nobody is searched for: the arguments have the types of all calls, and no people."""
+    from ifonly.search.pack import new_scratch, new_tree
+
+    pack, people, flat, nobody, nodes = nobody_asks()
     kernel.search_people(
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )
-    kernel.scan_table(pack, people, matrix, number, np.zeros(1, dtype=np.bool_), flat, nobody, flat, nodes)
+    surely = np.zeros(1, dtype=np.bool_)
+    kernel.scan_table(pack, people, np.zeros((1, 1)), np.zeros(1), surely, flat, nobody, flat, nodes)
 
 
 KERNELS = Kernels("ifonly.search.warm:KERNELS", "the search", _functions, _try_out)

@@ -131,9 +131,10 @@ class Worker:
         spent = time.perf_counter() - begun
         share = batch.nodes[first:reached] + 1.0  # seconds are shared out by nodes
         unfinished = float(self.tree.count[NODES]) + 1.0 if reached < last else 0.0
-        batch.seconds[first:reached] = spent * share / (share.sum() + unfinished)
+        each = spent / (float(share.sum()) + unfinished)
+        batch.seconds[first:reached] = each * share
         if reached < last:
-            self._finish(reached, code, spent * unfinished / (share.sum() + unfinished), alarm)
+            self._finish(reached, code, each * unfinished, alarm)
             reached += 1
         if alarm.rung and math.isfinite(batch.lower[first]):
             batch.stops[first] = Stop(StoppedBy.SECONDS, self.limits.seconds)

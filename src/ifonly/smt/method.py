@@ -95,17 +95,21 @@ class SmtSolver:
 
         return search_distances(self.lowered, person, find, steps, self.method.name)
 
+    def _reduced(self, person: Person, budget: float, clock: Clock) -> tuple[Person | None, Bounds | None]:
+        """What the budget leaves of the domains (None: nothing), and what is known of the neurons there, if asked."""
+        if not isinstance(self.method, SmtReduced):
+            return person, None
+        cut = cut_to(self.lowered, person, budget)
+        if cut is None:
+            return None, None
+        return cut, neuron_bounds(self.lowered, cut, budget, self.method.bounds, until=clock.until)
+
     def _find(self, person: Person, budget: float, clock: Clock) -> Finding:
         """Algorithm 3: is there a counterfactual within the budget?"""
         lowered, need = self.lowered, self.lowered.need + person.blur
-        searched, bounds = person, None
-        if isinstance(self.method, SmtReduced):
-            cut = cut_to(lowered, person, budget)
-            if cut is None:
-                return Finding(verdict=Verdict.NONE)
-            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
-            if (bounds.upper[-1] < need).any():
-                return Finding(verdict=Verdict.NONE)
+        searched, bounds = self._reduced(person, budget, clock)
+        if searched is None or (bounds is not None and (bounds.upper[-1] < need).any()):
+            return Finding(verdict=Verdict.NONE)
         for more, nothing in ((0.0, Verdict.NONE), (2.0 * person.own, Verdict.UNDECIDED)):
             asked = self._ask(searched, budget, need + more, bounds, clock)
             if isinstance(asked, Stop):
@@ -120,12 +124,9 @@ class SmtSolver:
     def _find_in_trees(self, person: Person, budget: float, clock: Clock, excluded: list[NDArray[np.intp]]) -> Finding:
         """The same of an ensemble. Rows that the library's own sum refuses are excluded by their leaves, for good."""
         lowered, wanted = self.lowered, self.lowered.need + person.blur + person.own
-        searched, bounds = person, None
-        if isinstance(self.method, SmtReduced):
-            cut = cut_to(lowered, person, budget)
-            if cut is None:
-                return Finding(verdict=Verdict.NONE)
-            searched, bounds = cut, neuron_bounds(lowered, cut, budget, self.method.bounds, until=clock.until)
+        searched, bounds = self._reduced(person, budget, clock)
+        if searched is None:
+            return Finding(verdict=Verdict.NONE)
         forest = replace(person_trees(lowered, searched), excluded=tuple(excluded))
         if isinstance(self.method, SmtReduced) and (forest.ends()[1] < wanted).any():
             return Finding(verdict=Verdict.NONE)

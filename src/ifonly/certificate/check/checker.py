@@ -39,6 +39,8 @@ MOST_SCORES = 20
 """Of the deployed model that are repeated."""
 FREE_BITS, BITS_PER_BYTE = 2**29, 256
 """The numbers that a check keeps may have so many bits, and so many more per byte of the certificate's text."""
+MOST_SHOWN = 20_000
+"""Characters of a statement in a notebook."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -68,8 +70,9 @@ class Checked:
         return self.verdict == VALID
 
     def _repr_html_(self) -> str:
-        told = "\n".join(filter(None, (self.verdict, self.statement, self.failure)))
-        return f"<pre>{escape(lines(told), quote=True)}</pre>"
+        stated, failure = (escape(lines(text, MOST_SHOWN), quote=True) for text in (self.statement, self.failure))
+        below = f"<details><summary>what is stated</summary><pre>{stated}</pre></details>" if stated else ""
+        return f"<p><b>{self.verdict}</b>{f': {failure}' if failure else ''}</p>{below}"
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; an infinite lower bound (no such row) is None."""

@@ -43,7 +43,7 @@ from ifonly.certifying.twin.layout import (
     ZC,
     Y,
 )
-from ifonly.certifying.twin.region import most_of, plane
+from ifonly.certifying.twin.planes import most_of, plane
 
 
 @njit(**INNER)

@@ -2,26 +2,28 @@
 
 from __future__ import annotations
 
-import zlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ifonly.compiling import fingerprint
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Bytes = NDArray[np.uint8]
 
 FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}}
-INNER = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+ALLOCATING = {**FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+INNER = {**ALLOCATING, "_nrt": False}
+"""For kernels that only kernels call. Those that allocate nothing need not count references to arrays."""
 ONCE = {**INNER, "inline": "always"}
 """For kernels with a single caller: compiled as a part of it, not once more at every level above."""
 OUTER = FAST
 """For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
 caches.
 """
-SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
+SOURCES = fingerprint(__file__)
 
 ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
 SPLIT, EMPTY, CLOSED, OPEN = 0, 1, 2, 3

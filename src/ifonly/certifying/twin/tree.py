@@ -7,15 +7,16 @@ import math
 import numpy as np
 from numba import njit
 
+from ifonly.certifying.twin.bounds import bound_hidden
 from ifonly.certifying.twin.closing import close
 from ifonly.certifying.twin.layout import (
+    ALLOCATING,
     CHOICE,
     CLOSED,
     EMPTY,
     FIRST,
     FLOAT_ROWS,
     HEAD,
-    INNER,
     INT_ROWS,
     MOST_ROWS,
     MULTIPLIER,
@@ -33,7 +34,8 @@ from ifonly.certifying.twin.layout import (
     Work,
     Y,
 )
-from ifonly.certifying.twin.region import bound_hidden, clip, most_of
+from ifonly.certifying.twin.planes import most_of
+from ifonly.certifying.twin.region import clip
 from ifonly.compiling import with_cache
 
 
@@ -61,7 +63,7 @@ def split_box(q, w, d, which, value, second):
             w.high[d + 1, which] = min(w.high[d, which], at)
 
 
-@njit(**ONCE)
+@njit(**ALLOCATING)
 def index_nodes(log, hidden, phase):
     """The nodes of one phase: (record, first child or -1, parent, second side?, depth) of each; a node's second child
     follows its first. Nothing when a record is missing.
@@ -97,7 +99,7 @@ def index_nodes(log, hidden, phase):
     return nodes
 
 
-@njit(**INNER)
+@njit(**ALLOCATING)
 def new_work(q, columns, hidden, features, deep):
     widest = max(len(q.slack), columns, features + 1, q.index[SIZES].max())
     return Work(

@@ -27,7 +27,7 @@ from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.recipe import Majorant
 from ifonly.model.rounding import losses
 from ifonly.schema import Choice, Missing, Numeric, Schema
-from ifonly.schema.features import is_missing
+from ifonly.schema.values import is_missing
 
 Floats = NDArray[np.float64]
 SPACING = 1e-13

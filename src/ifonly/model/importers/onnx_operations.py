@@ -17,6 +17,7 @@ from ifonly.model.importers.shaped import of_one_width
 from ifonly.model.smooth import Activation
 
 FLOATS = {onnx.TensorProto.FLOAT: "float32", onnx.TensorProto.DOUBLE: "float64"}
+FLOAT_OF = {kind: elem for elem, kind in FLOATS.items()}
 Array = NDArray[Any]
 EPSILON = float(np.float32(1e-5))
 """Of a batch normalisation that names none: attributes are float32, also in models that compute in float64."""
@@ -61,6 +62,19 @@ class OnnxCall:
         return UnsupportedModel(
             f"The operation {self.operation} ('{self.name}') of the ONNX model {why}.", operation=self.operation
         )
+
+
+def tensors(graph: Any) -> list[Any]:
+    """The constants of a graph."""
+    constants = [a.t for node in graph.node for a in node.attribute if a.type == onnx.AttributeProto.TENSOR]
+    return [*graph.initializer, *constants]
+
+
+def first_float(graph: Any) -> str:
+    """The precision that the weights of a graph, or else its inputs, are in."""
+    kinds = [tensor.data_type for tensor in tensors(graph)]
+    kinds += [given.type.tensor_type.elem_type for given in graph.input]
+    return next((FLOATS[kind] for kind in kinds if kind in FLOATS), "float32")
 
 
 def attributes(node: Any) -> dict[str, Any]:

@@ -13,6 +13,7 @@ from ifonly.model.importers.shaped import (
     Pooling,
     Reduction,
     Shaped,
+    axis_of_row,
     flow_and_shape,
     of_one_width,
     pooled,
@@ -100,7 +101,9 @@ def _reduction(how: Reduction) -> Callable[..., Any]:
         listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
         if len(listed) != 1:
             raise call.refuse("mixes rows with one another, or reduces several dimensions")
-        return reduced(x, _axis(call, x, listed[0]), how, keep=bool(call.given.get("keepdims", 1)), name=call.name)
+        return reduced(
+            x, axis_of_row(call, x, listed[0]), how, keep=bool(call.given.get("keepdims", 1)), name=call.name
+        )
 
     return handle
 
@@ -141,15 +144,6 @@ def _gather(call: OnnxCall, x: Flow, indices: Any) -> Flow:
 # ---------------------------------------------------------------------- shapes
 
 
-def _axis(call: OnnxCall, value: Flow | Shaped, axis: int, *, room: int = 0) -> int:
-    """Which axis of the row's values an axis of the tensor is; `room` for axes that are to come."""
-    dims = 1 + len(flow_and_shape(value)[1]) + room
-    own = (axis + dims if axis < 0 else axis) - 1
-    if not 0 <= own < dims - 1:
-        raise call.refuse("mixes rows with one another")
-    return own
-
-
 def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
     """To (rows, ...), or, for one value per row, to anything that keeps the rows."""
     sizes = np.ravel(call.given.get("shape", []) if shape is None else shape).tolist()
@@ -178,7 +172,7 @@ def _flatten(call: OnnxCall, x: Any) -> Any:
 
 def _unsqueeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:
     listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
-    for axis in sorted(_axis(call, x, axis, room=len(listed)) for axis in listed):
+    for axis in sorted(axis_of_row(call, x, axis, room=len(listed)) for axis in listed):
         x = with_one(x, axis)
     return x
 
@@ -186,7 +180,7 @@ def _unsqueeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:
 def _squeeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:
     listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
     if isinstance(x, Shaped) and listed:
-        for axis in sorted((_axis(call, x, axis) for axis in listed), reverse=True):
+        for axis in sorted((axis_of_row(call, x, axis) for axis in listed), reverse=True):
             x = without_one(x, axis)
         if x is not None:
             return x

@@ -9,7 +9,26 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
-from ifonly.model.model import Scores
+from ifonly.model.agreement import ROWS, comparison_rows
+from ifonly.model.model import Logistic, Scores
+from ifonly.schema import Schema
+
+LOG_ODDS = 1e-5
+"""How well a reported probability must follow from the score, also in the float32 that some models report."""
+
+
+def lead_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much each row of scores is decided: what the highest is ahead of the next, or one score of 0."""
+    if scores.shape[1] == 1:
+        return np.abs(scores[:, 0])
+    best = np.sort(scores, axis=1)
+    return np.asarray(best[:, -1] - best[:, -2])
+
+
+def follow_from(scores: Scores, reported: Scores, schema: Schema) -> bool:
+    """Are the scores the log-odds of the probabilities that a model reports?"""
+    points = comparison_rows(schema, ROWS, seed=2)
+    return np.allclose(reported(points), Logistic(scores)(points), rtol=0.0, atol=LOG_ODDS)
 
 
 def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> NDArray[np.float64]:

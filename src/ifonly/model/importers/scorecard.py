@@ -24,7 +24,7 @@ from ifonly.model.trees import Ensemble, Feed, LibraryTree, Summation, Trees, bo
 from ifonly.model.trees.tables import Axis, tree_of_table
 from ifonly.printing import shown
 from ifonly.schema import Choice, Missing, Schema
-from ifonly.schema.features import same_value
+from ifonly.schema.values import same_value
 
 Floats = NDArray[np.float64]
 EXACT = 2.0**52

@@ -10,12 +10,12 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.blocks import check_size
 from ifonly.model.flow import Flow
 
@@ -32,6 +32,21 @@ class Shaped:
     @property
     def width(self) -> int:
         return self.flow.width
+
+
+class Refusing(Protocol):
+    """An operation of a framework, which can say that it is not supported as it is used."""
+
+    def refuse(self, why: str) -> UnsupportedModel: ...
+
+
+def axis_of_row(call: Refusing, value: Flow | Shaped, axis: int, *, room: int = 0) -> int:
+    """Which axis of the row's values an axis of the whole tensor is; `room` for axes that are to come."""
+    dims = 1 + len(flow_and_shape(value)[1]) + room
+    own = (axis + dims if axis < 0 else axis) - 1
+    if not 0 <= own < dims - 1:
+        raise call.refuse("mixes rows with one another")
+    return own
 
 
 def in_shape(flow: Flow, shape: Sequence[int]) -> Flow | Shaped:

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import MissingExtra, ModelError
+from ifonly.schema.tables import import_pandas
 
 
 def made_of(encoder: Any, columns: Sequence[NDArray[Any]], where: str) -> NDArray[Any]:
@@ -34,8 +35,5 @@ def table(columns: Sequence[NDArray[Any]], names: Sequence[str] | None) -> Any:
     if names is None:
         same = all(column.dtype.kind in "biuf" for column in columns)
         return np.column_stack([c.astype(np.float64 if same else object) for c in columns])
-    try:
-        import pandas as pd
-    except ImportError:
-        raise MissingExtra("pandas", extra="sklearn", needed_for="A model that was fitted on a DataFrame") from None
+    pd = import_pandas("A model that was fitted on a DataFrame", extra="sklearn")
     return pd.DataFrame({n: pd.Series(c, dtype=c.dtype) for n, c in zip(names, columns, strict=True)})

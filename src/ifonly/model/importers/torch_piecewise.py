@@ -16,6 +16,7 @@ from ifonly.model.importers.shaped import (
     Pooling,
     Reduction,
     Shaped,
+    axis_of_row,
     flow_and_shape,
     in_shape,
     of_one_width,
@@ -114,19 +115,21 @@ def _softshrink_module(call: TorchCall, module: nn.Softshrink, flow: Flow) -> Fl
 
 
 def _maximum(call: TorchCall, a: Any, b: Any) -> Flow:
-    if isinstance(a, Flow) and isinstance(b, Flow):
-        one, other = of_one_width(a, b, name=call.name)
-        return one.larger(other, name=call.name)
-    flow, bound = (a, b) if isinstance(a, Flow) else (b, a)
-    return flow.clip(lower=call.number(bound), name=call.name)
+    return _of_two(call, a, b, larger=True)
 
 
 def _minimum(call: TorchCall, a: Any, b: Any) -> Flow:
+    return _of_two(call, a, b, larger=False)
+
+
+def _of_two(call: TorchCall, a: Any, b: Any, *, larger: bool) -> Flow:
+    """The larger, or the smaller, of two values of the row, or of one and a number."""
     if isinstance(a, Flow) and isinstance(b, Flow):
         one, other = of_one_width(a, b, name=call.name)
-        return one.smaller(other, name=call.name)
+        return one.larger(other, name=call.name) if larger else one.smaller(other, name=call.name)
     flow, bound = (a, b) if isinstance(a, Flow) else (b, a)
-    return flow.clip(upper=call.number(bound), name=call.name)
+    end = call.number(bound)
+    return flow.clip(lower=end, name=call.name) if larger else flow.clip(upper=end, name=call.name)
 
 
 class Extremes(tuple[Any, ...]):
@@ -162,16 +165,7 @@ def _reduced(call: TorchCall, value: Flow | Shaped, dim: Any, how: Reduction, *,
     listed = list(dim) if isinstance(dim, tuple | list) else [dim]
     if len(listed) != 1 or not isinstance(listed[0], int):
         raise call.refuse("mixes rows with one another, or reduces several dimensions; say dim=1")
-    return reduced(value, _axis(call, value, listed[0]), how, keep=keep, name=call.name)
-
-
-def _axis(call: TorchCall, value: Flow | Shaped, dim: int, *, room: int = 0) -> int:
-    """Which axis of the row's values a dimension of the table is; `room` for a dimension that is to come."""
-    dims = 1 + len(flow_and_shape(value)[1]) + room
-    axis = (dim + dims if dim < 0 else dim) - 1
-    if not 0 <= axis < dims - 1:
-        raise call.refuse("mixes rows with one another")
-    return axis
+    return reduced(value, axis_of_row(call, value, listed[0]), how, keep=keep, name=call.name)
 
 
 def _max_pool_module(call: TorchCall, module: nn.MaxPool1d, value: Any) -> Any:
@@ -242,12 +236,12 @@ def _flatten(call: TorchCall, value: Value, start_dim: int = 0, end_dim: int = -
 
 
 def _unsqueeze(call: TorchCall, value: Any, dim: int) -> Any:
-    return with_one(value, _axis(call, value, dim, room=1))
+    return with_one(value, axis_of_row(call, value, dim, room=1))
 
 
 def _squeeze(call: TorchCall, value: Value, dim: int | None = None) -> Value:
     if isinstance(value, Shaped):
-        result = without_one(value, _axis(call, value, dim)) if isinstance(dim, int) else None
+        result = without_one(value, axis_of_row(call, value, dim)) if isinstance(dim, int) else None
         if result is None:
             raise call.refuse("removes a dimension that may hold rows, or is not of one")
         return result
@@ -259,7 +253,7 @@ def _squeeze(call: TorchCall, value: Value, dim: int | None = None) -> Value:
 
 def _stack(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Any:
     """Rows of the same width beside one another, along a dimension of their own."""
-    axis = _axis(call, tensors[0], dim, room=1)
+    axis = axis_of_row(call, tensors[0], dim, room=1)
     joined = tensors[0].joined(tensors[1:], name=call.name) if len(tensors) > 1 else tensors[0]
     width = tensors[0].width
     if any(tensor.width != width for tensor in tensors):

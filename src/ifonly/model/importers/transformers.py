@@ -17,7 +17,7 @@ from ifonly.model.importers.binning import Binning, binarizer, binning_process, 
 from ifonly.model.importers.columns import Absent, Column, Columns, Line, Options, option_array
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Missing
-from ifonly.schema.features import is_missing, plain, same_value
+from ifonly.schema.values import is_missing, plain, same_value
 
 Handler: TypeAlias = Callable[[Any, list[Column], Columns, str], list[Column]]
 

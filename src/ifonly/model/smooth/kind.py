@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import Precision, by_sign_or_largest
+from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
 from ifonly.model.network import Network
 from ifonly.model.recipe import Recipe, recipe_of_layers
 from ifonly.model.rounding import recipe_error
@@ -28,8 +28,8 @@ from ifonly.schema.given import items
 Floats = NDArray[np.float64]
 
 
-@dataclass(frozen=True)
-class SmoothNetwork:
+@dataclass(frozen=True, eq=False)
+class SmoothNetwork(ByFingerprint):
     """`linear` has the layers; `activations` what follows each but the last."""
 
     linear: Network
@@ -45,12 +45,6 @@ class SmoothNetwork:
                 f"got {len(given)}."
             )
         object.__setattr__(self, "activations", tuple(given))
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, SmoothNetwork) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
     @property
     def name(self) -> str:

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import Precision
+from ifonly.model.kind import ByFingerprint, Precision
 from ifonly.printing import shown
 
 Floats = NDArray[np.float64]
@@ -120,7 +120,7 @@ class LibraryTree:
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
-class Ensemble:
+class Ensemble(ByFingerprint):
     """Trees over `columns` numbered columns. Arrays are read-only; equal ensembles have equal fingerprints."""
 
     columns: int
@@ -145,12 +145,6 @@ class Ensemble:
             raise ModelError(f"A split compares by <= or <, in float64 or float32; got {shown(self.comparison)}.")
         _check_shapes(self)
         _check_trees(self)
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Ensemble) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
     def __repr__(self) -> str:
         return f"<Ensemble: {len(self.roots)} trees, {len(self.values)} leaves, {self.columns} columns>"

@@ -16,14 +16,14 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import Precision, by_sign_or_largest
+from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
 from ifonly.model.trees.ensemble import Ensemble, Floats
 from ifonly.printing import shown
 from ifonly.schema import Choice, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Trees:
+class Trees(ByFingerprint):
     """An ensemble that reads the points of a schema: cuts by `x <= cut` in float64 on numbers, sets of options.
 
     `tie` is how close to a tie the library's own probabilities can no longer tell two classes apart.
@@ -49,12 +49,6 @@ class Trees:
             raise ModelError(f"Trees over features have sets of {widest} options; these have {ensemble.sets.shape[1]}.")
         if (choice[nodes.column[inner]] != (nodes.chosen[inner] >= 0)).any():
             raise ModelError("Trees over features split numbers by cuts, and choices by sets of options.")
-
-    def __eq__(self, other: object) -> bool:
-        return isinstance(other, Trees) and self.fingerprint == other.fingerprint
-
-    def __hash__(self) -> int:
-        return hash(self.fingerprint)
 
     @property
     def inputs(self) -> int:

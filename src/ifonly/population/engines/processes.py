@@ -7,7 +7,6 @@ in each of them waits for our end of the pipe to close.
 from __future__ import annotations
 
 import contextlib
-import gc
 import multiprocessing
 import os
 import pickle
@@ -24,6 +23,7 @@ from typing import Any
 from ifonly.errors import IfonlyError, QuestionError
 from ifonly.population.chunks import Chunk
 from ifonly.population.engines.seam import Lost, checked_count, packed
+from ifonly.population.engines.spawning import how_it_ended, listen, settle, spawned
 from ifonly.population.work import Done, Task
 from ifonly.printing import shown
 
@@ -31,11 +31,7 @@ AHEAD = 2
 """Chunks that one worker has: the one it works on, and the next."""
 MOST_STILLBORN = 3
 """Workers in a row that ended before they began."""
-ALONE = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
-"""One thread for each worker: there are as many workers as cores."""
 READY = -1
-GARBAGE = 50_000
-"""New objects after which a worker looks for circles of them: a chunk makes many, and hardly any circle."""
 
 
 @dataclass(frozen=True)
@@ -78,11 +74,8 @@ class _Worker:
     """A process, our end of its pipe, and the chunks that it has."""
 
     def __init__(self) -> None:
-        context = multiprocessing.get_context("spawn")
-        self.pipe, theirs = context.Pipe()
-        self.process = context.Process(target=_work, args=(theirs,), daemon=True)
-        with _environment(ALONE):
-            self.process.start()
+        self.pipe, theirs = multiprocessing.get_context("spawn").Pipe()
+        self.process = spawned(_work, theirs)
         theirs.close()
         self.has: deque[int] = deque()
         self.ready = False
@@ -94,15 +87,6 @@ class _Worker:
     def submit(self, ticket: int, message: bytes) -> None:
         self.has.append(ticket)
         self.send(message)
-
-    def how_it_ended(self) -> str:
-        self.process.join()
-        code = self.process.exitcode or 0
-        if code >= 0:
-            return f"with the exit code {code}"
-        with contextlib.suppress(ValueError):
-            return f"by the signal {signal.Signals(-code).name}"
-        return f"by the signal {-code}"
 
     def end(self) -> None:
         self.process.kill()
@@ -155,7 +139,7 @@ class _Workers:
 
     def _bury(self, worker: _Worker) -> None:
         """A worker is gone: its chunks are lost, and another begins in its place."""
-        how = worker.how_it_ended()
+        how = how_it_ended(worker.process)
         for k, ticket in enumerate(worker.has):
             self._lost.append((ticket, Lost(f"the process that worked on it ended {how}", worker.ready and k == 0)))
         worker.end()
@@ -171,21 +155,6 @@ class _Workers:
             worker.end()
 
 
-@contextmanager
-def _environment(values: dict[str, str]) -> Iterator[None]:
-    """These variables, for processes that start meanwhile."""
-    before = {name: os.environ.get(name) for name in values}
-    os.environ.update(values)
-    try:
-        yield
-    finally:
-        for name, value in before.items():
-            if value is None:
-                del os.environ[name]
-            else:
-                os.environ[name] = value
-
-
 # ---------------------------------------------------------------------- in the worker
 
 
@@ -193,15 +162,14 @@ def _work(pipe: Connection) -> None:
     """Answer what comes through the pipe until it is closed. Ctrl-C is for the one who began us."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     messages: queue.SimpleQueue[bytes] = queue.SimpleQueue()
-    threading.Thread(target=_listen, args=(pipe, messages), daemon=True).start()
+    threading.Thread(target=listen, args=(pipe, messages.put), daemon=True).start()
     try:
         task: Any = pickle.loads(messages.get())
     except Exception as error:
         why = QuestionError(f"The model cannot be read in another process ({type(error).__name__}: {error}).")
         pipe.send_bytes(pickle.dumps((READY, why)))
         return
-    gc.freeze()  # what is loaded stays
-    gc.set_threshold(GARBAGE)
+    settle()
     pipe.send_bytes(pickle.dumps((READY, None)))
     while True:
         ticket, chunk = pickle.loads(messages.get())
@@ -210,11 +178,3 @@ def _work(pipe: Connection) -> None:
         except IfonlyError as error:
             outcome = error
         pipe.send_bytes(pickle.dumps((ticket, outcome), protocol=pickle.HIGHEST_PROTOCOL))
-
-
-def _listen(pipe: Connection, messages: queue.SimpleQueue[bytes]) -> None:
-    """Take messages out of the pipe, so that nobody waits for a full one; when it is closed, there is nobody left."""
-    with contextlib.suppress(EOFError, OSError):
-        while True:
-            messages.put(pipe.recv_bytes())
-    os._exit(0)

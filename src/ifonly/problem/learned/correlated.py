@@ -19,7 +19,7 @@ from ifonly.problem.constraints import Constraint, Range
 from ifonly.problem.learned.data import only, points_of
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
 from ifonly.schema import Choice, Schema
-from ifonly.schema.features import show_number
+from ifonly.schema.values import show_number
 
 Floats = NDArray[np.float64]
 

@@ -24,7 +24,7 @@ from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear
 from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import written
-from ifonly.schema.features import show_number
+from ifonly.schema.values import show_number
 
 MAX_CLAUSES = 200
 MAX_UNFOLDED = 500

@@ -1,15 +1,19 @@
-"""Rules as people type them, spelled as the grammar reads them: names of several words in quotes, 3,000 as 3000.
+"""Rules as people type them, spelled as the grammar reads them: names of several words in quotes, labels as the names
+that they stand for, 3,000 as 3000.
 
 Two names side by side mean nothing in the grammar, so a text that holds a name of several words, none of them a word
-of the grammar, can mean nothing else. A comma between digits stands in lists and ranges only; elsewhere it groups them.
+of the grammar, can mean nothing else. A label is what people are shown of a feature, so they type it; one that is a
+single word, in quotes. Where it is also a name or an option, or the label of two, it is not read as a label. A comma
+between digits stands in lists and ranges only; elsewhere it groups them.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from functools import lru_cache
 
-from ifonly.problem.words import KEYWORDS, quoted
+from ifonly.problem.words import KEYWORDS, quoted, show_name
 from ifonly.schema import Choice, Schema
 
 _SEVERAL = re.compile(r"\w[\w.-]*(?: \w[\w.-]*)+")
@@ -18,29 +22,32 @@ _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
 
 
 def spelled(text: str, schema: Schema) -> str:
-    """The text, with the schema's names of several words in quotes and numbers without commas."""
-    names = _names(schema)
-    return _ungrouped(text if names is None else names.sub(lambda m: _as_name(m[0]), text))
+    """The text, with the schema's names of several words in quotes, names for labels, and numbers without commas."""
+    found, behind = _names(schema)
 
+    def as_name(match: re.Match[str]) -> str:
+        word = " ".join(match[0].split())  # of any spacing
+        if word[0] in "'\"":
+            return show_name(behind[word[1:-1]]) if word[1:-1] in behind else match[0]
+        return show_name(behind[word]) if word in behind else quoted(word)
 
-def _as_name(found: str) -> str:
-    """What was found, in quotes: a name (of any spacing), or a text that stands in quotes already."""
-    return found if found[0] in "'\"" else quoted(" ".join(found.split()))
+    return _ungrouped(text if found is None else found.sub(as_name, text))
 
 
 @lru_cache(maxsize=64)
-def _names(schema: Schema) -> re.Pattern[str] | None:
-    """What finds quoted texts and the schema's names of several words, the longest first."""
-    options = (o for f in schema.features if isinstance(f, Choice) for o in f.options if isinstance(o, str))
+def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
+    """What finds quoted texts, and names and labels of several words, the longest first; the names behind labels."""
+    options = {o for f in schema.features if isinstance(f, Choice) for o in f.options if isinstance(o, str)}
+    given, labels = {*schema.names, *options}, Counter(feature.label for feature in schema.features)
+    behind = {f.label: f.name for f in schema.features if labels[f.label] == 1 and f.label and f.label not in given}
     several = {
-        name for name in (*schema.names, *options)
-        if _SEVERAL.fullmatch(name) and not KEYWORDS & set(name.split(" "))
+        name for name in (*given, *behind) if _SEVERAL.fullmatch(name) and not KEYWORDS & set(name.split(" "))
     }  # fmt: skip
-    if not several:
-        return None
+    if not several and not behind:
+        return None, {}
     ordered = sorted(several, key=lambda name: (-len(name), name))
     spaced = "|".join(r"\s+".join(map(re.escape, name.split(" "))) for name in ordered)
-    return re.compile(rf"{_QUOTED}|(?<![\w.-])(?:{spaced})(?![\w.-])")
+    return re.compile(rf"{_QUOTED}|(?<![\w.-])(?:{spaced})(?![\w.-])" if several else _QUOTED), behind
 
 
 def _ungrouped(text: str) -> str:

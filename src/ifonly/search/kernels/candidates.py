@@ -132,14 +132,17 @@ def try_point(pack, person, tree, F):
     and HIGH) limits what can be proven: from then on boxes need not be bounded beyond it, only searched for points
     that may be returned.
     """
-    number = tree.number
     forward(pack, person, F)
-    worst, short, possible = np.int64(0), math.inf, True
+    return judge_point(pack, person, tree, F)
+
+
+@njit(**ONCE)
+def judge_point(pack, person, tree, F):
+    """The same of a point X whose values are in ACT and OUT."""
+    number, possible = tree.number, True
+    worst, short = worst_condition(pack, person, F)
     rules = rules_hold(pack, person, F)
     for r in range(pack.index[SIZES, pack.layers]):
-        if F[OUT, r] - person.need[HIGH, r] < short:
-            short = F[OUT, r] - person.need[HIGH, r]
-            worst = r
         possible &= F[OUT, r] >= person.need[LOW, r]
     if possible and rules != BROKEN and allowed_changes(pack, person, F[X]):
         cost = cost_of(pack, person.cost, F[X])
@@ -149,6 +152,17 @@ def try_point(pack, person, tree, F):
             number[BEST] = cost
             for f in range(len(tree.best)):
                 tree.best[f] = F[X, f]
+    return worst, short
+
+
+@njit(**ONCE)
+def worst_condition(pack, person, F):
+    """The condition that is met worst by the values in OUT, and by how much."""
+    worst, short = np.int64(0), math.inf
+    for r in range(pack.index[SIZES, pack.layers]):
+        if F[OUT, r] - person.need[HIGH, r] < short:
+            short = F[OUT, r] - person.need[HIGH, r]
+            worst = r
     return worst, short
 
 
@@ -185,17 +199,13 @@ def set_pattern(F):
         F[PATTERN, h] = 1.0 if F[ACT, h] > 0.0 else 0.0
 
 
-@njit(**ONCE)
+@njit(**INNER)
 def newton(pack, person, tree, node, cut, tries, s):
     """Look for a better point from X: solve the network's own linear piece there, go to its solution, repeat."""
     F, I, items, width = s.F, s.I, cut.items, cut.width
     last, one = pack.layers - 1, np.int64(1)
     for _ in range(tries):
-        worst, short = np.int64(0), math.inf
-        for r in range(pack.index[SIZES, pack.layers]):
-            if F[OUT, r] - person.need[HIGH, r] < short:
-                short = F[OUT, r] - person.need[HIGH, r]
-                worst = r
+        worst, _ = worst_condition(pack, person, F)
         set_pattern(F)
         constant = neuron_plane(pack, last, worst, 1.0, node.zl, node.zu, F[PATTERN], one, width, F, s.Wc)
         constant -= person.need[AIM, worst]

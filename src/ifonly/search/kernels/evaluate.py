@@ -52,6 +52,22 @@ NOTHING = 1e-300
 
 
 @njit(**ONCE)
+def cut_node(pack, person, s, node, limit):
+    """The node, cut to the ball of what costs less than the limit, in compact columns; where nothing is left of it, the
+    base costs infinity.
+    """
+    F, I = s.F, s.I
+    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+        return Cut(0, 0, math.inf, math.inf)
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
+    if base_cost == math.inf:
+        return Cut(0, 0, math.inf, math.inf)
+    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
+    ceiling = min(limit, farthest_cost(items, F, I)) if pack.norm == MAXIMUM else limit
+    return Cut(items, I[FIRST, items], base_cost, max(ceiling, base_cost))
+
+
+@njit(**ONCE)
 def evaluate(pack, person, s, node, tree, tries):
     """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
 
@@ -62,17 +78,15 @@ def evaluate(pack, person, s, node, tree, tries):
     F, I, number = s.F, s.I, tree.number
     limit = cutoff(pack, number)
     tree.count[ROWS] = 0
-    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+    cut = cut_node(pack, person, s, node, limit)
+    if cut.base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
-    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
-    if base_cost == math.inf:
-        return math.inf, UNSPLIT, 0.0
-    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
-    ceiling = min(limit, farthest_cost(items, F, I)) if pack.norm == MAXIMUM else limit
-    cut = Cut(items, I[FIRST, items], base_cost, max(ceiling, base_cost))
+    items = cut.items
     for h in range(len(node.zl)):
         F[ALPHA, h] = 1.0 if node.zu[h] > -node.zl[h] else 0.0
-    begin_losses(pack, person, node.zu, F)
+    begin_losses(pack, person, F)
+    for layer in range(1, pack.layers - 1):
+        layer_losses(pack, layer, node.zu, F)
     bound, unstable = _bound_layers(pack, person, s, node, cut, tree, limit)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
@@ -111,6 +125,23 @@ def evaluate(pack, person, s, node, tree, tries):
         return tighten(pack, person, s, tree, node, cut, bound, hopeless)
     split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
     return bound, split, value
+
+
+@njit(**INNER)
+def probe(pack, person, s, node, tree, tries):
+    """Look for some point before the first box is bounded: in the ball of one, there is less to bound."""
+    F, I, limit = s.F, s.I, cutoff(pack, tree.number)
+    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+        return
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
+    if base_cost == math.inf:
+        return
+    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
+    cut = Cut(items, I[FIRST, items], base_cost, max(limit, base_cost))
+    for g in range(pack.price.shape[1]):
+        F[X, g] = F[BASE, g]
+    try_point(pack, person, tree, F)
+    newton(pack, person, tree, node, cut, tries, s)
 
 
 @njit(**INNER)
@@ -170,7 +201,7 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
             if c > bound:
                 bound, binding, binding_constant = c, r, constant
                 binding_loss = plane_loss(person.slack[out_at + r], F)
-                _keep(cut.width, cut.items, F, I)
+                keep_plane(cut, F)
                 _keep_row(s, tree, r, slopes)
         if bound >= cutoff(pack, tree.number):
             return bound, binding, binding_constant, True
@@ -213,12 +244,12 @@ def _stays_below(pack, person, node, cut, limit, s):
     return False
 
 
-@njit(**INNER)
-def _keep(width, items, F, I):
-    """Remember the plane, its minimiser and its ReLU coefficients as the binding ones."""
-    for t in range(width):
+@njit(**ONCE)
+def keep_plane(cut, F):
+    """Remember the plane, its minimiser and its coefficients of the neurons as the binding ones."""
+    for t in range(cut.width):
         F[PLANE_BEST, t] = F[PLANE, t]
-    for k in range(items):
+    for k in range(cut.items):
         F[TAKE_BEST, k] = F[TAKE, k]
     for h in range(F.shape[1]):
         F[NU_BEST, h] = F[NU, h]

@@ -17,7 +17,7 @@ from numba import njit
 
 from ifonly.compiling import with_cache
 from ifonly.search.kernels.cutoff import cutoff
-from ifonly.search.kernels.evaluate import evaluate
+from ifonly.search.kernels.evaluate import evaluate, probe
 from ifonly.search.kernels.layout import (
     ACTIVE,
     ALPHA,
@@ -72,7 +72,9 @@ from ifonly.search.kernels.splits import UNSPLIT
 from ifonly.search.kernels.support import keep
 
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
-ROOT_TRIES, NODE_TRIES = 8, 2
+PROBE_TRIES, ROOT_TRIES, NODE_TRIES = 6, 8, 2
+GO, AGAIN = 3, 4
+"""What a run does next, where it does not return (DONE, SLICE, MEMORY)."""
 
 
 @njit(**INNER)
@@ -253,6 +255,29 @@ def begins_again(pack, number):
 
 
 @njit(**ONCE)
+def next_pair(pack, person, s, tree, stop):
+    """Split the open node with the least bound. Returns (GO, first half, second half); or AGAIN, with a larger radius;
+    or why the search returns.
+    """
+    number, count = tree.number, tree.count
+    if count[HEAP_SIZE] == 0 or tree.num[BOUND, tree.idx[HEAP, 0]] >= cutoff(pack, number):
+        return AGAIN if begins_again(pack, number) else DONE, -1, -1
+    if count[NODES] >= stop or s.I[HALT, 0] != 0:
+        return SLICE, -1, -1
+    if count[USED] + 1 >= tree.num.shape[1]:
+        return MEMORY, -1, -1
+    if len(tree.log) > 0 and count[LOGGED] + 2 * _largest_record(s, tree) > len(tree.log):
+        return MEMORY, -1, -1
+    first = pop(tree)
+    second = tree.idx[FREE, count[USED]]
+    count[USED] += 1
+    split_node(pack, person, tree, first, second)
+    tree.idx[PARENT, first] = tree.idx[NAME, first]
+    tree.idx[PARENT, second] = tree.idx[NAME, first]
+    return GO, first, second
+
+
+@njit(**ONCE)
 def _run(pack, person, s, tree, nodes, fresh):
     """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
     number, count = tree.number, tree.count
@@ -263,26 +288,17 @@ def _run(pack, person, s, tree, nodes, fresh):
         if begin:
             begin = False
             begin_phase(pack, person, tree)
+            if number[BEST] == math.inf:
+                probe(pack, person, s, open_node(tree, 0), tree, PROBE_TRIES)
             first, second, tries = 0, -1, ROOT_TRIES
-        elif count[HEAP_SIZE] > 0 and tree.num[BOUND, tree.idx[HEAP, 0]] < cutoff(pack, number):
-            if count[NODES] >= stop or s.I[HALT, 0] != 0:
-                return SLICE
-            if count[USED] + 1 >= tree.num.shape[1]:
-                return MEMORY
-            if len(tree.log) > 0 and count[LOGGED] + 2 * _largest_record(s, tree) > len(tree.log):
-                return MEMORY
-            first = pop(tree)
-            second = tree.idx[FREE, count[USED]]
-            count[USED] += 1
-            split_node(pack, person, tree, first, second)
-            tree.idx[PARENT, first] = tree.idx[NAME, first]
-            tree.idx[PARENT, second] = tree.idx[NAME, first]
-            tries = NODE_TRIES
-        elif begins_again(pack, number):
-            begin = True
-            continue
         else:
-            return DONE
+            code, first, second = next_pair(pack, person, s, tree, stop)
+            if code == AGAIN:
+                begin = True
+                continue
+            if code != GO:
+                return code
+            tries = NODE_TRIES
         for turn in range(2):
             node = first if turn == 0 else second
             if node < 0:
@@ -304,6 +320,49 @@ def _largest_record(s, tree):
     return 10 + hidden + s.A.shape[0] * (2 + hidden)
 
 
+@njit(**ONCE)
+def person_of(people, i):
+    """Person i of many."""
+    return PackedPerson(
+        people.z[i],
+        people.box[i],
+        people.mask[i],
+        people.cost[i],
+        people.option[i],
+        people.slack[i],
+        people.need[i],
+        people.start[i],
+        people.most[i],
+        people.lost[i],
+    )
+
+
+@njit(**ONCE)
+def begin_person(tree, radius, known):
+    """Nothing is known of a person but a point and, behind it, what it costs."""
+    number, n = tree.number, len(tree.best)
+    number[LOWER] = 0.0
+    number[RADIUS] = radius
+    number[BEST] = known[n]
+    number[RESIDUAL] = math.inf
+    for f in range(n):
+        tree.best[f] = known[f]
+    tree.count[NODES] = 0
+    tree.count[PHASES] = 0
+    tree.count[LOGGED] = 0
+
+
+@njit(**ONCE)
+def end_person(tree, i, lower, best, nodes):
+    """What was found for person i."""
+    n = len(tree.best)
+    lower[i] = tree.number[LOWER]
+    for f in range(n):
+        best[i, f] = tree.best[f]
+    best[i, n] = tree.number[BEST]
+    nodes[i] = tree.count[NODES]
+
+
 def _build_search_people(sources):
     @with_cache(**OUTER)
     # size: called from Python with arrays only, so that the cache holds one signature
@@ -317,40 +376,15 @@ def _build_search_people(sources):
         """
         if sources == 0:
             return first, SLICE
-        number, count = tree.number, tree.count
         for i in range(first, last):
-            person = PackedPerson(
-                people.z[i],
-                people.box[i],
-                people.mask[i],
-                people.cost[i],
-                people.option[i],
-                people.slack[i],
-                people.need[i],
-                people.start[i],
-                people.most[i],
-                people.lost[i],
-            )
+            person = person_of(people, i)
             fresh = not (resume and i == first)
             if fresh:
-                number[LOWER] = 0.0
-                number[RADIUS] = radius[i]
-                number[BEST] = best[i, len(tree.best)]
-                for f in range(len(tree.best)):
-                    tree.best[f] = best[i, f]
-                number[RESIDUAL] = math.inf
-                count[NODES] = 0
-                count[PHASES] = 0
-                count[LOGGED] = 0
+                begin_person(tree, radius[i], best[i])
             code = _run(pack, person, s, tree, slice_nodes, fresh)
             if code != DONE:
                 return i, code
-            n = len(tree.best)
-            lower[i] = number[LOWER]
-            for f in range(n):
-                best[i, f] = tree.best[f]
-            best[i, n] = number[BEST]
-            nodes[i] = count[NODES]
+            end_person(tree, i, lower, best, nodes)
         return last, DONE
 
     return search_people

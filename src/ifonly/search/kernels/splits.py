@@ -28,6 +28,7 @@ from ifonly.search.kernels.layout import (
     MOST,
     NU,
     NU_BEST,
+    ONCE,
     PATTERN,
     PLANE_BEST,
     REAL,
@@ -68,6 +69,41 @@ UNSPLIT = -1
 """What `evaluate` says of a box that cannot be resolved further in floating point."""
 
 
+@njit(**ONCE)
+def blame_below(pack, layer, blame):
+    """Pass what the neurons of a layer are to blame for down to those below, through the absolute weights."""
+    at, n, m = pack.index[BIAS_AT, layer], pack.index[SIZES, layer + 1], pack.index[SIZES, layer]
+    below, w = pack.index[BIAS_AT, layer - 1], pack.index[WEIGHT_AT, layer]
+    for i in range(n):
+        c = blame[at + i]
+        if c != 0.0:
+            for t in range(m):
+                blame[below + t] += c * abs(pack.weights[w + i * m + t])
+
+
+@njit(**ONCE)
+def blame_items(pack, items, blame, F, I, Wc):
+    """Pass what the neurons of the first layer are to blame for on to the items, into SCORE."""
+    for k in range(items):
+        F[SCORE, k] = 0.0
+        for c in range(I[FIRST, k], I[FIRST, k + 1]):
+            total = 0.0
+            for i in range(pack.index[SIZES, 1]):
+                total += blame[i] * abs(Wc[i, c])
+            F[SCORE, k] = max(F[SCORE, k], total * (F[UP, k] + F[DOWN, k]))
+
+
+@njit(**ONCE)
+def halve_item(pack, whole, k, lo, hi, F, I):
+    """The split of item k: of a choice its base's option, of a number at 0 or in the middle; UNSPLIT when it cannot be
+    halved any more.
+    """
+    g = I[FEATURE, k]
+    if I[ITEM_KIND, k] == CHOICE:
+        return g, F[BASE, g]
+    return number_split(pack, whole, g, 0.0 if lo[g] < 0.0 < hi[g] else 0.5 * (lo[g] + hi[g]), lo, hi)
+
+
 @njit(**INNER)
 def blame(pack, zl, zu, items, F, I, Wc):
     """How much of the relaxation's error at the point in ACT each item is to blame for, into SCORE.
@@ -79,7 +115,7 @@ def blame(pack, zl, zu, items, F, I, Wc):
     for h in range(F.shape[1]):
         blame[h] = 0.0
     for layer in range(pack.layers - 2, -1, -1):
-        at, n, m = index[BIAS_AT, layer], index[SIZES, layer + 1], index[SIZES, layer]
+        at, n = index[BIAS_AT, layer], index[SIZES, layer + 1]
         for i in range(n):
             h = at + i
             low, up = zl[h], zu[h]
@@ -93,19 +129,8 @@ def blame(pack, zl, zu, items, F, I, Wc):
                     error = -0.1 * c * min(up, -low)
                 blame[h] = (blame[h] * up + max(error, 0.0)) / (up - low)
         if layer > 0:
-            below, w = index[BIAS_AT, layer - 1], index[WEIGHT_AT, layer]
-            for i in range(n):
-                c = blame[at + i]
-                if c != 0.0:
-                    for t in range(m):
-                        blame[below + t] += c * abs(pack.weights[w + i * m + t])
-    for k in range(items):
-        F[SCORE, k] = 0.0
-        for c in range(I[FIRST, k], I[FIRST, k + 1]):
-            total = 0.0
-            for i in range(index[SIZES, 1]):
-                total += blame[i] * abs(Wc[i, c])
-            F[SCORE, k] = max(F[SCORE, k], total * (F[UP, k] + F[DOWN, k]))
+            blame_below(pack, layer, blame)
+    blame_items(pack, items, blame, F, I, Wc)
 
 
 @njit(**INNER)
@@ -170,16 +195,14 @@ def choose_split(pack, whole, items, unstable, most, lo, hi, F, I):
                 best, score = k, part
     if best < 0:
         return UNSPLIT, 0.0
+    if blamed:
+        return halve_item(pack, whole, best, lo, hi, F, I)
     g = I[FEATURE, best]
     if I[ITEM_KIND, best] == CHOICE:
         return g, F[BASE, g]
-    if blamed:
-        middle = 0.0 if lo[g] < 0.0 < hi[g] else 0.5 * (lo[g] + hi[g])
-    else:
-        v = F[PLANE_BEST, I[FIRST, best]]
-        y = F[TAKE_BEST, best] / abs(v)
-        middle = F[BASE, g] + (y if v > 0.0 else -y)
-    return number_split(pack, whole, g, middle, lo, hi)
+    v = F[PLANE_BEST, I[FIRST, best]]
+    y = F[TAKE_BEST, best] / abs(v)
+    return number_split(pack, whole, g, F[BASE, g] + (y if v > 0.0 else -y), lo, hi)
 
 
 @njit(**INNER)
@@ -319,7 +342,7 @@ def split_fraction(pack, whole, items, most, lo, hi, F, I):
 
 
 @njit(**INNER)
-def _place(pack, r):
+def place_of(pack, r):
     """Layer and place of condition r; the rules are counted on from the conditions."""
     rule = r - pack.index[SIZES, pack.layers]
     if rule < 0:
@@ -334,7 +357,7 @@ def worst_relu(pack, zl, zu, exact, width, F, Wc):
     """
     best, error = np.int64(-1), 1e-12
     for r in range(pack.index[SIZES, pack.layers] + pack.rules):
-        layer, i = _place(pack, r)
+        layer, i = place_of(pack, r)
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
         for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h]:
@@ -352,7 +375,7 @@ def worst_relu(pack, zl, zu, exact, width, F, Wc):
 def any_relu(pack, zl, zu, width, F, Wc):
     """An unstable ReLU that a condition depends on, as a split, or UNSPLIT: for boxes that only rounding keeps open."""
     for r in range(pack.index[SIZES, pack.layers] + pack.rules):
-        layer, i = _place(pack, r)
+        layer, i = place_of(pack, r)
         neuron_plane(pack, layer, i, 1.0, zl, zu, F[PATTERN], np.int64(0), width, F, Wc)
         for h in range(pack.index[BIAS_AT, layer]):
             if zl[h] < 0.0 < zu[h] and F[NU, h] != 0.0:

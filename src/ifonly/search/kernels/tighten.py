@@ -110,6 +110,33 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
     return bound, split, value
 
 
+@njit(**ONCE)
+def beyond_condition(person, r, slack):
+    """By how much more than its row says candidates aim at a condition, and rows that are returned must meet it."""
+    low = person.need[LOW, r]
+    return person.need[AIM, r] - low + 2.0 * slack, person.need[HIGH, r] - low + CLEAR * slack
+
+
+@njit(**ONCE)
+def beyond_rule(low, high, slack):
+    """The same of a rule."""
+    surely = max(high - low, 0.0)
+    if high > low:
+        return surely + 4.0 * slack, surely
+    # a whole value is not in doubt: no rounding may make its row too tight
+    return -WHOLE_ROOM if high < low else 2.0 * slack, surely
+
+
+@njit(**ONCE)
+def is_met(constant, shift, width, F):
+    """Does the solution in Y meet the row in PLANE, but for rounding?"""
+    value, size = constant - shift, abs(constant)
+    for t in range(width):
+        value += F[PLANE, t] * F[Y, t]
+        size += abs(F[PLANE, t] * F[Y, t])
+    return value >= -1e-9 * size
+
+
 @njit(**INNER)
 def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
     """Add the planes of split ReLUs, rules and conditions; after the first round only those that the solution in Y
@@ -134,23 +161,13 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
             shift, surely = 0.0, 0.0  # a point may be on either side of a split ReLU
             if layer == last:
                 constant -= person.need[LOW, i]
-                shift = person.need[AIM, i] - person.need[LOW, i] + 2.0 * slack
-                surely = person.need[HIGH, i] - person.need[LOW, i] + CLEAR * slack
+                shift, surely = beyond_condition(person, i, slack)
             elif node.side[at + i] == RULE:
                 low, high = _floor_of(pack, person, layer, i)
                 constant -= low
-                surely = max(high - low, 0.0)
-                if high > low:
-                    shift = surely + 4.0 * slack
-                else:  # a whole value is not in doubt: no rounding may make its row too tight
-                    shift = -WHOLE_ROOM if high < low else 2.0 * slack
-            if attempt > 0:
-                value, size = constant - shift, abs(constant)
-                for t in range(width):
-                    value += F[PLANE, t] * F[Y, t]
-                    size += abs(F[PLANE, t] * F[Y, t])
-                if value >= -1e-9 * size:
-                    continue
+                shift, surely = beyond_rule(low, high, slack)
+            if attempt > 0 and is_met(constant, shift, width, F):
+                continue
             add_plane(pack.norm, constant, shift, surely, rows, columns, width, s)
             s.LI[ROW_KIND, rows] = i if layer == last else -1 - (at + i)
             if s.B.shape[0] > 0:

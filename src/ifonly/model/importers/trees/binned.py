@@ -20,7 +20,7 @@ from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import every_number
 from ifonly.model.importers.columns import Binned, Column, Columns, Options
-from ifonly.model.importers.sklearn import LOGISTIC, reader_of
+from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.growing import Call, Grown, asked_of, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation

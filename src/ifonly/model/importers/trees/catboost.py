@@ -20,7 +20,7 @@ from ifonly.model.importers.foreign import of_library
 from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema import Choice, Schema
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 BINARY, SEVERAL = ("Logloss", "CrossEntropy"), ("MultiClass", "MultiClassOneVsAll")
 PREDICTIONS = (

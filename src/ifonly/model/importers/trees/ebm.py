@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.foreign import of_library
-from ifonly.model.importers.sklearn import answering
+from ifonly.model.importers.sklearn_original import answering
 from ifonly.model.importers.trees.growing import Call, Grown, classes_of
 from ifonly.model.trees import EVERY, Ensemble, Summation
 from ifonly.model.trees.tables import Axis, tree_of_table

@@ -10,17 +10,19 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
+from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.model.agreement import check_agreement
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
-from ifonly.model.importers.probabilities import settled
-from ifonly.model.importers.sklearn import LOG_ODDS, RawSource, Source, asked, check_decisions, source_by
+from ifonly.model.importers.probabilities import follow_from, lead_of, settled
+from ifonly.model.importers.sklearn_original import asked, check_decisions
+from ifonly.model.importers.sklearn_sources import RawSource, Source, source_by
 from ifonly.model.importers.transformers import transformed
-from ifonly.model.model import Logistic, Model
+from ifonly.model.model import Model
 from ifonly.model.trees import Ensemble, Feed, Trees, bound
 from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Schema
-from ifonly.schema.features import is_missing, plain, same_value
+from ifonly.schema.tables import import_pandas
+from ifonly.schema.values import is_missing, plain, same_value
 
 Floats = NDArray[np.float64]
 Front: TypeAlias = list[tuple[str, Any]]
@@ -142,9 +144,7 @@ class TreesOriginal:
         grown = self.grown
         scores = grown.scores(self.model, self.source, points)
         if grown.tie > 0.0:
-            best = np.sort(scores, axis=1)
-            lead = np.abs(scores[:, 0]) if scores.shape[1] == 1 else best[:, -1] - best[:, -2]
-            near = np.flatnonzero(lead < NEAR)
+            near = np.flatnonzero(lead_of(scores) < NEAR)
             if len(near):
                 reported = grown.reported(self.model, self.source, points[near])
                 one = scores.shape[1] == 1
@@ -170,11 +170,7 @@ def _probabilities(imported: Model, original: TreesOriginal) -> Reports | None:
     reported, kind = Reports(original), original.grown.probabilities
     if kind is None:
         return None
-    if kind == "log-odds":
-        points = comparison_rows(imported.schema, ROWS, seed=2)
-        if not np.allclose(reported(points), Logistic(original)(points), rtol=0.0, atol=LOG_ODDS):
-            return None
-    return reported
+    return reported if kind != "log-odds" or follow_from(original, reported, imported.schema) else None
 
 
 # ---------------------------------------------------------------------- what the library reads
@@ -341,10 +337,7 @@ class CategorySource:
 
     def table(self, points: Floats) -> Any:
         table = self.source.table(points)
-        try:
-            import pandas as pd
-        except ImportError:
-            raise MissingExtra("pandas", extra="pandas", needed_for="A model with categories of its own") from None
+        pd = import_pandas("A model with categories of its own")
         if not isinstance(self.source, RawSource) or self.source.names is None:
             return table
         made = {}

@@ -19,7 +19,7 @@ from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.foreign import of_library
 from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 ZERO_SIZE = float(np.float32(1e-35))
 """Numbers up to this size are read as 0."""

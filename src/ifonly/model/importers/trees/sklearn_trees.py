@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
-from ifonly.model.importers.sklearn import asked
+from ifonly.model.importers.sklearn_original import asked
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.growing import Call, Grown, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
-from ifonly.schema.features import plain
+from ifonly.schema.values import plain
 
 Floats = NDArray[np.float64]
 SMALLEST = float(np.nextafter(0.0, 1.0))

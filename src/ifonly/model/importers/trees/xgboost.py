@@ -18,10 +18,10 @@ from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.foreign import of_library
-from ifonly.model.importers.sklearn import answering
+from ifonly.model.importers.sklearn_original import answering
 from ifonly.model.importers.trees.growing import Call, Grown
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
-from ifonly.schema.features import is_missing, plain
+from ifonly.schema.values import is_missing, plain
 
 Floats = NDArray[np.float64]
 ZERO_SIZE = 2.0**-150

@@ -10,22 +10,15 @@ from numba import njit
 from ifonly.search.kernels.candidates import realise, round_solution, without_specks
 from ifonly.search.kernels.closed_forms import solve_plane
 from ifonly.search.kernels.cutoff import cutoff, less_gap
+from ifonly.search.kernels.evaluate import cut_node, keep_plane
 from ifonly.search.kernels.layout import (
     ACT,
-    AIM,
-    BASE,
     BIAS_AT,
-    CHOICE,
-    DOWN,
-    FEATURE,
-    FIRST,
     HALT,
     HIGH,
     INHERITED,
     INNER,
-    ITEM_KIND,
     LOW,
-    MAXIMUM,
     NU,
     NU_BEST,
     ONCE,
@@ -37,24 +30,28 @@ from ifonly.search.kernels.layout import (
     RULE_PLACE,
     SCORE,
     SIZES,
-    TAKE,
     TAKE_BEST,
-    UP,
-    WEIGHT_AT,
-    Cut,
     X,
-    Y,
 )
-from ifonly.search.kernels.network import plane_loss
-from ifonly.search.kernels.node import clip_to_ball, compact, farthest_cost
+from ifonly.search.kernels.network import begin_losses, plane_loss
 from ifonly.search.kernels.planes import add_plane, begin_program, combine_surely, solve_program
 from ifonly.search.kernels.simplex import INFEASIBLE
-from ifonly.search.kernels.splits import SPLIT_ORDER, UNSPLIT, choose_split, number_split, split_fraction, split_options
-from ifonly.search.kernels.support import allowed_changes, clip_to_support, split_changes
-from ifonly.search.kernels.tighten import CLEAR, WHOLE_ROOM
+from ifonly.search.kernels.splits import (
+    SPLIT_ORDER,
+    UNSPLIT,
+    blame_below,
+    blame_items,
+    choose_split,
+    halve_item,
+    place_of,
+    split_fraction,
+    split_options,
+)
+from ifonly.search.kernels.support import allowed_changes, split_changes
+from ifonly.search.kernels.tighten import CLEAR, beyond_condition, beyond_rule, is_met
 from ifonly.search.smooth.kernels.curves import value
 from ifonly.search.smooth.kernels.layout import LOWER_SHIFT, LOWER_SLOPE, MATTERS, UPPER_SHIFT, UPPER_SLOPE
-from ifonly.search.smooth.kernels.planes import begin_losses, bound_layer, forward_compact, lines_at, neuron_plane
+from ifonly.search.smooth.kernels.planes import bound_layer, forward_compact, lines_at, neuron_plane
 from ifonly.search.smooth.kernels.points import newton, try_point
 
 REFERENCES = 3
@@ -77,17 +74,13 @@ def evaluate(pack, person, s, node, tree, tries):
     F, I, number = s.F, s.I, tree.number
     limit = cutoff(pack, number)
     tree.count[ROWS] = 0
-    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+    cut = cut_node(pack, person, s, node, limit)
+    if cut.base_cost == math.inf:
         return math.inf, UNSPLIT, 0.0
-    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
-    if base_cost == math.inf:
-        return math.inf, UNSPLIT, 0.0
-    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
-    ceiling = min(limit, farthest_cost(items, F, I)) if pack.norm == MAXIMUM else limit
-    cut = Cut(items, I[FIRST, items], base_cost, max(ceiling, base_cost))
+    items = cut.items
     begin_losses(pack, person, F)
     for layer in range(pack.layers - 1):
-        bound_layer(pack, layer, person.slack, node.zl, node.zu, limit - base_cost, items, F, I, s.Wc)
+        bound_layer(pack, layer, person.slack, node.zl, node.zu, limit - cut.base_cost, items, F, I, s.Wc)
     if I[HALT, 0] != 0:
         return -1.0, UNSPLIT, 0.0
     ruled = _bound_rules(pack, person, cut, s)
@@ -116,7 +109,7 @@ def evaluate(pack, person, s, node, tree, tries):
             return bound, UNSPLIT, 0.0
         if changing != UNSPLIT:
             return bound, changing, changing_at
-    relaxed = solve_plane(pack.norm, F[PLANE_BEST], constant - missed, base_cost, cut.ceiling, items, F, I) >= limit
+    relaxed = solve_plane(pack.norm, F[PLANE_BEST], constant - missed, cut.base_cost, cut.ceiling, items, F, I) >= limit
     split, where = _split(pack, person, s, node, items, relaxed, together)
     return bound, split, where
 
@@ -154,12 +147,7 @@ def _bound_conditions(pack, person, s, node, cut, tree):
             c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
             if c > bound:
                 bound, binding, binding_constant = c, r, constant
-                for t in range(cut.width):
-                    F[PLANE_BEST, t] = F[PLANE, t]
-                for k in range(cut.items):
-                    F[TAKE_BEST, k] = F[TAKE, k]
-                for h in range(len(pack.code)):
-                    F[NU_BEST, h] = F[NU, h]
+                keep_plane(cut, F)
         limit = cutoff(pack, tree.number)
         if bound >= limit or (attempt > 0 and bound - before < GAINED * (limit - before)):
             break
@@ -227,31 +215,21 @@ def _add_rows(pack, person, s, width, rows, columns, attempt):
     """Add the planes of conditions and rules; after the first round only those that the solution in Y breaks. Returns
     the number of rows.
     """
-    F, last, count = s.F, pack.layers - 1, pack.index[SIZES, pack.layers]
+    F, count = s.F, pack.index[SIZES, pack.layers]
     for r in range(count + pack.rules):
         if rows >= s.A.shape[0]:
             break
-        layer, i = last, r
-        if r >= count:
-            layer, i = pack.index[RULE_LAYER, r - count], pack.index[RULE_PLACE, r - count]
+        layer, i = place_of(pack, r)
         constant = neuron_plane(pack, layer, i, 1.0, 0, width, F, s.Wc)
         slack = plane_loss(person.slack[pack.index[BIAS_AT, layer] + i], F)
         low, high = person.need[LOW, r], person.need[HIGH, r]
         constant += slack - low
         if r < count:
-            shift, surely = person.need[AIM, r] - low + 2.0 * slack, high - low + CLEAR * slack
+            shift, surely = beyond_condition(person, r, slack)
         else:
-            surely = max(high - low, 0.0)
-            shift = surely + 4.0 * slack
-            if high <= low:  # a whole value is not in doubt: no rounding may make its row too tight
-                shift = -WHOLE_ROOM if high < low else 2.0 * slack
-        if attempt > 0:
-            reached, size = constant - shift, abs(constant)
-            for t in range(width):
-                reached += F[PLANE, t] * F[Y, t]
-                size += abs(F[PLANE, t] * F[Y, t])
-            if reached >= -1e-9 * size:
-                continue
+            shift, surely = beyond_rule(low, high, slack)
+        if attempt > 0 and is_met(constant, shift, width, F):
+            continue
         add_plane(pack.norm, constant, shift, surely, rows, columns, width, s)
         rows += 1
     return rows
@@ -265,12 +243,12 @@ def _blame(pack, zl, zu, items, s):
     The distance at a neuron is shared among the features in proportion to what they add to its range; those of deeper
     layers are passed down through the absolute weights.
     """
-    F, I, index, blame = s.F, s.I, pack.index, s.F[NU]
+    F, index, blame = s.F, pack.index, s.F[NU]
     missed = 0.0
     for h in range(len(pack.code)):
         blame[h] = 0.0
     for layer in range(pack.layers - 2, -1, -1):
-        at, n, m = index[BIAS_AT, layer], index[SIZES, layer + 1], index[SIZES, layer]
+        at, n = index[BIAS_AT, layer], index[SIZES, layer + 1]
         for i in range(n):
             h = at + i
             c, low, high = F[NU_BEST, h], zl[h], zu[h]
@@ -287,19 +265,8 @@ def _blame(pack, zl, zu, items, s):
             missed += here
             blame[h] = (blame[h] * abs(right - left) + here + AT_ENDS * max(ends, 0.0)) / (high - low)
         if layer > 0:
-            below, w = index[BIAS_AT, layer - 1], index[WEIGHT_AT, layer]
-            for i in range(n):
-                c = blame[at + i]
-                if c != 0.0:
-                    for t in range(m):
-                        blame[below + t] += c * abs(pack.weights[w + i * m + t])
-    for k in range(items):
-        F[SCORE, k] = 0.0
-        for c in range(I[FIRST, k], I[FIRST, k + 1]):
-            total = 0.0
-            for i in range(index[SIZES, 1]):
-                total += blame[i] * abs(s.Wc[i, c])
-            F[SCORE, k] = max(F[SCORE, k], total * (F[UP, k] + F[DOWN, k]))
+            blame_below(pack, layer, blame)
+    blame_items(pack, items, blame, F, s.I, s.Wc)
     return missed
 
 
@@ -333,11 +300,7 @@ def _split_blamed(pack, person, items, lo, hi, F, I):
                 best, score = k, F[SCORE, k]
         if best < 0:
             break
-        g = I[FEATURE, best]
-        if I[ITEM_KIND, best] == CHOICE:
-            return g, F[BASE, g]
-        middle = 0.0 if lo[g] < 0.0 < hi[g] else 0.5 * (lo[g] + hi[g])
-        split, where = number_split(pack, person.box, g, middle, lo, hi)
+        split, where = halve_item(pack, person.box, best, lo, hi, F, I)
         if split != UNSPLIT:
             return split, where
         F[SCORE, best] = 0.0

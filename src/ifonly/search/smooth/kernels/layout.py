@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import zlib
-from pathlib import Path
 from typing import NamedTuple
 
+from ifonly.compiling import fingerprint
 from ifonly.search.kernels import layout
 from ifonly.search.kernels.layout import Floats, Ints
 
-SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))), layout.SOURCES)
-"""A fingerprint of these kernels' files and of those that they use."""
+SOURCES = fingerprint(__file__, layout.SOURCES)
 
 # ---- Scratch.F, more rows, one entry per hidden neuron
 UPPER_SLOPE, UPPER_SHIFT, LOWER_SLOPE, LOWER_SHIFT = (layout.FLOAT_ROWS + k for k in range(4))

@@ -13,27 +13,28 @@ from ifonly.search.kernels.closed_forms import item_gains, most_gain
 from ifonly.search.kernels.layout import (
     ACT,
     BIAS_AT,
-    CHOICE,
     FIRST,
     HALT,
     INNER,
-    KIND,
     LOSS,
     LOST,
     NU,
-    OUT,
     PLANE,
-    PLANE_LOSS,
     SIZES,
-    START,
     UNIT_LOSS,
-    WEIGHT_AT,
-    ZC,
     V,
-    X,
-    Y,
 )
-from ifonly.search.kernels.network import UNIT_ROUNDOFF, plane_loss
+from ifonly.search.kernels.network import (
+    begin_plane,
+    end_plane,
+    first_plane,
+    forward_first,
+    forward_first_compact,
+    forward_layer,
+    layer_losses,
+    pass_down,
+    plane_loss,
+)
 from ifonly.search.smooth.kernels.curves import line, size, slope, value
 from ifonly.search.smooth.kernels.layout import (
     LOWER_SHIFT,
@@ -56,8 +57,7 @@ def descend(pack, layer, constant, exact, width, F, Wc):
     negative; with `exact` by its tangent, and the plane is that of the network at a point. V is used up; NU keeps the
     coefficient that each activation had. Returns the plane's constant.
     """
-    index, weights, biases = pack.index, pack.weights, pack.biases
-    v, nu, a, zc, loss = F[V], F[NU], F[PLANE], F[ZC], F[LOSS]
+    index, v, nu, loss = pack.index, F[V], F[NU], F[LOSS]
     lost = abs(constant) * loss[UNIT_LOSS] + loss[LOST]
     while True:
         at = index[BIAS_AT, layer]
@@ -80,31 +80,8 @@ def descend(pack, layer, constant, exact, width, F, Wc):
             constant += shift
             lost += abs(shift) * loss[UNIT_LOSS]
         if layer == 0:
-            for t in range(width):
-                a[t] = 0.0
-            for j in range(n):
-                c = v[j]
-                if c != 0.0:
-                    constant += c * zc[j]
-                    lost += abs(c) * loss[at + j]
-                    for t in range(width):
-                        a[t] += c * Wc[j, t]
-            loss[PLANE_LOSS] = lost
-            return constant
-        m = index[SIZES, layer]
-        w = index[WEIGHT_AT, layer]
-        below = index[BIAS_AT, layer - 1]  # the coefficients of the layer below are built in the place of their NU
-        for t in range(m):
-            nu[below + t] = 0.0
-        for j in range(n):
-            c = v[j]
-            if c != 0.0:
-                constant += c * biases[at + j]
-                lost += abs(c) * loss[at + j]
-                for t in range(m):
-                    nu[below + t] += c * weights[w + j * m + t]
-        for t in range(m):
-            v[t] = nu[below + t]
+            return end_plane(at, n, constant, lost, width, F, Wc)
+        constant, lost = pass_down(pack, layer, constant, lost, F)
         layer -= 1
 
 
@@ -113,41 +90,10 @@ def neuron_plane(pack, layer, i, sign, exact, width, F, Wc):
     """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last
     layer.
     """
-    m = pack.index[SIZES, layer]
     if layer == 0:
-        for t in range(width):
-            F[PLANE, t] = sign * Wc[i, t]
-        F[LOSS, PLANE_LOSS] = F[LOSS, i] + F[LOSS, LOST]
-        return sign * F[ZC, i]
-    w = pack.index[WEIGHT_AT, layer] + i * m
-    for t in range(m):
-        F[V, t] = sign * pack.weights[w + t]
-    bias = sign * pack.biases[pack.index[BIAS_AT, layer] + i]
+        return first_plane(i, sign, width, F, Wc)
+    bias = begin_plane(pack, layer, i, sign, F)
     return descend(pack, layer - 1, bias, exact, width, F, Wc)
-
-
-@njit(**INNER)
-def begin_losses(pack, person, F):
-    """Begin to fill LOSS: the first layer, and the units; `bound_layer` fills the others as it goes."""
-    operations = 16 + 4 * pack.layers + pack.price.shape[1] + 2 * pack.index[SIZES, 0]
-    for layer in range(1, pack.layers):
-        operations += 2 * pack.index[SIZES, layer]
-    F[LOSS, UNIT_LOSS] = 1.5 * UNIT_ROUNDOFF * operations
-    F[LOSS, LOST] = person.lost
-    for i in range(pack.index[SIZES, 1]):
-        F[LOSS, i] = person.slack[i]
-
-
-@njit(**INNER)
-def _layer_losses(pack, layer, F):
-    """Fill LOSS for a hidden layer above the first: in units of all operations, what its neurons add up to at most."""
-    m, at = pack.index[SIZES, layer], pack.index[BIAS_AT, layer]
-    below, w = pack.index[BIAS_AT, layer - 1], pack.index[WEIGHT_AT, layer]
-    for j in range(pack.index[SIZES, layer + 1]):
-        total = abs(pack.biases[at + j])
-        for t in range(m):
-            total += abs(pack.weights[w + j * m + t]) * F[SIZE, below + t]
-        F[LOSS, at + j] = F[LOSS, UNIT_LOSS] * total
 
 
 @njit(**INNER)
@@ -185,7 +131,7 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
     """Tighten zl and zu (in place) for every neuron of a layer, and draw the lines of its activations."""
     width, at = I[FIRST, items], pack.index[BIAS_AT, layer]
     if layer > 0:
-        _layer_losses(pack, layer, F)
+        layer_losses(pack, layer, F[SIZE], F)
     for i in range(pack.index[SIZES, layer + 1]):
         h = at + i
         for way in range(2):  # up, down
@@ -208,50 +154,22 @@ def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
 @njit(**INNER)
 def forward(pack, person, F):
     """Scores of the point X: fills the pre-activations ACT and the conditions' values OUT."""
-    index, first = pack.index, pack.first
-    x, out = F[X], F[ACT]
-    n = index[SIZES, 1]
-    for i in range(n):
-        out[i] = person.z[i]
-    for f in range(pack.price.shape[1]):
-        c = index[START, f]
-        if index[KIND, f] != CHOICE:
-            if x[f] != 0.0:
-                for i in range(n):
-                    out[i] += first[i, c] * x[f]
-        else:
-            new, old = int(x[f]), person.option[f]
-            if new != old:
-                for i in range(n):
-                    out[i] += first[i, c + new] - first[i, c + old]
+    forward_first(pack, person, F)
     _forward_rest(pack, F)
 
 
 @njit(**INNER)
 def forward_compact(pack, width, F, Wc):
     """`forward` for the (possibly fractional) vector Y over compact columns."""
-    for i in range(pack.index[SIZES, 1]):
-        total = F[ZC, i]
-        for t in range(width):
-            total += Wc[i, t] * F[Y, t]
-        F[ACT, i] = total
+    forward_first_compact(pack, width, F, Wc)
     _forward_rest(pack, F)
 
 
 @njit(**INNER)
 def _forward_rest(pack, F):
     """The layers after the first, from the first layer's pre-activations in ACT."""
-    index, act, values = pack.index, F[ACT], F[V]
     for layer in range(1, pack.layers):
-        m, n = index[SIZES, layer], index[SIZES, layer + 1]
-        before, at, w = index[BIAS_AT, layer - 1], index[BIAS_AT, layer], index[WEIGHT_AT, layer]
-        for j in range(m):
-            values[j] = value(pack.code[before + j], pack.alpha[before + j], act[before + j])
-        for i in range(n):
-            total = pack.biases[at + i]
-            for j in range(m):
-                total += pack.weights[w + i * m + j] * values[j]
-            if layer == pack.layers - 1:
-                F[OUT, i] = total
-            else:
-                act[at + i] = total
+        before = pack.index[BIAS_AT, layer - 1]
+        for j in range(pack.index[SIZES, layer]):
+            F[V, j] = value(pack.code[before + j], pack.alpha[before + j], F[ACT, before + j])
+        forward_layer(pack, layer, F)

@@ -7,8 +7,6 @@ feature they count from 0. Options have no order, so what is left of them is a s
 
 from __future__ import annotations
 
-import zlib
-from pathlib import Path
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +14,8 @@ from llvmlite import ir
 from numba import types
 from numba.extending import intrinsic
 from numpy.typing import NDArray
+
+from ifonly.compiling import fingerprint
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -37,8 +37,7 @@ ONCE = {**INNER, "inline": "always"}
 OUTER = {"nogil": True, "error_model": "numpy", "cache": True}
 """For kernels that Python calls. They close over `SOURCES`, which makes the cache follow every kernel file."""
 
-SOURCES = zlib.crc32(b"".join(file.read_bytes() for file in sorted(Path(__file__).parent.glob("*.py"))))
-"""A fingerprint of these files. numba looks only at the file of the function that it caches."""
+SOURCES = fingerprint(__file__)
 
 ADDITIVE, MAXIMUM = 0, 1
 """How costs become a distance: their sum (under l2 of squares), or their maximum."""

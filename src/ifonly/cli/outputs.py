@@ -1,0 +1,31 @@
+"""Where a command writes: whole or not at all, and never over a file unasked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import click
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+force_option = click.option("--force", is_flag=True, help="Write over a file that is there.")
+
+
+def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), what: str = "") -> Path:
+    """The path, if something of these kinds (of any, if none is named) can be written there: asked before the work, not
+    after it.
+    """
+    from ifonly.errors import FileError
+    from ifonly.schema.given import path_of
+    from ifonly.schema.io import check_writable
+
+    path = path_of(name)
+    if kinds and path.suffix.lower() not in kinds:
+        listed = f"{', '.join(kinds[:-1])} or {kinds[-1]}; " if len(kinds) > 1 else f"{kinds[0]}; "
+        none = "is none of these" if len(kinds) > 1 else "is not"
+        raise FileError(f"{what} is written as {listed}'{path.name}' {none}.")
+    check_writable(path)
+    if path.exists() and not force:
+        raise FileError(f"'{path}' is there already; to write over it, add --force.")
+    return path

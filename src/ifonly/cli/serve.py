@@ -1,0 +1,196 @@
+"""`ifonly serve`: the recourse desk, for models from files or for the demonstration."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from ifonly.cli.console import json_option, note, show_json
+from ifonly.cli.options import with_options
+
+if TYPE_CHECKING:
+    from ifonly.desk import Offer, Shelf
+    from ifonly.model import Model
+
+MODELS = (
+    click.option("--demo", is_flag=True, help="Three people of the shipped data set Credit, and its network."),
+    click.option("--model", "models", multiple=True, metavar="[NAME=]FILE",
+                 help="A model file, as for `ifonly explain`; may be repeated, with names."),
+    click.option("--schema", "schemas", multiple=True, metavar="[NAME=]FILE", help="What a row is, for each model."),
+    click.option("--classes", multiple=True, metavar="[NAME=]A,B", help="Names for the classes, in the model's order."),
+    click.option("--title", "titles", multiple=True, metavar="[NAME=]WORDS", help="What the page calls the model."),
+    click.option("--subject", "subjects", multiple=True, metavar="[NAME=]WORDS",
+                 help="What is decided, such as 'the application'."),
+    click.option("--people", multiple=True, metavar="[NAME=]FILE",
+                 help="A table whose first rows are examples to begin with."),
+    click.option("--groups", multiple=True, metavar="[NAME=]FILE",
+                 help="JSON: lists of features by a title, as the page groups them."),
+    click.option("--rule", "rules", multiple=True, metavar="[NAME=]TEXT",
+                 help="A constraint in words that holds for everybody; may be repeated."),
+    click.option("--regression", is_flag=True, help="The models' outputs are predictions, not classes."),
+    click.option("--log-odds", is_flag=True, help="The models' scores are log-odds."),
+    click.option("--unsafe-pickle", is_flag=True,
+                 help="Load pickled models. A pickle runs any code it contains: only for files you trust."),
+)  # fmt: skip
+
+PLACE = (
+    click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on."),
+    click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one."),
+    click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
+                 help="A name under which the desk may be asked, besides localhost and addresses; * for any."),
+    click.option("--key", default="", envvar="IFONLY_DESK_KEY", metavar="KEY",
+                 help="Whoever asks must have it. Better in the environment: IFONLY_DESK_KEY."),
+    click.option("--workers", type=click.IntRange(1, 256), metavar="N",
+                 help="Processes that answer (default: one per core)."),
+    click.option("--slow-workers", type=click.IntRange(1, 256), metavar="N",
+                 help="Processes for questions that take long, besides those (default: one per two cores)."),
+    click.option("--seconds", type=float, default=10.0, show_default=True, metavar="S",
+                 help="What a request may search for."),
+    click.option("--memory", type=click.IntRange(1, 2**20), default=256, show_default=True, metavar="MIB",
+                 help="What a search may hold."),
+)  # fmt: skip
+
+EPILOG = """\b
+Examples:
+  ifonly serve --demo
+  ifonly serve --model net.onnx --schema schema.json --people people.csv --title 'Loans'
+  ifonly serve --model a=a.npz --schema a=a.json --model b=b.npz --schema b=b.json
+"""
+EXAMPLES = 5
+"""Rows of `--people` that are shown."""
+ONLY = "model"
+"""The name of a model that has none."""
+
+
+@click.command(epilog=EPILOG)
+@with_options(MODELS, PLACE)
+@json_option
+def serve(as_json: bool, **options: Any) -> int:
+    """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
+    from ifonly.desk import Shelf, Terms
+    from ifonly.desk.app import Manners
+    from ifonly.desk.server import Address, needed_uvicorn
+    from ifonly.desk.server import serve as run
+    from ifonly.population.engines.processes import cores
+
+    needed_uvicorn()
+    shelf = Shelf(demonstration() if options["demo"] else _offers(options))
+    terms = Terms(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
+    hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
+    quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
+    place = Address(
+        host=options["host"], port=options["port"], quick=quick, slow=slow,
+        manners=Manners(key=options["key"], hosts=hosts),
+    )  # fmt: skip
+    run(shelf, terms, place, lambda address: _announce(address, shelf, place.manners.key, as_json=as_json))
+    return 0
+
+
+def _announce(address: str, shelf: Shelf, key: str, *, as_json: bool) -> None:
+    if as_json:
+        show_json({"address": address, "models": list(shelf.names)})
+        sys.stdout.flush()
+    else:
+        note(f"The desk is at {address} (Ctrl-C ends it).")
+    if not key and not address.startswith(("http://127.", "http://[::1]")):
+        note(
+            "Other machines can ask it without a key: set IFONLY_DESK_KEY, unless what is in front of it asks for one."
+        )
+
+
+def demonstration() -> list[Offer]:
+    """Three people of Credit whom its network denies."""
+    from ifonly.cli.demo import unhappy
+    from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
+    from ifonly.desk import Offer
+    from ifonly.explainer import Explainer
+
+    model, rows = friendly_credit()
+    explainer = Explainer(model)
+    denied = unhappy(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
+    titles = ("First applicant", "Second applicant", "Third applicant")
+    people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
+    return [Offer(name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS)]
+
+
+def _offers(options: dict[str, Any]) -> list[Offer]:
+    """The models of the options, in their order."""
+    from ifonly.errors import QuestionError
+
+    models = _named(options["models"], ())
+    names = tuple(models)
+    each = {
+        part: _named(options[part], names) for part in ("schemas", "classes", "titles", "subjects", "people", "groups")
+    }
+    rules = {name: [_split(text, names)[1] for text in options["rules"] if _split(text, names)[0] in (name, None)]
+             for name in names}  # fmt: skip
+    for part, given in each.items():
+        for name in given:
+            if name not in models:
+                raise QuestionError(f"--{part.rstrip('s')} names the model '{name}', which no --model has.")
+    return [_offer(name, file, {part: given.get(name) for part, given in each.items()}, rules[name], options)
+            for name, file in models.items()]  # fmt: skip
+
+
+def _offer(name: str, file: str, given: dict[str, Any], rules: Sequence[str], options: dict[str, Any]) -> Offer:
+    from ifonly.desk import Offer
+    from ifonly.errors import QuestionError
+    from ifonly.explainer import Explainer
+    from ifonly.schema.io import read_json
+
+    if given["schemas"] is None:
+        raise QuestionError(f"Say what a row of the model '{name}' is with --schema {name}=FILE.")
+    explainer = Explainer(_model(file, given, options), constraints=rules)
+    people = {} if given["people"] is None else _people(given["people"])
+    groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
+    return Offer(
+        name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people,
+        groups=groups,
+    )  # fmt: skip
+
+
+def _model(file: str, given: dict[str, Any], options: dict[str, Any]) -> Model:
+    from ifonly.cli.question import listed
+    from ifonly.cli.source import load_any
+    from ifonly.schema import load_schema
+
+    classes = tuple(listed(given["classes"])) if given["classes"] else ()
+    model = load_any(file, load_schema(given["schemas"]), classes=classes, regression=options["regression"],
+                     unsafe_pickle=options["unsafe_pickle"])  # fmt: skip
+    return model.as_log_odds() if options["log_odds"] else model
+
+
+def _people(file: str) -> dict[str, dict[str, Any]]:
+    from ifonly.cli.tables import read_table
+
+    return {f"Row {i}": row for i, row in enumerate(read_table(file).rows[:EXAMPLES])}
+
+
+def _split(text: str, names: Iterable[str]) -> tuple[str | None, str]:
+    """NAME=VALUE, where the name is one of these; else only a value."""
+    name, sign, value = text.partition("=")
+    return (name.strip(), value) if sign and name.strip() in names else (None, text)
+
+
+def _named(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
+    """Values by the name before the sign; one without a name belongs to the only model, or to the first."""
+    from ifonly.errors import QuestionError
+
+    told: dict[str, str] = {}
+    for text in texts:
+        name, sign, value = text.partition("=")
+        if not names and sign and not Path(text).exists():
+            key, kept = name.strip(), value
+        elif names:
+            own, kept = _split(text, names)
+            key = own or names[0]
+        else:
+            key, kept = ONLY, text
+        if key in told:
+            raise QuestionError(f"'{key}' is given twice; name each: --model NAME=FILE --schema NAME=FILE.")
+        told[key] = kept
+    return told

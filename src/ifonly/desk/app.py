@@ -1,0 +1,361 @@
+"""The desk as an ASGI application. It only receives, keeps out, passes on and sends: what is asked is read by a clerk.
+
+Bodies have readers of their own, with sentences of their own, and there are a dozen fixed paths: a framework would add
+a second definition of every body, and half a millisecond to each request.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hmac
+import ipaddress
+import sys
+import time
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+from urllib.parse import parse_qsl
+
+from ifonly.desk.bodies import Declined
+from ifonly.desk.clerk import JSON, PAGE, Reply, refusal
+from ifonly.desk.metrics import KIND, Metrics
+from ifonly.desk.page_files import page_files
+from ifonly.desk.pool import CLOSING, Full, Job, Pool
+from ifonly.desk.shelf import Shelf
+from ifonly.desk.streams import Receive, Send, Stream
+from ifonly.desk.terms import BODY_SECONDS, Terms
+from ifonly.desk.worker import BUG, placed
+from ifonly.errors import QuestionError
+from ifonly.printing import json_text, printable, shown
+
+Headers = list[tuple[bytes, bytes]]
+
+WATCH_SECONDS = 0.25
+"""Whoever waits longer is watched: should the client leave, the work stops."""
+MOST_QUERY_STRING = 1000
+
+SAFE: Headers = [
+    (b"x-content-type-options", b"nosniff"),
+    (b"x-frame-options", b"DENY"),
+    (b"referrer-policy", b"no-referrer"),
+    (b"cross-origin-opener-policy", b"same-origin"),
+    (b"cross-origin-resource-policy", b"same-origin"),
+    (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
+    (b"cache-control", b"no-store"),
+]
+NOTHING = "default-src 'none'; frame-ancestors 'none'"
+REPORT = f"{NOTHING}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+OF_PAGE = (
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
+    "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
+)
+ASKED = ("/v1/explain", "/v1/diverse", "/v1/predict", "/v1/rule", "/v1/certify", "/v1/check", "/v1/report")
+"""Paths that a clerk answers with one reply."""
+STREAM = "/v1/explain/stream"
+CHECK = "/v1/check"
+KINDS = {CHECK: (b"application/json", b"application/octet-stream")}
+"""What a body may be, where it may be something else than JSON. None of these can be sent by a form of another site."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Manners:
+    """Who may ask: with which key, under which names of this machine."""
+
+    key: str = ""
+    hosts: tuple[str, ...] = ()
+
+    def __post_init__(self) -> None:
+        if not self.key.isascii() or not self.key.isprintable() or self.key != self.key.strip():
+            raise QuestionError("A key has letters, digits and signs of ASCII, and no space at its ends.")
+
+    def check_host(self, headers: Mapping[bytes, bytes]) -> None:
+        """A page of another site that has renamed itself to our address (DNS rebinding) comes under its own name."""
+        name = headers.get(b"host", b"").decode("latin-1").lower()
+        before, _, port = name.rpartition(":")
+        bare = before if before and not port.strip("0123456789") else name
+        if bare == "localhost" or bare.rstrip(".") in self.hosts or "*" in self.hosts:
+            return
+        with contextlib.suppress(ValueError):
+            ipaddress.ip_address(bare.strip("[]"))
+            return
+        raise Declined(421, f"This desk is not called {shown(name)}; start it with --allow-host to give it that name.")
+
+    def check_key(self, headers: Mapping[bytes, bytes]) -> None:
+        if not self.key:
+            return
+        given = headers.get(b"authorization", b"")
+        wanted = b"Bearer " + self.key.encode("utf-8")
+        if not hmac.compare_digest(given, wanted):
+            raise Declined(401, "This desk needs a key: send the header 'Authorization: Bearer KEY'.")
+
+
+@dataclass(slots=True)
+class Visit:
+    """One request on its way through."""
+
+    scope: dict[str, Any]
+    receive: Receive
+    send: Send
+    path: str
+    headers: dict[bytes, bytes]
+    status: int = 0
+    held: int = 0
+    more: Headers = field(default_factory=list)
+
+    async def answer(self, status: int, body: bytes, kind: str, policy: str = NOTHING) -> None:
+        self.status = status
+        headers = [
+            (b"content-type", kind.encode("latin-1")),
+            (b"content-length", b"%d" % len(body)),
+            (b"content-security-policy", policy.encode("latin-1")),
+            *SAFE,
+            *self.more,
+        ]
+        await self.send({"type": "http.response.start", "status": status, "headers": headers})
+        await self.send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else body})
+
+
+def log(line: str) -> None:
+    """For whoever runs the desk; never anything that somebody sent."""
+    sys.stderr.write(f"ifonly desk: {line}\n")
+    sys.stderr.flush()
+
+
+class Desk:
+    """Call it as ASGI servers do. `pool` answers; everything else is made before the first request."""
+
+    def __init__(self, shelf: Shelf, terms: Terms, pool: Pool, manners: Manners) -> None:
+        from ifonly import __version__
+        from ifonly.desk.openapi import description
+
+        self.terms, self.pool, self.manners, self.metrics = terms, pool, manners, Metrics()
+        self._held = 0
+        self._schemas = {offer.name: _json(offer.told(terms)) for offer in shelf}
+        self._first = next(iter(self._schemas))
+        self._files = page_files()
+        self._fixed = {
+            "/v1/models": _json(shelf.told(__version__)),
+            "/openapi.json": _json(description(shelf, terms, __version__, keyed=bool(manners.key))),
+        }
+
+    async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            with contextlib.suppress(asyncio.CancelledError):  # no time is given to end
+                await self._live(receive, send)
+        elif scope["type"] == "http":
+            await self._visited(scope, receive, send)
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        while True:
+            message = await receive()
+            if message["type"] == "lifespan.startup":
+                await self.pool.begin()
+                await send({"type": "lifespan.startup.complete"})
+            else:
+                await self.pool.end()
+                await send({"type": "lifespan.shutdown.complete"})
+                return
+
+    async def _visited(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        begun = time.perf_counter()
+        visit = Visit(scope, receive, send, scope["path"], dict(scope["headers"]))
+        try:
+            await self._serve(visit)
+        except Declined as declined:
+            await self._refuse(visit, declined)
+        except Full as full:
+            await self._replied(visit, full.reply)
+        except ClientLeft:
+            self.metrics.left += 1
+            visit.status = 499
+        except asyncio.CancelledError:  # the desk closes, and waits no longer; a stream has said so by itself
+            if not visit.status:
+                await self._refuse(visit, CLOSING)
+        except Exception as error:
+            self._note(placed(error))
+            if not visit.status:
+                await self._refuse(visit, Declined(500, BUG))
+        finally:
+            self._held -= visit.held
+            self.metrics.count(self._known(visit.path), visit.status, time.perf_counter() - begun)
+
+    def _note(self, bug: str) -> None:
+        self.metrics.bugs += 1
+        log(f"an error that should not happen: {bug}")
+
+    async def _refuse(self, visit: Visit, declined: Declined) -> None:
+        if declined.status == 401:
+            visit.more.append((b"www-authenticate", b"Bearer"))
+        if declined.status in (400, 408, 413):  # the rest of the body is not read
+            visit.more.append((b"connection", b"close"))
+        reply = refusal(declined)
+        await visit.answer(reply.status, reply.body, reply.kind)
+
+    def _known(self, path: str) -> str:
+        if (
+            path in ASKED
+            or path in self._fixed
+            or path in (STREAM, "/", "/v1/schema", "/healthz", "/readyz", "/metrics")
+        ):
+            return path
+        return "/page" if path.startswith("/page/") else "other"
+
+    # ------------------------------------------------------------------ paths
+
+    async def _serve(self, visit: Visit) -> None:
+        path = visit.path
+        if b"transfer-encoding" in visit.headers and b"content-length" in visit.headers:  # which is it? Proxies differ
+            raise Declined(400, "Send the length of the body, or the body in chunks, not both.")
+        if path == "/healthz":
+            _allow(visit, "GET", "HEAD")
+            return await visit.answer(200, b'{"status": "ok"}', JSON)
+        self.manners.check_host(visit.headers)
+        if path.startswith("/v1/"):
+            self.manners.check_key(visit.headers)
+        if path in ASKED or path == STREAM:
+            _allow(visit, "POST")
+            return await self._asked(visit)
+        if path in self._fixed:
+            _allow(visit, "GET", "HEAD")
+            return await visit.answer(200, self._fixed[path], JSON)
+        if path == "/v1/schema":
+            _allow(visit, "GET", "HEAD")
+            return await visit.answer(200, self._schema(visit), JSON)
+        if path in ("/readyz", "/metrics"):
+            _allow(visit, "GET", "HEAD")
+            return await self._looked_at(visit)
+        if path in self._files:
+            _allow(visit, "GET", "HEAD")
+            content, kind = self._files[path]
+            return await visit.answer(200, content, kind, OF_PAGE)
+        raise Declined(404, f"There is nothing at {shown(printable(path, 100))}; /openapi.json says what there is.")
+
+    async def _looked_at(self, visit: Visit) -> None:
+        if visit.path == "/metrics":
+            await visit.answer(200, self.metrics.text(self.pool).encode("utf-8"), KIND)
+        elif self.pool.broken:
+            raise Declined(503, BROKEN)
+        elif not self.pool.ready:
+            raise Declined(503, "Not ready yet: the processes that answer are starting.")
+        else:
+            await visit.answer(200, b'{"status": "ready"}', JSON)
+
+    def _schema(self, visit: Visit) -> bytes:
+        text = visit.scope["query_string"][:MOST_QUERY_STRING].decode("latin-1")
+        given = dict(parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="replace"))
+        name = given.get("model", self._first)
+        if name not in self._schemas:
+            known = ", ".join(list(self._schemas)[:20])
+            raise Declined(404, f"There is no model {shown(name)}; the models are: {known}.", "model")
+        return self._schemas[name]
+
+    # ------------------------------------------------------------------ questions
+
+    async def _asked(self, visit: Visit) -> None:
+        """Pass a question on to a clerk, and the reply back."""
+        self._check_kind(visit)
+        body = await self._body(visit)
+        if self.pool.broken:
+            raise Declined(503, BROKEN)
+        stream = Stream() if visit.path == STREAM else None
+        job: Job | None = None
+        try:
+            job = self.pool.ask(visit.path, body, None if stream is None else stream.tell)
+            await asyncio.wait([job.reply], timeout=WATCH_SECONDS)
+            if stream is None or (job.reply.done() and job.reply.result().status != 200):
+                await self._replied(visit, await self._reply(visit, job))
+            else:  # what is wrong with a question is known by now: what is left is to wait
+                await self._streamed(visit, job, stream)
+        finally:
+            if job is not None:
+                self.pool.leave(job)  # nothing, where it is done
+
+    async def _reply(self, visit: Visit, job: Job) -> Reply:
+        """The reply of a job, unless the client leaves before."""
+        if not job.reply.done():
+            leaving: asyncio.Future[Any] = asyncio.ensure_future(visit.receive())
+            both: list[asyncio.Future[Any]] = [job.reply, leaving]
+            try:
+                await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
+            finally:
+                leaving.cancel()
+            if not job.reply.done():
+                raise ClientLeft
+        return job.reply.result()
+
+    async def _replied(self, visit: Visit, reply: Reply) -> None:
+        self._counted(reply)
+        if reply.retry:
+            visit.more.append((b"retry-after", b"%d" % reply.retry))
+        if reply.filename:
+            visit.more.append((b"content-disposition", f'attachment; filename="{reply.filename}"'.encode("latin-1")))
+        await visit.answer(reply.status, reply.body, reply.kind, REPORT if reply.kind == PAGE else NOTHING)
+
+    async def _streamed(self, visit: Visit, job: Job, stream: Stream) -> None:
+        visit.status = 200
+        headers = [(b"content-type", b"text/event-stream; charset=utf-8"),
+                   (b"content-security-policy", NOTHING.encode("latin-1")), *SAFE]  # fmt: skip
+        await visit.send({"type": "http.response.start", "status": 200, "headers": headers})
+        try:
+            self._counted(await stream.run(job, visit.receive, visit.send))
+        except ConnectionError:
+            raise ClientLeft from None
+
+    def _counted(self, reply: Reply) -> None:
+        if reply.ending:
+            self.metrics.endings[reply.ending] += 1
+        if reply.bug:
+            self._note(reply.bug)
+
+    def _check_kind(self, visit: Visit) -> None:
+        kind = visit.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        allowed = KINDS.get(visit.path, (b"application/json",))
+        if kind not in allowed:
+            wanted = " or ".join(one.decode() for one in allowed)
+            raise Declined(415, f"Send the body as {wanted}; got {shown(kind.decode('latin-1'))}.")
+        if visit.headers.get(b"content-encoding", b"identity").lower() != b"identity":
+            raise Declined(415, "Send the body as it is, without a content encoding.")
+
+    async def _body(self, visit: Visit) -> bytes:
+        """The body, read in pieces: not too large, not too slow, and not too much of all bodies together."""
+        most = self.terms.certificate_bytes if visit.path == CHECK else self.terms.body_bytes
+        too_large = Declined(413, f"A body has at most {most:,} bytes here.")
+        with contextlib.suppress(ValueError):
+            if int(visit.headers.get(b"content-length", b"0")[:20]) > most:
+                raise too_large
+        pieces: list[bytes] = []
+        try:
+            async with asyncio.timeout(BODY_SECONDS):
+                while True:
+                    message = await visit.receive()
+                    if message["type"] == "http.disconnect":
+                        raise ClientLeft
+                    pieces.append(message.get("body", b""))
+                    visit.held += len(pieces[-1])
+                    self._held += len(pieces[-1])
+                    if visit.held > most:
+                        raise too_large
+                    if self._held > self.terms.held_bytes:
+                        raise Full(1)
+                    if not message.get("more_body"):
+                        return b"".join(pieces)
+        except TimeoutError:
+            raise Declined(408, f"The body did not arrive within {BODY_SECONDS:g} s.") from None
+
+
+BROKEN = "The processes that answer do not start; see the log."
+
+
+class ClientLeft(Exception):
+    """The connection was closed before the answer."""
+
+
+def _allow(visit: Visit, *methods: str) -> None:
+    if visit.scope["method"] not in methods:
+        visit.more.append((b"allow", ", ".join(methods).encode("latin-1")))
+        raise Declined(405, f"{visit.path} takes {' and '.join(methods)}.")
+
+
+def _json(data: Any) -> bytes:
+    return json_text(data).encode("utf-8")

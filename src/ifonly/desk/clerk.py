@@ -1,0 +1,338 @@
+"""Who answers: one request after the other, in a process of its own.
+
+A request is first tried with little time. What runs out of it is not answered (None), and asked again with all of its
+time by a clerk for whom others do not have to wait.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from ifonly.certificate.check import check
+from ifonly.certificate.format import Certificate, read_text
+from ifonly.certifying.certify import certify
+from ifonly.compiling import Kernels
+from ifonly.desk.bodies import PLAIN, WRONG, Ask, Declined, read_ask, read_body, read_person, read_rule, where_wrong
+from ifonly.desk.helping import ways_out
+from ifonly.desk.shelf import Offer, Shelf
+from ifonly.desk.terms import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, Terms
+from ifonly.errors import Contradiction, FileError, IfonlyError, RuleError
+from ifonly.explainer import Explainer
+from ifonly.looking import score_path
+from ifonly.looking.paths import lead_of
+from ifonly.model.smooth import SmoothNetwork
+from ifonly.model.trees import Trees
+from ifonly.printing import json_text
+from ifonly.problem.rules import read_constraint
+from ifonly.proof import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy, speech
+from ifonly.proof.speech import guarantee
+
+JSON, PAGE, FILE = "application/json", "text/html; charset=utf-8", "application/octet-stream"
+EVENTS_SECONDS = 0.1
+"""Between two events of a stream."""
+UNDECIDED = "UNDECIDED"
+
+Tell = Callable[[bytes], None]
+"""Whoever hears the bounds of a search, as JSON."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reply:
+    """What goes back: `ending` is what became of the search, if there was one; `filename` that of a download."""
+
+    status: int
+    body: bytes
+    kind: str = JSON
+    ending: str = ""
+    filename: str = ""
+    retry: int = 0
+    """Seconds after which to come again."""
+    bug: str = ""
+    """The kind and the place of an error that should not happen."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Try:
+    """What one try may take; `last`: what it has not found by then is the answer."""
+
+    seconds: float
+    last: bool
+    tell: Tell | None = None
+
+
+def refusal(declined: Declined) -> Reply:
+    return Reply(status=declined.status, body=_json(declined.data))
+
+
+def _json(data: Any) -> bytes:
+    return json_text(data).encode("utf-8")
+
+
+def _nobody(event: Progress) -> None:
+    """Without a listener, a terminal would show a bar."""
+
+
+class Clerk:
+    """Answers requests about the models of a shelf. `slow`: each has all of its time."""
+
+    def __init__(self, shelf: Shelf, terms: Terms, *, slow: bool) -> None:
+        self.shelf, self.terms, self.slow = shelf, terms, slow
+        self._explainers = {offer.name: offer.explainer.using(listen=_nobody) for offer in shelf}
+        self._kernels = tuple({id(one): one for offer in shelf for one in kernels_of(offer)}.values())
+        self._looked = time.monotonic()
+        self._answers: dict[str, Callable[[bytes, Try], Reply | None]] = {
+            "/v1/explain": self._explain,
+            "/v1/explain/stream": self._explain,
+            "/v1/diverse": self._diverse,
+            "/v1/predict": self._predict,
+            "/v1/rule": self._rule,
+            "/v1/certify": self._certify,
+            "/v1/check": self._check,
+            "/v1/report": self._report,
+        }
+
+    def warm_up(self) -> None:
+        """Ask about somebody, so that the first one who comes does not wait for what is loaded and prepared then."""
+        for offer in self.shelf:
+            with contextlib.suppress(IfonlyError):  # a regression has to be asked for something
+                self._explainers[offer.name].explain(offer.somebody, limits=Limits(seconds=PLAIN_SECONDS))
+
+    @property
+    def hard_seconds(self) -> float:
+        """After so long a request is given up, whatever it is doing."""
+        return self.terms.seconds + GRACE_SECONDS if self.slow else 2.0 * self._quick_seconds
+
+    @property
+    def _quick_seconds(self) -> float:
+        return QUICK_SECONDS if all(kernels.compiled for kernels in self._kernels) else PLAIN_SECONDS
+
+    def look_for_kernels(self) -> None:
+        """What has been compiled behind our back is taken up between two requests."""
+        now = time.monotonic()
+        if now - self._looked > 0.5:
+            self._looked = now
+            for kernels in self._kernels:
+                if not kernels.compiled and kernels.cached:
+                    kernels.load()
+
+    def reply(self, path: str, body: bytes, tell: Tell | None = None) -> Reply | None:
+        """The answer to a request; None where there was too little time."""
+        seconds = self.terms.seconds if self.slow else self._quick_seconds
+        try:
+            return self._answers[path](body, Try(seconds=seconds, last=self.slow, tell=tell))
+        except Declined as declined:
+            return refusal(declined)
+
+    # ------------------------------------------------------------------ questions
+
+    def _explain(self, body: bytes, effort: Try) -> Reply | None:
+        begun = time.perf_counter()
+        ask, effort = self._asked(body, effort)
+        answer = self._explained(ask, effort)
+        if answer is None:
+            return None
+        told = {
+            **self._told(ask, answer, str(answer)),
+            "help": ways_out(ask.offer.explainer, ask.query, answer, ask.language),
+            "seconds": round(time.perf_counter() - begun, 6),
+        }
+        return Reply(status=200, body=_json(told), ending=answer.status)
+
+    def _diverse(self, body: bytes, effort: Try) -> Reply | None:
+        begun = time.perf_counter()
+        ask, effort = self._asked(body, effort, diverse=True)
+        several = self._several(ask, effort)
+        if several is None:
+            return None
+        exact = several.sentences
+        told = {
+            "answers": [self._told(ask, one, exact[k], further=k > 0) for k, one in enumerate(several)],
+            "ending": several.ending,
+            "proven": several.proven,
+            "help": ways_out(ask.offer.explainer, ask.query, several.ended, ask.language),
+            "seconds": round(time.perf_counter() - begun, 6),
+        }
+        return Reply(status=200, body=_json(told), ending=_ending(several))
+
+    def _report(self, body: bytes, effort: Try) -> Reply | None:
+        ask, effort = self._asked(body, effort, diverse=None)
+        told = self._explained(ask, effort) if ask.diversity is None else self._several(ask, effort)
+        if told is None:
+            return None
+        page = told.to_html(None, ask.language, subject=ask.offer.subject)
+        return Reply(status=200, body=page.encode("utf-8"), kind=PAGE,
+                     ending=told.status if isinstance(told, Answer) else _ending(told))  # fmt: skip
+
+    def _certify(self, body: bytes, effort: Try) -> Reply | None:
+        begun = time.perf_counter()
+        ask, effort = self._asked(body, effort)
+        try:
+            certificate = _certified(self._using(ask, effort), ask)
+        except Declined:
+            if not effort.last and time.perf_counter() - begun >= effort.seconds:
+                return None
+            raise
+        if not effort.last and time.perf_counter() - begun >= effort.seconds:
+            return None
+        return Reply(status=200, body=certificate.content, kind=FILE, filename="answer.cert", ending="certificate")
+
+    def _check(self, body: bytes, effort: Try) -> Reply | None:
+        try:
+            certificate = Certificate(read_text(body)) if body[:1] == b"{" else Certificate.from_bytes(body)
+        except FileError as error:
+            sentence = str(error)
+            raise Declined(WRONG, sentence[:1].upper() + sentence[1:]) from None
+        checked = check(certificate, seconds=effort.seconds)
+        if checked.verdict == UNDECIDED and not effort.last:
+            return None
+        return Reply(status=200, body=_json(checked.to_dict()), ending=checked.verdict)
+
+    def _predict(self, body: bytes, effort: Try) -> Reply:
+        offer, row = read_person(read_body(body), self.shelf)
+        schema, model = offer.explainer.schema, offer.explainer.model
+        try:
+            point = schema.read(row)
+            if lacked := schema.lacked(point):
+                model, point = model.lacking(lacked), np.nan_to_num(point, nan=0.0)
+            many = point[None, :]
+            scores = model.scores(many)
+        except IfonlyError as error:
+            feature = getattr(error, "feature", None)
+            raise Declined(WRONG, str(error), f"row.{feature}" if feature else "row") from None
+        told: dict[str, Any] = {"decision": None, "lead": None, "probabilities": None, "scores": scores[0].tolist()}
+        if model.classes:
+            decided = int(model.decide(scores)[0])
+            told |= {"decision": model.classes[decided], "lead": float(lead_of(scores, decided)[0])}
+            if model.probabilities is not None:
+                shares = np.asarray(model.probabilities(many))[0].tolist()
+                told["probabilities"] = {str(name): share for name, share in zip(model.classes, shares, strict=True)}
+        return Reply(status=200, body=_json(told))
+
+    def _rule(self, body: bytes, effort: Try) -> Reply:
+        offer, text = read_rule(read_body(body), self.shelf, self.terms)
+        try:
+            rule = read_constraint(text, offer.explainer.schema)
+            rule.check(offer.explainer.schema)
+        except IfonlyError as error:
+            raise declined_by(error, "text") from None
+        return Reply(status=200, body=_json({"words": rule.describe()}))
+
+    # ------------------------------------------------------------------ asking and telling
+
+    def _asked(self, body: bytes, effort: Try, *, diverse: bool | None = False) -> tuple[Ask, Try]:
+        """The question, and the time that it has."""
+        ask = read_ask(read_body(body), self.shelf, self.terms, diverse=diverse)
+        if ask.seconds <= effort.seconds:
+            effort = replace(effort, seconds=ask.seconds, last=True)
+        return ask, effort
+
+    def _using(self, ask: Ask, effort: Try) -> Explainer:
+        listen = None if effort.tell is None else _Events(effort.tell)
+        limits = Limits(seconds=effort.seconds, memory_bytes=self.terms.memory_bytes)
+        return self._explainers[ask.offer.name].using(limits=limits, listen=listen)
+
+    def _explained(self, ask: Ask, effort: Try) -> Answer | None:
+        limits = Limits(seconds=effort.seconds, memory_bytes=self.terms.memory_bytes)
+        explainer = self._explainers[ask.offer.name]  # keeps what it has read and prepared
+        if effort.tell is not None:
+            explainer = explainer.using(listen=_Events(effort.tell))
+        try:
+            answer = explainer.explain(ask.row, None if ask.query is PLAIN else ask.query, limits=limits)
+        except IfonlyError as error:
+            raise declined_by(error, where_wrong(error, ask)) from None
+        return None if not effort.last and _unfinished(answer) else answer
+
+    def _several(self, ask: Ask, effort: Try) -> DiverseAnswers | None:
+        """Limits are per answer, so each has its share of the time, and so has the proof that there is no other."""
+        assert ask.diversity is not None
+        share = replace(effort, seconds=effort.seconds / (ask.diversity.k + 1), tell=None)
+        try:
+            several = self._using(ask, share).explain_diverse(ask.row, ask.diversity, ask.query)
+        except IfonlyError as error:
+            raise declined_by(error, where_wrong(error, ask)) from None
+        last = () if several.ended is None else (several.ended,)
+        return None if not effort.last and any(map(_unfinished, (*several, *last))) else several
+
+    def _told(self, ask: Ask, answer: Answer, exact: str, *, further: bool = False) -> dict[str, Any]:
+        return {
+            "answer": answer.to_dict(),
+            "sentence": speech(answer, ask.language, ask.offer.subject, further=further),
+            "exact": exact,
+            "guarantee": guarantee(answer, ask.language),
+            "path": _path(ask.offer.explainer, answer) if ask.path else None,
+        }
+
+
+def declined_by(error: IfonlyError, where: str | None) -> Declined:
+    """What the library refuses, as a reply; that it contradicts itself is no fault of the request."""
+    if isinstance(error, Contradiction):
+        raise error
+    sentence, _, place = str(error).partition("\n")
+    return Declined(WRONG, sentence, where, **({"place": place} if isinstance(error, RuleError) and place else {}))
+
+
+def kernels_of(offer: Offer) -> tuple[Kernels, ...]:
+    """What is compiled for the search in a model."""
+    function = offer.explainer.model.function
+    if isinstance(function, Trees):
+        from ifonly.search.trees.solver import TREE_KERNELS
+
+        return (TREE_KERNELS,)
+    if isinstance(function, SmoothNetwork):
+        from ifonly.search.smooth.warm import SMOOTH_KERNELS
+
+        return (SMOOTH_KERNELS,)
+    from ifonly.search.warm import KERNELS
+
+    return (KERNELS,)
+
+
+def _certified(explainer: Explainer, ask: Ask) -> Certificate:
+    try:
+        return certify(explainer, ask.row, ask.query)
+    except IfonlyError as error:
+        raise declined_by(error, where_wrong(error, ask)) from None
+
+
+def _path(explainer: Explainer, answer: Answer) -> dict[str, Any] | None:
+    if answer.counterfactual is None or not answer.changes or answer.decision_after is None:
+        return None
+    if any(value is None for value in answer.factual.values()):  # the model of those who lack something is another one
+        return None
+    way = score_path(explainer, answer)
+    return {"lead": list(way.lead), "changes": [list(one) for one in way.changes], "decision": way.decision}
+
+
+def _ending(several: DiverseAnswers) -> str:
+    return "proven" if several.proven else "within"
+
+
+def _unfinished(answer: Answer) -> bool:
+    """Would more time tell more?"""
+    if isinstance(answer, NoneExists):
+        return answer.reasons is not None and bool(answer.reasons.note)
+    return not isinstance(answer, Nearest) and _out_of_time(answer.stop)
+
+
+def _out_of_time(stop: Stop | None) -> bool:
+    return stop is not None and (stop.by is StoppedBy.SECONDS or _out_of_time(stop.cause))
+
+
+class _Events:
+    """Tells the bounds of a search as they improve, a few times a second."""
+
+    def __init__(self, tell: Tell) -> None:
+        self.tell, self.told = tell, 0.0
+
+    def __call__(self, event: Progress) -> None:
+        now = time.monotonic()
+        if event.finished < event.people and now - self.told >= EVENTS_SECONDS:
+            self.told = now
+            upper = event.upper if event.upper < float("inf") else None
+            self.tell(_json({"lower": event.lower, "upper": upper, "nodes": event.nodes, "seconds": event.seconds}))

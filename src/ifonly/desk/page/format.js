@@ -1,0 +1,161 @@
+// Values as people write them in the language of the page, and numbers read back from what they write.
+
+import { spoken, t } from "./words.js";
+
+/** @typedef {import("./service.js").Feature} Feature @typedef {import("./service.js").Value} Value */
+/** @typedef {import("./service.js").NumberFeature} NumberFeature */
+
+const SIGNS = "€$£¥₹";
+
+/** @type {Map<string, Intl.NumberFormat>} */
+const formats = new Map();
+
+/**
+ * @param {Intl.NumberFormatOptions} options
+ */
+function format(options) {
+  const name = spoken() + JSON.stringify(options);
+  let found = formats.get(name);
+  if (!found) {
+    found = new Intl.NumberFormat(spoken(), options);
+    formats.set(name, found);
+  }
+  return found;
+}
+
+/** All digits: a rounded number might not change the decision. @param {number} value */
+export function number(value) {
+  return format({ maximumFractionDigits: 17 }).format(value);
+}
+
+/** A few digits, for what is only looked at. @param {number} value */
+export function rounded(value, digits = 3) {
+  return format({ maximumSignificantDigits: digits }).format(value);
+}
+
+/** @param {number} value between 0 and 1 */
+export function share(value) {
+  return format({ style: "percent", maximumFractionDigits: value > 0.001 && value < 0.999 ? 1 : 3 }).format(value);
+}
+
+/** @param {number} seconds */
+export function milliseconds(seconds) {
+  const ms = seconds * 1000;
+  return `${format({ maximumFractionDigits: ms < 10 ? 1 : 0 }).format(ms)} ms`;
+}
+
+/** @param {number} bytes */
+export function size(bytes) {
+  return bytes < 1e6 ? `${rounded(bytes / 1e3)} kB` : `${rounded(bytes / 1e6)} MB`;
+}
+
+/** @param {Feature} feature */
+export function label(feature) {
+  return feature.label || feature.name;
+}
+
+/** @param {Feature} feature @returns {feature is NumberFeature} */
+export function isNumber(feature) {
+  return feature.kind === "real" || feature.kind === "integer";
+}
+
+/** The options of a feature that has some. @param {Feature} feature @returns {Value[]} */
+export function options(feature) {
+  if (isNumber(feature)) return [];
+  return feature.values ?? feature.levels ?? feature.categories ?? [false, true];
+}
+
+/** True is 1, but "1" is not. @param {Value} a @param {Value} b */
+export function same(a, b) {
+  if (a === null || b === null) return a === b;
+  return typeof a === "string" || typeof b === "string" ? a === b : Number(a) === Number(b);
+}
+
+/** A value with its unit. @param {Feature} feature @param {Value} value */
+export function shown(feature, value) {
+  if (value === null) return t("no_value");
+  if (!isNumber(feature)) {
+    const own = options(feature).find((option) => same(option, value)) ?? value;
+    return typeof own === "boolean" ? t(own ? "yes" : "no") : String(own);
+  }
+  const text = typeof value === "number" ? number(value) : String(value);
+  const unit = feature.unit ?? "";
+  if (!unit) return text;
+  if (SIGNS.includes(unit) && spoken() === "en") return text.startsWith("-") ? `-${unit}${text.slice(1)}` : `${unit}${text}`;
+  return `${text}${unit === "%" && spoken() === "en" ? "" : "\u00a0"}${unit}`;
+}
+
+/**
+ * Words of the service, which names features, as people name them.
+ * @param {Feature[]} features
+ * @param {string} words
+ */
+export function labelled(features, words) {
+  return replaced(words, features.flatMap(({ name, label }) => (label && label !== name ? [[name, label]] : [])));
+}
+
+/**
+ * A rule that says features as people name them, in the names that the service knows.
+ * @param {Feature[]} features
+ * @param {string} words
+ */
+export function named(features, words) {
+  return replaced(words, features.flatMap(({ name, label }) => (label && label !== name ? [[label, /^\w+$/.test(name) ? name : `'${name}'`]] : [])));
+}
+
+/** @param {string} words @param {string[][]} pairs what stands for what, the longest first */
+function replaced(words, pairs) {
+  const table = new Map(pairs.map(([from = "", to = ""]) => [from.toLowerCase(), to]));
+  const longest = [...table.keys()].sort((a, b) => b.length - a.length).map((text) => text.replace(/[.*+?^${}()|[\]\\]/g, "\\$&"));
+  if (!longest.length) return words;
+  return words.replace(new RegExp(`'(?:${longest.join("|")})'|(?<![\\w'])(?:${longest.join("|")})(?![\\w'])`, "giu"),
+    (found) => table.get(found.replace(/^'|'$/g, "").toLowerCase()) ?? found);
+}
+
+/** Are the digits in groups of three? Otherwise the sign may be meant as the other language's decimal point. @param {string} whole @param {string} group */
+function inThrees(whole, group) {
+  const [first = "", ...rest] = whole.replace(/^[-+]/, "").split(group);
+  return /^[1-9]\d{0,2}$/.test(first) && rest.length > 0 && rest.every((digits) => /^\d{3}$/.test(digits));
+}
+
+/** The number that somebody wrote, or null. @param {string} text @returns {number | null} */
+export function parsed(text) {
+  const parts = format({ useGrouping: true }).formatToParts(-12345.6);
+  const group = parts.find((part) => part.type === "group")?.value ?? ",";
+  const decimal = parts.find((part) => part.type === "decimal")?.value ?? ".";
+  const bare = text.trim().replaceAll("\u2212", "-").replace(/[\s\u00a0\u202f']/g, "");
+  const [whole = "", ...below] = bare.split(decimal);
+  if (bare.includes(group) && !inThrees(whole, group)) return null;
+  const plain = [whole.replaceAll(group, ""), ...below].join(".");
+  if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(plain)) return null;
+  const value = Number(plain);
+  return Number.isFinite(value) ? value : null;
+}
+
+/** The step of a number as a number; 0 where it has none. @param {NumberFeature} feature */
+export function stepOf(feature) {
+  const step = feature.step ?? (feature.kind === "integer" ? 1 : 0);
+  if (typeof step === "number") return step;
+  const [above, below] = step.split("/").map(Number);
+  return (above ?? 0) / (below ?? 1);
+}
+
+/**
+ * The value that a slider means: on the feature's grid, or rounded to what a hand can aim at.
+ * @param {NumberFeature} feature
+ * @param {number} value
+ */
+export function aimed(feature, value) {
+  const width = feature.upper - feature.lower;
+  const step = stepOf(feature) || niceStep(width / 400);
+  const on = feature.lower + Math.round((value - feature.lower) / step) * step;
+  return Math.min(feature.upper, Math.max(feature.lower, Number(on.toFixed(12))));
+}
+
+/** 1, 2 or 5 times a power of ten, at least as large. @param {number} least */
+function niceStep(least) {
+  if (!(least > 0)) return 1;
+  const power = 10 ** Math.floor(Math.log10(least));
+  const times = [1, 2, 5, 10].find((k) => k * power >= least) ?? 10;
+  return times * power;
+}

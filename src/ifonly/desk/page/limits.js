@@ -1,0 +1,116 @@
+// The limits of a feature: a least and a greatest number by two thumbs and two fields, or the options that would do.
+
+import { el, fresh, set, show } from "./dom.js";
+import { aimed, isNumber, label, number, options, parsed, shown, stepOf } from "./format.js";
+import { place } from "./marks.js";
+import { has } from "./question.js";
+import { t } from "./words.js";
+
+/**
+ * @typedef {import("./service.js").Feature} Feature
+ * @typedef {import("./service.js").NumberFeature} NumberFeature
+ * @typedef {import("./service.js").Value} Value
+ * @typedef {import("./question.js").Will} Will
+ * @typedef {{ thumb: HTMLInputElement, field: HTMLInputElement }} End
+ */
+
+export class Limits {
+  /**
+   * @param {Feature} feature
+   * @param {Will} will
+   * @param {() => void} changed
+   */
+  constructor(feature, will, changed) {
+    this.feature = feature;
+    this.will = will;
+    this.changed = changed;
+    /** @type {{ least: End, most: End, span: HTMLElement } | null} */
+    this.ends = null;
+    /** @type {[HTMLInputElement, Value][]} */
+    this.boxes = [];
+    this.element = el("div", { class: "limits", id: fresh("limits"), hidden: true, role: "group", "aria-label": t("limits_of", { label: label(feature) }) });
+  }
+
+  /** Limits on or off. Switched on, they exclude nothing yet. */
+  toggle() {
+    this.will.limited = !this.will.limited;
+    if (!this.will.limited) [this.will.lower, this.will.upper, this.will.allowed] = [null, null, null];
+  }
+
+  refresh() {
+    show(this.element, this.will.limited);
+    if (!this.will.limited) return;
+    if (!this.element.firstChild) this.build();
+    if (isNumber(this.feature) && this.ends) this.drawn(this.feature, this.ends);
+    for (const [box, option] of this.boxes) box.checked = this.will.allowed === null || has(this.will.allowed, option);
+  }
+
+  build() {
+    if (isNumber(this.feature)) this.buildEnds(this.feature);
+    else this.buildBoxes();
+  }
+
+  /** @param {NumberFeature} feature */
+  buildEnds(feature) {
+    const span = el("i", { class: "span" });
+    const least = this.end(feature, "least_of", (value) => {
+      this.will.lower = value <= feature.lower ? null : Math.min(value, this.will.upper ?? feature.upper);
+    });
+    const most = this.end(feature, "most_of", (value) => {
+      this.will.upper = value >= feature.upper ? null : Math.max(value, this.will.lower ?? feature.lower);
+    });
+    this.ends = { least, most, span };
+    const unit = feature.unit ? el("span", { class: "unit", "aria-hidden": "true" }, feature.unit) : null;
+    this.element.append(
+      el("div", { class: "track double" }, el("i", { class: "rail" }), span, least.thumb, most.thumb),
+      el("div", { class: "ends" }, el("span", {}, t("from")), least.field, el("span", {}, t("to")), most.field, unit));
+  }
+
+  /**
+   * @param {NumberFeature} feature
+   * @param {string} words
+   * @param {(value: number) => void} take
+   * @returns {End}
+   */
+  end(feature, words, take) {
+    const name = t(words, { label: label(feature) });
+    const changed = (/** @type {number} */ value) => {
+      take(value);
+      this.changed();
+    };
+    const thumb = el("input", { type: "range", min: feature.lower, max: feature.upper, step: stepOf(feature) || "any", "aria-label": name,
+      input: () => changed(aimed(feature, Number(thumb.value))) });
+    const field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": name, change: () => {
+      const value = parsed(field.value);
+      if (value === null) this.refresh();
+      else changed(Math.min(feature.upper, Math.max(feature.lower, value)));
+    } });
+    return { thumb, field };
+  }
+
+  /** @param {NumberFeature} feature @param {{ least: End, most: End, span: HTMLElement }} ends */
+  drawn(feature, { least, most, span }) {
+    const lower = this.will.lower ?? feature.lower;
+    const upper = this.will.upper ?? feature.upper;
+    for (const [end, value] of /** @type {[End, number][]} */ ([[least, lower], [most, upper]])) {
+      end.thumb.value = String(value);
+      set(end.thumb, { "aria-valuetext": shown(feature, value) });
+      if (document.activeElement !== end.field || end.field.value === "") end.field.value = number(value);
+    }
+    least.thumb.classList.toggle("front", lower > (feature.lower + feature.upper) / 2);
+    place(span, feature, lower, upper);
+  }
+
+  buildBoxes() {
+    const own = options(this.feature);
+    this.boxes = own.map((option) => [el("input", { type: "checkbox", change: () => this.boxed() }), option]);
+    this.element.append(el("p", {}, t("options_of", { label: label(this.feature) })),
+      el("div", { class: "boxes" }, ...this.boxes.map(([box, option]) => el("label", { class: "check" }, box, shown(this.feature, option)))));
+  }
+
+  boxed() {
+    const chosen = this.boxes.filter(([box]) => box.checked).map(([, option]) => option);
+    this.will.allowed = chosen.length === this.boxes.length ? null : chosen;
+    this.changed();
+  }
+}

@@ -1,0 +1,98 @@
+"""Values as people write them: missing ones, amounts, steps, and numbers as they are shown."""
+
+from __future__ import annotations
+
+import math
+import re
+import sys
+from decimal import Decimal
+from fractions import Fraction
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from ifonly.errors import SchemaError
+from ifonly.printing import shown
+from ifonly.schema.decimals import rounded, written
+
+Value: TypeAlias = str | bool | int | float | None
+NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
+"""Texts that stand for a missing number in a table."""
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN, and the missing markers of pandas and polars."""
+    if value is None:
+        return True
+    if isinstance(value, float | np.floating):
+        return bool(value != value)
+    pandas = sys.modules.get("pandas")
+    return pandas is not None and (value is pandas.NA or value is pandas.NaT)
+
+
+def plain(value: Any) -> Any:
+    """A numpy scalar as the Python value it stands for; a whole number that no float64 reaches as infinity, which
+    every door refuses; anything else unchanged."""
+    value = value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, int) and abs(value) > sys.float_info.max:
+        return math.inf if value > 0 else -math.inf
+    return value
+
+
+def same_value(a: Any, b: Any) -> bool:
+    """Equality of option values: True is 1, but "1" is not; missing equals missing."""
+    if is_missing(a) or is_missing(b):
+        return is_missing(a) and is_missing(b)
+    return isinstance(a, str) == isinstance(b, str) and bool(a == b)
+
+
+def text_means(text: str, option: Any) -> bool:
+    """Does a text, as files have it, stand for this option, which is none?"""
+    if isinstance(option, bool):
+        return text.strip().lower() in (("true", "1") if option else ("false", "0"))
+    try:
+        return float(text) == float(option)
+    except ValueError:
+        return False
+
+
+_MONEY = re.compile(r"([+-]?)\s?[$€£¥₹]?\s?([+-]?)(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,15})?\s?[$€£¥₹%]?")
+
+
+def money(text: str) -> float | None:
+    """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None where the text is none."""
+    found = _MONEY.fullmatch(text.strip()) if len(text) <= 60 else None
+    if found is None or (found[1] and found[2]):
+        return None
+    return float(f"{found[1]}{found[2]}{found[3].replace(',', '')}{found[4] or ''}")
+
+
+def show_number(number: float) -> str:
+    """The shortest text that reads back as the same number, without a useless '.0'."""
+    return repr(number).removesuffix(".0")
+
+
+_STEP = re.compile(r"[0-9]{1,18}(\.[0-9]{1,18}|/[0-9]{1,18})?")
+
+
+def read_step(name: str, step: Any) -> Fraction:
+    """A step as the exact number that was written."""
+    given = plain(step)
+    given = str(given) if isinstance(given, Decimal) else given
+    exact: Fraction | None = None
+    if isinstance(given, str) and _STEP.fullmatch(given.strip()) and not given.strip().endswith("/0"):
+        exact = Fraction(given.strip())
+    elif isinstance(given, Fraction) or (isinstance(given, int) and not isinstance(given, bool)):
+        exact = Fraction(given)
+    elif isinstance(given, float) and math.isfinite(given):
+        exact = written(given)
+    if exact is None or exact <= 0 or not sys.float_info.min <= rounded(exact) < math.inf:
+        raise SchemaError(
+            f"Feature '{name}': step must be a number > 0, such as 0.01, 500 or \"1/12\"; it is {shown(step)}."
+        )
+    return exact
+
+
+def show_step(step: Fraction) -> str:
+    """A step as it is written: 0.01, 500, 1/12."""
+    return show_number(float(step)) if written(float(step)) == step else str(step)
