@@ -97,6 +97,7 @@ def test_ctrl_c_keeps_what_was_answered(tmp_path):
         while not list(tmp_path.glob("answers.jsonl.parts/.part-*")):
             assert process.poll() is None
             time.sleep(0.01)
+        assert process.stderr.readline() == "asked\n"  # the next ones: the first are written by now
         process.send_signal(signal.SIGINT)
         said = process.stderr.read().replace("asked\n", "")
         assert process.wait(SECONDS) == codes.INTERRUPTED
