@@ -116,3 +116,16 @@ def test_points_as_a_frame_keep_the_users_types() -> None:
     frame = to_frame(SCHEMA, np.array(POINTS))
     assert frame.to_dict("list") == COLUMNS
     assert read_points(SCHEMA, frame).tolist() == POINTS
+
+
+def test_a_column_of_texts_is_read_as_each_text_alone() -> None:
+    schema = Schema([Real("a", 0, 10, missing=True)])
+    for text in ("3", " 4.5 ", "nan", "-nan", "+nan", "1_0", "inf", "11", "x"):
+        errors: list[RowError | None] = []
+        (found, _), alone = read_points(schema, {"a": [text, "1"]}, errors=errors)[:, 0], None
+        try:
+            alone = schema.read({"a": text})[0]
+        except RowError:
+            assert errors[0] is not None, text
+        else:
+            assert errors[0] is None and (found == alone or (found != found and alone != alone)), text

@@ -143,13 +143,12 @@ def _all_numbers(column: Sequence[Any]) -> bool:
 
 
 def _written(column: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Numbers that are written as texts, if each is as Python writes one; float("1_0") is not what people mean."""
+    """Numbers that are written as texts, each as Python writes one; what "1_0" or "-nan" means, the feature says."""
     try:
-        if "_" not in "".join(column):
-            return np.array(list(map(float, column)))
+        numbers = np.array(list(map(float, column))) if "_" not in "".join(column) else None
     except (TypeError, ValueError):
-        pass
-    return None
+        return None
+    return None if numbers is None or np.isnan(numbers).any() else numbers
 
 
 def _read_values(
