@@ -1,4 +1,4 @@
-"""Two things that threads and forks need: a cached property without a lock, and a gate that forks wait at.
+"""What the interpreter makes us care about: properties cached without a lock, forks, the search for garbage.
 
 A fork copies one thread and every lock as it stands: a lock that another thread holds is never released in the child.
 """
@@ -6,10 +6,13 @@ A fork copies one thread and every lock as it stands: a lock that another thread
 from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  registered at forks before us: see ForkGate
+import gc
 import logging  # noqa: F401  likewise
 import os
 import threading
 import time
+from collections.abc import Iterator
+from contextlib import contextmanager
 from types import TracebackType
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +82,20 @@ class ForkGate:
         self._inside = {me: self._inside[me]} if me in self._inside else {}
 
 
+@contextmanager
+def nothing_to_collect() -> Iterator[None]:
+    """While many objects are made and none is dropped, Python looks for garbage in vain, and looks at all it has."""
+    if not gc.isenabled():
+        yield
+        return
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
 PREPARING = ForkGate()
 """Around the first time of everything: a fork waits for it."""
 
-__all__ = ["PREPARING", "ForkGate", "cached_property"]
+__all__ = ["PREPARING", "ForkGate", "cached_property", "nothing_to_collect"]

@@ -170,7 +170,7 @@ class Kernels:
         if mark is None or not mark.exists():
             return False
         functions, _ = self._functions()
-        return all(any(mark.parent.glob(f"*{name}*.nbc")) for name in functions)
+        return all(any(Path(function.stats.cache_path).glob(f"*{name}*.nbc")) for name, function in functions.items())
 
     @property
     def _mark(self) -> Path | None:

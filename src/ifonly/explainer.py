@@ -25,12 +25,13 @@ from numpy.typing import NDArray
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
+from ifonly.asking.findings import Findings, Told
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
 from ifonly.asking.judging import accepted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
-from ifonly.caching import PREPARING
+from ifonly.caching import PREPARING, nothing_to_collect
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
@@ -175,7 +176,7 @@ class Explainer:
         with _heard(asked) as heard:
             told = self._asker.find(askers, heard, self.threads)
             answer = next(self._teller.answers(askers, [0], told, _named(asked)))
-            return answer if self.reasons is False else self._with_reasons(answer, point, told[0][0], heard)
+            return answer if self.reasons is False else self._with_reasons(answer, point, told.wanted[0], heard)
 
     def explain_many(
         self,
@@ -537,7 +538,8 @@ class Explainer:
         return askers, self._asker.wanted(asked.target, int(askers.decided[0]))
 
     def _told(self, askers: Askers, wanted: Wanted, found: Found, asked: Asked, name: str = "") -> Answer:
-        return next(self._teller.answers(askers, [0], [(wanted, found)], name or _named(asked)))
+        told = Told(wanted=[wanted], found=Findings.of([found], askers.points, self.model.outputs))
+        return next(self._teller.answers(askers, [0], told, name or _named(asked)))
 
     def _answer_all(self, points: Floats, rows: list[int], asked: Asked) -> list[Answer]:
         """One answer per point, on several threads where there are people enough; identical people share a chunk."""
@@ -562,11 +564,12 @@ class Explainer:
             return []
         askers = self._asker.askers(points, rows)
         told = self._asker.find(askers, asked, threads)
-        answers = list(self._teller.answers(askers, rows, told, _named(asked)))
+        with nothing_to_collect():
+            answers = list(self._teller.answers(askers, rows, told, _named(asked)))
         if not self.reasons:
             return answers
         known: dict[bytes, Reasons | None] = {}
-        for i, (answer, point, (wanted, _)) in enumerate(zip(answers, points, told, strict=True)):
+        for i, (answer, point, wanted) in enumerate(zip(answers, points, told.wanted, strict=True)):
             if isinstance(answer, NoneExists):  # identical people have identical reasons
                 who = point.tobytes()
                 if who not in known:

@@ -52,7 +52,7 @@ def json_text(data: Any, *, indent: int | None = None) -> str:
         text = encode_basestring(data)
     else:
         text = json.dumps(data, ensure_ascii=False, allow_nan=False, indent=indent)
-    if is_printable(text):
+    if is_printable(text if indent is None else text.replace("\n", "")):
         return text
     return "".join(c if c == "\n" or is_printable(c) else json.dumps(c)[1:-1] for c in text)
 

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
@@ -40,8 +44,26 @@ class Tolerances:
         absolute, relative = self.gap * (upper if upper > 1.0 else 1.0), self.relative_gap * upper
         return relative if relative < absolute else absolute
 
+    def allowed_each(self, upper: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`allowed` of many."""
+        return np.minimum(self.relative_gap * upper, self.gap * np.maximum(upper, 1.0))
+
+    def unsettled(self, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> list[int]:
+        """Those of many whose bounds do not meet; both are infinite where it is known that there is no row."""
+        if len(lower) < FEW:
+            pairs = zip(lower.tolist(), upper.tolist(), strict=True)
+            return [
+                i for i, (low, far) in enumerate(pairs) if low <= MOST and not (far <= MOST and self.close(low, far))
+            ]
+        far = np.minimum(upper, MOST)  # infinity minus infinity is no number
+        met = (far - lower <= self.allowed_each(far)) & (upper <= MOST)
+        return np.flatnonzero(~met & (lower <= MOST)).tolist()
+
 
 DEFAULT = Tolerances()
+MOST = sys.float_info.max
+FEW = 8
+"""Below this many rows, going row by row is faster than going by columns."""
 
 GRID = 1e-9
 """Relative to the step: how far an integer feature's value may be from its grid and still be read as on it."""

@@ -13,7 +13,7 @@ import pytest
 from ifonly.errors import MissingExtra
 from population import on_a_cluster, streaming
 
-COUNT = 2000
+COUNT = 12_000
 SECONDS = 300
 
 

@@ -21,9 +21,10 @@ from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.problem.lowering import Lowered
 from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
+from ifonly.search.batch import PackedQuestion
 from ifonly.search.kernels import layout, network, node
 from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAXIMUM, START, Pack, PackedPerson, Scratch
-from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_people, pack_question, units
+from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_question, units
 from ifonly.tolerances import DEFAULT
 
 Floats = NDArray[np.float64]
@@ -254,7 +255,7 @@ def random_node(
     factual = schema.sample(1, rng)
     pack = pack_question(lowered, DEFAULT)
     allowed = lowered.domains(factual)
-    people = pack_people(lowered, allowed, errors_everywhere(lowered), units(lowered))
+    people = PackedQuestion.of(lowered, DEFAULT, records=False).batch(allowed, errors_everywhere(lowered)).people
     person = PackedPerson(*(many[0] for many in people))
     lo, hi, mask = person.box[0].copy(), person.box[1].copy(), person.mask.copy()
     if not whole:

@@ -13,18 +13,10 @@ from cases import load
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.schema import Binary, Integer, Real, Schema
+from ifonly.search.batch import PackedQuestion
 from ifonly.search.kernels import layout, network
 from ifonly.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
-from ifonly.search.pack import (
-    errors_everywhere,
-    errors_within,
-    grown,
-    new_tree,
-    node_bytes,
-    pack_people,
-    pack_question,
-    units,
-)
+from ifonly.search.pack import errors_everywhere, errors_within, grown, new_tree, node_bytes, pack_question
 from ifonly.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT
 
@@ -120,9 +112,10 @@ def test_everyone_is_packed_alike_alone_and_in_company() -> None:
     model, points, _ = load("credit")
     lowered = lower(Question(model=model, target=ClassTarget(1), distance=Distance("l2")))
     errors = errors_everywhere(lowered)
-    together = pack_people(lowered, lowered.domains(points), errors, units(lowered))
+    asked = PackedQuestion.of(lowered, DEFAULT, records=False)
+    together = asked.batch(lowered.domains(points), errors).people
     for i in range(len(points)):
-        alone = pack_people(lowered, lowered.domains(points[i : i + 1]), errors, units(lowered))
+        alone = asked.batch(lowered.domains(points[i : i + 1]), errors).people
         for many, one in zip(together, alone, strict=True):
             assert (many[i] == one[0]).all()
             assert one.flags.c_contiguous
@@ -137,7 +130,8 @@ def test_integers_are_packed_in_steps() -> None:
     assert pack.index[layout.KIND, :3].tolist() == [layout.INTEGER, layout.REAL, CHOICE]
     assert pack.first.tolist() == [[10.0, 3.0, 0.0, 7.0]]
     point = schema.read({"n": 11, "x": 0.5, "b": False})
-    people = pack_people(lowered, lowered.domains(point[None, :]), errors_everywhere(lowered), units(lowered))
+    asked = PackedQuestion.of(lowered, DEFAULT, records=False)
+    people = asked.batch(lowered.domains(point[None, :]), errors_everywhere(lowered)).people
     assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0], [0.0, 0.0, 0.0]]
     assert people.z[0] == pytest.approx([2.0 * 11 + 1.5 + 0.5])
     assert people.cost[0].tolist() == [0.0, 0.0, 0.0, pytest.approx(1 / 3)]

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
 from ifonly.asking.finder import MOST_KEPT, Finder
+from ifonly.asking.findings import Findings, Told
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
 from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError
@@ -88,29 +89,36 @@ class Asker:
 
     # ------------------------------------------------------------------ many people
 
-    def find(self, askers: Askers, asked: Asked, threads: int) -> list[tuple[Wanted, Found]]:
+    def find(self, askers: Askers, asked: Asked, threads: int) -> Told:
         """What each wants, and what is found: the row as it is of those who have it, the nearest row of the others.
 
         `asked` must be `branched` already.
         """
-        told: dict[int, tuple[Wanted, Found]] = {}
+        wants: list[Wanted] = []
+        order: list[int] = []
+        parts: list[tuple[list[int], Findings]] = []
         apart = []
         for wanted, members in self.groups(asked, askers.decided):
+            order += members
+            wants += [wanted] * len(members)
             standing = self.standing(wanted, askers.part(members), asked)
-            told |= {i: (wanted, found) for i, found in zip(members, standing, strict=True) if found is not None}
-            waiting = [i for i in members if i not in told]
+            if has := {i: found for i, found in zip(members, standing, strict=True) if found is not None}:
+                parts.append((list(has), Findings.of(list(has.values()), askers.points[list(has)], self.model.outputs)))
+            waiting = [i for i in members if i not in has] if has else members
             if waiting:
                 apart.append((wanted, waiting, *distinct(askers.part(waiting).points)))
-        done = len(distinct(askers.points[sorted(told)])[0]) if told else 0
+        done = sum(len(distinct(askers.points[has])[0]) for has, _ in parts)
         people = done + sum(len(unique) for _, _, unique, _ in apart)
         if asked.listen is not None and not apart:
             asked.listen(Progress(finished=done, people=people))
         for wanted, members, unique, inverse in apart:
             heard = asked if asked.listen is None else replace(asked, listen=shifted(asked.listen, done, people))
-            found_here = self.nearest(wanted, unique, heard, threads)
+            found = Findings.of(self.nearest(wanted, unique, heard, threads), unique, self.model.outputs)
             done += len(unique)
-            told |= {i: (wanted, found_here[k]) for i, k in zip(members, inverse, strict=True)}
-        return [told[i] for i in range(len(askers))]
+            parts.append((members, found if len(unique) == len(members) else found.take(inverse)))
+        if len(order) > 1 and order != sorted(order):
+            wants = [wants[k] for k in np.argsort(order).tolist()]
+        return Told(wanted=wants, found=Findings.joined(parts))
 
     def branched(self, asked: Asked) -> Asked:
         """The same, with those rules as conditions that are better branched on than searched, all of them checked."""
@@ -137,7 +145,7 @@ class Asker:
                 result[k] = found._replace(breaks=(*found.breaks, *unmet))
         return result
 
-    def nearest(self, wanted: Wanted, points: Floats, asked: Asked, threads: int) -> list[Found]:
+    def nearest(self, wanted: Wanted, points: Floats, asked: Asked, threads: int) -> Sequence[Found]:
         """The nearest row of each person, also of those who have what they want: by the method, or by branching."""
         conditions, _ = parted(asked.constraints)
         if not conditions:

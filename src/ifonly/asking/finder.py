@@ -11,13 +11,14 @@ from __future__ import annotations
 import math
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.asking.findings import Findings
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
 from ifonly.asking.tangents import Curve, nearest_within
 from ifonly.caching import PREPARING
@@ -27,7 +28,20 @@ from ifonly.model import Model
 from ifonly.problem import AtMostChanges, Distance, ProbabilityTarget, Question, Target
 from ifonly.problem.standing import broken_by, decided_as_asked
 from ifonly.problem.target import TangentTarget
-from ifonly.proof import Claim, Limits, Listener, Method, Solver, Stop, StoppedBy, Witness, check_witnesses, tidied
+from ifonly.proof import (
+    Claim,
+    Claims,
+    Limits,
+    Listener,
+    Method,
+    Solver,
+    Stop,
+    StoppedBy,
+    Witness,
+    Witnesses,
+    check_witnesses,
+    tidied,
+)
 from ifonly.proof.deployed import covering_margin
 from ifonly.search import Enumerate, Search
 from ifonly.smt import SmtPlain, SmtReduced
@@ -45,7 +59,6 @@ EXACT = ("search", "enumerate")
 """Methods without tolerances of their own: what they leave open is due to rounding."""
 THE_MODEL = "model"
 """The method of an answer that took no search: the user's model was asked about the row as it is."""
-_NOTHING = Claim(point=None, lower=0.0, method="")
 
 METHODS: tuple[Method, ...] = (Search(), MipObjective(), MipInterval(), SmtReduced(), SmtPlain(), Enumerate())
 """Those that a refusal can name."""
@@ -129,7 +142,7 @@ class Finder:
 
     def found(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
-    ) -> list[Found]:
+    ) -> Sequence[Found]:
         """What is known of each person: the nearest row, or, if so asked, the nearest with the fewest changes."""
         if not asked.fewest_first:
             return self._nearest(wanted, points, asked, threads, heard)
@@ -167,7 +180,7 @@ class Finder:
 
     def _nearest(
         self, wanted: Wanted, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
-    ) -> list[Found]:
+    ) -> Sequence[Found]:
         """The nearest row of each person: of an open target, the nearest over its alternatives."""
         questions = [self.question(target, asked) for target in wanted.alternatives]
         target = questions[0].target
@@ -214,7 +227,9 @@ class Finder:
     ) -> list[Found]:
         """The nearest row of each person that has a probability which is not linear in the scores."""
 
-        def ask(planes: TangentTarget, some: NDArray[np.float64], limits: Limits, hear: Listener | None) -> list[Found]:
+        def ask(
+            planes: TangentTarget, some: NDArray[np.float64], limits: Limits, hear: Listener | None
+        ) -> Sequence[Found]:
             finder = self if planes == first else Finder(self.model, self.tolerances)  # only the first ones are kept
             inner = replace(asked, limits=limits)
             return finder._checked(finder.question(planes, inner), some, inner, threads, hear)
@@ -225,54 +240,73 @@ class Finder:
 
     def _checked(
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
-    ) -> list[Found]:
+    ) -> Sequence[Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        method, begun = asked.method, time.perf_counter()
-        result = [Found(_NOTHING, None)] * len(points)
-        waiting, who = list(range(len(points))), points
+        begun, result = time.perf_counter(), list[Found]()
+        waiting: Sequence[int] = range(len(points))
+        who = points
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            solver = self._solver(careful, method)
+            solver = self._solver(careful, asked.method)
             alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
-            spent = time.perf_counter() - begun if alone else max(result[i].claim.seconds for i in waiting)
+            if alone:
+                spent = time.perf_counter() - begun
+            else:
+                spent = max(result[i].claim.seconds for i in waiting) if result else 0.0
             left = asked.limits.after(spent)
-            claims = solver.solve(who, left, threads=threads, listen=heard)
+            told = solver.solve(who, left, threads=threads, listen=heard)
+            if len(told) != len(who):
+                raise Contradiction(f"Method '{asked.method.name}' gave {len(told)} claims for {len(who)} people.")
+            claims = Claims.of(told, who)
             if left is not asked.limits:
-                claims = [claim.counting(spent, asked.limits) for claim in claims]
-            if len(claims) != len(waiting):
-                raise Contradiction(f"Method '{method.name}' gave {len(claims)} claims for {len(waiting)} people.")
-            claims, witnesses = _witnessed(question, who, claims, self.tolerances)
-            refused = []
-            for i, claim, witness in zip(waiting, claims, witnesses, strict=True):
-                if witness is None or not witness.refusal:
-                    result[i] = Found(self._with_stop(claim, witness, question), witness)
-                elif witness.deciding:
-                    refused.append(i)
-                    result[i] = Found(_refused(claim, careful), None)
-                else:
-                    raise Contradiction(f"Method '{method.name}' returned a wrong row: {witness.refusal}.")
+                claims = claims.counting(spent, asked.limits)
+            if not (claims.lower >= 0.0).all():
+                raise Contradiction(f"Method '{asked.method.name}' gave a lower bound of {claims.lower.min()}.")
+            found = self._witnessed(question, who, claims)
+            refusals, deciding = found.witnesses.refusals, found.witnesses.deciding
+            if not refusals and not result:
+                return found
+            for k, refusal in refusals.items():
+                if k not in deciding:
+                    raise Contradiction(f"Method '{asked.method.name}' returned a wrong row: {refusal}.")
+            if result:
+                for i, one in zip(waiting, found, strict=True):
+                    result[i] = one
+            else:
+                result = list(found)
+            refused = [waiting[k] for k in sorted(refusals)]
+            for i in refused:
+                result[i] = Found(_refused(result[i].claim, careful), None)
             if not refused:
                 break
             waiting, who, heard = refused, points[refused], None
         return result
 
-    def _with_stop(self, claim: Claim, witness: Witness | None, question: Question) -> Claim:
-        """The claim; where nothing stopped the method and yet the bounds do not meet, what its arithmetic left open.
+    def _witnessed(self, question: Question, points: NDArray[np.float64], claims: Claims) -> Findings:
+        """The claims, tidied where the model agrees, with what stopped them, and the check of each claimed row."""
+        tidy = tidied(question, points, claims, self.tolerances)
+        witnesses = _witnesses(question, points, tidy)
+        if witnesses.refusals:  # of what is shorter, perhaps, and not of what was claimed
+            rows = tidy.points.copy()
+            rows[list(witnesses.refusals)] = claims.points[list(witnesses.refusals)]
+            tidy = tidy.at(rows)
+            witnesses = _witnesses(question, points, tidy)
+        unsettled = self.tolerances.unsettled(tidy.lower, witnesses.distances)
+        stops = {k: self._left_open(question, tidy, k) for k in unsettled if k not in tidy.stops}
+        return Findings(claims=replace(tidy, stops={**tidy.stops, **stops}) if stops else tidy, witnesses=witnesses)
+
+    def _left_open(self, question: Question, claims: Claims, k: int) -> Stop:
+        """What arithmetic left open of a claim that nothing stopped.
 
         Without a row: no row is sure, and some may be accepted by luck. With one: a solver's tolerances, the edge of a
         rule about real numbers, or scores that float64 cannot tell from the margin.
         """
-        if claim.stop is not None or claim.lower == math.inf:
-            return claim
-        if witness is None:
-            rounding = Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision)
-            return replace(claim, stop=rounding)
-        if self.tolerances.close(claim.lower, witness.distance):
-            return claim
-        if claim.method not in EXACT:
-            return replace(claim, stop=Stop(StoppedBy.TOLERANCES))
+        if not claims.found[k]:
+            return Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision)
+        if claims.methods[k] not in EXACT:
+            return Stop(StoppedBy.TOLERANCES)
         edges = question.rules and len(question.schema.reals)  # rules about other values have no edges
-        return replace(claim, stop=Stop(StoppedBy.EDGE if edges else StoppedBy.CLOSE))
+        return Stop(StoppedBy.EDGE if edges else StoppedBy.CLOSE)
 
 
 def refusal(method: Method, question: Question) -> str:
@@ -305,28 +339,20 @@ def _shared(limits: Limits, parts: int) -> Limits:
     return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
 
 
-def _witnessed(
-    question: Question, points: NDArray[np.float64], claims: list[Claim], tolerances: Tolerances
-) -> tuple[list[Claim], list[Witness | None]]:
-    """The claims, tidied where the model agrees, and the check of each claimed row (None for claims without one)."""
-    tidy = tidied(question, points, claims, tolerances)
-    witnesses = _witnesses(question, points, tidy)
-    again = [k for k, w in enumerate(witnesses) if w is not None and w.refusal and tidy[k] is not claims[k]]
-    if again:
-        for k, witness in zip(again, _witnesses(question, points[again], [claims[k] for k in again]), strict=True):
-            tidy[k], witnesses[k] = claims[k], witness
-    return tidy, witnesses
-
-
-def _witnesses(question: Question, points: NDArray[np.float64], claims: list[Claim]) -> list[Witness | None]:
-    """The check of each claimed row; None for claims without one."""
-    found = [k for k, claim in enumerate(claims) if claim.point is not None]
-    result: list[Witness | None] = [None] * len(claims)
-    if found:
-        rows, before = (
-            np.array([claims[k].point for k in found]),
-            points if len(found) == len(points) else points[found],
-        )
-        for k, witness in zip(found, check_witnesses(question, before, rows), strict=True):
-            result[k] = witness
-    return result
+def _witnesses(question: Question, points: NDArray[np.float64], claims: Claims) -> Witnesses:
+    """The check of each claimed row; of claims without one, an infinite distance and no scores."""
+    if claims.found.all():
+        return check_witnesses(question, points, claims.points)
+    distances = np.full(len(claims), math.inf)
+    scores = np.full((len(claims), question.model.outputs), math.nan)
+    found = np.flatnonzero(claims.found).tolist()
+    if not found:
+        return Witnesses(distances=distances, scores=scores)
+    told = check_witnesses(question, points[found], claims.points[found])
+    distances[found], scores[found] = told.distances, told.scores
+    return Witnesses(
+        distances=distances,
+        scores=scores,
+        refusals={found[k]: refusal for k, refusal in told.refusals.items()},
+        deciding=frozenset(found[k] for k in told.deciding),
+    )

@@ -25,7 +25,7 @@ def accepted(asker: Asker, asked: Asked, before: Floats, after: Floats) -> NDArr
         for target in wanted.alternatives:
             question = asker.finder.question(target, plainly)
             told = check_witnesses(question, before[members], after[members])
-            good[members] |= [not witness.refusal for witness in told]
+            good[members] |= [k not in told.refusals for k in range(len(members))]
     for i in np.flatnonzero(good).tolist() if conditions else []:
         situation = Situation(asker.model.schema, before[i], asked.distance)
         good[i] = all(condition.holds(situation, after[i]) for condition in conditions)

@@ -12,7 +12,7 @@ ends between them.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import NamedTuple, TypeAlias
@@ -30,7 +30,7 @@ from ifonly.proof.deployed import covering_margin
 from ifonly.proof.witness import check_witnesses
 from ifonly.tolerances import Tolerances
 
-Ask: TypeAlias = Callable[[TangentTarget, Floats, Limits, Listener | None], list[Found]]
+Ask: TypeAlias = Callable[[TangentTarget, Floats, Limits, Listener | None], Sequence[Found]]
 """The nearest row of each of these people beyond the planes, within these limits."""
 
 NEAR = 1e-3

@@ -9,19 +9,22 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.asking.found import Askers, Floats, Found, Wanted
+from ifonly.asking.findings import Findings, Told
+from ifonly.asking.found import Askers, Floats
 from ifonly.asking.spelling import Speller
 from ifonly.errors import Contradiction, RowError
 from ifonly.model import Model
-from ifonly.proof import Answer, Change, Claim, Failed, Nearest, NoneExists, Unknown, Within
+from ifonly.proof import Answer, Change, Failed, Nearest, NoneExists, Unknown, Within
 from ifonly.proof.records import Records
 from ifonly.schema import Numeric
 from ifonly.schema.tables import user_columns
 from ifonly.schema.values import plain
-from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, Tolerances
+from ifonly.tolerances import BOUND_ABSOLUTE, BOUND_RELATIVE, FEW, Tolerances
 
-FEW = 8
-"""Below this many rows, going row by row is faster than going by columns."""
+Row = tuple[Any, ...]
+"""A row in the user's own values."""
+_STATUS = ((Unknown.status, NoneExists.status), (Within.status, Nearest.status))
+"""By whether there is a row, and whether it is proven."""
 
 
 class Teller:
@@ -31,107 +34,134 @@ class Teller:
         self.model, self.schema, self.tolerances = model, model.schema, tolerances
         self.counted = [isinstance(feature, Numeric) for feature in self.schema.features]
         self.labels = [plain(name) for name in model.classes]
-        self.blank = np.full(model.outputs, math.nan)
         self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
         self._speller = Speller(model.schema)
 
-    def answers(
-        self, askers: Askers, rows: Sequence[int], told: Sequence[tuple[Wanted, Found]], distance_name: str
-    ) -> Iterator[Answer]:
+    def answers(self, askers: Askers, rows: Sequence[int], told: Told, distance_name: str) -> Iterator[Answer]:
         """One answer per person; `rows` are the numbers that the answers carry."""
-        found = [one for _, one in told]
-        after = _rows_after(askers, found)
-        scores = np.array([self.blank if f.witness is None else f.witness.scores for f in found])
-        old, new, moved = self._compared(askers.points, after)
-        score_before, score_after = _scores(askers.scores), _scores(scores)
-        decision_before, decision_after = self._decisions(askers.decided), self._decided(scores)
-        names = self.schema.names
-        for i, (wanted, one) in enumerate(told):
+        found = told.found
+        claims, scores = found.claims, found.witnesses.scores
+        lower, nearest = self._verdicts(found)
+        old, new, moved = self._compared(askers.points, claims.points)
+        decided = zip(self._decisions(askers.decided), self._decided(scores), strict=True)
+        names, counted = self.schema.names, self.counted
+        columns = zip(
+            rows, told.wanted, old, new, moved, decided, _scores(askers.scores), _scores(scores),
+            lower.tolist(), nearest, claims.found.tolist(), found.witnesses.distances.tolist(), claims.methods,
+            claims.nodes.tolist(), claims.seconds.tolist(), claims.blur.tolist(), claims.lucky.tolist(), strict=True,
+        )  # fmt: skip
+        for i, (row, wanted, before, after, features, decisions, score_before, score_after, low, proven, there, upper,
+                method, nodes, seconds, blur, lucky) in enumerate(columns):  # fmt: skip
+            stop = found.left.get(i) or claims.stops.get(i)
             common = {
-                "row": rows[i],
-                "factual": dict(zip(names, old[i], strict=True)),
+                "row": row,
+                "factual": dict(zip(names, before, strict=True)),
                 "distance_name": distance_name,
-                "decision_before": decision_before[i],
-                "score_before": score_before[i],
+                "decision_before": decisions[0],
+                "score_before": score_before,
                 "words": self.words,
-                **_said(wanted, one),
+                "target": wanted.name,
+                "subject": wanted.words.subject,
+                "state": wanted.words.state,
+                "method": method,
+                "seconds": seconds,
+                "nodes": nodes,
+                "record": claims.records.get(i),
             }
-            kind, lower = self._verdict(one)
-            if one.witness is None:
-                yield kind(lower=lower, stop=one.stop, **common)
+            if not there:
+                yield (NoneExists if proven else Unknown)(lower=low, stop=stop, **common)
                 continue
-            yield kind(
-                lower=lower,
-                upper=one.witness.distance,
-                breaks=one.breaks,
-                stop=None if kind is Nearest else one.stop,
-                blur=one.claim.blur,
-                lucky=None if one.claim.lucky is None else min(one.claim.lucky, lower),
+            yield (Nearest if proven else Within)(
+                lower=low,
+                upper=upper,
+                breaks=found.breaks.get(i, ()),
+                stop=None if proven else stop,
+                blur=blur,
+                lucky=None if math.isnan(lucky) else min(lucky, low),
                 precision=self.model.precision,
-                counterfactual=dict(zip(names, new[i], strict=True)),
-                changes=tuple([Change(names[g], old[i][g], new[i][g], self.counted[g]) for g in moved[i]]),
-                decision_after=decision_after[i],
-                score_after=score_after[i],
+                counterfactual=dict(zip(names, after, strict=True)),
+                changes=tuple([Change(names[g], before[g], after[g], counted[g]) for g in features]),
+                decision_after=decisions[1],
+                score_after=score_after,
                 **common,
             )
 
-    def _verdict(self, one: Found) -> tuple[type[Answer], float]:
-        """Which kind of answer it is, and its lower bound: proven nearest, or within bounds; without a row, proven
-        that there is none, or not.
+    def _verdicts(self, found: Findings) -> tuple[Floats, list[bool]]:
+        """The lower bounds, which cannot be above the distances of the rows, and for whom they prove it: that the row
+        is the nearest, or, without one, that there is none.
         """
-        if one.witness is None:
-            return NoneExists if one.none_exists else Unknown, one.lower
-        lower = _agreed_lower(one.claim, one.witness.distance)
-        nearest = one.left is None and self.tolerances.close(lower, one.witness.distance)
-        return Nearest if nearest else Within, lower
+        claims, upper = found.claims, found.witnesses.distances
+        lower, proven = claims.lower, [True] * len(claims)
+        if (lower > upper).any():
+            for i in np.flatnonzero(lower > upper * (1.0 + BOUND_RELATIVE) + BOUND_ABSOLUTE).tolist():
+                raise Contradiction(
+                    f"Method '{claims.methods[i]}' claims that nothing is nearer than {float(lower[i])!r}, "
+                    f"but its own row is at {float(upper[i])!r}."
+                )
+            lower = np.minimum(lower, upper)
+        for i in (*self.tolerances.unsettled(lower, upper), *found.left):
+            proven[i] = False
+        for i in claims.stops:
+            proven[i] &= bool(claims.found[i])
+        return lower, proven
 
-    def records(self, askers: Askers, rows: Sequence[int], told: Sequence[tuple[Wanted, Found]]) -> Records:
+    def records(self, askers: Askers, rows: Sequence[int], told: Told) -> Records:
         """What `records_of` makes of the answers, by columns and without them: a stream has no use for objects."""
-        found = [one for _, one in told]
-        after = _rows_after(askers, found)
-        scores = np.array([self.blank if f.witness is None else f.witness.scores for f in found])
-        verdicts = [self._verdict(one) for one in found]
-        there = [one.witness is not None for one in found]
-        moved = askers.points != after
-        sizes = np.where(there, moved.sum(axis=1), -1).tolist()
-        counterfactuals = self._speller.rows(after)
+        found = told.found
+        claims, scores, upper = found.claims, found.witnesses.scores, found.witnesses.distances
+        lower, proven = self._verdicts(found)
+        there = claims.found.tolist()
+        moved = askers.points != claims.points
+        counterfactuals = self._speller.rows(claims.points)
+        notes = [""] * len(there)
+        for i in sorted({*found.left, *claims.stops}):
+            if not (there[i] and proven[i]):
+                stop = found.left.get(i) or claims.stops[i]
+                notes[i] = stop.words(row=there[i])
         columns: dict[str, list[Any]] = {
             "row": list(rows),
-            "status": [kind.status for kind, _ in verdicts],
-            "distance": [None if one.witness is None else one.witness.distance for one in found],
-            "lower_bound": [lower if lower < math.inf else None for _, lower in verdicts],
-            "changes": self._speller.changes(askers.points, after),
+            "status": [_STATUS[row][sure] for row, sure in zip(there, proven, strict=True)],
+            "distance": [far if far < math.inf else None for far in upper.tolist()],
+            "lower_bound": [low if low < math.inf else None for low in lower.tolist()],
+            "changes": self._speller.changes(askers.points, claims.points),
             "counterfactual": [text if good else None for text, good in zip(counterfactuals, there, strict=True)],
             "score_before": _plain_scores(askers.scores),
             "score_after": _plain_scores(scores),
-            "method": [one.claim.method for one in found],
-            "seconds": [one.claim.seconds for one in found],
-            "note": [
-                "" if kind is Nearest or one.stop is None else one.stop.words(row=one.witness is not None)
-                for (kind, _), one in zip(verdicts, found, strict=True)
-            ],
+            "method": claims.methods,
+            "seconds": claims.seconds.tolist(),
+            "note": notes,
         }
         often = zip(self.schema.names, moved.sum(axis=0).tolist(), strict=True)
-        return Records(columns=columns, sizes=sizes, changed={name: count for name, count in often if count})
+        return Records(
+            columns=columns,
+            sizes=np.where(claims.found, moved.sum(axis=1), -1).tolist(),
+            changed={name: count for name, count in often if count},
+        )
 
     def changes(self, before: Floats, after: Floats) -> tuple[Change, ...]:
         """What differs between two points."""
         (old,), (new,), (moved,) = self._compared(before[None, :], after[None, :])
         return tuple(Change(self.schema.names[g], old[g], new[g], self.counted[g]) for g in moved)
 
-    def _compared(self, before: Floats, after: Floats) -> tuple[list[list[Any]], list[list[Any]], list[list[int]]]:
-        """Points before and after in the user's own values, row by row, and for each row the features that moved."""
+    def _compared(self, before: Floats, after: Floats) -> tuple[list[Row], list[Row], list[tuple[int, ...]]]:
+        """Points before and after in the user's own values, row by row, and for each row the features that moved.
+
+        Tuples, which Python's collector of garbage soon leaves alone: it takes longer than all of this.
+        """
         if len(before) >= FEW:
             old, new = (zip(*user_columns(self.schema, points).values(), strict=True) for points in (before, after))
-            return list(map(list, old)), list(map(list, new)), _where(before != after)
+            return list(old), list(new), _where(before != after)
         features = self.schema.features
-        olds, news, moved = [], [], []
+        olds: list[Row] = []
+        news: list[Row] = []
+        moved: list[tuple[int, ...]] = []
         for one, other in zip(before.tolist(), after.tolist(), strict=True):
-            olds.append([feature.value(v) for feature, v in zip(features, one, strict=True)])
-            news.append(olds[-1].copy())
-            moved.append([g for g, (a, b) in enumerate(zip(one, other, strict=True)) if a != b])
+            own = [feature.value(v) for feature, v in zip(features, one, strict=True)]
+            olds.append(tuple(own))
+            moved.append(tuple([g for g, (a, b) in enumerate(zip(one, other, strict=True)) if a != b]))
             for g in moved[-1]:
-                news[-1][g] = features[g].value(other[g])
+                own[g] = features[g].value(other[g])
+            news.append(tuple(own))
         return olds, news, moved
 
     def _decided(self, scores: NDArray[np.float64]) -> list[Any]:
@@ -141,38 +171,9 @@ class Teller:
         return [self.labels[k] for k in decided.tolist()] if self.labels else [None] * len(decided)
 
 
-def _rows_after(askers: Askers, found: Sequence[Found]) -> Floats:
-    """The row found for each person; without one, the person's own."""
-    return np.array([p if f.claim.point is None else f.claim.point for p, f in zip(askers.points, found, strict=True)])
-
-
-def _said(wanted: Wanted, one: Found) -> dict[str, Any]:
-    """What an answer says of the wish and of the way it was answered."""
-    claim = one.claim
-    return {
-        "target": wanted.name,
-        "subject": wanted.words.subject,
-        "state": wanted.words.state,
-        "method": claim.method,
-        "seconds": claim.seconds,
-        "nodes": claim.nodes,
-        "record": claim.record,
-    }
-
-
 def failed(row: int, error: RowError) -> Failed:
     """The answer of a row that could not be read."""
     return Failed(row=row, factual={}, target="", distance_name="", lower=0.0, error=str(error))
-
-
-def _agreed_lower(claim: Claim, upper: float) -> float:
-    """The claimed lower bound, which cannot be above the distance of the claimed row."""
-    if claim.lower > upper * (1.0 + BOUND_RELATIVE) + BOUND_ABSOLUTE:
-        raise Contradiction(
-            f"Method '{claim.method}' claims that nothing is nearer than {claim.lower!r}, "
-            f"but its own row is at {upper!r}."
-        )
-    return min(claim.lower, upper)
 
 
 def _scores(scores: NDArray[np.float64]) -> list[Any]:
@@ -196,10 +197,10 @@ def _plain_scores(scores: NDArray[np.float64]) -> list[Any]:
     ]
 
 
-def _where(moved: NDArray[np.bool_]) -> list[list[int]]:
+def _where(moved: NDArray[np.bool_]) -> list[tuple[int, ...]]:
     """For each row, the features that moved."""
-    result: list[list[int]] = [[] for _ in moved]
+    result: list[tuple[int, ...]] = [()] * len(moved)
     rows, features = moved.nonzero()
     for i, g in zip(rows.tolist(), features.tolist(), strict=True):
-        result[i].append(g)
+        result[i] = (*result[i], g)
     return result

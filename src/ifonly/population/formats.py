@@ -106,6 +106,9 @@ def _json(values: Sequence[Any], kind: Kind) -> Sequence[str]:
             return ["null" if value is None else str(value) for value in values]
         case "nested":
             return ["null" if value is None else value for value in values]
+    whole = "".join(values) if all(type(value) is str for value in values) else "\n"
+    if whole.isprintable() and '"' not in whole and "\\" not in whole:
+        return [f'"{value}"' for value in values]
     return _each(values, json_text)
 
 

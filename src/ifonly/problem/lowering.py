@@ -235,13 +235,9 @@ class Lowered(Costs):
         return held
 
     @cached_property
-    def first(self) -> tuple[NDArray[np.intp], Floats, NDArray[np.intp], NDArray[np.int64], Floats]:
-        """The first layer by features: the numbers and what one of each adds; the choices, where their columns begin,
-        and what each column adds."""
-        columns = np.ascontiguousarray(self.layers[0][0].T)
-        numbers, choices = np.flatnonzero(self.numeric), np.flatnonzero(~self.numeric)
-        starts = self.start[:-1]
-        return numbers, np.ascontiguousarray(columns[starts[numbers]]), choices, starts[choices], columns
+    def columns(self) -> Floats:
+        """What one of each unrolled column adds to the first layer."""
+        return np.ascontiguousarray(self.layers[0][0].T)
 
 
 @dataclass(frozen=True)

@@ -14,18 +14,20 @@ from ifonly.proof.answer import (
     show,
 )
 from ifonly.proof.claim import Claim, Limits, Listener, Method, Progress, Solver
+from ifonly.proof.claims import Claims
 from ifonly.proof.diverse_answers import DiverseAnswers
 from ifonly.proof.sentences import sentence
 from ifonly.proof.speech import amount, change_of, speech
 from ifonly.proof.stop import Stop, StoppedBy
 from ifonly.proof.tidy import tidied
-from ifonly.proof.witness import Witness, check_witnesses
+from ifonly.proof.witness import Witness, Witnesses, check_witnesses
 
 __all__ = [
     "Answer",
     "Answers",
     "Change",
     "Claim",
+    "Claims",
     "DiverseAnswers",
     "Failed",
     "Limits",
@@ -42,6 +44,7 @@ __all__ = [
     "Unknown",
     "Within",
     "Witness",
+    "Witnesses",
     "amount",
     "change_of",
     "check_witnesses",

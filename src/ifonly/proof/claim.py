@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Protocol
 
@@ -114,7 +114,7 @@ class Solver(Protocol):
 
     def solve(
         self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Listener | None = None
-    ) -> list[Claim]: ...
+    ) -> Sequence[Claim]: ...
 
 
 class Method(Protocol):

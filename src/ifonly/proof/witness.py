@@ -6,12 +6,17 @@ distance's own definition and the user's own model; never the lowered form that 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import ProbabilityTarget, Question
+from ifonly.proof.claims import taken
+
+Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,30 +27,71 @@ class Witness:
     deciding: bool
     """The refusal is the model's decision (and not a type, bound or constraint)."""
     distance: float
-    scores: NDArray[np.float64]
+    scores: Floats
 
 
-def check_witnesses(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[Witness]:
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Witnesses(Sequence[Witness]):
+    """The verdicts on many rows, by columns."""
+
+    distances: Floats
+    scores: Floats
+    refusals: Mapping[int, str] = field(default_factory=dict)
+    """By number; the others are counterfactuals."""
+    deciding: frozenset[int] = frozenset()
+    """Those that the model's decision refuses."""
+
+    def __len__(self) -> int:
+        return len(self.distances)
+
+    @overload
+    def __getitem__(self, index: int) -> Witness: ...
+    @overload
+    def __getitem__(self, index: slice) -> Witnesses: ...
+    def __getitem__(self, index: int | slice) -> Witness | Witnesses:
+        if isinstance(index, slice):
+            return self.take(range(len(self))[index])
+        i = range(len(self))[index]
+        return Witness(
+            refusal=self.refusals.get(i, ""),
+            deciding=i in self.deciding,
+            distance=float(self.distances[i]),
+            scores=self.scores[i],
+        )
+
+    def __iter__(self) -> Iterator[Witness]:
+        return (self[i] for i in range(len(self)))
+
+    def take(self, members: Sequence[int]) -> Witnesses:
+        """The verdicts on these rows, in this order."""
+        return Witnesses(
+            distances=self.distances[list(members)],
+            scores=self.scores[list(members)],
+            refusals=taken(self.refusals, members),
+            deciding=frozenset(k for k, i in enumerate(members) if i in self.deciding)
+            if self.deciding
+            else frozenset(),
+        )
+
+
+def check_witnesses(question: Question, factuals: Floats, points: Floats) -> Witnesses:
     """Check many rows with one call of the user's model, which sees only rows of the schema."""
-    wrong = _not_allowed(question, factuals, points)
-    if not any(wrong):
+    refusals = _not_allowed(question, factuals, points)
+    if not refusals:
         scores, met = _asked(question, points)
     else:
-        scores, met = np.full((len(points), question.model.outputs), np.nan), np.zeros(len(points), dtype=bool)
-        fine = [i for i, refusal in enumerate(wrong) if not refusal]
+        scores, met = np.full((len(points), question.model.outputs), np.nan), np.ones(len(points), dtype=np.bool_)
+        fine = [i for i in range(len(points)) if i not in refusals]
         if fine:
             scores[fine], met[fine] = _asked(question, points[fine])
-    distances = question.measure.between(factuals, points).tolist()
-    result = []
-    for i, (refusal, good, distance) in enumerate(zip(wrong, met.tolist(), distances, strict=True)):
-        deciding = not refusal and not good
-        if deciding:
-            refusal = f"the model does not decide as asked (scores {scores[i].tolist()})"
-        result.append(Witness(refusal=refusal, deciding=deciding, distance=distance, scores=scores[i]))
-    return result
+    distances, deciding = question.measure.between(factuals, points), frozenset[int]()
+    if not met.all():
+        deciding = frozenset(np.flatnonzero(~met).tolist())
+        refusals |= {i: f"the model does not decide as asked (scores {scores[i].tolist()})" for i in deciding}
+    return Witnesses(distances=distances, scores=scores, refusals=refusals, deciding=deciding)
 
 
-def _asked(question: Question, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.bool_]]:
+def _asked(question: Question, points: Floats) -> tuple[Floats, NDArray[np.bool_]]:
     """The model's own scores of rows, and which of them it decides as asked."""
     scores = question.model.scores(points)
     met = question.target.met(question.model, scores)
@@ -54,21 +100,22 @@ def _asked(question: Question, points: NDArray[np.float64]) -> tuple[NDArray[np.
     return scores, met
 
 
-def _not_allowed(question: Question, factuals: NDArray[np.float64], points: NDArray[np.float64]) -> list[str]:
-    """For each row why it cannot be an answer, whatever the model says of it; empty when it can."""
-    refusals = [
-        "" if good else f"the row {point.tolist()} is not a row of the schema"
-        for good, point in zip(question.schema.admits(points, factuals).tolist(), points, strict=True)
-    ]
+def _not_allowed(question: Question, factuals: Floats, points: Floats) -> dict[int, str]:
+    """Of the rows that cannot be answers, whatever the model says of them: why."""
+    admitted, refusals = question.schema.admits(points, factuals), {}
+    if not admitted.all():
+        refusals = {
+            i: f"the row {points[i].tolist()} is not a row of the schema" for i in np.flatnonzero(~admitted).tolist()
+        }
     for constraint in question.by_feature:
         g = question.schema.index(constraint.feature)
         feature = question.schema.features[g]
         for i, (before, after) in enumerate(zip(factuals[:, g].tolist(), points[:, g].tolist(), strict=True)):
-            if not refusals[i] and not constraint.allows(feature, before, after):
+            if i not in refusals and not constraint.allows(feature, before, after):
                 refusals[i] = f"the row breaks the constraint: {constraint.describe()}"
     if question.rules:
         for i, (before, after) in enumerate(zip(factuals, points, strict=True)):
-            broken = None if refusals[i] else question.broken_rule(before, after)
+            broken = None if i in refusals else question.broken_rule(before, after)
             if broken is not None:
                 refusals[i] = f"the row breaks the rule: {broken.describe()}"
     return refusals

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +16,14 @@ from ifonly.caching import cached_property
 from ifonly.compiling import Kernels
 from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
-from ifonly.proof import Claim, Stop
-from ifonly.search.kernels.layout import FLOAT_ROWS, LEAST, MOST, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
+from ifonly.proof import Claims, Stop
+from ifonly.search.kernels.layout import FLOAT_ROWS, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
 from ifonly.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.search.record import Record
 from ifonly.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
 from ifonly.search.smooth.warm import SMOOTH_KERNELS
 from ifonly.search.warm import KERNELS
 from ifonly.tolerances import Tolerances
-
-END = 1e-15
-"""Relative to the size of a domain: what a change may miss its end by."""
 
 Floats = NDArray[np.float64]
 
@@ -111,18 +109,27 @@ class PackedQuestion:
 
     def batch(self, allowed: Allowed, errors: Errors) -> SearchBatch:
         count = len(allowed)
+        lower, seconds, spent_seconds, blur, own, lucky = np.zeros((6, count))
+        nodes, spent_nodes = np.zeros((2, count), dtype=np.int64)
+        best = np.empty((count, self.lowered.features + 1))
+        best[:], lucky[:] = math.inf, math.nan
+        box, z = np.empty((count, 3, self.lowered.features)), np.empty((count, len(self.lowered.layers[0][1])))
+        self._now.pack_rows(
+            self.pack.index, self.unit, self.lowered.columns, self.lowered.layers[0][1], allowed.factual,
+            allowed.option, allowed.lower, allowed.upper, allowed.lead, box, z,
+        )  # fmt: skip
         return SearchBatch(
             allowed=allowed,
-            people=pack_people(self.lowered, allowed, errors, self.unit),
-            lower=np.zeros(count),
-            best=np.full((count, self.lowered.features + 1), math.inf),
-            nodes=np.zeros(count, dtype=np.int64),
-            seconds=np.zeros(count),
-            spent_nodes=np.zeros(count, dtype=np.int64),
-            spent_seconds=np.zeros(count),
-            blur=np.zeros(count),
-            own=np.zeros(count),
-            lucky=np.full(count, math.nan),
+            people=pack_people(self.lowered, allowed, errors, box, z),
+            lower=lower,
+            best=best,
+            nodes=nodes,
+            seconds=seconds,
+            spent_nodes=spent_nodes,
+            spent_seconds=spent_seconds,
+            blur=blur,
+            own=own,
+            lucky=lucky,
         )
 
     def distance(self, cost: Floats) -> Floats:
@@ -135,30 +142,20 @@ class PackedQuestion:
 
     def points(self, batch: SearchBatch) -> tuple[Floats, NDArray[np.bool_]]:
         """The rows found, in the question's own units, and whether there is one."""
-        allowed, best = batch.allowed, batch.best[:, :-1]
-        points, found = allowed.factual.copy(), np.isfinite(batch.best[:, -1])
-        at = ((best != allowed.option) & found[:, None]).nonzero()
-        points[at] = self._moved(batch, *at)
+        allowed, found = batch.allowed, np.empty(len(batch), dtype=np.bool_)
+        points = np.empty((len(batch), self.lowered.features))
+        self._now.rows_found(
+            self.pack.index, self.unit, allowed.factual, allowed.lower, allowed.upper, batch.people.box, batch.best,
+            points, found,
+        )  # fmt: skip
         return self.lowered.on_steps(allowed.factual, points), found
 
-    def _moved(self, batch: SearchBatch, rows: NDArray[np.intp], features: NDArray[np.intp]) -> list[float]:
-        """Where changes lead to. An end of a number's domain is that end, to the last bit."""
-        allowed, at = batch.allowed, (rows, features)
-        of = (self.lowered.numeric[features], self.unit[features], batch.best[at], allowed.factual[at],
-              batch.people.box[rows, LEAST, features], batch.people.box[rows, MOST, features],
-              allowed.lower[at], allowed.upper[at])  # fmt: skip
-        result = []
-        for number, unit, change, factual, least, most, lower, upper in zip(*(p.tolist() for p in of), strict=True):
-            end = END * max(abs(least), abs(most))
-            if not number:
-                result.append(change)
-            elif change <= least + end:
-                result.append(lower)
-            elif change >= most - end:
-                result.append(upper)
-            else:
-                result.append(min(max(factual + change * unit, lower), upper))
-        return result
+    @property
+    def _now(self) -> Any:
+        """The kernels that are at hand: its own, or, where a table is looked up instead, those of that."""
+        ready = self.kernels if self.kernels.now is not None else KERNELS
+        ready.prepare()
+        return ready.now
 
     def put(self, batch: SearchBatch, i: int, factual: Floats, point: Floats) -> None:
         """Make a row the best one of person i."""
@@ -166,23 +163,18 @@ class PackedQuestion:
         batch.best[i, :-1] = np.where(self.lowered.numeric, (point - factual) / self.unit, point)
         batch.best[i, -1] = self.cost(distance)
 
-    def claims(self, batch: SearchBatch) -> list[Claim]:
+    def claims(self, batch: SearchBatch) -> Claims:
         points, found = self.points(batch)
         lower = np.maximum(self.distance(batch.lower) * (1.0 - 1e-12) - self.lowered.grid_rounding, 0.0)
-        lucky = [None if math.isnan(v) else v for v in batch.lucky.tolist()]
-        rows = zip(points, found.tolist(), lower.tolist(), batch.nodes.tolist(), batch.seconds.tolist(),
-                   batch.blur.tolist(), lucky, strict=True)  # fmt: skip
-        return [
-            Claim(
-                point=point if good else None,
-                lower=low,
-                method="search",
-                stop=batch.stops.get(i),
-                nodes=nodes,
-                seconds=seconds,
-                record=batch.records.get(i),
-                blur=blur,
-                lucky=luck if luck is None else min(luck, low),
-            )
-            for i, (point, good, low, nodes, seconds, blur, luck) in enumerate(rows)
-        ]
+        return Claims(
+            points=points,
+            found=found,
+            lower=lower,
+            methods=["search"] * len(batch),
+            nodes=batch.nodes,
+            seconds=batch.seconds,
+            blur=batch.blur,
+            lucky=np.minimum(batch.lucky, lower),  # NaN stays NaN
+            stops=batch.stops,
+            records=batch.records,
+        )

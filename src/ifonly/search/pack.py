@@ -101,24 +101,13 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     )
 
 
-def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats) -> PackedPeople:
-    """The arrays of many people; `errors` are theirs, or the same for all of them; `unit` is that of the question."""
-    points = people.factual
-    box = np.empty((len(points), 3, lowered.features))
-    ends, box[:, layout.LEAD] = box[:, : layout.MOST + 1], people.lead
-    np.subtract(people.lower, points, out=ends[:, layout.LEAST])
-    np.subtract(people.upper, points, out=ends[:, layout.MOST])
-    ends /= unit
-    if lowered.question.schema.grids:
-        lead = people.lead[:, None]
-        np.copyto(ends, np.where(ends == 0.0, 0.0, np.round(ends - lead) + lead), where=lowered.in_steps)
-    else:
-        np.rint(ends, out=ends, where=lowered.in_steps)
-    slack, need, start, lost = (_for_all(part, len(points)) for part in errors)
+def pack_people(lowered: Lowered, people: Allowed, errors: Errors, box: Floats, z: Floats) -> PackedPeople:
+    """The arrays of many people; `errors` are theirs, or the same for all of them; of `box` and `z` see `pack_rows`."""
+    slack, need, start, lost = (_for_all(part, len(people)) for part in errors)
     if len(lowered.required):
-        need[:, layout.HOLDS, -len(lowered.required) :] = lowered.holding(points)
+        need[:, layout.HOLDS, -len(lowered.required) :] = lowered.holding(people.factual)
     return PackedPeople(
-        z=_first_layer(lowered, people),
+        z=z,
         box=box,
         mask=people.allowed.view(np.uint8),
         cost=people.cost,
@@ -126,27 +115,14 @@ def pack_people(lowered: Lowered, people: Allowed, errors: Errors, unit: Floats)
         slack=slack,
         need=need,
         start=start,
-        most=np.full(len(points), lowered.most_changes, dtype=np.int64),
+        most=np.array([lowered.most_changes]).repeat(len(people)),
         lost=lost,
     )
 
 
 def _for_all(part: Floats, count: int) -> Floats:
     """One row per person."""
-    if len(part) == count:
-        return part.copy()
-    return np.array(np.broadcast_to(part, (count, *part.shape[1:])), order="C")
-
-
-def _first_layer(lowered: Lowered, people: Allowed) -> Floats:
-    """The first layer at each factual. Each row has a product of its own, so that no one else's row matters to the last
-    bit."""
-    numbers, slopes, choices, starts, columns = lowered.first
-    z = (people.factual.take(numbers, axis=1)[:, None, :] @ slopes)[:, 0, :]
-    z += lowered.layers[0][1]
-    if len(choices):
-        z += columns.take(people.option.take(choices, axis=1) + starts, axis=0).sum(axis=1)
-    return z
+    return part.copy() if len(part) == count else part.repeat(count, axis=0)
 
 
 class Errors(NamedTuple):

@@ -16,7 +16,7 @@ import numpy as np
 from ifonly.caching import cached_property
 from ifonly.problem import Lowered, People
 from ifonly.problem.edges import rounder
-from ifonly.proof import Claim, Limits, Listener
+from ifonly.proof import Claims, Limits, Listener
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald
 from ifonly.search.kernels.candidates import SPECK
@@ -54,21 +54,21 @@ class SearchSolver:
         self.sure = SureSearch(self.asked, self.errors, tolerances, luck=luck)
         self.has_edges = not lowered.required_whole.all()
 
-    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
         kernels = self.asked.kernels if self.table is None else KERNELS
         kernels.prepare()  # not before: what it takes is no part of anybody's time
+        points = np.array(points, dtype=np.float64, order="C")  # whatever it was, kernels are compiled for that
         spending = Spending(limits, threads, Herald(len(points), listen))
-        claims: list[Claim] = []
-        size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)
-        for first in range(0, len(points), size):  # what is kept per person is kept for so many at a time
-            claims += self._solve(points[first : first + size], spending)
+        size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)  # for whom it is kept at a time
+        stretches = (points[first : first + size] for first in range(0, max(len(points), 1), size))
+        claims = [self._solve(some, spending) for some in stretches]
         spending.herald.all_done()
-        return claims
+        return Claims.joined(claims)
 
-    def _solve(self, points: Floats, spending: Spending) -> list[Claim]:
+    def _solve(self, points: Floats, spending: Spending) -> Claims:
         return self.among(self.lowered.domains(points), spending)
 
-    def among(self, people: People, spending: Spending) -> list[Claim]:
+    def among(self, people: People, spending: Spending) -> Claims:
         """The answers of people who may change so much."""
         batch = self.asked.batch(people, self.errors)
         if self.table is not None:

@@ -177,13 +177,8 @@ class SureSearch:
 
     def unsettled(self, batch: SearchBatch) -> list[int]:
         """Those whose bounds are farther apart than asked for, though no limit was hit."""
-        bounds = zip(self.asked.distance(batch.lower).tolist(), self.asked.distance(batch.best[:, -1]).tolist(),
-                     strict=True)  # fmt: skip
-        return [
-            i for i, (lower, upper) in enumerate(bounds)
-            if math.isfinite(lower) and i not in batch.stops
-            and not (math.isfinite(upper) and self.tolerances.close(lower, upper))
-        ]  # fmt: skip
+        lower, upper = self.asked.distance(batch.lower), self.asked.distance(batch.best[:, -1])
+        return [i for i in self.tolerances.unsettled(lower, upper) if i not in batch.stops]
 
     def _costs(self, distances: Floats) -> Floats:
         return distances**2 if self.asked.squared else distances

@@ -27,7 +27,22 @@ def _functions() -> tuple[Mapping[str, Any], int]:
     from ifonly.search.kernels import search as kernel
     from ifonly.search.kernels.layout import SOURCES
 
-    return {"search_people": kernel.search_people, "scan_table": kernel.scan_table}, SOURCES
+    return {"search_people": kernel.search_people, "scan_table": kernel.scan_table, **in_and_out()}, SOURCES
+
+
+def in_and_out() -> Mapping[str, Any]:
+    """What brings people into the arrays of any search, and back."""
+    from ifonly.search.kernels import people as kernel
+
+    return {"pack_rows": kernel.pack_rows, "rows_found": kernel.rows_found}
+
+
+def try_in_and_out(kernel: Any) -> None:
+    """Nobody is brought in or out."""
+    pack, people, flat, nobody, _ = nobody_asks()
+    wide, found, unit = np.zeros((0, 3, 1)), np.zeros(0, dtype=np.bool_), np.zeros(1)
+    kernel.pack_rows(pack.index, unit, flat, nobody, flat, people.option, flat, flat, flat, wide, flat)
+    kernel.rows_found(pack.index, unit, flat, flat, flat, wide, flat, flat, found)
 
 
 def nobody_asks() -> tuple[Pack, PackedPeople, Floats, Floats, Ints]:
@@ -52,6 +67,7 @@ def _try_out(kernel: Any) -> None:
     kernel.search_people(
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )
+    try_in_and_out(kernel)
     surely = np.zeros(1, dtype=np.bool_)
     kernel.scan_table(pack, people, np.zeros((1, 1)), np.zeros(1), surely, flat, nobody, flat, nodes)
 

@@ -130,14 +130,9 @@ def evaluate(pack, person, s, node, tree, tries):
 @njit(**INNER)
 def probe(pack, person, s, node, tree, tries):
     """Look for some point before the first box is bounded: in the ball of one, there is less to bound."""
-    F, I, limit = s.F, s.I, cutoff(pack, tree.number)
-    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+    F, cut = s.F, cut_node(pack, person, s, node, cutoff(pack, tree.number))
+    if cut.base_cost == math.inf:
         return
-    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
-    if base_cost == math.inf:
-        return
-    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
-    cut = Cut(items, I[FIRST, items], base_cost, max(limit, base_cost))
     for g in range(pack.price.shape[1]):
         F[X, g] = F[BASE, g]
     try_point(pack, person, tree, F)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from ifonly.compiling import Kernels
-from ifonly.search.warm import nobody_asks
+from ifonly.search.warm import in_and_out, nobody_asks, try_in_and_out
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
     from ifonly.search.smooth.kernels import search as kernel
     from ifonly.search.smooth.kernels.layout import SOURCES
 
-    return {"search_people": kernel.search_people}, SOURCES
+    return {"search_people": kernel.search_people, **in_and_out()}, SOURCES
 
 
 def _try_out(kernel: Any) -> None:
@@ -29,6 +29,7 @@ def _try_out(kernel: Any) -> None:
         smooth, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,
         nodes,
     )  # fmt: skip
+    try_in_and_out(kernel)
 
 
 SMOOTH_KERNELS = Kernels("ifonly.search.smooth.warm:SMOOTH_KERNELS", "the search", _functions, _try_out)

@@ -1,0 +1,100 @@
+"""What is known of many people, by columns: each of them is a `Found`, made when somebody looks at it."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import overload
+
+import numpy as np
+
+from ifonly.asking.found import Floats, Found, Wanted
+from ifonly.proof import Claims, Stop, Witnesses
+from ifonly.proof.claims import shifted, taken
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Findings(Sequence[Found]):
+    """Claims whose rows the user's own model accepts; the witnesses of claims without a row say nothing."""
+
+    claims: Claims
+    witnesses: Witnesses
+    left: Mapping[int, Stop] = field(default_factory=dict)
+    breaks: Mapping[int, tuple[str, ...]] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, found: Sequence[Found], factuals: Floats, outputs: int) -> Findings:
+        """The same of people about whom each was found alone; the model has so many `outputs`."""
+        if isinstance(found, Findings):
+            return found
+        blank = np.full(outputs, math.nan)
+        scores = [blank if one.witness is None else one.witness.scores for one in found]
+        return cls(
+            claims=Claims.of([one.claim for one in found], factuals),
+            witnesses=Witnesses(
+                distances=np.array([one.upper for one in found], dtype=np.float64),
+                scores=np.array(scores, dtype=np.float64).reshape(len(found), outputs),
+            ),
+            left={i: one.left for i, one in enumerate(found) if one.left is not None},
+            breaks={i: one.breaks for i, one in enumerate(found) if one.breaks},
+        )
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Sequence[int], Findings]]) -> Findings:
+        """Those of all people, from parts with the numbers of the people in each."""
+        if len(parts) == 1:
+            return parts[0][1]
+        findings = [part for _, part in parts]
+        starts = np.cumsum([0, *map(len, findings)]).tolist()
+        whole = cls(
+            claims=Claims.joined([part.claims for part in findings]),
+            witnesses=Witnesses(
+                distances=np.concatenate([part.witnesses.distances for part in findings]),
+                scores=np.concatenate([part.witnesses.scores for part in findings]),
+            ),
+            left=shifted([part.left for part in findings], starts),
+            breaks=shifted([part.breaks for part in findings], starts),
+        )
+        return whole.take(np.argsort(np.concatenate([members for members, _ in parts])).tolist())
+
+    def take(self, members: Sequence[int]) -> Findings:
+        """What is known of these people, in this order."""
+        return Findings(
+            claims=self.claims.take(members),
+            witnesses=self.witnesses.take(members),
+            left=taken(self.left, members),
+            breaks=taken(self.breaks, members),
+        )
+
+    def __len__(self) -> int:
+        return len(self.claims)
+
+    @overload
+    def __getitem__(self, index: int) -> Found: ...
+    @overload
+    def __getitem__(self, index: slice) -> Findings: ...
+    def __getitem__(self, index: int | slice) -> Found | Findings:
+        if isinstance(index, slice):
+            return self.take(range(len(self))[index])
+        claim = self.claims[index]
+        witness = None if claim.point is None else self.witnesses[index]
+        return Found(claim, witness, self.left.get(index), self.breaks.get(index, ()))
+
+    def __iter__(self) -> Iterator[Found]:
+        return (self[i] for i in range(len(self)))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told:
+    """What each person wants, and what is known."""
+
+    wanted: list[Wanted]
+    found: Findings
+
+    @classmethod
+    def joined(cls, parts: Sequence[tuple[Sequence[int], Told]]) -> Told:
+        """Those of all people, from parts with the numbers of the people in each."""
+        wanted = {i: one for members, part in parts for i, one in zip(members, part.wanted, strict=True)}
+        found = Findings.joined([(members, part.found) for members, part in parts])
+        return cls(wanted=[wanted[i] for i in range(len(wanted))], found=found)
