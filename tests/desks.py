@@ -5,10 +5,13 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import socket
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -17,6 +20,7 @@ import httpx
 import numpy as np
 
 from ifonly import Network, Schema
+from ifonly.desk import Terms, server
 from ifonly.desk.app import Desk
 from ifonly.desk.clerk import Clerk
 from ifonly.desk.pool import Full, Job
@@ -125,3 +129,32 @@ def metric(server: Served, name: str) -> float:
     """A number of the server's metrics."""
     text = httpx.get(server.address + "/metrics").text
     return float(next(line for line in text.splitlines() if line.startswith(f"ifonly_desk_{name} ")).split()[1])
+
+
+@contextmanager
+def listening(desk: Desk, terms: Terms) -> Iterator[int]:
+    """The port of an application behind the real server."""
+    import uvicorn
+
+    running = uvicorn.Server(server.configured(desk, terms))
+    with socket.create_server(("127.0.0.1", 0)) as door:
+        thread = threading.Thread(target=running.run, kwargs={"sockets": [door]}, daemon=True)
+        thread.start()
+        while not running.started:
+            time.sleep(0.01)
+        yield door.getsockname()[1]
+        running.should_exit = True
+        thread.join(10)
+
+
+def talk(port: int, *sent: bytes) -> bytes:
+    """Everything that comes back until the other end closes; what is sent later is sent after the first answer."""
+    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+        line.sendall(sent[0])
+        came = b""
+        for more in sent[1:]:
+            came += line.recv(1 << 16)
+            line.sendall(more)
+        while some := line.recv(1 << 16):
+            came += some
+    return came

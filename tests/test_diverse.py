@@ -87,7 +87,7 @@ def test_a_set_that_ends_early_proves_it() -> None:
     assert str(answers).splitlines()[-1] == (
         "No other allowed row makes the decision 1 and leaves unchanged something that each answer above changes (proven)."
     )
-    assert "no smaller change does it, given the answers above" in answers.sentences[1]
+    assert "no smaller allowed change does it, given the answers above" in answers.sentences[1]
     every = explainer.explain_diverse(off, Diversity(9, differ="values"))
     assert len(every) == 6  # a or b, or both, with c or without
     assert len({tuple(answer.counterfactual.values()) for answer in every}) == 6

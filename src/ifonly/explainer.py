@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.correlated import least_correlated
 from ifonly.asking.diverse import Asking, find_several
-from ifonly.asking.findings import Findings, Told
+from ifonly.asking.findings import Findings, Outcomes
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
 from ifonly.asking.judging import accepted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
@@ -538,7 +538,7 @@ class Explainer:
         return askers, self._asker.wanted(asked.target, int(askers.decided[0]))
 
     def _told(self, askers: Askers, wanted: Wanted, found: Found, asked: Asked, name: str = "") -> Answer:
-        told = Told(wanted=[wanted], found=Findings.of([found], askers.points, self.model.outputs))
+        told = Outcomes(wanted=[wanted], found=Findings.of([found], askers.points, self.model.outputs))
         return next(self._teller.answers(askers, [0], told, name or _named(asked)))
 
     def _answer_all(self, points: Floats, rows: list[int], asked: Asked) -> list[Answer]:

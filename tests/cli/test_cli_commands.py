@@ -19,7 +19,7 @@ def test_demo(run, name):
     result = run("demo", "--dataset", name)
     assert result.exit_code == codes.PROVEN
     assert datasets.load(name).title in result.stdout
-    assert "No smaller change would have been enough." in result.stdout
+    assert "No smaller allowed change would have been enough." in result.stdout
     assert "Try next" in result.stdout
 
 

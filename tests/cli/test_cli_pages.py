@@ -12,7 +12,7 @@ def test_a_page_for_one_and_for_many(run, tmp_path):
     page = tmp_path / "one.html"
     done = run(*CREDIT, "--row", 0, "--html", page, "--language", "de", "--subject", "der Antrag")
     assert done.exit_code == codes.PROVEN and f"Written to {page}." in done.stderr
-    assert "Keine kleinere Änderung hätte genügt" in done.stdout
+    assert "Keine kleinere erlaubte Änderung hätte genügt" in done.stdout
     text = page.read_text(encoding="utf-8")
     assert 'lang="de"' in text and "der Antrag" in text
     refused = run(*CREDIT, "--row", 0, "--html", page)

@@ -27,7 +27,7 @@ def test_a_probability(run) -> None:
     result = run(*COMPAS, "--row", 1, "--target", "low risk", "--probability", 0.7)
     assert result.exit_code == codes.PROVEN
     assert (
-        "the probability of low risk would have been at least 70 %. No smaller change would have been enough."
+        "the probability of low risk would have been at least 70 %. No smaller allowed change would have been enough."
         in result.stdout
     )
     more = answers(run(*COMPAS, "--row", 1, "--target", "low risk", "--probability", 0.7, "--json"))[0]

@@ -8,7 +8,6 @@ import os
 import random
 import re
 import socket
-import threading
 import time
 from collections.abc import Iterator
 from copy import deepcopy
@@ -17,7 +16,7 @@ from typing import Any
 import httpx
 import pytest
 
-from desks import Inline, Visitor
+from desks import Inline, Visitor, listening, talk
 from ifonly.desk import Terms, app, server
 from ifonly.desk.app import Desk, Manners
 from ifonly.desk.pool import Full, Pool
@@ -300,29 +299,10 @@ def test_metrics_are_what_prometheus_reads(visit, inline, people, shelf) -> None
 @pytest.fixture
 def port(shelf, clerk, monkeypatch) -> Iterator[int]:
     """The application behind the real server, with one clerk in this process."""
-    import uvicorn
-
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
-    desk = Desk(shelf, Terms(), Inline(clerk), Manners())  # type: ignore[arg-type]
-    running = uvicorn.Server(server.configured(desk, Terms()))
-    with socket.create_server(("127.0.0.1", 0)) as listening:
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [listening]}, daemon=True)
-        thread.start()
-        while not running.started:
-            time.sleep(0.01)
-        yield listening.getsockname()[1]
-        running.should_exit = True
-        thread.join(10)
-
-
-def talk(port: int, sent: bytes, seconds: float = 5.0) -> bytes:
-    """Everything that comes back until the other end closes."""
-    with socket.create_connection(("127.0.0.1", port), timeout=seconds) as line:
-        line.sendall(sent)
-        came = b""
-        while some := line.recv(1 << 16):
-            came += some
-    return came
+    terms = Terms()
+    with listening(Desk(shelf, terms, Inline(clerk), Manners()), terms) as number:  # type: ignore[arg-type]
+        yield number
 
 
 def test_slow_and_endless_heads_are_given_up(port) -> None:

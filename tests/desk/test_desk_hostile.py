@@ -7,10 +7,8 @@ import json
 import os
 import signal
 import socket
-import threading
 import time
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -20,7 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from desks import Inline, Served, Visitor
+from desks import Inline, Served, Visitor, listening, talk
 from hostile_bodies import RULES, certificates, questions
 from ifonly.desk import Terms, pool, server
 from ifonly.desk.app import Desk, Manners
@@ -134,34 +132,6 @@ def test_what_the_description_allows_is_answered_as_it_says(shelf, clerk) -> Non
 
 
 # ---------------------------------------------------------------------- over a socket
-
-
-@contextmanager
-def listening(desk: Desk, terms: Terms) -> Iterator[int]:
-    import uvicorn
-
-    running = uvicorn.Server(server.configured(desk, terms))
-    with socket.create_server(("127.0.0.1", 0)) as door:
-        thread = threading.Thread(target=running.run, kwargs={"sockets": [door]}, daemon=True)
-        thread.start()
-        while not running.started:
-            time.sleep(0.01)
-        yield door.getsockname()[1]
-        running.should_exit = True
-        thread.join(10)
-
-
-def talk(port: int, *sent: bytes) -> bytes:
-    """Everything that comes back until the other end closes; what is sent later is sent after the first answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
-        line.sendall(sent[0])
-        came = b""
-        for more in sent[1:]:
-            came += line.recv(1 << 16)
-            line.sendall(more)
-        while some := line.recv(1 << 16):
-            came += some
-    return came
 
 
 def test_over_the_wire(shelf, inline, monkeypatch, caplog) -> None:

@@ -78,7 +78,7 @@ def test_in_words() -> None:
     assert answer.distance_name == "fewest changes, then linf"
     assert str(answer) == (
         "If c had been 3 instead of 0, the decision would have been 1; "
-        "no smaller change does it (proven, fewest changes, then linf distance 0.1)."
+        "no smaller allowed change does it (proven, fewest changes, then linf distance 0.1)."
     )
     assert len(explainer.using(Enumerate()).explain(ROW, distance="linf").changes) > 1
     already = explainer.using(Enumerate()).explain({"a": 9, "b": 9, "c": 9}, Query(fewest_first=True), target=1)

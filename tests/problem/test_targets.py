@@ -78,7 +78,9 @@ def test_a_probability_in_words() -> None:
     target = ProbabilityTarget("yes", at_least=0.7)
     answer = Explainer(LINE.as_log_odds()).explain(ANN, target=target)
     assert answer.target == "a probability of yes of at least 70 %"
-    assert "the probability of yes would have been at least 70 %; no smaller change does it (proven" in str(answer)
+    assert "the probability of yes would have been at least 70 %; no smaller allowed change does it (proven" in str(
+        answer
+    )
     assert ProbabilityTarget("yes", at_least=0.07).describe().endswith("7 %")
     assert ProbabilityTarget("yes", at_least=0.9995).describe().endswith("99.95 %")
     assert target.to_dict() == {"probability_of": "yes", "at_least": 0.7, "margin": 1e-6}

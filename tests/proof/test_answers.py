@@ -41,7 +41,7 @@ ALL = Answers([NEAREST, WITHIN, NONE, UNKNOWN, FAILED], seconds=1.5)
 def test_sentences() -> None:
     change = "If age had been 31 instead of 30 and job had been nurse instead of missing"
     changed = f"{change}, the decision would have been approved"
-    assert str(NEAREST) == f"{changed}; no smaller change does it (proven, l1 distance 0.25)."
+    assert str(NEAREST) == f"{changed}; no smaller allowed change does it (proven, l1 distance 0.25)."
     assert str(WITHIN) == (
         f"{changed} (distance 0.25); a smaller change was not ruled out (time limit of 1 s), "
         f"but none within 0.125 exists (proven)."
@@ -58,7 +58,7 @@ def test_amounts_have_separators_and_names_do_not() -> None:
     answer = Nearest(lower=0.25, upper=0.25, **{**FOUND, "changes": changes}, **COMMON)
     assert str(answer) == (
         "If payment had been 1,240 instead of 300, zip had been 94117 instead of 94110 and rate had been 12,345.25 "
-        "instead of 0.1, the decision would have been approved; no smaller change does it (proven, l1 distance 0.25)."
+        "instead of 0.1, the decision would have been approved; no smaller allowed change does it (proven, l1 distance 0.25)."
     )
     assert str(changes[0]) == "payment: 300 -> 1,240"
     assert Change("flag", False, True, counted=True).shown(True) == "True"

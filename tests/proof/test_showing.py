@@ -73,12 +73,12 @@ def test_every_page_is_whole_escaped_and_loads_nothing(asked):
 def test_a_set_claims_no_more_than_is_proven(asked):
     explainer, data = asked
     text = " ".join(Tags(explainer.explain_diverse(data.row(0), 3).to_html()).words)
-    assert text.count("No smaller change would have been enough.") == 1
-    assert text.count("No smaller change that differs from those above would have been enough.") == 2
+    assert text.count("No smaller allowed change would have been enough.") == 1
+    assert text.count("No smaller allowed change that differs from those above would have been enough.") == 2
     stopped = explainer.explain(data.row(0), limits=Limits(nodes=1))
     assert stopped.status != "nearest"
     page = " ".join(Tags(stopped.to_html()).words)
-    assert "No smaller change" not in page and "it is proven that no smaller change" not in page
+    assert "No smaller allowed change" not in page and "it is proven that no smaller change" not in page
 
 
 def test_labels_units_and_the_guarantee(asked):

@@ -29,11 +29,11 @@ def test_a_person_hears_labels_and_units_and_no_distance():
     asked = banker(inc={"label": "monthly income", "unit": "€"}).explain({"inc": 4999, "late": 0}, distance="l1")
     assert asked.sentence(subject="the application") == (
         "If your monthly income had been €5,001 instead of €4,999, the application would have been approved. "
-        "No smaller change would have been enough."
+        "No smaller allowed change would have been enough."
     )
     assert asked.sentence("de", subject="der Antrag") == (
         "Wäre „monthly income“ 5.001 € statt 4.999 € gewesen, hätte der Antrag „approved“ gelautet. "
-        "Keine kleinere Änderung hätte genügt."
+        "Keine kleinere erlaubte Änderung hätte genügt."
     )
     assert "l1 distance" in str(asked) and "distance" not in asked.sentence()
     assert "monthly income" in text(asked) and "€5,001" in text(asked)

@@ -44,7 +44,7 @@ Row 0: decided no, wanted yes
 * Job      missing  cook
 
 If Income had been 1,301.1234567891 instead of 1,200.5 and Job had been cook instead of missing, the decision would have been \
-yes. No smaller change would have been enough.
+yes. No smaller allowed change would have been enough.
 
 decision  no -> yes
 score     -1.5 -> 1e-06

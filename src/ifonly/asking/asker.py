@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
 from ifonly.asking.finder import MOST_KEPT, Finder
-from ifonly.asking.findings import Findings, Told
+from ifonly.asking.findings import Findings, Outcomes
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
 from ifonly.caching import PREPARING
 from ifonly.errors import ModelError, QuestionError
@@ -89,7 +89,7 @@ class Asker:
 
     # ------------------------------------------------------------------ many people
 
-    def find(self, askers: Askers, asked: Asked, threads: int) -> Told:
+    def find(self, askers: Askers, asked: Asked, threads: int) -> Outcomes:
         """What each wants, and what is found: the row as it is of those who have it, the nearest row of the others.
 
         `asked` must be `branched` already.
@@ -118,7 +118,7 @@ class Asker:
             parts.append((members, found if len(unique) == len(members) else found.take(inverse)))
         if len(order) > 1 and order != sorted(order):
             wants = [wants[k] for k in np.argsort(order).tolist()]
-        return Told(wanted=wants, found=Findings.joined(parts))
+        return Outcomes(wanted=wants, found=Findings.joined(parts))
 
     def branched(self, asked: Asked) -> Asked:
         """The same, with those rules as conditions that are better branched on than searched, all of them checked."""

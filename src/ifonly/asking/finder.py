@@ -242,9 +242,9 @@ class Finder:
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
     ) -> Sequence[Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        begun, result = time.perf_counter(), list[Found]()
+        begun = time.perf_counter()
+        result: list[Found] = []
         waiting: Sequence[int] = range(len(points))
-        who = points
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
             solver = self._solver(careful, asked.method)
@@ -253,33 +253,24 @@ class Finder:
                 spent = time.perf_counter() - begun
             else:
                 spent = max(result[i].claim.seconds for i in waiting) if result else 0.0
-            left = asked.limits.after(spent)
-            told = solver.solve(who, left, threads=threads, listen=heard)
-            if len(told) != len(who):
-                raise Contradiction(f"Method '{asked.method.name}' gave {len(told)} claims for {len(who)} people.")
-            claims = Claims.of(told, who)
-            if left is not asked.limits:
-                claims = claims.counting(spent, asked.limits)
-            if not (claims.lower >= 0.0).all():
-                raise Contradiction(f"Method '{asked.method.name}' gave a lower bound of {claims.lower.min()}.")
-            found = self._witnessed(question, who, claims)
-            refusals, deciding = found.witnesses.refusals, found.witnesses.deciding
-            if not refusals and not result:
+            who, left = points[waiting] if result else points, asked.limits.after(spent)
+            told = solver.solve(who, left, threads=threads, listen=None if result else heard)
+            claims = _believable(told, who, asked.method)
+            found = self._witnessed(
+                question, who, claims if left is asked.limits else claims.counting(spent, asked.limits)
+            )
+            refused = _refused_rows(found, asked.method)
+            if not refused and not result:
                 return found
-            for k, refusal in refusals.items():
-                if k not in deciding:
-                    raise Contradiction(f"Method '{asked.method.name}' returned a wrong row: {refusal}.")
-            if result:
-                for i, one in zip(waiting, found, strict=True):
-                    result[i] = one
-            else:
+            if not result:
                 result = list(found)
-            refused = [waiting[k] for k in sorted(refusals)]
-            for i in refused:
+            for i, one in zip(waiting, found, strict=True):
+                result[i] = one
+            waiting = [waiting[k] for k in refused]
+            for i in waiting:
                 result[i] = Found(_refused(result[i].claim, careful), None)
-            if not refused:
+            if not waiting:
                 break
-            waiting, who, heard = refused, points[refused], None
         return result
 
     def _witnessed(self, question: Question, points: NDArray[np.float64], claims: Claims) -> Findings:
@@ -313,6 +304,24 @@ def refusal(method: Method, question: Question) -> str:
     """Why a method cannot take a question; empty when it can, or does not say."""
     refuses = getattr(method, "refuses", None)
     return str(refuses(question)) if refuses is not None else ""
+
+
+def _believable(told: Sequence[Claim], points: NDArray[np.float64], method: Method) -> Claims:
+    """What a method says, if it can be a claim about each of these people."""
+    if len(told) != len(points):
+        raise Contradiction(f"Method '{method.name}' gave {len(told)} claims for {len(points)} people.")
+    claims = Claims.of(told, points)
+    if not (claims.lower >= 0.0).all():
+        raise Contradiction(f"Method '{method.name}' gave a lower bound of {claims.lower.min()}.")
+    return claims
+
+
+def _refused_rows(found: Findings, method: Method) -> list[int]:
+    """Those whose row the model does not decide as asked. No other refusal is possible."""
+    for k, why in found.witnesses.refusals.items():
+        if k not in found.witnesses.deciding:
+            raise Contradiction(f"Method '{method.name}' returned a wrong row: {why}.")
+    return sorted(found.witnesses.refusals)
 
 
 def _refused(claim: Claim, careful: Question) -> Claim:

@@ -86,14 +86,14 @@ class Findings(Sequence[Found]):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Told:
+class Outcomes:
     """What each person wants, and what is known."""
 
     wanted: list[Wanted]
     found: Findings
 
     @classmethod
-    def joined(cls, parts: Sequence[tuple[Sequence[int], Told]]) -> Told:
+    def joined(cls, parts: Sequence[tuple[Sequence[int], Outcomes]]) -> Outcomes:
         """Those of all people, from parts with the numbers of the people in each."""
         wanted = {i: one for members, part in parts for i, one in zip(members, part.wanted, strict=True)}
         found = Findings.joined([(members, part.found) for members, part in parts])

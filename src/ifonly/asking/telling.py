@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.asking.findings import Findings, Told
+from ifonly.asking.findings import Findings, Outcomes
 from ifonly.asking.found import Askers, Floats
 from ifonly.asking.spelling import Speller
 from ifonly.errors import Contradiction, RowError
@@ -37,28 +37,37 @@ class Teller:
         self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
         self._speller = Speller(model.schema)
 
-    def answers(self, askers: Askers, rows: Sequence[int], told: Told, distance_name: str) -> Iterator[Answer]:
+    def answers(self, askers: Askers, rows: Sequence[int], told: Outcomes, distance_name: str) -> Iterator[Answer]:
         """One answer per person; `rows` are the numbers that the answers carry."""
-        found = told.found
-        claims, scores = found.claims, found.witnesses.scores
-        lower, nearest = self._verdicts(found)
+        found, claims = told.found, told.found.claims
+        lower, proven = self._verdicts(found)
         old, new, moved = self._compared(askers.points, claims.points)
-        decided = zip(self._decisions(askers.decided), self._decided(scores), strict=True)
-        names, counted = self.schema.names, self.counted
-        columns = zip(
-            rows, told.wanted, old, new, moved, decided, _scores(askers.scores), _scores(scores),
-            lower.tolist(), nearest, claims.found.tolist(), found.witnesses.distances.tolist(), claims.methods,
-            claims.nodes.tolist(), claims.seconds.tolist(), claims.blur.tolist(), claims.lucky.tolist(), strict=True,
-        )  # fmt: skip
-        for i, (row, wanted, before, after, features, decisions, score_before, score_after, low, proven, there, upper,
-                method, nodes, seconds, blur, lucky) in enumerate(columns):  # fmt: skip
+        everyone = self._of_people(askers, rows, told, old)
+        with_row = self._of_rows(found, lower.tolist(), old, new, moved)
+        columns = zip(everyone, with_row, lower.tolist(), proven, claims.found.tolist(), strict=True)
+        for i, (person, row, low, sure, there) in enumerate(columns):
             stop = found.left.get(i) or claims.stops.get(i)
-            common = {
+            person["distance_name"] = distance_name
+            if there:
+                yield (Nearest if sure else Within)(lower=low, stop=None if sure else stop, **row, **person)
+            else:
+                yield (NoneExists if sure else Unknown)(lower=low, stop=stop, **person)
+
+    def _of_people(
+        self, askers: Askers, rows: Sequence[int], told: Outcomes, old: list[Row]
+    ) -> Iterator[dict[str, Any]]:
+        """What every answer says of the person, of the wish, and of the way it was answered."""
+        claims, names = told.found.claims, self.schema.names
+        columns = zip(
+            rows, told.wanted, old, self._decisions(askers.decided), _scores(askers.scores), claims.methods,
+            claims.seconds.tolist(), claims.nodes.tolist(), strict=True,
+        )  # fmt: skip
+        for i, (row, wanted, before, decision, score, method, seconds, nodes) in enumerate(columns):
+            yield {
                 "row": row,
                 "factual": dict(zip(names, before, strict=True)),
-                "distance_name": distance_name,
-                "decision_before": decisions[0],
-                "score_before": score_before,
+                "decision_before": decision,
+                "score_before": score,
                 "words": self.words,
                 "target": wanted.name,
                 "subject": wanted.words.subject,
@@ -68,23 +77,29 @@ class Teller:
                 "nodes": nodes,
                 "record": claims.records.get(i),
             }
-            if not there:
-                yield (NoneExists if proven else Unknown)(lower=low, stop=stop, **common)
-                continue
-            yield (Nearest if proven else Within)(
-                lower=low,
-                upper=upper,
-                breaks=found.breaks.get(i, ()),
-                stop=None if proven else stop,
-                blur=blur,
-                lucky=None if math.isnan(lucky) else min(lucky, low),
-                precision=self.model.precision,
-                counterfactual=dict(zip(names, after, strict=True)),
-                changes=tuple([Change(names[g], before[g], after[g], counted[g]) for g in features]),
-                decision_after=decisions[1],
-                score_after=score_after,
-                **common,
-            )
+
+    def _of_rows(
+        self, found: Findings, lower: list[float], old: list[Row], new: list[Row], moved: list[tuple[int, ...]]
+    ) -> Iterator[dict[str, Any]]:
+        """What an answer with a row says of it."""
+        claims, names, counted = found.claims, self.schema.names, self.counted
+        scores, upper = found.witnesses.scores, found.witnesses.distances.tolist()
+        columns = zip(
+            lower, upper, old, new, moved, self._decided(scores), _scores(scores), claims.blur.tolist(),
+            claims.lucky.tolist(), strict=True,
+        )  # fmt: skip
+        for i, (low, far, before, after, features, decision, score, blur, lucky) in enumerate(columns):
+            yield {
+                "upper": far,
+                "breaks": found.breaks.get(i, ()),
+                "blur": blur,
+                "lucky": None if math.isnan(lucky) else min(lucky, low),
+                "precision": self.model.precision,
+                "counterfactual": dict(zip(names, after, strict=True)),
+                "changes": tuple([Change(names[g], before[g], after[g], counted[g]) for g in features]),
+                "decision_after": decision,
+                "score_after": score,
+            }
 
     def _verdicts(self, found: Findings) -> tuple[Floats, list[bool]]:
         """The lower bounds, which cannot be above the distances of the rows, and for whom they prove it: that the row
@@ -105,7 +120,7 @@ class Teller:
             proven[i] &= bool(claims.found[i])
         return lower, proven
 
-    def records(self, askers: Askers, rows: Sequence[int], told: Told) -> Records:
+    def records(self, askers: Askers, rows: Sequence[int], told: Outcomes) -> Records:
         """What `records_of` makes of the answers, by columns and without them: a stream has no use for objects."""
         found = told.found
         claims, scores, upper = found.claims, found.witnesses.scores, found.witnesses.distances

@@ -21,7 +21,7 @@ from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
 from ifonly.model.smooth import SmoothNetwork
-from ifonly.printing import shown
+from ifonly.printing import shown, some_of
 from ifonly.schema import Schema
 from ifonly.schema.given import is_label, items
 from ifonly.schema.values import plain, same_value
@@ -227,8 +227,8 @@ def class_list(classes: Any) -> tuple[Any, ...]:
 
 def describe_columns(schema: Schema) -> str:
     """How many columns rows have, with the names of the first few, for messages."""
-    names = ", ".join(f"'{name}'" for name in schema.columns[:6])
-    return f"the schema encodes to {len(schema.columns)}: {names}{', ...' if len(schema.columns) > 6 else ''}"
+    names = some_of([f"'{name}'" for name in schema.columns], 6)
+    return f"the schema encodes to {len(schema.columns)}: {names}"
 
 
 def _check_bounds(function: Kind, schema: Schema) -> None:

@@ -14,6 +14,7 @@ from difflib import get_close_matches
 from typing import Any, Literal
 
 from ifonly.errors import RuleError
+from ifonly.printing import some_of
 
 MAX_LENGTH = 20_000
 """Characters of one rule."""
@@ -101,7 +102,7 @@ def suggestion(said: str, known: Iterable[Any]) -> str:
     )
     if close:
         return f"did you mean {names[close[0]]}?"
-    return f"there are {', '.join(list(names.values())[:8])}{', ...' if len(names) > 8 else ''}."
+    return f"there are {some_of(list(names.values()))}."
 
 
 def show_name(name: str) -> str:

@@ -43,7 +43,7 @@ def _sentence(answer: Any, given: str) -> str:
     start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
     if isinstance(answer, Nearest):
         proven = f"proven, {answer.distance_name} distance {answer.upper:.6g}{_blurred(answer)}"
-        return f"{start}; no smaller change does it{given} ({proven})."
+        return f"{start}; no smaller allowed change does it{given} ({proven})."
     known = f", but none within {answer.lower:.6g} exists (proven)" if answer.lower > 0 else ""
     return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
 

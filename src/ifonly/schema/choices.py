@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
-from ifonly.printing import escaped, shown
+from ifonly.printing import escaped, shown, some_of
 from ifonly.schema.numbers import Integer, Real
 from ifonly.schema.values import Value, is_missing, plain, text_means
 from ifonly.schema.wording import Worded, at_row, check_name, check_words, who_has
@@ -109,8 +109,7 @@ class Choice(Worded):
         return len(self.options)
 
     def describe(self) -> str:
-        shown = ", ".join(escaped(_label(o)) for o in self.options[:12])
-        return f"one of: {shown}" + (", ..." if len(self.options) > 12 else "")
+        return f"one of: {some_of([escaped(_label(option)) for option in self.options], 12)}"
 
     def read(self, value: Any, *, row: int | None = None) -> float:
         """The index of the option that the user's value names, or a RowError."""

@@ -26,6 +26,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.recipe import Majorant
 from ifonly.model.rounding import losses
+from ifonly.printing import some_of
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing
 
@@ -291,7 +292,7 @@ class Columns:
         if isinstance(column, Absent):
             return ModelError(
                 f"'{where}' reads the column '{column.name}', which is not a feature of the schema; "
-                f"the features are {', '.join(self.schema.names[:8])}{', ...' if len(self.schema) > 8 else ''}."
+                f"the features are {some_of(self.schema.names)}."
             )
         described = self.describe(column)
         return UnsupportedModel(

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.columns import Column, Columns
 from ifonly.model.model import describe_columns
-from ifonly.printing import shown
+from ifonly.printing import shown, some_of
 from ifonly.schema import Choice, Integer, Numeric, Schema
 
 TYPES = onnx.TensorProto
@@ -157,7 +157,7 @@ def _named(given: Any, schema: Schema) -> Input:
             return _checked(Input(given.name, kind, flat=flat, **{part: (found,)}), schema)
     raise ModelError(
         f"The input '{given.name}' of the ONNX model is neither a feature nor a column of the schema; the features are "
-        f"{', '.join(schema.names[:8])}{', ...' if len(schema) > 8 else ''}."
+        f"{some_of(schema.names)}."
     )
 
 

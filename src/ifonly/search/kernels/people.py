@@ -18,8 +18,8 @@ END = 1e-15
 
 def _build_pack_rows(sources):
     @with_cache(**OUTER)
+    # size: called from Python with arrays only, so that the cache holds one signature
     def pack_rows(index, unit, columns, biases, factual, option, lower, upper, lead, box, z):
-        # size: called from Python with arrays only, so that the cache holds one signature
         """The changes that people may make, in the kernels' units, into box; the first layer at each factual, into z.
 
         `columns` is what one of each unrolled column adds to the first layer. Steps are counted from the factual, or,
@@ -50,7 +50,6 @@ def _build_pack_rows(sources):
 def _build_rows_found(sources):
     @with_cache(**OUTER)
     def rows_found(index, unit, factual, lower, upper, box, best, points, found):
-        # size: called from Python with arrays only, so that the cache holds one signature
         """The rows found, in the question's own units, into points, and whether there is one into found.
 
         An end of a number's domain is that end, to the last bit. Where there is no row: the factual.
