@@ -65,6 +65,7 @@ def test_findings_are_what_was_found() -> None:
         Found(LISTED[3], None),
     ]
     findings = Findings.of(found, OWN, outputs=1)
+    assert [one.breaks for one in (findings[-2], findings[2:][0])] == [("Age is fixed",)] * 2
     order = [2, 3, 0, 1]
     backwards = Findings.joined([(order[:2], findings.take(order[:2])), (order[2:], findings.take(order[2:]))])
     for told in (findings, backwards):

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import overload
 
 import numpy as np
 
 from ifonly.asking.found import Floats, Found, Wanted
 from ifonly.proof import Claims, Stop, Witnesses
-from ifonly.proof.claims import shifted, taken
+from ifonly.proof.columns import Columns, shifted, taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Findings(Sequence[Found]):
+class Findings(Columns[Found]):
     """Claims whose rows the user's own model accepts; the witnesses of claims without a row say nothing."""
 
     claims: Claims
@@ -46,7 +45,7 @@ class Findings(Sequence[Found]):
         if len(parts) == 1:
             return parts[0][1]
         findings = [part for _, part in parts]
-        starts = np.cumsum([0, *map(len, findings)]).tolist()
+        starts = np.cumsum([0, *map(len, findings[:-1])]).tolist()
         whole = cls(
             claims=Claims.joined([part.claims for part in findings]),
             witnesses=Witnesses(
@@ -70,19 +69,10 @@ class Findings(Sequence[Found]):
     def __len__(self) -> int:
         return len(self.claims)
 
-    @overload
-    def __getitem__(self, index: int) -> Found: ...
-    @overload
-    def __getitem__(self, index: slice) -> Findings: ...
-    def __getitem__(self, index: int | slice) -> Found | Findings:
-        if isinstance(index, slice):
-            return self.take(range(len(self))[index])
-        claim = self.claims[index]
-        witness = None if claim.point is None else self.witnesses[index]
-        return Found(claim, witness, self.left.get(index), self.breaks.get(index, ()))
-
-    def __iter__(self) -> Iterator[Found]:
-        return (self[i] for i in range(len(self)))
+    def one(self, i: int) -> Found:
+        claim = self.claims[i]
+        witness = None if claim.point is None else self.witnesses[i]
+        return Found(claim, witness, self.left.get(i), self.breaks.get(i, ()))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -91,10 +81,3 @@ class Outcomes:
 
     wanted: list[Wanted]
     found: Findings
-
-    @classmethod
-    def joined(cls, parts: Sequence[tuple[Sequence[int], Outcomes]]) -> Outcomes:
-        """Those of all people, from parts with the numbers of the people in each."""
-        wanted = {i: one for members, part in parts for i, one in zip(members, part.wanted, strict=True)}
-        found = Findings.joined([(members, part.found) for members, part in parts])
-        return cls(wanted=[wanted[i] for i in range(len(wanted))], found=found)

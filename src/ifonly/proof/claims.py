@@ -3,22 +3,22 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeVar, overload
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.proof.claim import Claim, Limits
+from ifonly.proof.columns import Columns, shifted, taken
 from ifonly.proof.stop import Stop, StoppedBy
 
 Floats = NDArray[np.float64]
-T = TypeVar("T")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Claims(Sequence[Claim]):
+class Claims(Columns[Claim]):
     """The fields of `Claim`, one entry per person; what few people have is in a table by their number."""
 
     points: Floats
@@ -58,7 +58,7 @@ class Claims(Sequence[Claim]):
         """Those about some people, then those about others."""
         if len(parts) == 1:
             return parts[0]
-        starts = np.cumsum([0, *map(len, parts)]).tolist()
+        starts = np.cumsum([0, *map(len, parts[:-1])]).tolist()
         return cls(
             methods=[name for part in parts for name in part.methods],
             stops=shifted([part.stops for part in parts], starts),
@@ -68,11 +68,12 @@ class Claims(Sequence[Claim]):
 
     def take(self, members: Sequence[int]) -> Claims:
         """The claims about these people, in this order."""
+        chosen = list(members)
         return Claims(
             methods=[self.methods[i] for i in members],
             stops=taken(self.stops, members),
             records=taken(self.records, members),
-            **{name: getattr(self, name)[list(members)] for name in COLUMNS},
+            **{name: getattr(self, name)[chosen] for name in COLUMNS},
         )
 
     def at(self, points: Floats) -> Claims:
@@ -93,14 +94,7 @@ class Claims(Sequence[Claim]):
     def __len__(self) -> int:
         return len(self.found)
 
-    @overload
-    def __getitem__(self, index: int) -> Claim: ...
-    @overload
-    def __getitem__(self, index: slice) -> Claims: ...
-    def __getitem__(self, index: int | slice) -> Claim | Claims:
-        if isinstance(index, slice):
-            return self.take(range(len(self))[index])
-        i = range(len(self))[index]
+    def one(self, i: int) -> Claim:
         lucky = float(self.lucky[i])
         return Claim(
             point=self.points[i] if self.found[i] else None,
@@ -114,9 +108,6 @@ class Claims(Sequence[Claim]):
             lucky=None if math.isnan(lucky) else lucky,
         )
 
-    def __iter__(self) -> Iterator[Claim]:
-        return (self[i] for i in range(len(self)))
-
     def counting(self, spent: float, limits: Limits) -> Claims:
         """`Claim.counting` of each."""
         late = [i for i, stop in self.stops.items() if stop.by is StoppedBy.SECONDS]
@@ -129,13 +120,3 @@ class Claims(Sequence[Claim]):
 
 
 COLUMNS = ("points", "found", "lower", "nodes", "seconds", "blur", "lucky")
-
-
-def taken(table: Mapping[int, T], members: Sequence[int]) -> dict[int, T]:
-    """What these people have in a table by number, by their new numbers."""
-    return {k: table[i] for k, i in enumerate(members) if i in table} if table else {}
-
-
-def shifted(tables: Sequence[Mapping[int, T]], starts: Sequence[int]) -> dict[int, T]:
-    """One table by number from several, of which each begins to count at its start."""
-    return {start + i: value for table, start in zip(tables, starts, strict=False) for i, value in table.items()}

@@ -6,15 +6,14 @@ distance's own definition and the user's own model; never the lowered form that 
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import overload
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import ProbabilityTarget, Question
-from ifonly.proof.claims import taken
+from ifonly.proof.columns import Columns, taken
 
 Floats = NDArray[np.float64]
 
@@ -31,7 +30,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Witnesses(Sequence[Witness]):
+class Witnesses(Columns[Witness]):
     """The verdicts on many rows, by columns."""
 
     distances: Floats
@@ -44,23 +43,13 @@ class Witnesses(Sequence[Witness]):
     def __len__(self) -> int:
         return len(self.distances)
 
-    @overload
-    def __getitem__(self, index: int) -> Witness: ...
-    @overload
-    def __getitem__(self, index: slice) -> Witnesses: ...
-    def __getitem__(self, index: int | slice) -> Witness | Witnesses:
-        if isinstance(index, slice):
-            return self.take(range(len(self))[index])
-        i = range(len(self))[index]
+    def one(self, i: int) -> Witness:
         return Witness(
             refusal=self.refusals.get(i, ""),
             deciding=i in self.deciding,
             distance=float(self.distances[i]),
             scores=self.scores[i],
         )
-
-    def __iter__(self) -> Iterator[Witness]:
-        return (self[i] for i in range(len(self)))
 
     def take(self, members: Sequence[int]) -> Witnesses:
         """The verdicts on these rows, in this order."""
