@@ -67,8 +67,9 @@ MOST_KEPT = 64
 """Calls whose query is not read again."""
 SECONDS_FOR_REASONS = 5.0
 """Of one person in an audit, where no limit is set."""
-PEOPLE_PER_CHUNK = 128
-"""Distinct people that one thread takes through at a time."""
+PEOPLE_PER_CHUNK = 256
+"""Distinct people that one thread takes through at a time: their arrays stay in its cache, and no product of them is
+large enough that a library for linear algebra would spread it over all cores."""
 
 
 class Explainer:
@@ -542,14 +543,15 @@ class Explainer:
         return next(self._teller.answers(askers, [0], told, name or _named(asked)))
 
     def _answer_all(self, points: Floats, rows: list[int], asked: Asked) -> list[Answer]:
-        """One answer per point, on several threads where there are people enough; identical people share a chunk."""
-        if self.threads == 1 or len(points) < 2 * PEOPLE_PER_CHUNK:
+        """One answer per point; of many people chunk by chunk, on all threads. Identical people share a chunk."""
+        if len(points) < 2 * PEOPLE_PER_CHUNK:
             return self._answer(points, rows, asked, self.threads)
         unique, inverse = distinct(points)
         of = np.array(inverse) // PEOPLE_PER_CHUNK
-        chunks = [np.flatnonzero(of == k).tolist() for k in range(-(-len(unique) // PEOPLE_PER_CHUNK))]
+        ends = np.bincount(of).cumsum()[:-1]
+        chunks = [members.tolist() for members in np.split(np.argsort(of, kind="stable"), ends)]
 
-        def task(members: list[int], heard: Listener) -> list[Answer]:
+        def task(members: list[int], heard: Listener | None) -> list[Answer]:
             return self._answer(points[members], [rows[i] for i in members], replace(asked, listen=heard), 1)
 
         sizes = [min(PEOPLE_PER_CHUNK, len(unique) - k * PEOPLE_PER_CHUNK) for k in range(len(chunks))]

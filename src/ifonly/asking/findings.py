@@ -10,11 +10,11 @@ import numpy as np
 
 from ifonly.asking.found import Floats, Found, Wanted
 from ifonly.proof import Claims, Stop, Witnesses
-from ifonly.proof.columns import Columns, shifted, taken
+from ifonly.proof.by_columns import ByColumns, shifted, taken
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Findings(Columns[Found]):
+class Findings(ByColumns[Found]):
     """Claims whose rows the user's own model accepts; the witnesses of claims without a row say nothing."""
 
     claims: Claims

@@ -1,4 +1,4 @@
-"""Chunks of people on several threads.
+"""Chunks of people, on several threads or one after the other.
 
 The kernels run without the interpreter's lock; reading rows and writing answers does not. A thread that takes a chunk
 all the way lets one chunk's search overlap with another's reading and checking.
@@ -19,7 +19,7 @@ Result = TypeVar("Result")
 
 
 def run_chunks(
-    task: Callable[[Chunk, Listener], Result],
+    task: Callable[[Chunk, Listener | None], Result],
     chunks: Sequence[Chunk],
     sizes: Sequence[int],
     threads: int,
@@ -27,7 +27,8 @@ def run_chunks(
 ) -> list[Result]:
     """The task's result for each chunk, in order. `sizes` are the people in each; progress is told for all together.
 
-    When anything fails, or on Ctrl-C, the other threads stop at their next word of progress.
+    With one thread, they are worked through here. When anything fails, or on Ctrl-C, the other threads stop at their
+    next word of progress.
     """
     lock, cancelled = threading.Lock(), threading.Event()
     finished = [0] * len(chunks)
@@ -43,6 +44,8 @@ def run_chunks(
 
         return heard
 
+    if threads == 1:
+        return [task(chunk, None if listen is None else heard_by(k)) for k, chunk in enumerate(chunks)]
     with ThreadPoolExecutor(max_workers=threads) as pool:
         futures = [pool.submit(task, chunk, heard_by(k)) for k, chunk in enumerate(chunks)]
         try:

@@ -10,15 +10,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.proof.by_columns import ByColumns, shifted, taken
 from ifonly.proof.claim import Claim, Limits
-from ifonly.proof.columns import Columns, shifted, taken
 from ifonly.proof.stop import Stop, StoppedBy
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Claims(Columns[Claim]):
+class Claims(ByColumns[Claim]):
     """The fields of `Claim`, one entry per person; what few people have is in a table by their number."""
 
     points: Floats

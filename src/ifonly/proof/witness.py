@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import ProbabilityTarget, Question
-from ifonly.proof.columns import Columns, taken
+from ifonly.proof.by_columns import ByColumns, taken
 
 Floats = NDArray[np.float64]
 
@@ -30,7 +30,7 @@ class Witness:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class Witnesses(Columns[Witness]):
+class Witnesses(ByColumns[Witness]):
     """The verdicts on many rows, by columns."""
 
     distances: Floats

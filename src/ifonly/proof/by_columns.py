@@ -9,7 +9,7 @@ from typing import Self, TypeVar, overload
 One = TypeVar("One")
 
 
-class Columns(Sequence[One]):
+class ByColumns(Sequence[One]):
     """A sequence whose entries are made when somebody looks at one."""
 
     __slots__ = ()
