@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.products import rows_times
 from ifonly.model.recipe import Recipe, recipe_of_layers
 from ifonly.model.rounding import recipe_error
 from ifonly.printing import shown
@@ -130,8 +131,8 @@ class Network(ByFingerprint):
         h = np.asarray(x, dtype=np.float64)
         *hidden, last = self.layers
         for layer in hidden:
-            h = np.maximum(h.dot(layer.weight.T) + layer.bias, 0.0)
-        return np.asarray(h.dot(last.weight.T) + last.bias)
+            h = np.maximum(rows_times(h, layer.weight) + layer.bias, 0.0)
+        return np.asarray(rows_times(h, last.weight) + last.bias)
 
     def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows

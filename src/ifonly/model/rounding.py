@@ -44,6 +44,7 @@ from numpy.typing import NDArray
 
 from ifonly.model.carrying import carried_on
 from ifonly.model.kind import Precision
+from ifonly.model.products import rows_times
 from ifonly.model.recipe import (
     Bend,
     Clip,
@@ -365,7 +366,7 @@ def _read(
 
 
 def _times(values: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:
-    return values * weight if weight.ndim == 1 else values @ weight.T
+    return values * weight if weight.ndim == 1 else rows_times(values, weight)
 
 
 def _gamma(terms: Any, unit: float) -> Any:

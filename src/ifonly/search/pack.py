@@ -28,6 +28,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedQuestion
+from ifonly.model.products import rows_times
 from ifonly.model.smooth.activations import NAMES, Activation
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
@@ -222,12 +223,15 @@ def _slacks(
         starts.append(np.stack([lower, upper], axis=1))
         off = upper <= 0.0
         active, size = np.maximum(upper, 0.0), np.abs(weight)
-        slack = np.where(off, 0.0, slack) @ size.T
-        slack = slack + unit * (active @ size.T + np.abs(bias))
+        slack = rows_times(np.where(off, 0.0, slack), size)
+        slack = slack + unit * (rows_times(active, size) + np.abs(bias))
         taken = lost.after(weight, bias)
         slacks.append(slack + taken)
         inactive = np.maximum(lower, 0.0)
-        centre, radius = (0.5 * (inactive + active)) @ weight.T + bias, (0.5 * (active - inactive)) @ size.T
+        centre, radius = (
+            rows_times(0.5 * (inactive + active), weight) + bias,
+            rows_times(0.5 * (active - inactive), size),
+        )
         lower, upper = centre - radius - slacks[-1], centre + radius + slacks[-1]
     return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0)), taken[:, 0]
 
@@ -249,10 +253,11 @@ def _smooth_slacks(
         at, value = mine.stop, np.maximum(np.abs(least), np.abs(most))
         shift = value + STEEPEST * np.maximum(np.abs(lower), np.abs(upper))
         size = np.abs(weight)
-        slack = (STEEPEST * slacks[-1] + LINE_UNITS * unit * shift) @ size.T + unit * (value @ size.T + np.abs(bias))
+        slack = rows_times(STEEPEST * slacks[-1] + LINE_UNITS * unit * shift, size)
+        slack = slack + unit * (rows_times(value, size) + np.abs(bias))
         taken = lost.after(weight, bias)
         slacks.append(slack + taken)
-        centre, radius = (0.5 * (least + most)) @ weight.T + bias, (0.5 * (most - least)) @ size.T
+        centre, radius = rows_times(0.5 * (least + most), weight) + bias, rows_times(0.5 * (most - least), size)
         lower, upper = centre - radius - slacks[-1], centre + radius + slacks[-1]
     return slacks, np.concatenate(starts, axis=2), taken[:, 0]
 
@@ -315,7 +320,7 @@ class _LostBelow:
     def after(self, weight: Floats, bias: Floats) -> Floats:
         """Of the neurons of the next layer, shape (box, 1)."""
         with np.errstate(over="ignore"):
-            self._size = 1.0 + self._size @ np.abs(weight).T + np.abs(bias)
+            self._size = 1.0 + rows_times(self._size, np.abs(weight)) + np.abs(bias)
             self._all = self._all + self._size.sum(axis=1, keepdims=True)
         self._operations += 4.0 * (weight.size + len(bias))
         if not (self._all < LARGEST).all():

@@ -19,6 +19,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
 from ifonly.model.network import Network
+from ifonly.model.products import rows_times
 from ifonly.model.recipe import Recipe, recipe_of_layers
 from ifonly.model.rounding import recipe_error
 from ifonly.model.smooth.activations import RELU, Activation
@@ -70,8 +71,8 @@ class SmoothNetwork(ByFingerprint):
         h = np.asarray(x, dtype=np.float64)
         *hidden, last = self.linear.layers
         for layer, activation in zip(hidden, self.activations, strict=True):
-            h = activation(h.dot(layer.weight.T) + layer.bias)
-        return np.asarray(h.dot(last.weight.T) + last.bias)
+            h = activation(rows_times(h, layer.weight) + layer.bias)
+        return np.asarray(rows_times(h, last.weight) + last.bias)
 
     def steady_scores(self, x: Floats) -> Floats:
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
