@@ -73,7 +73,7 @@ def test_one_row_is_told_in_full(run, compas):
         "  degree of the charge      Misdemeanor",
         "",
         "If your number of prior offences had been 3 instead of 5, the decision would have been low risk. No smaller "
-        "change would have been enough.",
+        "allowed change would have been enough.",
         "",
         "decision  high risk -> low risk",
         "score     0.173974 -> -0.158275",
