@@ -26,6 +26,9 @@ from ifonly import Distance, Explainer, Limits
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.proof import Answer
 
+WARM_UP = 600
+"""Rows, where many are asked about at once: enough that all threads have had some."""
+
 
 def ask(case: Case, how: Ask, known: Sequence[Record]) -> Iterator[list[Record]]:
     """Records of all rows that are not known yet, as they come."""
@@ -46,9 +49,10 @@ def ask(case: Case, how: Ask, known: Sequence[Record]) -> Iterator[list[Record]]
 
 
 def warm_up(case: Case, how: Ask) -> None:
-    """Compile what is compiled once, on an explainer that is then thrown away."""
+    """Compile what is compiled once and start what is started once, on an explainer that is then thrown away."""
     if how.method == contestants.OURS and len(case.rows):
-        _ask(Explainer(case.model, threads=how.threads), case, how, [0])
+        some = 1 if how.way == "one" else min(len(case.rows), WARM_UP)
+        _ask(Explainer(case.model, threads=how.threads), case, how, range(some))
 
 
 def _ask(explainer: Explainer, case: Case, how: Ask, rows: Sequence[int]) -> list[Record]:
