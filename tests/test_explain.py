@@ -36,7 +36,7 @@ from ifonly import (
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, SchemaError, UnsupportedQuestion
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
-from ifonly.proof import Claim, Progress, Stop, StoppedBy
+from ifonly.proof import Claim, Claims, Progress, Stop, StoppedBy
 
 SCHEMA = Schema([Integer("n", 0, 20), Binary("b", ("no", "yes")), Categorical("c", ["p", "q", "r"])])
 NETWORK = Network.of([([[1.0, 2.0, 0.0, 0.0, 3.0]], [-9.5])])  # approved iff n + 2 [b=yes] + 3 [c=r] > 9.5
@@ -301,6 +301,20 @@ class Losing(Scripted):
         self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Any = None
     ) -> list[Claim]:
         return []
+
+
+@pytest.mark.parametrize("lower", [-0.1, math.nan])
+def test_a_bound_that_is_none_is_a_contradiction(lower: float) -> None:
+    with pytest.raises(Contradiction, match=f"gave a lower bound of {lower}"):
+        Explainer(MODEL).using(Bounding(lower)).explain(ANN)
+
+
+class Bounding(Scripted):
+    """Bounds everyone by a number, in claims by columns, whose numbers no `Claim` has looked at."""
+
+    def solve(self, points: NDArray[np.float64], limits: Limits, *, threads: int = 1, listen: Any = None) -> Any:
+        told = Claims.of([claim([10, 0, 0]) for _ in points], points)
+        return replace(told, lower=np.full(len(points), self.claims))
 
 
 # ---------------------------------------------------------------------- the user's own model refuses

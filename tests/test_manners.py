@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import gc
 import multiprocessing
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from ifonly import Explainer, Fixed, Integer, Limits, MipObjective, Network, Query, Real, Schema, datasets
+from ifonly.caching import nothing_to_collect
 from ifonly.errors import ModelError, QuestionError
 
 ROWS = 40
@@ -79,3 +81,20 @@ def test_wrong_things_get_a_sentence() -> None:
     schema = Schema([Real("x", 0, 1), Integer("n", 0, 9)])
     with pytest.raises(QuestionError, match="names its feature by a text"):
         Explainer(network, schema=schema).explain([0.5, 3], constraints=[Fixed(["x", "n"])])
+
+
+def test_garbage_is_looked_for_again_after_many_answers() -> None:
+    assert gc.isenabled()
+    with nothing_to_collect():
+        assert not gc.isenabled()
+    assert gc.isenabled()
+    with pytest.raises(KeyError), nothing_to_collect():
+        raise KeyError
+    assert gc.isenabled()
+    gc.disable()  # somebody else's choice
+    try:
+        with nothing_to_collect():
+            assert not gc.isenabled()
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
