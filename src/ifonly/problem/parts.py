@@ -31,6 +31,10 @@ if TYPE_CHECKING:
 
 Floats = NDArray[np.float64]
 
+END_ROOM = 2.0**-30
+"""An inequality that holds only on the end of a range (`Income <= 0` over [0, 50000]) gets this share of its spread as
+room, or floating point could neither reach nor leave it. A method puts what it finds there on the end itself."""
+
 
 @dataclass(frozen=True)
 class UnrolledColumns:

@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 import time
+from dataclasses import replace
 
 import numpy as np
 
 from ifonly.caching import cached_property
 from ifonly.problem import Lowered, People
 from ifonly.problem.edges import rounder
+from ifonly.problem.parts import END_ROOM
 from ifonly.proof import Claims, Limits, Listener
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald
@@ -77,6 +79,7 @@ class SearchSolver:
         else:
             self.sure.search(batch, spending)
             if self.has_edges:
+                self._put_on_ends(batch, spending.quietly())
                 self._look_at_edges(batch, spending.quietly())
         return self.asked.claims(batch)
 
@@ -122,6 +125,32 @@ class SearchSolver:
             batch.nodes[i] = len(table.points)
             if point is not None:
                 self.asked.put(batch, i, factual, point)
+
+    def _put_on_ends(self, batch: SearchBatch, spending: Spending) -> None:
+        """Rows beside the end of a range that a rule demands (`END_ROOM`): searched for once more on the end itself.
+
+        What was proven holds of more rows than the rule admits, so it is kept.
+        """
+        points, found = self.asked.points(batch)
+        question, everyone = self.lowered.question, batch.allowed
+        beside = [
+            i for i in np.flatnonzero(found).tolist() if question.allows(everyone.factual[i], points[i]) is not None
+        ]
+        if not beside:
+            return
+        batch.best[beside, -1] = math.inf
+        people, (least, most) = everyone.part(beside), question.schema.grid[:2]
+        room = np.where(self.lowered.numeric, 4.0 * END_ROOM * (most - least), -1.0)
+        upper = np.where(points[beside] - least <= room, np.minimum(people.upper, least), people.upper)
+        lower = np.where(most - points[beside] <= room, np.maximum(people.lower, most), people.lower)
+        part = self.asked.batch(replace(people, lower=lower, upper=upper), self.errors)
+        self.sure.search(part, spending)
+        points, found = self.asked.points(part)
+        for k, i in enumerate(beside):
+            batch.add_spent(i, part, k)
+            batch.blur[i] = max(batch.blur[i], part.blur[k])
+            if found[k] and question.allows(people.factual[k], points[k]) is None:
+                self.asked.put(batch, i, people.factual[k], points[k])
 
     def _look_at_edges(self, batch: SearchBatch, spending: Spending) -> None:
         """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:

@@ -18,7 +18,7 @@ from typing import TypeAlias, assert_never
 import numpy as np
 
 from ifonly.errors import QuestionError
-from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
+from ifonly.problem.parts import END_ROOM, Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.rules.intervals import Intervals, intersection, union
 from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear, Member, Some, features_of
 from ifonly.problem.words import show_name
@@ -357,7 +357,10 @@ def _literal(columns: UnrolledColumns, one: Member | AtLeast) -> Literal:
         weight[columns.start[g]] = float(a * scale)
     for g, values in one.options:
         weight[columns.start[g] : columns.start[g + 1]] = [float(v * scale) for v in values]
-    return Literal(weight, float(one.constant * scale))
+    constant = float(one.constant * scale)
+    if not one.whole and columns.largest(weight) + constant == 0.0:
+        constant += END_ROOM
+    return Literal(weight, constant)
 
 
 def _scale(columns: UnrolledColumns, one: AtLeast) -> Fraction:
