@@ -14,6 +14,7 @@ from benchmarks.suites import (
     desk,
     diversity,
     first,
+    invariants,
     limits,
     method_table,
     paper,
@@ -29,7 +30,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, trees, tree_race, smooth, audit, audit_stream, population, desk,
+    first, limits, invariants, trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 

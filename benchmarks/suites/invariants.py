@@ -2,8 +2,9 @@
 
 A table has a source, from which fresh rows can be drawn: planted invariants of every kind, near-misses that one row in
 a thousand breaks, and noise (independent and correlated). A planted invariant counts as found if the rules that are
-proposed refuse at least 99 % of the rows that break it (values of other rows put in place); a proposal is false if fresh
-rows break it in a larger share than it states. Both are judged through the rule language, not by the miner's own code.
+proposed refuse at least 99 % of the rows that break it (values of other rows put in place); a proposal is false if
+fresh rows break it in a larger share than it states. Both are judged through the rule language, not by the miner's
+own code.
 """
 
 from __future__ import annotations
@@ -297,7 +298,7 @@ def command(tables: int, seed: int, rows: int, columns: int) -> None:
     scores = []
     for number in range(tables):
         chance = np.random.default_rng([seed, number])
-        width, count = int(chance.integers(5, 41)), int(round(200 * 500 ** chance.random()))
+        width, count = int(chance.integers(5, 41)), round(200 * 500 ** chance.random())
         scores.append(judged(seed * 100_000 + number, width, count))
         for words in scores[-1].false:
             console().print(f"table {number} ({width} columns, {count} rows), false: {words}")

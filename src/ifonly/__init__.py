@@ -28,6 +28,7 @@ if TYPE_CHECKING:
         doubts,
         score_path,
     )
+    from ifonly.mining import Invariant, Invariants, invariants
     from ifonly.mip import MipInterval, MipObjective
     from ifonly.model import Model, Network, Scorecard, load_network, save_network
     from ifonly.model.importers import import_model, load_model
@@ -120,6 +121,8 @@ _HOME = {
     "Grouping": "ifonly.population.labels",
     "IfonlyError": "ifonly.errors",
     "Integer": "ifonly.schema",
+    "Invariant": "ifonly.mining",
+    "Invariants": "ifonly.mining",
     "Judge": "ifonly.population.actions",
     "Limits": "ifonly.proof",
     "Method": "ifonly.proof",
@@ -171,6 +174,7 @@ _HOME = {
     "explain": "ifonly.explainer",
     "flip_sets": "ifonly.population.ways",
     "import_model": "ifonly.model.importers",
+    "invariants": "ifonly.mining",
     "load_model": "ifonly.model.importers",
     "load_network": "ifonly.model",
     "prove": "ifonly.certifying.certify",
@@ -213,6 +217,8 @@ __all__ = [
     "Grouping",
     "IfonlyError",
     "Integer",
+    "Invariant",
+    "Invariants",
     "Judge",
     "Limits",
     "Method",
@@ -265,6 +271,7 @@ __all__ = [
     "explain",
     "flip_sets",
     "import_model",
+    "invariants",
     "load_model",
     "load_network",
     "plausibility",

@@ -15,8 +15,13 @@ def drawn(seed: int) -> tuple[Explainer, dict[str, object]]:
     chance = np.random.default_rng(seed)
     schema = Schema([Real("gain", 0, 1000), Real("loss", 0, 50), Integer("age", 18, 90), Binary("owner")])
     scale = np.array([1e-3, 2e-2, 1e-2, 1.0])
-    layers = [(chance.normal(size=(6, 4)) * scale, chance.normal(size=6)), (chance.normal(size=(1, 6)), chance.normal(size=1) - 0.5)]
-    explainer = Explainer(network_model(Network.of([(w.tolist(), b.tolist()) for w, b in layers]), schema, classes=("no", "yes")))
+    layers = [
+        (chance.normal(size=(6, 4)) * scale, chance.normal(size=6)),
+        (chance.normal(size=(1, 6)), chance.normal(size=1) - 0.5),
+    ]
+    explainer = Explainer(
+        network_model(Network.of([(w.tolist(), b.tolist()) for w, b in layers]), schema, classes=("no", "yes"))
+    )
     zero = chance.random(2) < 0.5
     row = {
         "gain": 0.0 if zero[0] else round(float(chance.uniform(0, 1000)), 2),
@@ -33,7 +38,9 @@ def test_an_end_of_a_range_is_reached_and_proven(distance: str) -> None:
     for seed in range(QUESTIONS):
         explainer, row = drawn(seed)
         answer = explainer.explain(row, distance=distance, constraints=["if loss > 0 then gain <= 0"])
-        cases = [explainer.explain(row, distance=distance, constraints=[Range(name, 0, 0)]) for name in ("gain", "loss")]
+        cases = [
+            explainer.explain(row, distance=distance, constraints=[Range(name, 0, 0)]) for name in ("gain", "loss")
+        ]
         if not answer.changes and answer.upper == 0.0:
             continue  # decided as asked already
         best = min((case.upper for case in cases), default=np.inf)

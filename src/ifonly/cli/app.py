@@ -20,6 +20,7 @@ from ifonly.cli.demo import demo
 from ifonly.cli.diverse import diverse
 from ifonly.cli.doctor import doctor
 from ifonly.cli.explain import explain
+from ifonly.cli.invariants import invariants as _  # noqa: F401  a command of `schema`
 from ifonly.cli.models import model
 from ifonly.cli.schemas import schema
 from ifonly.cli.serve import serve

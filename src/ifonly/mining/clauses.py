@@ -117,10 +117,10 @@ class Linear:
         return (values < self.lower - rounding) | (values > self.upper + rounding)
 
     def _rounding(self, points: Points) -> Points | float:
-        """What summing in float64 can be off by, none for two whole terms."""
-        if all(coefficient in (1.0, -1.0) for _, coefficient in self.terms) and len(self.terms) == 2:
-            if self.lower in (0.0, -math.inf) and self.upper in (0.0, math.inf):
-                return 0.0
+        """What summing in float64 can be off by; nothing where two numbers are compared."""
+        whole = len(self.terms) == 2 and all(coefficient in (1.0, -1.0) for _, coefficient in self.terms)
+        if whole and self.lower in (0.0, -math.inf) and self.upper in (0.0, math.inf):
+            return 0.0
         size: Points = np.zeros(len(points))
         for feature, coefficient in self.terms:
             size += np.abs(coefficient * points[:, feature])

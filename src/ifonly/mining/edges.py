@@ -22,7 +22,7 @@ from ifonly.mining.clauses import Points
 SPACINGS = 20
 """Rows at the edge whose mean distance tells how densely they lie there."""
 ROUND = 500.0
-"""A round number is a multiple of a power of ten that is this many times as large as the distance between rows there."""
+"""A round number is a multiple of a power of ten, this many times as large as the distance between rows there."""
 NEAR = 5.0
 """How many of these distances an edge may lie beyond the last row."""
 SHARES = (0.02, 0.05, 0.125, 0.25, 0.5, 1.0)

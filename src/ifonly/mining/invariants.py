@@ -1,10 +1,10 @@
 """Mining of invariants: rules that hold in every row of a table, found, tested against chance, and made few.
 
-    candidates    orders and differences of numbers, equations, options and bounds given a condition   (a sample)
-    verified      counted in all rows: where it could have failed, where it did
-    significant   with columns paired at random so few exceptions have probability alpha / candidates tried
-    selected      those that would have prevented most of the altered rows (a row with one or two values of other rows);
-                  a rule that prevents nothing which the ones before it let through says nothing new, and is dropped
+candidates    orders and differences of numbers, equations, options and bounds given a condition   (a sample)
+verified      counted in all rows: where it could have failed, where it did
+significant   with columns paired at random so few exceptions have probability alpha / candidates tried
+selected      those that would have prevented most of the altered rows (a row with one or two values of other rows);
+              a rule that prevents nothing which the ones before it let through says nothing new, and is dropped
 """
 
 from __future__ import annotations
@@ -55,10 +55,9 @@ class Invariant:
 
     def __str__(self) -> str:
         broken = "no exception" if not self.exceptions else f"{self.exceptions:,} exceptions"
-        return (
-            f"{' and '.join(f'({rule})' for rule in self.rules) if len(self.rules) > 1 else self.rules[0]}: {broken} in "
-            f"{self.rows:,} rows (at most {self.upper:.2g} of all; by chance {self.expected:,.0f} rows)"
-        )
+        rules = self.rules[0] if len(self.rules) == 1 else " and ".join(f"({rule})" for rule in self.rules)
+        support = f"at most {self.upper:.2g} of all; by chance {self.expected:,.0f} rows"
+        return f"{rules}: {broken} in {self.rows:,} rows ({support})"
 
     def to_dict(self) -> dict[str, Any]:
         return {name: getattr(self, name) for name in self.__slots__} | {
@@ -141,15 +140,11 @@ def _read(schema: Schema, table: Any) -> tuple[Points, int]:
     return points, len(errors)
 
 
-def _candidates(
-    sample: Sample, alpha: float, listen: Callable[[float], None] | None
-) -> tuple[list[Candidate], int]:
+def _candidates(sample: Sample, alpha: float, listen: Callable[[float], None] | None) -> tuple[list[Candidate], int]:
     """What the sample suggests, and how many candidates were tried on the way."""
     known, numbers = conditions(sample), len(sample.numbers)
     tried = max(1, numbers * (numbers - 1) + numbers + sum(_tests(sample, c.feature) for c in known))
-    sample = Sample(
-        schema=sample.schema, points=sample.points, share=sample.share, needed=math.log(tried / alpha)
-    )
+    sample = Sample(schema=sample.schema, points=sample.points, share=sample.share, needed=math.log(tried / alpha))
     steps, done = max(1, numbers + len(known)), 0
 
     def tick() -> None:
@@ -182,7 +177,7 @@ def _merged(schema: Schema, found: list[Implication]) -> list[Candidate]:
         for one in found
         if (one.consequence, one.condition) in pairs and one.condition.feature < one.consequence.feature
     ]
-    tables: dict[tuple[int, int], list[Implication]] = {}
+    tables: dict[tuple[int, ...], list[Implication]] = {}
     for one in found:
         single = one.condition.options is not None and len(one.condition.options) == 1
         if single and _determines(one):
