@@ -21,6 +21,7 @@ PAGES = (
     "docs/audit.md",
     "docs/distances.md",
     "docs/diversity.md",
+    "docs/invariants.md",
     "docs/plausibility.md",
     "docs/answers.md",
     "docs/certificate.md",
