@@ -9,7 +9,7 @@ from fractions import Fraction
 
 import numpy as np
 
-from ifonly.mining.clauses import Clause, Condition, Implication, Linear, Points, Rows
+from ifonly.mining.clauses import Clause, FeatureCondition, Implication, LinearBounds, Points, Rows
 from ifonly.mining.edges import hard_edge
 from ifonly.schema import Choice, Integer, Numeric, Schema
 
@@ -44,7 +44,7 @@ class Candidate:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sample:
+class TableSample:
     """Rows to look at, the share of exceptions that is tolerated, and the evidence that is needed."""
 
     schema: Schema
@@ -72,7 +72,7 @@ def expected_by_chance(left: Points, right: Points) -> float:
 # ---------------------------------------------------------------------- orders and differences of two numbers
 
 
-def differences(sample: Sample, tick: Callable[[], None]) -> Iterator[Candidate]:
+def differences(sample: TableSample, tick: Callable[[], None]) -> Iterator[Candidate]:
     """Bounds of a - b and of a + b, for numbers of one unit; a >= b among them."""
     numbers = sample.numbers
     for position, a in enumerate(numbers):
@@ -85,7 +85,7 @@ def differences(sample: Sample, tick: Callable[[], None]) -> Iterator[Candidate]
         tick()
 
 
-def _bounded(sample: Sample, names: tuple[int, int], first: Points, second: Points) -> Iterator[Candidate]:
+def _bounded(sample: TableSample, names: tuple[int, int], first: Points, second: Points) -> Iterator[Candidate]:
     for sign, kind in ((-1.0, "difference"), (1.0, "sum")):
         total = np.sort(first + sign * second)
         if total[0] == total[-1]:
@@ -105,16 +105,16 @@ def _bounded(sample: Sample, names: tuple[int, int], first: Points, second: Poin
 def _linear(kind: str, names: tuple[int, int], sign: float, lower: float, upper: float) -> Candidate:
     a, b = names
     if sign < 0.0 and (lower, upper) == (0.0, math.inf):
-        return Candidate("order", (Linear(((a, 1.0), (b, -1.0)), 0.0),))
+        return Candidate("order", (LinearBounds(((a, 1.0), (b, -1.0)), 0.0),))
     if sign < 0.0 and (lower, upper) == (-math.inf, 0.0):
-        return Candidate("order", (Linear(((b, 1.0), (a, -1.0)), 0.0),))
-    return Candidate(kind, (Linear(((a, 1.0), (b, sign)), lower, upper),))
+        return Candidate("order", (LinearBounds(((b, 1.0), (a, -1.0)), 0.0),))
+    return Candidate(kind, (LinearBounds(((a, 1.0), (b, sign)), lower, upper),))
 
 
 # ---------------------------------------------------------------------- equations
 
 
-def equations(sample: Sample) -> Iterator[Candidate]:
+def equations(sample: TableSample) -> Iterator[Candidate]:
     """Columns that are linear functions of others, with coefficients that people write."""
     numbers = sample.numbers
     rows = sample.points[:, numbers]
@@ -138,7 +138,7 @@ def equations(sample: Sample) -> Iterator[Candidate]:
         basis.append(j)
 
 
-def _equation(sample: Sample, target: int, slopes: dict[int, float], constant: float) -> Candidate | None:
+def _equation(sample: TableSample, target: int, slopes: dict[int, float], constant: float) -> Candidate | None:
     """The equation in round coefficients, if it has some and they fit."""
     exact = {g: _round(slope) for g, slope in slopes.items()}
     if len(exact) >= MOST_TERMS or any(value is None for value in exact.values()):
@@ -152,11 +152,11 @@ def _equation(sample: Sample, target: int, slopes: dict[int, float], constant: f
     scale = math.lcm(*(value.denominator for value in exact.values() if value is not None), rounded.denominator)
     if scale > 1 and len({g for g, _ in whole}) == len(whole):
         whole = [(g, coefficient * scale) for g, coefficient in whole]
-    clause = Linear(tuple(whole), float(rounded * scale), float(rounded * scale))
+    clause = LinearBounds(tuple(whole), float(rounded * scale), float(rounded * scale))
     return Candidate("equation", (_within_rounding(sample, clause),))
 
 
-def _within_rounding(sample: Sample, clause: Linear) -> Linear:
+def _within_rounding(sample: TableSample, clause: LinearBounds) -> LinearBounds:
     """The equation; between real numbers, which rounding keeps from being equal, within what they miss it by."""
     features = [sample.schema.features[g] for g, _ in clause.terms]
     if all(isinstance(feature, Integer) for feature in features):
@@ -165,7 +165,7 @@ def _within_rounding(sample: Sample, clause: Linear) -> Linear:
     off = float(np.nanmax(np.abs(values - clause.lower)))
     size = sum(abs(c) * float(np.nanmax(np.abs(sample.points[:, g]))) for g, c in clause.terms)
     slack = 10.0 ** math.ceil(math.log10(max(2.0 * off, 1e-9 * size, 1e-12)))
-    return Linear(clause.terms, clause.lower - slack, clause.upper + slack)
+    return LinearBounds(clause.terms, clause.lower - slack, clause.upper + slack)
 
 
 def _round(value: float) -> Fraction | None:
@@ -176,7 +176,7 @@ def _round(value: float) -> Fraction | None:
 # ---------------------------------------------------------------------- conditions on single features
 
 
-def conditions(sample: Sample) -> list[Condition]:
+def conditions(sample: TableSample) -> list[FeatureCondition]:
     """Conditions that hold of some rows and not of others: options, levels, values and thresholds of few, atoms."""
     found = [c for g in range(len(sample.schema)) for c in _conditions_of(sample, g)]
     kept = []
@@ -187,31 +187,33 @@ def conditions(sample: Sample) -> list[Condition]:
     return kept[:MOST_CONDITIONS]
 
 
-def _conditions_of(sample: Sample, g: int) -> Iterator[Condition]:
+def _conditions_of(sample: TableSample, g: int) -> Iterator[FeatureCondition]:
     feature, column = sample.schema.features[g], sample.points[:, g]
     if isinstance(feature, Choice):
         count = len(feature.options)
-        yield from (Condition(g, options=frozenset([k])) for k in range(count))
+        yield from (FeatureCondition(g, options=frozenset([k])) for k in range(count))
         if feature.ordered and 3 <= count <= FEW_VALUES:
-            yield from (Condition(g, options=frozenset(range(k))) for k in range(2, count))
-            yield from (Condition(g, options=frozenset(range(k, count))) for k in range(1, count - 1))
+            yield from (FeatureCondition(g, options=frozenset(range(k))) for k in range(2, count))
+            yield from (FeatureCondition(g, options=frozenset(range(k, count))) for k in range(1, count - 1))
         return
     values = np.unique(column[~np.isnan(column)])
     if isinstance(feature, Integer) and len(values) <= FEW_VALUES:
-        yield from (Condition(g, float(v), float(v)) for v in values)
-        yield from (Condition(g, lower=float(v)) for v in values[1:-1])
-        yield from (Condition(g, upper=float(v)) for v in values[1:-1])
+        yield from (FeatureCondition(g, float(v), float(v)) for v in values)
+        yield from (FeatureCondition(g, lower=float(v)) for v in values[1:-1])
+        yield from (FeatureCondition(g, upper=float(v)) for v in values[1:-1])
         if len(values) > 1:
-            yield Condition(g, lower=float(values[1]))
+            yield FeatureCondition(g, lower=float(values[1]))
     elif len(values) > 1 and values[0] <= feature.lower:
-        yield Condition(g, upper=float(values[1]), strict=True)  # the least value itself: a rule needs room beside it
-        yield Condition(g, lower=float(values[0]), strict=True)
+        yield FeatureCondition(
+            g, upper=float(values[1]), strict=True
+        )  # the least value itself: a rule needs room beside it
+        yield FeatureCondition(g, lower=float(values[0]), strict=True)
 
 
 # ---------------------------------------------------------------------- what a condition implies
 
 
-def implications(sample: Sample, known: list[Condition], tick: Callable[[], None]) -> list[Implication]:
+def implications(sample: TableSample, known: list[FeatureCondition], tick: Callable[[], None]) -> list[Implication]:
     """Options that never occur, and bounds of numbers, where a condition holds."""
     points = sample.points
     columns = [np.sort(column[~np.isnan(column)]) for column in points.T]
@@ -231,17 +233,17 @@ def implications(sample: Sample, known: list[Condition], tick: Callable[[], None
     return found
 
 
-def _options_left(sample: Sample, g: int, group: Points) -> Condition | None:
+def _options_left(sample: TableSample, g: int, group: Points) -> FeatureCondition | None:
     count = len(sample.schema.features[g].options)  # type: ignore[union-attr]
     overall = np.bincount(sample.points[:, g].astype(np.int64), minlength=count)
     inside = np.bincount(group.astype(np.int64), minlength=count)
     expected = overall * (len(group) / len(sample.points))
     never = (inside <= sample.tolerated(len(group))) & (expected - inside >= sample.needed)
     left = frozenset(np.flatnonzero(~never).tolist())
-    return Condition(g, options=left) if never.any() and left else None
+    return FeatureCondition(g, options=left) if never.any() and left else None
 
 
-def _bounds(sample: Sample, g: int, group: Points, column: Points) -> Condition | None:
+def _bounds(sample: TableSample, g: int, group: Points, column: Points) -> FeatureCondition | None:
     values = np.sort(group[~np.isnan(group)])
     if len(values) < FEWEST_ROWS:
         return None
@@ -260,11 +262,11 @@ def _bounds(sample: Sample, g: int, group: Points, column: Points) -> Condition 
         return None
     if lower == upper and not isinstance(sample.schema.features[g], Integer):
         return _single(sample, g, lower)
-    return Condition(g, lower, upper)
+    return FeatureCondition(g, lower, upper)
 
 
-def _single(sample: Sample, g: int, value: float) -> Condition | None:
+def _single(sample: TableSample, g: int, value: float) -> FeatureCondition | None:
     """One value of a real number: a rule can demand it only at an end of the feature's range."""
     feature = sample.schema.features[g]
     assert isinstance(feature, Numeric)
-    return Condition(g, value, value) if value in (feature.lower, feature.upper) else None
+    return FeatureCondition(g, value, value) if value in (feature.lower, feature.upper) else None

@@ -1,8 +1,8 @@
 """Clauses over a table of points: implications between conditions, and linear inequalities between numbers.
 
-    Condition     a feature has one of some options, or lies in an interval
-    Implication   if one condition holds of a row, so does another
-    Linear        lower <= sum of coefficient times number <= upper
+    FeatureCondition  a feature has one of some options, or lies in an interval
+    Implication       if one condition holds of a row, so does another
+    LinearBounds      lower <= sum of coefficient times number <= upper
 
 Each is evaluated on all rows at once, and is a sentence of the rule language.
 """
@@ -25,7 +25,7 @@ Rows: TypeAlias = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
-class Condition:
+class FeatureCondition:
     """The feature lies in [lower, upper], without its ends if `strict`; or it is one of these options, by number."""
 
     feature: int
@@ -68,8 +68,8 @@ class Condition:
 class Implication:
     """Where `condition` holds, so does `consequence`."""
 
-    condition: Condition
-    consequence: Condition
+    condition: FeatureCondition
+    consequence: FeatureCondition
 
     @property
     def features(self) -> tuple[int, ...]:
@@ -87,7 +87,7 @@ class Implication:
 
 
 @dataclass(frozen=True, slots=True)
-class Linear:
+class LinearBounds:
     """lower <= sum of coefficient times number <= upper; an equation where both are within `slack` of one value."""
 
     terms: tuple[tuple[int, float], ...]
@@ -106,7 +106,7 @@ class Linear:
 
     def relevant(self, points: Points) -> Rows:
         """The rows in which it could have failed: for other values of its first feature that occur, it would have."""
-        rest, (first, coefficient) = Linear(self.terms[1:]).values(points), self.terms[0]
+        rest, (first, coefficient) = LinearBounds(self.terms[1:]).values(points), self.terms[0]
         column = points[:, first]
         ends = coefficient * np.array([np.nanmin(column), np.nanmax(column)])
         low, high = ends.min() + rest, ends.max() + rest
@@ -148,10 +148,10 @@ class Linear:
         return left, right
 
 
-Clause: TypeAlias = Implication | Linear
+Clause: TypeAlias = Implication | LinearBounds
 
 
-def _levels(condition: Condition, feature: Choice) -> list[int]:
+def _levels(condition: FeatureCondition, feature: Choice) -> list[int]:
     return [k for k in range(len(feature.options)) if condition.lower <= k <= condition.upper]
 
 

@@ -12,16 +12,19 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
 from ifonly.errors import QuestionError, RowError
-from ifonly.mining.candidates import Candidate, Sample, conditions, differences, equations, implications
+from ifonly.mining.candidates import Candidate, TableSample, conditions, differences, equations, implications
 from ifonly.mining.clauses import Implication, Points
 from ifonly.population.intervals import share_interval
 from ifonly.printing import shown
 from ifonly.schema import Schema, read_points
+
+Listener: TypeAlias = Callable[[float], None]
+"""Is told which part of the work is done, from 0 to 1."""
 
 ALPHA = 0.01
 """The probability that any invariant of a table whose columns are independent is a chance finding."""
@@ -101,7 +104,7 @@ def invariants(
     *,
     share: float = 0.0,
     alpha: float = ALPHA,
-    listen: Callable[[float], None] | None = None,
+    listen: Listener | None = None,
 ) -> Invariants:
     """Rules that hold in every row of the table, or in all but a `share` of those in which they could fail.
 
@@ -116,7 +119,9 @@ def invariants(
     points, rows = _read(schema, table)
     chance = np.random.default_rng(SEED)
     some = np.sort(chance.choice(len(points), min(len(points), SAMPLE_ROWS), replace=False))
-    candidates, tried = _candidates(Sample(schema=schema, points=points[some], share=share, needed=0.0), alpha, listen)
+    candidates, tried = _candidates(
+        TableSample(schema=schema, points=points[some], share=share, needed=0.0), alpha, listen
+    )
     needed_p = alpha / tried
     found = []
     altered = _altered(points[some], chance)
@@ -140,11 +145,13 @@ def _read(schema: Schema, table: Any) -> tuple[Points, int]:
     return points, len(errors)
 
 
-def _candidates(sample: Sample, alpha: float, listen: Callable[[float], None] | None) -> tuple[list[Candidate], int]:
+def _candidates(
+    sample: TableSample, alpha: float, listen: Callable[[float], None] | None
+) -> tuple[list[Candidate], int]:
     """What the sample suggests, and how many candidates were tried on the way."""
     known, numbers = conditions(sample), len(sample.numbers)
     tried = max(1, numbers * (numbers - 1) + numbers + sum(_tests(sample, c.feature) for c in known))
-    sample = Sample(schema=sample.schema, points=sample.points, share=sample.share, needed=math.log(tried / alpha))
+    sample = TableSample(schema=sample.schema, points=sample.points, share=sample.share, needed=math.log(tried / alpha))
     steps, done = max(1, numbers + len(known)), 0
 
     def tick() -> None:
@@ -157,7 +164,7 @@ def _candidates(sample: Sample, alpha: float, listen: Callable[[float], None] | 
     return found + _merged(sample.schema, implications(sample, known, tick)), tried
 
 
-def _tests(sample: Sample, condition_feature: int) -> int:
+def _tests(sample: TableSample, condition_feature: int) -> int:
     """How many consequences are tried of one condition: options that might never occur, and two bounds of numbers."""
     return sum(
         len(feature.options) if hasattr(feature, "options") else 2
