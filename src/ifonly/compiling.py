@@ -168,6 +168,11 @@ class Kernels:
         sys.stderr.write(f"Compiling {self.about} for this machine, once{words} ...\n")
         sys.stderr.flush()
 
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """What numba was given, by name."""
+        return self._functions()[0]
+
     # ------------------------------------------------------------------ what is in the cache
 
     @property

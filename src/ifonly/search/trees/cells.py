@@ -90,7 +90,7 @@ class Cells:
             self._price_steps(g, float(factual[g]), ends, cost, value)
         at = self.start[:-1] + own
         stays = (cost[FREE, at] < math.inf) & (value[FREE, at] == factual)
-        return PricedPerson(cost, value, own, stays.astype(np.uint8), costs.most_changes)
+        return PricedPerson(cost, value, own, stays.astype(np.uint8), costs.most_changes, np.zeros(1, dtype=np.int64))
 
     def _price_steps(self, g: int, own: float, ends: tuple[float, float], cost: Floats, value: Floats) -> None:
         """A real number that moves in steps, which are decimals: the values are worked out exactly."""

@@ -22,6 +22,7 @@ from ifonly.compiling import Kernels
 from ifonly.problem import Question
 from ifonly.problem.lowering import People
 from ifonly.proof import Claim, Limits, Stop, StoppedBy
+from ifonly.search.alarm import Alarm
 from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.layout import (
@@ -125,9 +126,12 @@ class ForestSearch:
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):
             return self._told(0.0, stopped)
         features = len(self.forest.choice)
-        cost = self.asked.kernels.now.some_point(
-            self.forest, self.person, self.asked.depth, self.state.best[:features], self.state.leaves, self.state.scores
-        )
+        left = None if self.limits.seconds is None else self.limits.seconds - self.spent_seconds
+        with Alarm(self.person.halt, left):
+            cost = self.asked.kernels.now.some_point(
+                self.forest, self.person, self.asked.depth, self.state.best[:features], self.state.leaves,
+                self.state.scores,
+            )  # fmt: skip
         if cost < 0.0:
             return self._told(math.inf, None)
         self.state.number[BEST] = cost
@@ -179,7 +183,9 @@ class ForestSearch:
             limit = min(cutoff, self._farthest()) if additive else 0.0
             if not len(self.prior):
                 self.prior = np.zeros(2 * len(forest.roots) * int(forest.start[-1]) + len(forest.value))
-            priced = kernel.share(forest, person, table, ball, near, total if additive else 0.0, limit, self.prior, rounds)
+            priced = kernel.share(
+                forest, person, table, ball, near, total if additive else 0.0, limit, self.prior, rounds
+            )
             beyond = float(priced.number[BEYOND] - 2.0 * priced.number[GUARD])
             if beyond > limit or (additive and beyond == limit):
                 return None
@@ -218,9 +224,7 @@ class ForestSearch:
             nodes = min(nodes, max(end - int(count[NODES]), 1))
             if self.limits.nodes is not None:
                 nodes = max(1, min(nodes, self.limits.nodes - int(count[NODES])))
-            code = kernels.now.advance(
-                self.forest, self.table, self.person, self.stack, self.state, nodes, self.other
-            )
+            code = kernels.now.advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
             if code == DONE:
                 return None
             if code != MEMORY:

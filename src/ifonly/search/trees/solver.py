@@ -58,6 +58,7 @@ class ForestSolver:
             self.asked,
         )
 
+        asked.kernels.prepare()
         begun = time.perf_counter()
 
         def claim(i: int) -> Claim:

@@ -124,6 +124,8 @@ class PricedPerson(NamedTuple):
     """(feature): may it stay as it is?"""
     most: int
     """How many features may change."""
+    halt: Ints
+    """One number, not 0 as soon as time is up (`search.alarm`): no better point is looked for."""
 
 
 class LeafTable(NamedTuple):
