@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from importlib import import_module
 
+import pytest
 from hypothesis import HealthCheck, settings
 
 os.environ.setdefault("IFONLY_COMPILE", "first")  # what is tested is what is compiled, in every process of a test
@@ -11,9 +14,25 @@ os.environ.setdefault("IFONLY_COMPILE", "first")  # what is tested is what is co
 settings.register_profile(
     "ifonly",
     derandomize=True,
-    deadline=None,  # a first call may compile
+    deadline=None,  # a first call may load what is compiled
     max_examples=60,
     database=None,
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ifonly")
+
+
+@pytest.fixture(scope="session", autouse=True)
+def compiled() -> Iterator[None]:
+    """No test compiles: every set of kernels is compiled before the first one, by one process while the others wait, and
+    no question asks for a second signature of a kernel, which would be compiled while somebody waits for the answer."""
+    from ifonly.compiling import ALL_KERNELS
+
+    places = [where.split(":") for where in ALL_KERNELS]
+    sets = [getattr(import_module(module), name) for module, name in places]
+    for kernels in sets:
+        if not kernels.cached:
+            kernels.load()
+    yield
+    twice = [name for kernels in sets for name, function in kernels.functions.items() if len(function.signatures) > 1]
+    assert not twice, f"compiled for more than one signature: {twice}"

@@ -93,7 +93,7 @@ class Served:
             raise
 
     @staticmethod
-    def wait(done: Callable[[], bool], seconds: float = 120.0) -> None:  # two cores may be compiling
+    def wait(done: Callable[[], bool], seconds: float = 300.0) -> None:  # a hang is a failure
         until = time.monotonic() + seconds
         while not done():
             assert time.monotonic() < until, "it does not come about"
@@ -105,7 +105,7 @@ class Served:
         if self.process.poll() is None:
             self.process.send_signal(signal.SIGTERM)
         try:
-            _, said = self.process.communicate(timeout=30)
+            _, said = self.process.communicate(timeout=300)
         except subprocess.TimeoutExpired:
             self.process.kill()
             raise
@@ -149,7 +149,7 @@ def listening(desk: Desk, terms: Terms) -> Iterator[int]:
 
 def talk(port: int, *sent: bytes) -> bytes:
     """Everything that comes back until the other end closes; what is sent later is sent after the first answer."""
-    with socket.create_connection(("127.0.0.1", port), timeout=10) as line:
+    with socket.create_connection(("127.0.0.1", port), timeout=60) as line:
         line.sendall(sent[0])
         came = b""
         for more in sent[1:]:

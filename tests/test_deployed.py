@@ -77,7 +77,7 @@ def module(seed: int, hidden: tuple[int, ...]) -> Any:
 def asked(made: Any, points: np.ndarray) -> tuple[Model, list[Answer]]:
     model = import_model(made, SCHEMA, classes=("no", "yes"))
     denied = [SCHEMA.row(point) for point in points if model.decide(model.scores(point[None, :]))[0] == 0][:40]
-    return model, list(Explainer(model).using(limits=Limits(seconds=20)).explain_many(denied, target="yes"))
+    return model, list(Explainer(model).using(limits=Limits(seconds=600.0)).explain_many(denied, target="yes"))
 
 
 @pytest.mark.parametrize("hidden", [(20, 20), (16, 16, 16)], ids=["2x20", "3x16"])
@@ -145,7 +145,7 @@ def test_a_row_that_is_not_sure_is_no_answer(method: Any, guesses: int, monkeypa
     model = import_model(made, SCHEMA, classes=("no", "yes"))
     asked_, rows = question.Question(model=model, target=ClassTarget("yes")), 0
     for point in points[model.decide(model.scores(points)) == 0][:6]:
-        (claim,) = method.prepare(asked_).solve(point[None, :], Limits(seconds=20))
+        (claim,) = method.prepare(asked_).solve(point[None, :], Limits(seconds=600.0))
         if claim.point is not None:
             rows += 1
             found = claim.point[None, :]
@@ -181,5 +181,5 @@ def test_a_deep_float64_network_is_proven_too() -> None:
     model = network_model(Network.of(layers), schema)
     assert model.error_at(points).max() < 1e-3 * model.error.max()
     denied = [schema.row(point) for point in points if model.decide(model.scores(point[None, :]))[0] == 0][:12]
-    answers = Explainer(model).using(limits=Limits(seconds=20)).explain_many(denied, target=1)
+    answers = Explainer(model).using(limits=Limits(seconds=600.0)).explain_many(denied, target=1)
     assert [answer.status for answer in answers] == ["nearest"] * len(denied)

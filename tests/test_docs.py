@@ -85,7 +85,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
     """Strictly: no page without a place, no link that leads nowhere, every name of the reference found."""
     pytest.importorskip("material", reason="the site is built with mkdocs-material: pip install 'ifonly[docs]'")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")]
-    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=300)
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
     assert done.returncode == 0, done.stderr
     assert "explain_diverse" in (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
 

@@ -45,7 +45,7 @@ def test_an_interruption_stops_every_thread(table):
     begun = time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
         Explainer(model, threads=2).using(listen=stop).explain_many(columns)
-    assert time.perf_counter() - begun < 30
+    assert time.perf_counter() - begun < 300
 
 
 def test_a_failure_in_one_chunk_ends_the_others():

@@ -42,6 +42,13 @@ LOOK_SECONDS = 0.2
 LOAD_SECONDS = 1.0
 """More than it takes to load what is compiled: nobody with less time than this is made to wait for it."""
 NICENESS = 10
+ALL_KERNELS = (
+    "ifonly.search.warm:KERNELS",
+    "ifonly.search.smooth.warm:SMOOTH_KERNELS",
+    "ifonly.search.trees.solver:TREE_KERNELS",
+    "ifonly.certifying.warm:TWIN",
+)
+"""Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles."""
 
 
 class Kernels:
@@ -158,8 +165,13 @@ class Kernels:
         if self._told or sys.stderr is None:
             return
         self._told = True
-        sys.stderr.write(f"Compiling {self.about} for this machine: about forty seconds, once{words} ...\n")
+        sys.stderr.write(f"Compiling {self.about} for this machine, once{words} ...\n")
         sys.stderr.flush()
+
+    @property
+    def functions(self) -> Mapping[str, Any]:
+        """What numba was given, by name."""
+        return self._functions()[0]
 
     # ------------------------------------------------------------------ what is in the cache
 
@@ -310,14 +322,15 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def main(where: str) -> None:
-    """Compile, in a process of its own."""
+def main(*names: str) -> None:
+    """Compile these kernels, or every set of kernels (`--all`), in a process of its own."""
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    module, name = where.split(":")
-    kernels = getattr(importlib.import_module(module), name)
-    kernels.locked = LOCKED in os.environ
-    kernels.load()
+    for where in ALL_KERNELS if names == ("--all",) else names:
+        module, name = where.split(":")
+        kernels = getattr(importlib.import_module(module), name)
+        kernels.locked = LOCKED in os.environ
+        kernels.load()
 
 
 try:
@@ -326,7 +339,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
 
 
 __all__ = ["Kernels", "plain", "with_cache"]

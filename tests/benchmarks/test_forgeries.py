@@ -13,7 +13,7 @@ from ifonly.certificate.format import Certificate, stamp
 def test_no_forgery_proves_a_lie():
     passed = 0
     for forgery in itertools.islice(forgeries.forgeries(7), 250):
-        checked = ifonly.check(forgery.certificate, seconds=30)
+        checked = ifonly.check(forgery.certificate, seconds=600)
         if checked.valid:
             passed += 1
             assert forgeries.judge(forgery.certificate), forgery.kind

@@ -24,7 +24,7 @@ def limited() -> None:
 def run(path):
     """Verdict, failure, seconds, MiB; in a process of its own that cannot take more than 4 GiB."""
     done = subprocess.run(
-        [sys.executable, "-c", CHILD, str(path), str(SECONDS)], capture_output=True, text=True, timeout=60,
+        [sys.executable, "-c", CHILD, str(path), str(SECONDS)], capture_output=True, text=True, timeout=600,
         preexec_fn=limited, env={**os.environ, "OPENBLAS_NUM_THREADS": "1"}, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr[-500:]

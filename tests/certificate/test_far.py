@@ -11,6 +11,8 @@ from ifonly.certifying import leaves, prove
 from ifonly.certifying.certify import Certifier, certify_question
 
 TOLERANCES = Tolerances()
+LIMITS = Limits(seconds=600.0)
+"""A hang is a failure."""
 KNOWN = (96, 619, 691, 1856, 2153, 2522, 3126, 3281, 3448, 3757, 4343, 5141, 5619, 6143)
 """Ties whose certificates were once invalid: floating point took a ReLU to be off that the checker takes to be on."""
 
@@ -20,7 +22,7 @@ def test_what_is_written_is_valid(first):
     written = 0
     for seed in range(first, first + 20):
         question, point = far_problem(seed)
-        checked = check(certify_question(question, point, TOLERANCES, Limits(seconds=20.0)))
+        checked = check(certify_question(question, point, TOLERANCES, LIMITS))
         assert checked.valid, (seed, checked.failure)
         written += 1
     assert written == 20
@@ -32,7 +34,7 @@ def test_a_larger_slack_closes_less_and_nothing_else(monkeypatch, slack):
     monkeypatch.setattr(leaves, "SLACK", slack)
     for seed in (*KNOWN, *range(60)):
         question, point = tie_problem(seed)
-        checked = check(certify_question(question, point, TOLERANCES, Limits(seconds=20.0)))
+        checked = check(certify_question(question, point, TOLERANCES, LIMITS))
         assert checked.valid, (seed, checked.failure)
 
 
@@ -42,7 +44,7 @@ def test_a_box_that_is_not_empty():
     """
     question, point = tie_problem(13982)
     for verified in (False, None, True):
-        assert check(Certifier(question, TOLERANCES, verified=verified).proven(point, Limits(seconds=20.0))).valid
+        assert check(Certifier(question, TOLERANCES, verified=verified).proven(point, LIMITS)).valid
 
 
 @pytest.mark.parametrize("slack", [0.0, -1e-14])
@@ -54,7 +56,7 @@ def test_doubtful_leaves_are_verified(monkeypatch, slack):
     for seed in (*KNOWN, 13982, *range(80, 100)):
         question, point = tie_problem(seed)
         believed, looked_at = (
-            check(Certifier(question, TOLERANCES, verified=verified).proven(point, Limits(seconds=20.0)))
+            check(Certifier(question, TOLERANCES, verified=verified).proven(point, LIMITS))
             for verified in (False, None)
         )
         refused += not believed.valid
@@ -70,7 +72,7 @@ def test_leaves_that_do_not_hold_are_closed_anew(monkeypatch):
         question, point = far_problem(seed)
         for verified in (False, True):
             try:
-                certificate = Certifier(question, TOLERANCES, verified=verified).proven(point, Limits(seconds=20.0))
+                certificate = Certifier(question, TOLERANCES, verified=verified).proven(point, LIMITS)
             except ifonly.UnsupportedQuestion as error:
                 assert "could not be proven" in str(error)
                 continue

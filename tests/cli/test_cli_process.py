@@ -15,7 +15,8 @@ import pytest
 
 from ifonly.cli import codes
 
-SECONDS = 120
+SECONDS = 600
+"""A hang is a failure."""
 EXAMPLES = Path(__file__).parents[2] / "examples"
 IFONLY = [sys.executable, "-m", "ifonly.cli"]
 

@@ -19,7 +19,7 @@ SLOW = 'at_work{lane="slow"}'
 
 
 def post(served: Served, path: str, body: dict[str, Any]) -> httpx.Response:
-    return httpx.post(served.address + path, json=body, timeout=90)
+    return httpx.post(served.address + path, json=body, timeout=300)
 
 
 def ask_hard(served: Served, path: str = "/v1/explain") -> socket.socket:
@@ -59,14 +59,14 @@ def test_whoever_leaves_is_forgotten(served: Served) -> None:
     served.wait(lambda: metric(served, SLOW) == 0)
     left, lost = metric(served, "clients_left_total"), metric(served, 'processes_lost_total{lane="slow"}')
     ask_hard(served).close()
-    served.wait(lambda: metric(served, SLOW) == 0, seconds=20)
+    served.wait(lambda: metric(served, SLOW) == 0)
     assert metric(served, "clients_left_total") == left + 1
     assert metric(served, 'processes_lost_total{lane="slow"}') == lost == 0  # it stopped by itself
 
 
 def test_a_stream_tells_bounds_and_then_the_answer(served: Served) -> None:
-    body, events = {"model": "hard", "row": ROW, "seconds": 1.5}, []
-    with httpx.stream("POST", served.address + "/v1/explain/stream", json=body, timeout=60) as told:
+    body, events = {"model": "hard", "row": ROW, "seconds": 4.0}, []  # time for bounds, on a busy machine too
+    with httpx.stream("POST", served.address + "/v1/explain/stream", json=body, timeout=300) as told:
         assert told.headers["content-type"].startswith("text/event-stream")
         for line in told.iter_lines():
             if line.startswith("event: "):
@@ -86,13 +86,13 @@ def test_a_stream_tells_bounds_and_then_the_answer(served: Served) -> None:
 
 def test_whoever_leaves_a_stream_is_forgotten(served: Served) -> None:
     ask_hard(served, "/v1/explain/stream").close()
-    served.wait(lambda: metric(served, SLOW) == 0, seconds=20)
+    served.wait(lambda: metric(served, SLOW) == 0)
 
 
 def test_a_process_that_is_killed_is_replaced(served: Served) -> None:
     with ask_hard(served) as line:
         os.kill(workers(served)[-1][1], signal.SIGKILL)
-        line.settimeout(30)
+        line.settimeout(300)
         told = b""
         while b"}" not in told:
             told += line.recv(1 << 16)

@@ -377,7 +377,7 @@ def faults(kind: str, seeds: Iterator[int] | range, folder: Path, told: Counter[
         name, content = rng.choice(honest)
         path = folder / name
         path.write_bytes(door.change(content, rng))
-        begun = time.perf_counter()
+        begun = time.process_time()
         try:
             with warnings.catch_warnings():
                 warnings.simplefilter("error")
@@ -392,8 +392,8 @@ def faults(kind: str, seeds: Iterator[int] | range, folder: Path, told: Counter[
         except Exception as error:
             told[f"raw {type(error).__name__}"] += 1
             yield seed, traceback.format_exc()
-        if time.perf_counter() - begun > 10.0:
-            yield seed, f"took {time.perf_counter() - begun:.1f} s"
+        if time.process_time() - begun > 10.0:
+            yield seed, f"took {time.process_time() - begun:.1f} s"
 
 
 def wrong_words(message: str) -> str:

@@ -171,7 +171,7 @@ def ask(row: Any = None, **question: Any) -> Any:
     if "fewest_first" in question:
         question["query"] = Query(fewest_first=question.pop("fewest_first"))
     explainer = EXPLAINER.using(**{"method": Enumerate(), **how})
-    answer = explainer.explain(ANN if row is None else row, **{"limits": Limits(seconds=5), **question})
+    answer = explainer.explain(ANN if row is None else row, **{"limits": Limits(seconds=600.0), **question})
     return shown(answer)
 
 
@@ -224,7 +224,7 @@ def with_constraint(constraint: Any) -> Any:
 
 
 def with_target(target: Any) -> Any:
-    answer = Explainer(THREE).using(Enumerate()).explain(ANN, target=target, limits=Limits(seconds=5))
+    answer = Explainer(THREE).using(Enumerate()).explain(ANN, target=target, limits=Limits(seconds=600.0))
     return shown(answer)
 
 
@@ -338,7 +338,7 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "explain_diverse": (
         ask_for_several,
         {"row": ANN, "k": 2, "apart": 0.01, "differ": "distance", "apart_distance": "l1", "target": "approved",
-         "distance": "l1", "constraints": (), "limits": Limits(seconds=5)},
+         "distance": "l1", "constraints": (), "limits": Limits(seconds=600.0)},
     ),
     "Diversity": (Diversity, {"k": 2, "apart": 0.01, "differ": "distance", "apart_distance": "l1"}),
     "Explainer": (

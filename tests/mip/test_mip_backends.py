@@ -113,7 +113,7 @@ def test_limits_are_kept_and_their_bound_is_a_bound(name):
 def test_enough_is_enough(name):
     backend = backends.get(name)
     assert Capability.ENOUGH in backend.capabilities
-    outcome = backend.solve(hard(), Settings(seconds=20.0, enough=-100.0))
+    outcome = backend.solve(hard(), Settings(seconds=600.0, enough=-100.0))
     assert outcome.ending is Ending.ENOUGH
     assert hard().cost @ outcome.values <= -100.0 + 1e-6
 

@@ -31,7 +31,7 @@ def compare_with_reference(dataset, variant, norm, method, rows):
             [model.schema.row(points[i]) for i in known],
             target=ClassTarget(1, 0.0),
             distance=norm,
-            limits=Limits(seconds=60.0),
+            limits=Limits(seconds=600.0),
         )
     )
     for i, answer in zip(known, answers, strict=True):

@@ -22,7 +22,7 @@ from ifonly.schema import Integer, Real
 
 Floats = NDArray[np.float64]
 TOLERANCE = 1e-6
-LIMITS = Limits(seconds=20.0)
+LIMITS = Limits(seconds=600.0)
 
 
 def all_rows(question: Question, before: Floats) -> Floats:

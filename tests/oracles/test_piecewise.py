@@ -95,7 +95,7 @@ def test_certificates_are_valid(kind: str) -> None:
     points = MIXED.sample(1, np.random.default_rng(7))
     wanted = int(model.scores(points)[0, 0] <= 0.0)
     question = Question(model=model, target=ClassTarget(wanted, margin=1e-4), distance=Distance("l1"))
-    checked = check(certify_question(question, points[0], DEFAULT, Limits(seconds=60.0)))
+    checked = check(certify_question(question, points[0], DEFAULT, Limits(seconds=600.0)))
     assert checked.valid, checked.failure
     assert checked.upper - checked.lower <= DEFAULT.allowed(checked.upper)
     answer = answers(question, points, Search())[0]

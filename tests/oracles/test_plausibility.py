@@ -168,7 +168,9 @@ def test_no_answer_is_outside_the_support(name: str) -> None:
     schema, explainer = model.schema, Explainer(model)
     least = 5
     learned = pairs(schema, table, least=least)
-    answers = explainer.explain_many([data.row(int(i)) for i in people], constraints=learned, limits=Limits(seconds=10))
+    answers = explainer.explain_many(
+        [data.row(int(i)) for i in people], constraints=learned, limits=Limits(seconds=600.0)
+    )
     counts = {}
     seen = points[train]
     for answer in answers:

@@ -24,7 +24,7 @@ from ifonly.schema import Real
 
 COUNT = int(os.environ.get("IFONLY_TREES", "40"))
 SEARCH = Search(table_rows=0)
-LIMITS = Limits(seconds=60.0)
+LIMITS = Limits(seconds=600.0)
 
 
 def supported(question: Question, seed: int) -> Question:

@@ -6,15 +6,14 @@ import math
 
 import numpy as np
 import pytest
-from comparison import answers, disagreements
+from comparison import LIMITS, answers, disagreements
 from random_trees import nearest_by_cells, random_tree_problem
 
 from ifonly.problem import Question
-from ifonly.proof import Claim, Limits, check_witnesses
+from ifonly.proof import Claim, check_witnesses
 from ifonly.search import Enumerate, Search
 from ifonly.search.trees import forest_search
 
-LIMITS = Limits(seconds=30.0)
 SEARCH = Search(table_rows=0)
 
 

@@ -1,6 +1,8 @@
 """A run in a process of its own, for tests that kill it.
 
-python streaming.py TABLE OUTPUT here|2 [resume]     parts of one chunk each, so that every moment is between two
+python streaming.py TABLE OUTPUT here|2 [resume] [hold=ROWS]     parts of one chunk each, so that every moment is
+                                                                 between two; held when so many rows are written,
+                                                                 until its input has a line or ends
 """
 
 from __future__ import annotations
@@ -46,6 +48,20 @@ def small_parts() -> None:
     sources.ROWS = chunks.ROWS = ROWS
 
 
+def hold_at(rows: int) -> None:
+    """Write "held" when so many rows are written, and wait for a line or the end of the input."""
+    add, waiting = parts.Parts.add, [rows]
+
+    def held(self: parts.Parts, *given: Any) -> None:
+        add(self, *given)
+        if waiting and self.rows >= waiting[0]:
+            waiting.clear()
+            print("held", flush=True)
+            sys.stdin.readline()
+
+    parts.Parts.add = held  # type: ignore[method-assign]
+
+
 def records(path: Path) -> list[dict[str, Any]]:
     """The records of a file or a folder, without the time that they took."""
     import json
@@ -72,6 +88,9 @@ def same(found: list[dict[str, Any]], meant: list[dict[str, Any]]) -> bool:
 
 def main(source: str, output: str, workers: str, *rest: str) -> None:
     small_parts()
+    for word in rest:
+        if word.startswith("hold="):
+            hold_at(int(word.removeprefix("hold=")))
     engine = None if workers == "here" else Processes(int(workers))
     written = explainer().explain_to(
         output,

@@ -12,6 +12,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,10 @@ from population import streaming
 
 KILLS = int(os.environ.get("IFONLY_KILLS", "2"))
 COUNT = 3000
-SECONDS = 120
+SECONDS = 600
+"""A hang is a failure; nothing here is about time."""
+HELD = 30 * streaming.ROWS
+"""Runs are held when so many rows are written: a test that is late does not find them finished."""
 SCRIPT = Path(streaming.__file__)
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/task").is_dir(), reason="finds worker processes in /proc")
@@ -44,10 +48,12 @@ def environment() -> dict[str, str]:
 
 def started(*words: object) -> subprocess.Popen[str]:
     command = [sys.executable, str(SCRIPT), *map(str, words)]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env=environment())
+    pipe = subprocess.PIPE
+    return subprocess.Popen(command, stdin=pipe, stdout=pipe, stderr=pipe, text=True, env=environment())
 
 
 def finished(process: subprocess.Popen[str]) -> str:
+    """What a run says; one that is held goes on."""
     out, errors = process.communicate(timeout=SECONDS)
     assert process.returncode == 0, errors
     return out
@@ -67,6 +73,13 @@ def children(process: int) -> list[int]:
     return found
 
 
+def wait_for(event: Callable[[], bool], words: str) -> None:
+    until = time.monotonic() + SECONDS
+    while not event():
+        assert time.monotonic() < until, words
+        time.sleep(0.005)
+
+
 def workers_of(process: int) -> list[int]:
     """Those that answer; not the one that multiprocessing keeps for itself."""
     found = []
@@ -81,12 +94,10 @@ def test_a_run_that_is_killed_goes_on(people: Path, undisturbed: list[dict], tmp
     luck, output = random.Random(1), tmp_path / "answers.jsonl"
     for kill in range(KILLS):
         before = parts_there(output)
-        process = started(people, output, "here", "resume")
-        until = time.monotonic() + SECONDS
-        while parts_there(output) < before + 1 + luck.randrange(3) and process.poll() is None:
-            assert time.monotonic() < until
-            time.sleep(0.005)
-        time.sleep(luck.random() * 0.05)
+        process = started(people, output, "here", "resume", f"hold={(before + 4) * streaming.ROWS}")
+        more = before + 1 + luck.randrange(3)
+        wait_for(lambda more=more: parts_there(output) >= more, "no part is written")
+        time.sleep(luck.random() * 0.05)  # any moment will do
         process.kill()
         process.communicate()
         assert not output.exists(), kill  # not before all of it is there
@@ -98,37 +109,28 @@ def test_a_run_that_is_killed_goes_on(people: Path, undisturbed: list[dict], tmp
 
 def test_workers_that_are_killed_cost_nothing(people: Path, undisturbed: list[dict], tmp_path: Path) -> None:
     luck, output = random.Random(2), tmp_path / "answers.jsonl"
-    process = started(people, output, 2)
-    killed = 0
-    while process.poll() is None and killed < KILLS:
-        before = parts_there(output)
-        while process.poll() is None and parts_there(output) <= before:
-            time.sleep(0.005)
-        time.sleep(luck.random() * 0.05)
-        if workers := workers_of(process.pid):
-            os.kill(luck.choice(workers), signal.SIGKILL)
-            killed += 1
-    assert finished(process).split() == ["finished", str(COUNT)]
-    assert killed >= 1
+    process = started(people, output, 2, f"hold={HELD}")
+    for kill in range(KILLS):
+        wait_for(lambda kill=kill: parts_there(output) > kill and bool(workers_of(process.pid)), "no part is written")
+        time.sleep(luck.random() * 0.05)  # any moment will do
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(luck.choice(workers_of(process.pid)), signal.SIGKILL)
+    assert finished(process).split() == ["held", "finished", str(COUNT)]
     assert streaming.same(streaming.records(output), undisturbed)
 
 
 def test_workers_end_with_the_run(people: Path, tmp_path: Path) -> None:
-    process = started(people, tmp_path / "answers.jsonl", 2)
-    while not parts_there(tmp_path / "answers.jsonl"):
-        assert process.poll() is None
-        time.sleep(0.01)
+    process = started(people, tmp_path / "answers.jsonl", 2, f"hold={HELD}")
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
     workers = workers_of(process.pid)
     process.kill()
     process.communicate()
-    until = time.monotonic() + 20
-    while any(Path(f"/proc/{worker}").exists() and not _is_zombie(worker) for worker in workers):
-        assert time.monotonic() < until, "a worker outlives its run"
-        time.sleep(0.05)
+    wait_for(lambda: all(map(_is_zombie, workers)), "a worker outlives its run")
     assert len(workers) == 2
 
 
 def _is_zombie(process: int) -> bool:
+    """Has it ended, though nobody may have asked how?"""
     with contextlib.suppress(OSError):
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()[0] == "Z"
     return True
@@ -136,10 +138,8 @@ def _is_zombie(process: int) -> bool:
 
 def test_ctrl_c_leaves_a_run_that_goes_on(people: Path, undisturbed: list[dict], tmp_path: Path) -> None:
     output = tmp_path / "answers.jsonl"
-    process = started(people, output, "here")
-    while parts_there(output) < 3:
-        assert process.poll() is None
-        time.sleep(0.005)
+    process = started(people, output, "here", f"hold={HELD}")
+    assert process.stdout is not None and process.stdout.readline() == "held\n"
     process.send_signal(signal.SIGINT)
     _, errors = process.communicate(timeout=SECONDS)
     assert process.returncode != 0 and "KeyboardInterrupt" in errors

@@ -18,6 +18,7 @@ from ifonly import Explainer, Limits, Network, Real, Schema, datasets, waiting
 from ifonly.model import network_model
 from ifonly.proof import Progress
 from ifonly.report import progress
+from ifonly.search.alarm import ring_all
 
 
 class Terminal(io.StringIO):
@@ -32,7 +33,7 @@ def terminal_kind(monkeypatch):
 
 
 def wait_for(stream: io.StringIO, words: str) -> None:
-    until = time.monotonic() + 10
+    until = time.monotonic() + 300
     while words not in stream.getvalue() and time.monotonic() < until:
         time.sleep(0.01)
     assert words in stream.getvalue()
@@ -83,6 +84,15 @@ def test_an_error_passes_through():
 # ---------------------------------------------------------------------------------------------- where nobody listens
 
 
+class EndsTheSearch(Terminal):
+    """A terminal on which a search is seen, and ended: nobody waits for the rest of it."""
+
+    def write(self, text: str) -> int:
+        if " nodes, between " in text:
+            ring_all()
+        return super().write(text)
+
+
 def hard() -> tuple[Explainer, Any]:
     """Minutes of work: from 0, all corners are as good, and all must be ruled out."""
     count = 14
@@ -94,10 +104,10 @@ def hard() -> tuple[Explainer, Any]:
 
 def test_an_explainer_on_a_terminal_shows_how_far_it_is(monkeypatch):
     explainer, row = hard()
-    stream = Terminal()
+    stream = EndsTheSearch()
     monkeypatch.setattr(sys, "stderr", stream)
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
-    explainer.explain(row, distance="l2", limits=Limits(seconds=3.0))
+    explainer.explain(row, distance="l2", limits=Limits(seconds=300.0))
     assert "explaining" in stream.getvalue() and " nodes, between " in stream.getvalue()
     assert not waiting._ON_SCREEN.locked()
     seen = len(stream.getvalue())
@@ -158,13 +168,15 @@ class Cell:
     def update(self, drawing: dict[str, str], *, raw: bool) -> None:
         assert raw
         self.shown.append(drawing)
+        if " nodes, between " in drawing["text/plain"]:
+            ring_all()  # a search that is seen is ended
 
 
 def test_a_cell_shows_how_far_it_is_and_what_it_took(monkeypatch):
     cell = Cell(monkeypatch, kernel=object())
     monkeypatch.setattr(waiting, "REDRAW_SECONDS", 0.0)
     with progress(4, stream=io.StringIO(), delay=0.0) as bar:
-        for _ in range(200):
+        for _ in range(30_000):
             if cell.shown:
                 break
             time.sleep(0.01)
@@ -184,7 +196,7 @@ def test_an_explainer_in_a_notebook_shows_it_by_itself(monkeypatch):
     cell = Cell(monkeypatch, kernel=object())
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
-    explainer.explain(row, distance="l2", limits=Limits(seconds=1.0))
+    explainer.explain(row, distance="l2", limits=Limits(seconds=300.0))
     assert any(" nodes, between " in drawing["text/plain"] for drawing in cell.shown)
 
 

@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -22,6 +23,7 @@ import numpy as np
 import pytest
 from random_problems import random_problem
 from random_rules import random_ruled_problem
+from random_trees import random_tree_problem
 
 from ifonly import (
     Explainer,
@@ -39,19 +41,27 @@ from ifonly import (
 )
 from ifonly.certifying.warm import TWIN
 from ifonly.compiling import Kernels, plain
-from ifonly.model import Network, network_model
+from ifonly.model import Model, Network, network_model
+from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
+from ifonly.problem import OneOfTarget, OtherTarget, ScoreTarget
 from ifonly.proof import Claim
 from ifonly.search import worker
+from ifonly.search.smooth.warm import SMOOTH_KERNELS
+from ifonly.search.trees import solver as trees_solver
+from ifonly.search.trees.forest_search import ForestSearch
+from ifonly.search.trees.warm import TREE_KERNELS
 from ifonly.search.warm import KERNELS
 from ifonly.tolerances import DEFAULT
+
+EVERY = (KERNELS, SMOOTH_KERNELS, TREE_KERNELS, TWIN)
 
 
 @pytest.fixture(autouse=True)
 def as_before() -> Iterator[None]:
     """Whatever happens, the next test has the compiled kernels."""
-    for kernels in (KERNELS, TWIN):
+    for kernels in EVERY:
         kernels.load()
-    before = [(kernels, dict(vars(kernels))) for kernels in (KERNELS, TWIN)]
+    before = [(kernels, dict(vars(kernels))) for kernels in EVERY]
     yield
     for kernels, fields in before:
         vars(kernels).clear()
@@ -83,24 +93,55 @@ def large(inputs: int = 40, *hidden: int) -> tuple[Explainer, dict[str, float]]:
 # ---------------------------------------------------------------------------------------------- the same answers
 
 
-@pytest.mark.parametrize("make", [random_problem, random_ruled_problem])
-def test_plain_and_compiled_agree(make: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize(
+    "make, kernels",
+    [
+        (random_problem, KERNELS),
+        (random_ruled_problem, KERNELS),
+        (random_tree_problem, TREE_KERNELS),
+        (partial(random_tree_problem, ruled=True), TREE_KERNELS),
+    ],
+)
+def test_plain_and_compiled_agree(make: Any, kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row or none, bounds and (all but always) nodes. Sums are in another order, so the last bits may differ."""
     asked = nodes_differ = 0
     for seed in range(40):
         question, points = make(seed)
-        solver = Search(table_rows=0).prepare(question)
-        compiled = solver.solve(points, Limits(nodes=200))
+        compiled = Search(table_rows=0).prepare(question).solve(points, Limits(nodes=200))
         with monkeypatch.context() as patch:
-            take_away(KERNELS, patch)
-            claims = solver.solve(points, Limits(nodes=200))
-            assert not KERNELS.compiled
-        KERNELS.load()
+            for one in EVERY:
+                take_away(one, patch)
+            claims = Search(table_rows=0).prepare(question).solve(points, Limits(nodes=200))
+            assert not kernels.compiled
+        for one in EVERY:
+            one.load()
         for one, other in zip(compiled, claims, strict=True):
             asked += 1
             nodes_differ += one.nodes != other.nodes
             assert same(one, other), (seed, one, other)
     assert asked >= 70 and nodes_differ <= asked // 20
+
+
+def test_smooth_activations_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("torch", reason="the random smooth networks are torch's")
+    from random_smooth import random_smooth_problem
+
+    asked = 0
+    for seed in range(12):
+        if (made := random_smooth_problem(seed, "tanh")) is None:
+            continue
+        solver = Search(table_rows=0).prepare(made[0])
+        compiled = solver.solve(made[1], Limits(nodes=30))
+        with monkeypatch.context() as patch:
+            for one in EVERY:
+                take_away(one, patch)
+            claims = solver.solve(made[1], Limits(nodes=30))
+            assert not SMOOTH_KERNELS.compiled
+        for one in EVERY:
+            one.load()
+        assert all(map(same, compiled, claims)), seed
+        asked += len(claims)
+    assert asked >= 10
 
 
 def same(one: Claim, other: Claim) -> bool:
@@ -121,9 +162,10 @@ def test_tables_are_scanned_alike(monkeypatch: pytest.MonkeyPatch) -> None:
     ]
 
 
-def test_plain_means_plain() -> None:
+@pytest.mark.parametrize("kernels", EVERY, ids=lambda kernels: kernels.where)
+def test_plain_means_plain(kernels: Kernels) -> None:
     """No function that numba compiled is left within reach."""
-    functions, _ = KERNELS._functions()
+    functions = kernels.functions
     seen: set[int] = set()
 
     def visit(function: Any) -> None:
@@ -138,7 +180,45 @@ def test_plain_means_plain() -> None:
 
     for function in plain(functions).values():
         visit(function)
-    assert len(seen) > 50
+    assert len(seen) > 25
+
+
+def forest(schema: Schema, outputs: int = 1) -> Model:
+    """Twenty stumps per output."""
+    rng = np.random.default_rng(outputs)
+    trees = [
+        LibraryTree(
+            column=[i % len(schema), -1, -1], threshold=[float(rng.uniform(0, 1)), 0.0, 0.0], left=[1, 1, 2],
+            right=[2, 1, 2], value=[0.0, *rng.normal(size=2).tolist()], adds_to=i % outputs,
+        )
+        for i in range(20 * outputs)
+    ]  # fmt: skip
+    function = Trees(Ensemble.of(trees, columns=len(schema), summation=Summation.plain(outputs)), schema)
+    classes = tuple("abc"[: max(2, outputs)])
+    return Model(function=function, schema=schema, original=function.ensemble.scores, classes=classes)
+
+
+def hidden_layer(schema: Schema, outputs: int = 1) -> Model:
+    rng = np.random.default_rng(outputs)
+    layers = [(rng.normal(size=(4, len(schema))), np.zeros(4)), (rng.normal(size=(outputs, 4)), np.zeros(outputs))]
+    return network_model(Network.of(layers), schema, classes=tuple("abc"[: max(2, outputs)]))
+
+
+@pytest.mark.parametrize("make", [forest, hidden_layer])
+def test_every_question_has_the_signature_that_is_tried_out(make: Any) -> None:
+    """Another one would be compiled while somebody waits for the answer: for a forest, a minute."""
+    schema = Schema([Real(f"x{i}", 0, 1) for i in range(4)])
+    for outputs in (1, 3):
+        explainer = Explainer(make(schema, outputs))
+        some = OneOfTarget(("a", "b")) if outputs == 3 else OtherTarget()
+        for target in ("a", "b", ScoreTarget(at_least=0.1), some):
+            for distance in ("l0", "l1", "l2", "linf"):
+                for rules in ((), ["x0 + x1 >= 0.3"], ["at most 2 changes", "x0 is fixed"]):
+                    explainer.explain([0.5] * 4, target=target, distance=distance, constraints=rules)
+    for kernels in (KERNELS, TREE_KERNELS):
+        assert {name: len(function.signatures) for name, function in kernels.functions.items()} == dict.fromkeys(
+            kernels.functions, 1
+        )
 
 
 def test_certificates_of_plain_proofs_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -183,21 +263,26 @@ def test_what_is_too_large_for_plain_python_waits_and_says_so(
     take_away(KERNELS, monkeypatch)
     KERNELS._looked = math.inf  # not before the waiting
     monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
-    threading.Timer(0.5, lambda: monkeypatch.setattr(Kernels, "cached", True)).start()
+    tell = Kernels._tell
+
+    def told(self: Kernels, words: str) -> None:
+        tell(self, words)
+        monkeypatch.setattr(Kernels, "cached", True)
+
+    monkeypatch.setattr(Kernels, "_tell", told)
     answer = explainer.explain(row, limits=Limits(nodes=1))
     assert KERNELS.compiled
     assert answer.stop is None or answer.stop.by is StoppedBy.NODES
     said = capsys.readouterr().err
-    assert said == "Compiling the search for this machine: about forty seconds, once; this question waits for it ...\n"
+    assert said == "Compiling the search for this machine, once; this question waits for it ...\n"
 
 
 def test_a_time_limit_is_no_longer_for_being_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     explainer, row = large()
     take_away(KERNELS, monkeypatch)
-    begun = time.thread_time()
+    monkeypatch.setattr(Kernels, "load", lambda self: pytest.fail("compiled, though there is no time for it"))
     answer = explainer.explain(row, limits=Limits(seconds=0.2))
-    assert time.thread_time() - begun < 0.5
-    assert not KERNELS.compiled
+    assert not KERNELS.compiled and answer.nodes == 0
     assert answer.stop is not None and answer.stop.by is StoppedBy.SECONDS and answer.stop.amount == 0.2
     assert answer.lower == 0.0
 
@@ -205,6 +290,7 @@ def test_a_time_limit_is_no_longer_for_being_compiled(monkeypatch: pytest.Monkey
 def test_who_waits_longer_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
     take_away(KERNELS, monkeypatch)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
     explainer.explain_many([data.row(i) for i in range(3)])
     assert capsys.readouterr().err == ""
     monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
@@ -218,6 +304,7 @@ def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPat
     """A read-only cache: plain Python for two seconds, then the compiler."""
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
     take_away(KERNELS, monkeypatch, at_work=False)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
     explainer.explain(data.row(0))
     assert not KERNELS.compiled
     monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
@@ -247,6 +334,76 @@ def test_the_switch(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(compiling.SWITCH, compiling.FIRST)
     KERNELS.prepare()
     assert KERNELS.compiled
+
+
+def test_a_search_in_trees_goes_on_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Begun in plain Python, ended compiled: the same answer as without the change, which has taken prices by then."""
+    schema = Schema([Real(f"x{i}", 0, 1) for i in range(12)])
+    explainer = Explainer(knapsack(schema))
+    row = np.random.default_rng(0).uniform(0.0, 0.25, 12)
+    expected = explainer.explain(row, target="yes")
+    assert expected.nodes > 300 and expected.status == "nearest"
+    take_away(TREE_KERNELS, monkeypatch)
+    slices: list[bool] = []
+    interrupted = ForestSearch._interrupted
+
+    def counted(self: Any, *arguments: Any) -> Any:
+        slices.append(TREE_KERNELS.compiled)
+        if len(slices) == 3:
+            monkeypatch.setattr(Kernels, "cached", True)
+        return interrupted(self, *arguments)
+
+    monkeypatch.setattr(ForestSearch, "_interrupted", counted)
+    monkeypatch.setattr(compiling, "LOOK_SECONDS", 0.0)
+    answer = Explainer(knapsack(schema)).explain(row, target="yes")
+    assert slices[0] is False and slices[-1] is True
+    assert (answer.status, answer.lower, answer.upper) == (expected.status, expected.lower, expected.upper)
+
+
+def test_a_forest_that_is_too_large_for_plain_python_waits(monkeypatch: pytest.MonkeyPatch) -> None:
+    schema = Schema([Real(f"x{i}", 0, 1) for i in range(4)])
+    take_away(TREE_KERNELS, monkeypatch)
+    monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 39)
+    waited: list[bool] = []
+    monkeypatch.setattr(Kernels, "wait", lambda self: waited.append(True))
+    Explainer(forest(schema)).explain([0.5] * 4, target="b")
+    assert waited == [True]
+    monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 40)
+    Explainer(forest(schema)).explain([0.5] * 4, target="b")
+    assert waited == [True]
+
+
+def test_a_time_limit_ends_the_first_point_of_a_forest_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    """By the flag that the clock sets: without one it makes hundreds of moves."""
+    looked: list[int] = []
+    take_away(TREE_KERNELS, monkeypatch)
+    TREE_KERNELS.prepare()
+    plain_point = TREE_KERNELS.now.some_point
+
+    def counted(forest: Any, person: Any, *arguments: Any) -> float:
+        looked.append(int(person.halt[0]))
+        person.halt[0] = 1
+        return plain_point(forest, person, *arguments)
+
+    TREE_KERNELS.now.some_point = counted
+    schema = Schema([Real(f"x{i}", 0, 1) for i in range(12)])
+    answer = Explainer(knapsack(schema)).explain([0.1] * 12, target="yes", limits=Limits(seconds=300.0, nodes=1))
+    assert looked == [0] and answer.upper == math.inf and answer.nodes == 1
+
+
+def knapsack(schema: Schema) -> Model:
+    """Many features that all count a little."""
+    rng = np.random.default_rng(0)
+    trees = [
+        LibraryTree(
+            column=[g, -1, -1], threshold=[cut, 0.0, 0.0], left=[1, 1, 2], right=[2, 1, 2],
+            value=[0.0, 0.0, float(rng.uniform(0.8, 1.2))], adds_to=0,
+        )
+        for g in range(len(schema)) for cut in (0.3, 0.5, 0.7)
+    ]  # fmt: skip
+    summation = Summation(start=np.zeros(1), shift=np.array([-1.5 * len(schema)]))
+    function = Trees(Ensemble.of(trees, columns=len(schema), summation=summation), schema)
+    return Model(function=function, schema=schema, original=function.ensemble.scores, classes=("no", "yes"))
 
 
 # ---------------------------------------------------------------------------------------------- the other process
@@ -296,25 +453,50 @@ def test_where_no_process_can_be_started(why: str, monkeypatch: pytest.MonkeyPat
 
 FRESH = """
 import json
+import numpy as np
 from ifonly import Explainer, datasets
-from ifonly.search.warm import KERNELS
-answer = Explainer(datasets.network("credit")).explain(datasets.load("credit").row(51))
-print(json.dumps([answer.status, answer.method, KERNELS.compiled, KERNELS.being_compiled, KERNELS.compiler]))
+from ifonly.compiling import ALL_KERNELS
+from importlib import import_module
+data = datasets.load("credit")
+rows, schema = data.schema.encode(data.points())[:500], data.schema
+labels = data.labels[:500] + {CLASSES} * (rows[:, 0] > np.median(rows[:, 0]))
+explainer = {EXPLAINER}
+row = data.row(51)
+(label,) = explainer.model.decide(explainer.model.scores(data.points()[51:52]))
+answer = explainer.explain(row, target=explainer.model.classes[(int(label) + 1) % len(explainer.model.classes)])
+sets = [getattr(import_module(m), n) for m, n in (where.split(":") for where in ALL_KERNELS)]
+print(json.dumps([answer.status, answer.method, any(one.compiled for one in sets),
+                  any(one.being_compiled for one in sets), [one.compiler for one in sets if one.compiler]]))
 """
+WAITED = "Compiling {about} for this machine, once; until then answers take longer ...\n"
+KINDS = {
+    "network": "Explainer(datasets.network('credit'))",
+    "forest": "Explainer(__import__('sklearn.ensemble').ensemble.RandomForestClassifier(20, max_depth=4, random_state=0)"
+    ".fit(rows, labels), schema=schema)",
+    "boosting": "Explainer(__import__('sklearn.ensemble').ensemble.GradientBoostingClassifier(n_estimators=20, "
+    "random_state=0).fit(rows, labels), schema=schema)",
+    "smooth": "Explainer(__import__('sklearn.neural_network').neural_network.MLPClassifier((4,), activation='tanh', "
+    "random_state=0, max_iter=20).fit(rows, labels), schema=schema)",
+}
 
 
-def test_a_new_machine(tmp_path: Path) -> None:
-    """An empty cache: the answer is proven, nothing is said, and a process has begun to compile."""
+@pytest.mark.parametrize("classes", [2, 3])
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_new_machine(kind: str, classes: int, tmp_path: Path) -> None:
+    """An empty cache: the answer is proven, in plain Python, and a process has begun to compile."""
+    if kind == "network" and classes == 3:
+        pytest.skip("the data's own network has two classes")
+    code = FRESH.replace("{EXPLAINER}", KINDS[kind]).replace("{CLASSES}", str(classes - 2))
     environment = {k: v for k, v in os.environ.items() if k != compiling.SWITCH} | {"NUMBA_CACHE_DIR": str(tmp_path)}
-    done = subprocess.run(
-        [sys.executable, "-W", "error", "-c", FRESH], env=environment, capture_output=True, text=True, check=True
-    )
-    status, method, compiled, at_work, compiler = json.loads(done.stdout)
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", code], env=environment, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+    status, method, compiled, at_work, compilers = json.loads(done.stdout)
     try:
         assert (status, method, compiled, at_work) == ("nearest", "search", False, compiling.fcntl is not None)
-        assert done.stderr == ""
+        about = "the search for trees" if kind in ("forest", "boosting") else "the search"
+        assert done.stderr in ("", WAITED.format(about=about))  # said where it took longer than PATIENCE_SECONDS
     finally:
-        if compiler is not None:
+        for compiler in compilers:
             os.kill(compiler, signal.SIGKILL)
 
 
@@ -324,14 +506,25 @@ def test_a_new_machine(tmp_path: Path) -> None:
 @pytest.mark.parametrize("distance", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("hidden", [(100,) * 10, (400,) * 3])
 def test_time_is_up_inside_a_node(hidden: tuple[int, ...], distance: str) -> None:
-    """A node takes up to a second here. Processor time, which a busy machine does not stretch."""
+    """A node takes up to a second here. Whoever has a tenth of that is stopped inside it: by the time of the processor,
+    and by the best of some tries, since a busy machine may wake the clock late."""
     explainer, row = large(100, *hidden)
     explainer.explain(row, distance=distance, limits=Limits(seconds=0.05))  # prepared
-    begun = time.thread_time()
-    answer = explainer.explain(row, distance=distance, limits=Limits(seconds=0.1))
-    assert time.thread_time() - begun < 0.15
-    assert answer.seconds >= 0.1 or answer.stop is None
+    whole, _ = worked(explainer, row, distance, Limits(nodes=1))
+    for _ in range(20):
+        cut, answer = worked(explainer, row, distance, Limits(seconds=whole / 10))
+        assert answer.seconds >= whole / 10 or answer.stop is None
+        if cut < whole / 2:
+            break
+    assert cut < whole / 2
     assert not [t for t in threading.enumerate() if isinstance(t, threading.Timer)]
+
+
+def worked(explainer: Explainer, row: Any, distance: str, limits: Limits) -> tuple[float, Any]:
+    """The processor's seconds, and the answer."""
+    begun = time.thread_time()
+    answer = explainer.explain(row, distance=distance, limits=limits)
+    return time.thread_time() - begun, answer
 
 
 def test_bounds_hold_wherever_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -152,7 +152,7 @@ def test_a_large_network_gives_some_row_early():
     scores = question.model.network.scores(points := schema.sample(50, rng))[:, 0]
     person = points[scores < 0.0][:1]
     told: list[Progress] = []
-    claim = Search().prepare(question).solve(person, Limits(seconds=3.0), listen=told.append)[0]
-    assert claim.stop is not None and claim.point is not None and claim.seconds < 30.0
+    claim = Search().prepare(question).solve(person, Limits(nodes=1), listen=told.append)[0]
+    assert claim.stop is not None and claim.point is not None
     assert question.model.network.scores(claim.point[None, :])[0, 0] > 0.0
     assert told and told[0].nodes == 0 and math.isfinite(told[0].upper)

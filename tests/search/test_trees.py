@@ -108,7 +108,7 @@ def test_a_rule_elsewhere_does_not_lose_the_next_number_above_a_cut() -> None:
     model = model_of(schema, [stump(0, cut, -1.0, 1.0)])
     rule = read_constraint("not (y > -0.9 and y < -0.5)", schema)
     question = Question(model=model, target=ClassTarget("yes", margin=0.0), constraints=[rule])
-    (claim,) = solved(question, np.array([[cut, -0.7]]), Limits(seconds=20.0))
+    (claim,) = solved(question, np.array([[cut, -0.7]]), Limits(seconds=600.0))
     assert claim.stop is None
     assert claim.point is not None and claim.point[0] == np.nextafter(cut, 0.0)
     assert claim.point[1] <= -0.9 and claim.point[1] == pytest.approx(-0.9, abs=1e-6)

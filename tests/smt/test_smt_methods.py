@@ -66,7 +66,7 @@ def test_reduced_finds_the_reference_optima_of_compas(norm, variant):
             [model.schema.row(points[i]) for i in known],
             target=ClassTarget(1, 0.0),
             distance=norm,
-            limits=Limits(seconds=60.0),
+            limits=Limits(seconds=600.0),
         )
     )
     for i, answer in zip(known, answers, strict=True):
@@ -81,7 +81,7 @@ def test_plain_and_reduced_agree_on_a_small_network(norm):
     explainer = Explainer(question.model)
     search = explainer.explain(row, distance=norm)
     for method in (SmtPlain(gap=1e-3), SmtReduced(gap=1e-3)):
-        answer = explainer.using(method).explain(row, distance=norm, limits=Limits(seconds=60.0))
+        answer = explainer.using(method).explain(row, distance=norm, limits=Limits(seconds=600.0))
         assert answer.lower <= search.upper + 1e-9 and answer.upper >= search.lower - 1e-9
         assert answer.upper - answer.lower <= 1e-3
 

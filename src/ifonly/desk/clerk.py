@@ -281,7 +281,7 @@ def kernels_of(offer: Offer) -> tuple[Kernels, ...]:
     """What is compiled for the search in a model."""
     function = offer.explainer.model.function
     if isinstance(function, Trees):
-        from ifonly.search.trees.solver import TREE_KERNELS
+        from ifonly.search.trees.warm import TREE_KERNELS
 
         return (TREE_KERNELS,)
     if isinstance(function, SmoothNetwork):

@@ -113,9 +113,10 @@ class PackedQuestion:
         nodes, spent_nodes = np.zeros((2, count), dtype=np.int64)
         best = np.empty((count, self.lowered.features + 1))
         best[:], lucky[:] = math.inf, math.nan
-        box, z = np.empty((count, 3, self.lowered.features)), np.empty((count, len(self.lowered.layers[0][1])))
+        hidden = len(self.lowered.layers[0][1])
+        box, z = np.empty((count, 3, self.lowered.features)), np.empty((count, hidden))
         self._now.pack_rows(
-            self.pack.index, self.unit, self.lowered.columns, self.lowered.layers[0][1], allowed.factual,
+            self.pack.index, self.unit, self.lowered.columns, self.pack.biases[:hidden], allowed.factual,
             allowed.option, allowed.lower, allowed.upper, allowed.lead, box, z,
         )  # fmt: skip
         return SearchBatch(

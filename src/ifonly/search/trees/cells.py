@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,7 +18,6 @@ from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs, People
 from ifonly.schema.decimals import stepped, steps_between
 from ifonly.search.trees.kernels.layout import FREE, MUST, PricedPerson
-from ifonly.search.trees.kernels.pricing import price_cells
 
 Floats = NDArray[np.float64]
 
@@ -75,12 +75,12 @@ class Cells:
         ]
         return np.array(cells, dtype=np.int32)
 
-    def person(self, people: People, i: int) -> PricedPerson:
+    def person(self, people: People, i: int, kernel: Any) -> PricedPerson:
         """What each cell costs person i."""
         costs, width = self.costs, int(self.start[-1])
         cost, value, own = np.empty((2, width)), np.empty((2, width)), np.empty(len(self.choice), dtype=np.int64)
         factual = people.factual[i]
-        price_cells(
+        kernel.price_cells(
             factual, np.stack([people.lower[i], people.upper[i]]), people.allowed[i], people.cost[i], costs.step,
             self.prices, self.squared, self.choice, self.start, costs.start,
             self.table, cost, value, own,
@@ -90,7 +90,7 @@ class Cells:
             self._price_steps(g, float(factual[g]), ends, cost, value)
         at = self.start[:-1] + own
         stays = (cost[FREE, at] < math.inf) & (value[FREE, at] == factual)
-        return PricedPerson(cost, value, own, stays.astype(np.uint8), costs.most_changes)
+        return PricedPerson(cost, value, own, stays.astype(np.uint8), costs.most_changes, np.zeros(1, dtype=np.int64))
 
     def _price_steps(self, g: int, own: float, ends: tuple[float, float], cost: Floats, value: Floats) -> None:
         """A real number that moves in steps, which are decimals: the values are worked out exactly."""

@@ -18,12 +18,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.compiling import Kernels
 from ifonly.problem import Question
 from ifonly.problem.lowering import People
 from ifonly.proof import Claim, Limits, Stop, StoppedBy
+from ifonly.search.alarm import Alarm
 from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
-from ifonly.search.trees.kernels.greedy import some_point
 from ifonly.search.trees.kernels.layout import (
     ADDITIVE,
     ASKED,
@@ -44,9 +45,7 @@ from ifonly.search.trees.kernels.layout import (
     Stack,
     State,
 )
-from ifonly.search.trees.kernels.prices import Priced, share
-from ifonly.search.trees.kernels.search import advance, begin
-from ifonly.search.trees.kernels.table import build, reach
+from ifonly.search.trees.kernels.prices import Priced
 from ifonly.search.trees.pack import grown, new_stack, new_state
 from ifonly.search.trees.ruled import RuledBoxes
 
@@ -54,7 +53,7 @@ Floats = NDArray[np.float64]
 Box = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint8]]
 """Of each feature the least and the last cell; the cells left of a choice; whether it must change."""
 
-FIRST_SLICE = 200_000
+FIRST_SLICE, FIRST_PLAIN_SLICE = 200_000, 400
 """Trees times nodes of the first slice: a few milliseconds."""
 SLICE_SECONDS = 0.02
 FIRST_BOXES = 64
@@ -82,6 +81,7 @@ class PackedForest:
     by_luck: Forest | None
     """Of which rows may be asked for that only the luck of rounding makes acceptable."""
     rules: RuledBoxes | None
+    kernels: Kernels
 
     def distance(self, cost: float) -> float:
         return math.sqrt(cost) if self.cells.squared else cost
@@ -120,15 +120,18 @@ class ForestSearch:
 
     def claim(self) -> Claim:
         self.begun = time.perf_counter() - self.spent_seconds
-        self.person: PricedPerson = self.asked.cells.person(self.people, self.i)
+        self.person: PricedPerson = self.asked.cells.person(self.people, self.i, self.asked.kernels.now)
         self.state: State = new_state(self.forest)
         self.state.count[NODES] = self.spent_nodes
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):
             return self._told(0.0, stopped)
         features = len(self.forest.choice)
-        cost = some_point(
-            self.forest, self.person, self.asked.depth, self.state.best[:features], self.state.leaves, self.state.scores
-        )
+        left = None if self.limits.seconds is None else self.limits.seconds - self.spent_seconds
+        with Alarm(self.person.halt, left):
+            cost = self.asked.kernels.now.some_point(
+                self.forest, self.person, self.asked.depth, self.state.best[:features], self.state.leaves,
+                self.state.scores,
+            )  # fmt: skip
         if cost < 0.0:
             return self._told(math.inf, None)
         self.state.number[BEST] = cost
@@ -169,24 +172,27 @@ class ForestSearch:
     def opened(self, box: Box, bound: float, rounds: int) -> tuple[LeafTable, Stack] | None:
         """The box as far as the cutoff goes, with so many rounds of pricing; None where nothing is nearer."""
         forest, person, cutoff, depth = self.forest, self.person, float(self.state.number[BEST]), self.asked.depth
+        kernel = self.asked.kernels.now
         near, ball = np.zeros(len(forest.choice), dtype=np.int32), box[:3]
-        total = reach(forest, person, cutoff, near, ball)
+        total = kernel.reach(forest, person, cutoff, near, ball)
         if total == math.inf:
             return None
-        table = build(forest, person, ball, near, total, cutoff, depth, NOT_PRICED)
+        table = kernel.build(forest, person, ball, near, total, cutoff, depth, NOT_PRICED)
         if rounds:
             additive = forest.norm == ADDITIVE
             limit = min(cutoff, self._farthest()) if additive else 0.0
             if not len(self.prior):
                 self.prior = np.zeros(2 * len(forest.roots) * int(forest.start[-1]) + len(forest.value))
-            priced = share(forest, person, table, ball, near, total if additive else 0.0, limit, self.prior, rounds)
+            priced = kernel.share(
+                forest, person, table, ball, near, total if additive else 0.0, limit, self.prior, rounds
+            )
             beyond = float(priced.number[BEYOND] - 2.0 * priced.number[GUARD])
             if beyond > limit or (additive and beyond == limit):
                 return None
             bound = max(bound, beyond) if additive else bound
-            table = build(forest, person, ball, near, total, cutoff, depth, priced)
+            table = kernel.build(forest, person, ball, near, total, cutoff, depth, priced)
         stack = new_stack(forest, table, FIRST_BOXES)
-        begin(forest, table, person, box, max(bound, total), stack, self.state)
+        kernel.begin(forest, table, person, box, max(bound, total), stack, self.state)
         return table, stack
 
     def _farthest(self) -> float:
@@ -211,13 +217,14 @@ class ForestSearch:
         """Search the boxes on the stack. After so many nodes they are handed over, half of them at a time; without
         `keep`, that is the end. None if no limit is in the way.
         """
-        count, nodes = self.state.count, max(1, FIRST_SLICE // self.table.tree.shape[1])
+        count, kernels = self.state.count, self.asked.kernels
+        nodes = max(1, (FIRST_SLICE if kernels.compiled else FIRST_PLAIN_SLICE) // self.table.tree.shape[1])
         end = int(count[NODES]) + most
         while True:
             nodes = min(nodes, max(end - int(count[NODES]), 1))
             if self.limits.nodes is not None:
                 nodes = max(1, min(nodes, self.limits.nodes - int(count[NODES])))
-            code = advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
+            code = kernels.now.advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
             if code == DONE:
                 return None
             if code != MEMORY:
@@ -227,13 +234,14 @@ class ForestSearch:
             seconds = time.perf_counter() - self.begun
             if claim := self._interrupted(code, seconds):
                 return claim
-            if int(count[NODES]) >= end and code == SLICE:
+            if int(count[NODES]) >= end and code == SLICE and kernels.compiled:  # prices are not for plain Python
                 if not keep:
                     return None
                 self._hand_over()
                 end = int(count[NODES]) + most // 2
             left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
             nodes = max(1, int(int(count[NODES]) / seconds * min(SLICE_SECONDS, left)))
+            kernels.look(self.begun, self.begun + seconds + left)
 
     def _interrupted(self, code: int, seconds: float) -> Claim | None:
         """Between two slices: grow the stack, tell of progress; the claim if a limit is reached."""

@@ -14,44 +14,47 @@ from ifonly.problem.lowering import Costs
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.layout import ADDITIVE, ASKED, MAXIMUM, Forest, LeafTable, Stack, State
-from ifonly.search.trees.kernels.limits import leaf_limits, parents_of
 
 Floats = NDArray[np.float64]
 
+OWN = ["C", "W"]
+"""Arrays of the kernels are contiguous and writable: a read-only one is another type, and all is compiled again."""
 
-def pack_forest(trees: Trees, costs: Costs, cells: Cells) -> Forest:
+
+def pack_forest(trees: Trees, costs: Costs, cells: Cells, kernel: Any) -> Forest:
     """The ensemble in cells, its leaves by conditions, and what the conditions must reach."""
     ensemble, how, question = trees.ensemble, trees.ensemble.summation, costs.question
     c, _ = question.conditions
     values = _values(ensemble, c)
     node, sets = _nodes(ensemble, cells)
-    at, limit, limit_set, dead = _limits(node, sets, cells, len(ensemble.values))
+    at, limit, limit_set, dead = _limits(node, sets, cells, len(ensemble.values), kernel)
     first, order = _order(ensemble, values, dead)
-    return Forest(
+    forest = Forest(
         norm=MAXIMUM if costs.norm is Norm.LINF else ADDITIVE,
         choice=cells.choice,
         start=cells.start,
         node=node,
         sets=sets,
-        roots=ensemble.roots.copy(),
+        roots=ensemble.roots,
         first_leaf=first,
-        rank=np.ascontiguousarray(np.argsort(order, axis=1).astype(np.int32)),
+        rank=np.argsort(order, axis=1).astype(np.int32),
         value=values,
         limit_at=at,
         dead=dead,
         limit=limit,
         limit_set=limit_set,
-        raw=ensemble.values.copy(),
-        adds_to=ensemble.adds_to.copy(),
+        raw=ensemble.values,
+        adds_to=ensemble.adds_to,
         summing=np.stack([how.start, how.shift]),
-        divisor=how.divisor,
-        scale=how.scale,
+        divisor=float(how.divisor),
+        scale=float(how.scale),
         single=how.precision == "float32",
-        coefficients=np.ascontiguousarray(c),
+        coefficients=c,
         demand=_demand(trees, costs, values, order, first),
         pairs=costs.partners,
         ruled=any(not isinstance(rule, AtMostChanges | OnlyWith) for rule in question.rules),
     )
+    return Forest._make(np.require(part, requirements=OWN) if isinstance(part, np.ndarray) else part for part in forest)
 
 
 def _values(ensemble: Ensemble, c: Floats) -> Floats:
@@ -130,16 +133,16 @@ def _nodes(ensemble: Ensemble, cells: Cells) -> tuple[NDArray[np.int32], NDArray
     return np.ascontiguousarray(stacked), np.concatenate(rows)
 
 
-def _limits(node: NDArray[np.int32], sets: NDArray[np.uint64], cells: Cells, leaves: int) -> Any:
+def _limits(node: NDArray[np.int32], sets: NDArray[np.uint64], cells: Cells, leaves: int, kernel: Any) -> Any:
     """Where the limits of each leaf begin, the limits, their sets, and which leaves nothing reaches."""
-    at, dead, parent = np.zeros(leaves + 1, dtype=np.int64), np.zeros(leaves, dtype=np.uint8), parents_of(node)
+    at, dead, parent = np.zeros(leaves + 1, dtype=np.int64), np.zeros(leaves, dtype=np.uint8), kernel.parents_of(node)
     limit, limit_set = np.zeros((3, 0), dtype=np.int32), np.zeros((0, sets.shape[1]), dtype=np.uint64)
     count = np.diff(cells.start)
-    leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
+    kernel.leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
     if at[-1]:
         limit = np.zeros((3, int(at[-1])), dtype=np.int32)
         limit_set = np.zeros((int(at[-1]), sets.shape[1]), dtype=np.uint64)
-        leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
+        kernel.leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
     return at, limit, limit_set, dead
 
 

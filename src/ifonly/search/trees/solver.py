@@ -7,50 +7,48 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.compiling import Kernels
-from ifonly.model import Model
-from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
-from ifonly.problem import ClassTarget, Question
+from ifonly.model.trees import Trees
+from ifonly.problem import Question
 from ifonly.problem.lowering import costs_of
 from ifonly.proof import Claim, Limits, Listener
-from ifonly.schema import Integer, Schema
 from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
-from ifonly.search.trees.forest_search import NOWHERE, ForestSearch, PackedForest
-from ifonly.search.trees.kernels.greedy import some_point
-from ifonly.search.trees.kernels.layout import BEST, SOURCES
-from ifonly.search.trees.kernels.prices import share
-from ifonly.search.trees.kernels.search import advance, begin
-from ifonly.search.trees.kernels.table import build
+from ifonly.search.trees.forest_search import ForestSearch, PackedForest
 from ifonly.search.trees.pack import by_luck, pack_forest
 from ifonly.search.trees.ruled import RuledBoxes
-from ifonly.tolerances import DEFAULT, Tolerances
+from ifonly.search.trees.warm import TREE_KERNELS
+from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
+
+PLAIN_STEPS = 150_000
+"""From the roots to all leaves of a forest: with more of them, preparing and a first point take plain Python many
+seconds, and the compiled kernels are waited for."""
 
 
 class ForestSolver:
     """The search for trees, ready for one question."""
 
-    def __init__(self, question: Question, tolerances: Tolerances, *, load: bool = True) -> None:
+    def __init__(self, question: Question, tolerances: Tolerances, *, kernels: Kernels = TREE_KERNELS) -> None:
         trees = question.model.function
         assert isinstance(trees, Trees)
-        self.costs = costs_of(question)
+        self.costs, depth = costs_of(question), trees.ensemble.depth
+        kernels.prepare()
+        if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:
+            kernels.wait()
         cells = Cells.of(trees, self.costs)
-        forest = pack_forest(trees, self.costs, cells)
-        if load:
-            TREE_KERNELS.load()
+        forest = pack_forest(trees, self.costs, cells, kernels.now)
         rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
-        depth, lucky = trees.ensemble.depth, by_luck(forest, question)
-        self.asked = PackedForest(question, cells, forest, depth, lucky, rules)
+        self.asked = PackedForest(question, cells, forest, depth, by_luck(forest, question), rules, kernels)
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people, herald, stop, asked = (
@@ -60,7 +58,11 @@ class ForestSolver:
             self.asked,
         )
 
+        asked.kernels.prepare()
+        begun = time.perf_counter()
+
         def claim(i: int) -> Claim:
+            asked.kernels.look(begun, math.inf if limits.seconds is None else time.perf_counter() + limits.seconds)
             done = ForestSearch(asked, asked.forest, people, i, limits, herald, stop).claim()
             if asked.by_luck is not None and done.lower == math.inf and done.stop is None:  # could luck make a row?
                 search = ForestSearch(asked, asked.by_luck, people, i, limits, herald, stop, done.nodes, done.seconds)
@@ -86,28 +88,4 @@ class ForestSolver:
             return [future.result() for future in futures]
 
 
-def _functions() -> tuple[Mapping[str, Any], int]:
-    return {"some_point": some_point, "build": build, "share": share, "begin": begin, "advance": advance}, SOURCES
-
-
-def _try_out(kernel: Any) -> None:
-    """Ask about one number and one tree."""
-    number = Schema([Integer("x", 0, 1)])
-    tree = LibraryTree(
-        column=[0, -1, -1], threshold=[0.0] * 3, left=[1, 1, 2], right=[2, 1, 2], value=[0.0] * 3, adds_to=0
-    )
-    trees = Trees(Ensemble.of([tree], columns=1, summation=Summation.plain(1)), number)
-    model = Model(function=trees, schema=number, original=trees.ensemble.scores, classes=(0, 1))
-    solver = ForestSolver(Question(model=model, target=ClassTarget(1)), DEFAULT, load=False)
-    people, quiet = solver.costs.domains(np.zeros((1, 1))), Herald(0, None)
-    forest = solver.asked.forest
-    search = ForestSearch(solver.asked, forest, people, 0, Limits(nodes=1), quiet, threading.Event())
-    search.claim()
-    search.state.number[BEST] = 2.0
-    opened = search.opened(search.everything(), 0.0, 1)
-    assert opened is not None
-    advance(forest, opened[0], search.person, opened[1], search.state, 1, NOWHERE)
-
-
-TREE_KERNELS = Kernels("ifonly.search.trees.solver:TREE_KERNELS", "the search for trees", _functions, _try_out)
-"""Compiled before the first question to trees: plain Python would take too long for most of them."""
+__all__ = ["TREE_KERNELS", "ForestSolver"]

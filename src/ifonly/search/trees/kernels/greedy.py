@@ -117,6 +117,8 @@ def _take_back(forest, person, cells, sums, gains, nodes, moved):
     room = 0.0 if forest.norm == ADDITIVE else total_cost(forest, person, cells)
     free = person.most >= len(cells) and len(forest.pairs) == 0
     for _ in range(MOST_MOVES):
+        if person.halt[0] != 0:
+            return
         single_moves(forest, person, cells, gains, room, nodes, moved)
         best, chosen, to = 0.0, -1, -1
         for g in range(len(cells)):
@@ -142,6 +144,8 @@ def _climb(forest, person, cells, sums, gains, best, nodes, moved):
     """Greedy moves from `cells` until all conditions are met; keeps the cheapest point met on the way in `best`."""
     found = math.inf
     for _ in range(MOST_MOVES):
+        if person.halt[0] != 0:
+            break
         room = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
         single_moves(forest, person, cells, gains, room, nodes, moved)
         g, k = _pick(forest, person, cells, sums, gains, found, True)
@@ -164,7 +168,7 @@ def _swap(forest, person, best, cells, origin, sums, gains, nodes, moved):
     found, better = total_cost(forest, person, best), False
     take(origin, best)
     for g in range(len(cells)):
-        if origin[g] == home(forest, person, g):
+        if origin[g] == home(forest, person, g) or person.halt[0] != 0:
             continue
         take(cells, origin)
         cells[g] = home(forest, person, g)

@@ -124,6 +124,8 @@ class PricedPerson(NamedTuple):
     """(feature): may it stay as it is?"""
     most: int
     """How many features may change."""
+    halt: Ints
+    """One number, not 0 as soon as time is up (`search.alarm`): no better point is looked for."""
 
 
 class LeafTable(NamedTuple):
@@ -199,3 +201,11 @@ def lowest_bit(typing_context, word):
         return builder.cttz(args[0], ir.Constant(ir.IntType(1), 1))
 
     return types.int64(types.uint64), generate
+
+
+def _lowest_bit(word):
+    bits = int(word)
+    return (bits & -bits).bit_length() - 1
+
+
+lowest_bit.py_func = _lowest_bit  # until it is compiled

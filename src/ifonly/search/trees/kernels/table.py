@@ -291,9 +291,8 @@ def _count(forest, table, trees, ball, users):
                             table.lost_at[BELOW, forest.start[g] + k + 1] += 1
                             total += 1
                 else:
-                    total += (_note(forest, ball, i, BELOW, table.lost_at) >= 0) + (
-                        _note(forest, ball, i, ABOVE, table.lost_at) >= 0
-                    )
+                    for side in (BELOW, ABOVE):
+                        total += _note(forest, ball, i, side, table.lost_at) >= 0
     return total
 
 
