@@ -42,6 +42,13 @@ LOOK_SECONDS = 0.2
 LOAD_SECONDS = 1.0
 """More than it takes to load what is compiled: nobody with less time than this is made to wait for it."""
 NICENESS = 10
+ALL_KERNELS = (
+    "ifonly.search.warm:KERNELS",
+    "ifonly.search.smooth.warm:SMOOTH_KERNELS",
+    "ifonly.search.trees.solver:TREE_KERNELS",
+    "ifonly.certifying.warm:TWIN",
+)
+"""Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles."""
 
 
 class Kernels:
@@ -310,14 +317,15 @@ def _quiet(function: Callable[..., Any]) -> Callable[..., Any]:
     return run
 
 
-def main(where: str) -> None:
-    """Compile, in a process of its own."""
+def main(*names: str) -> None:
+    """Compile these kernels, or every set of kernels (`--all`), in a process of its own."""
     with contextlib.suppress(OSError):
         os.nice(NICENESS)
-    module, name = where.split(":")
-    kernels = getattr(importlib.import_module(module), name)
-    kernels.locked = LOCKED in os.environ
-    kernels.load()
+    for where in ALL_KERNELS if names == ("--all",) else names:
+        module, name = where.split(":")
+        kernels = getattr(importlib.import_module(module), name)
+        kernels.locked = LOCKED in os.environ
+        kernels.load()
 
 
 try:
@@ -326,7 +334,7 @@ except ImportError:  # Windows
     fcntl = None  # type: ignore[assignment]
 
 if __name__ == "__main__":
-    main(sys.argv[1])
+    main(*sys.argv[1:])
 
 
 __all__ = ["Kernels", "plain", "with_cache"]

@@ -32,11 +32,12 @@ PLAIN = Query()
 
 
 class Declined(Exception):
-    """A request that is not answered: the status, a sentence, and the place in the body that it is about."""
+    """A request that is not answered: the status, a sentence, and the place in the body that it is about; `retry`: the
+    seconds of Retry-After, if there is to be one."""
 
-    def __init__(self, status: int, sentence: str, where: str | None = None, **more: Any) -> None:
+    def __init__(self, status: int, sentence: str, where: str | None = None, *, retry: int = 0, **more: Any) -> None:
         super().__init__(status, sentence, where)
-        self.status, self.sentence, self.where, self.more = status, sentence, where, more
+        self.status, self.sentence, self.where, self.retry, self.more = status, sentence, where, retry, more
 
     @property
     def data(self) -> dict[str, Any]:

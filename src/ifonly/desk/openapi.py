@@ -18,9 +18,10 @@ ERRORS = {
     415: "The body is of another type.",
     421: "The desk is not known under this name.",
     422: "The body is understood, but something in it is wrong.",
+    431: "The head of the request is too large.",
     429: "Too many are waiting; come again after Retry-After.",
     500: "A bug.",
-    503: "Not ready, closing, or not done in time.",
+    503: "No process is ready, closing, or not done in time; come again after Retry-After, if there is one.",
 }
 JSON, EVENTS, HTML, FILE, PLAIN = (
     "application/json", "text/event-stream", "text/html", "application/octet-stream", "text/plain"
@@ -40,11 +41,15 @@ POSTED: dict[str, tuple[str, str, str, Shape]] = {
 GOT: dict[str, tuple[str, str, Shape]] = {
     "/v1/models": ("The models of this desk", JSON, ref("Models")),
     "/v1/schema": ("What a row of a model is, and what may be asked", JSON, ref("Schema")),
-    "/healthz": ("Is the desk running?", JSON, ref("Status")),
-    "/readyz": ("Can it answer?", JSON, ref("Status")),
+    "/livez": ("Does the server run? (liveness)", JSON, ref("Status")),
+    "/healthz": ("Can questions be answered? (the same as /readyz)", JSON, ref("Status")),
+    "/readyz": ("Can questions be answered? (readiness)", JSON, ref("Status")),
     "/metrics": ("Counts for Prometheus", PLAIN, {"type": "string"}),
     "/openapi.json": ("This description", JSON, {"type": "object"}),
 }
+
+PROBES = ("/livez", "/healthz", "/readyz")
+"""Answered without the key, under any name of the machine."""
 
 
 def description(shelf: Shelf, terms: Terms, version: str, *, keyed: bool) -> Shape:
@@ -54,7 +59,7 @@ def description(shelf: Shelf, terms: Terms, version: str, *, keyed: bool) -> Sha
     paths["/v1/check"] = {"post": _checking()}
     paths |= {path: {"get": _got(path, shelf)} for path in GOT}
     if keyed:
-        for path in (path for path in paths if path.startswith("/v1/")):
+        for path in (path for path in paths if path not in PROBES):
             next(iter(paths[path].values()))["security"] = [{"key": []}]
     components: Shape = {"schemas": shapes(shelf, terms)}
     if keyed:
@@ -95,13 +100,11 @@ def _checking() -> Shape:
 def _got(path: str, shelf: Shelf) -> Shape:
     about, kind, answer = GOT[path]
     told: Shape = {"summary": about, "operationId": path.strip("/").replace("/", "_").replace(".", "_")}
-    wrong = [400, 405, 500] if path == "/healthz" else [400, 405, 421, 500]
-    if path.startswith("/v1/"):
-        wrong.append(401)
+    wrong = [400, 405, 431, 500, *([] if path in PROBES else [401, 421])]
     if path == "/v1/schema":
         wrong.append(404)
         told["parameters"] = [{"name": "model", "in": "query", "schema": {"enum": list(shelf.names)}}]
-    if path == "/readyz":
+    if path in ("/healthz", "/readyz"):
         wrong.append(503)
     return {**told, "responses": {"200": _ok(kind, answer), **_errors(*sorted(wrong))}}
 
@@ -114,8 +117,8 @@ def _errors(*codes: int) -> Shape:
     told: Shape = {}
     for code in codes:
         told[str(code)] = {"description": ERRORS[code], "content": {JSON: {"schema": ref("Error")}}}
-        if code == 429:
-            told["429"]["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+        if code in (429, 503):
+            told[str(code)]["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
     return told
 
 
