@@ -348,7 +348,9 @@ def test_the_head_of_a_request_is_bounded_however_it_is_written(port, what, piec
                 came += some
     answers = re.findall(rb"HTTP/1.1 (\d+) ", came)
     before = {"the second of two": [b"200"], "after a body": [b"422"]}.get(what, [])
-    assert answers == [*before, b"431"] or (pieces > 1 and answers in ([], before))  # a reset may take the last one along
+    assert answers == [*before, b"431"] or (
+        pieces > 1 and answers in ([], before)
+    )  # a reset may take the last one along
 
 
 def test_a_head_within_the_limit_is_read_also_with_a_large_body(port) -> None:

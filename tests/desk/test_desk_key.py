@@ -16,7 +16,18 @@ from ifonly.model import network_model
 
 KEY = "open sesame"
 METHODS = ("GET", "HEAD", "POST", "OPTIONS", "PUT", "PATCH", "DELETE", "TRACE", "PROPFIND")
-ELSEWHERE = ("/favicon.ico", "/docs", "/v1", "/v1/", "/v1/none", "/openapi.yaml", "/openapi.json/", "/page/none.js", "/robots.txt", "/v1/schema/")
+ELSEWHERE = (
+    "/favicon.ico",
+    "/docs",
+    "/v1",
+    "/v1/",
+    "/v1/none",
+    "/openapi.yaml",
+    "/openapi.json/",
+    "/page/none.js",
+    "/robots.txt",
+    "/v1/schema/",
+)
 GIVEN = {"none": {}, "empty": {"authorization": "Bearer "}, "wrong": {"authorization": "Bearer sesame"}, "another kind": {"authorization": f"Basic {KEY}"},
          "in the address": {}, "another name": {"host": "evil.example"}}  # fmt: skip
 
@@ -65,7 +76,11 @@ def test_no_route_tells_a_stranger_anything_of_models_or_people(desks) -> None:
             inline.ready = ready
         for path in paths:
             for how, headers in GIVEN.items():
-                query = f"?key={KEY}&model=Quitte&authorization=Bearer%20{KEY}" if how == "in the address" else "?model=Zwiebel"
+                query = (
+                    f"?key={KEY}&model=Quitte&authorization=Bearer%20{KEY}"
+                    if how == "in the address"
+                    else "?model=Zwiebel"
+                )
                 for method in METHODS:
                     answers = [told(each, method, path + query, headers) for each in (one, other)]
                     assert answers[0] == answers[1], (method, path, how)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ifonly.desk.shapes import Shape, ref, shapes
+from ifonly.desk.query_shapes import Shape, has_to_ask, ref
+from ifonly.desk.shapes import shapes
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import Terms
 
@@ -34,7 +35,7 @@ POSTED: dict[str, tuple[str, str, str, Shape]] = {
                     ref("Several")),
     "/v1/predict": ("What the model says of a row", "Person", JSON, ref("Decision")),
     "/v1/rule": ("Is this a rule? Then in the words of the desk", "Rule", JSON, ref("Words")),
-    "/v1/certify": ("The answer as a certificate that anyone can check", "Explain", FILE, {"type": "string"}),
+    "/v1/certify": ("The answer as a certificate that anyone can check", "Certify", FILE, {"type": "string"}),
     "/v1/report": ("The answer, or several, as a page to print", "Report", HTML, {"type": "string"}),
 }  # fmt: skip
 """By path: what it does, its body, and its answer."""
@@ -128,14 +129,15 @@ def _examples(shelf: Shelf) -> dict[str, Any]:
     name = offer.explainer.schema.names[0]
     rule = {"words": {"text": f"'{name}' is fixed"}}
     row = next(iter(offer.people.values()), None)
-    if row is None:
-        return {"Explain": {}, "Diverse": {}, "Report": {}, "Person": {}, "Rule": rule}
+    if row is None or has_to_ask(offer):
+        return {"Explain": {}, "Diverse": {}, "Report": {}, "Person": {}, "Certify": {}, "Rule": rule}
     asked = {"row": row, "query": {"distance": "l1", "constraints": [{"kind": "fixed", "feature": name}]}}
     several = {"row": row, "diversity": {"count": 3, "differ": "features"}}
     return {
         "Explain": {"plain": {"row": row}, "asked": {**asked, "seconds": 2, "language": "de", "path": True}},
         "Diverse": {"three": several},
         "Report": {"one": {"row": row}, "three": several},
+        "Certify": {"plain": {"row": row}} if offer.certificates else {},
         "Person": {"row": {"row": row}},
         "Rule": rule,
     }

@@ -210,7 +210,9 @@ class Lane:
             sentence = f"The processes that answer are starting; ask again in {START_SECONDS} s."
             return Declined(503, sentence, retry=START_SECONDS)
         seconds = max(0, math.ceil(self.starts - time.monotonic())) + START_SECONDS
-        return Declined(503, f"No process can answer: the last one {self.failure}; ask again in {seconds} s.", retry=seconds)
+        return Declined(
+            503, f"No process can answer: the last one {self.failure}; ask again in {seconds} s.", retry=seconds
+        )
 
     def refuse(self, until: float = math.inf) -> None:
         """No process is there: answer those who have waited since before `until`."""
