@@ -11,10 +11,10 @@ from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any
 
-import failing_workers
 import httpx
 import pytest
 
+import failing_workers
 from ifonly.desk import Shelf, Terms, pool
 from ifonly.desk.app import Desk, Manners
 from ifonly.desk.pool import LONGEST_PAUSE_SECONDS, Hand, Pool

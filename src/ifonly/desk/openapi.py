@@ -19,8 +19,8 @@ ERRORS = {
     415: "The body is of another type.",
     421: "The desk is not known under this name.",
     422: "The body is understood, but something in it is wrong.",
-    431: "The head of the request is too large.",
     429: "Too many are waiting; come again after Retry-After.",
+    431: "The head of the request is too large.",
     500: "A bug.",
     503: "No process is ready, closing, or not done in time; come again after Retry-After, if there is one.",
 }

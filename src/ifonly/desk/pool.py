@@ -6,10 +6,10 @@
 So one hard request costs the others a tenth of a second, once. A process that ends is replaced: the request that it
 worked on fails, those behind it are dealt out again. Requests wait in bounded queues; whoever leaves is forgotten.
 
-A process that ends before it has answered anything, other than by the request that it worked on, has failed to start. Its
-place is filled again after a pause that doubles from failure to failure (exponential back-off). As long as a lane has no
-process after such a failure, requests are refused at once (503, Retry-After); while processes start, they wait a bounded
-time.
+A process that ends before it has answered anything, and not while it worked on a request, has failed to start. Its
+place is filled again after a pause that doubles from failure to failure (exponential back-off). As long as a lane has
+no process after such a failure, requests are refused at once (503, Retry-After); while processes start, they wait a
+bounded time.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The JSON Schema of a query to one model: which targets, distances and constraints it takes, by its features and classes.
+"""The JSON Schema of a query to one model: its targets, distances and constraints, by its features and classes.
 
 What JSON Schema cannot say is left to the service: the grammar of rules in words, relations between two numbers (the
 ends of a range), and which questions can be answered exactly.
@@ -7,6 +7,7 @@ ends of a range), and which questions can be answered exactly.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from ifonly.desk.shelf import Offer
@@ -73,8 +74,8 @@ def has_to_ask(offer: Offer) -> bool:
 
 
 def query_shapes(offer: Offer, terms: Terms, k: int) -> dict[str, Shape]:
-    """By the names of components: the query to the model number k, and its parts. Several answers, and certificates, are
-    about one distance (`PlainQuery`), not about the fewest changes first."""
+    """By the names of components: the query to the model number k, and its parts. Several answers, and certificates,
+    are about one distance (`PlainQuery`), not about the fewest changes first."""
     limits = listing({"anyOf": [words_shape(offer, terms), ref(f"Constraint{k}")]}, maxItems=terms.constraints)
     parts = {"distance": ref(f"Distance{k}"), "constraints": limits}
     target = {"target": ref(f"Target{k}")}
@@ -95,7 +96,7 @@ def query_shapes(offer: Offer, terms: Terms, k: int) -> dict[str, Shape]:
 
 def _targets(offer: Offer) -> list[Shape]:
     model = offer.explainer.model
-    count, label = len(model.classes), {"enum": list(model.classes)}
+    count, label = len(model.classes), Shape(enum=list(model.classes))
     output = {"output": {"type": "integer", "minimum": 0, "maximum": model.outputs - 1}}
     ends = ("at_least", "at_most")
     scores = [record({end: NUMBER}, {other: maybe(NUMBER), **output, **MARGIN}) for end, other in (ends, ends[::-1])]
@@ -121,14 +122,10 @@ def _targets(offer: Offer) -> list[Shape]:
 # ---------------------------------------------------------------------- distances
 
 
-def _distance(features: tuple[Feature, ...]) -> Shape:
+def _distance(features: Sequence[Feature]) -> Shape:
     numbers = [one for one in features if isinstance(one, Numeric)]
     ordered = [one for one in features if not isinstance(one, Choice) or one.ordered]
-    moves = {
-        one.name: listing({"type": "array", "prefixItems": [{"enum": list(one.options)}] * 2 + [POSITIVE],
-                           "items": False, "minItems": 3})
-        for one in features if isinstance(one, Choice)
-    }  # fmt: skip
+    moves = {one.name: listing(_move({"enum": list(one.options)})) for one in features if isinstance(one, Choice)}
     tables = {
         "weights": _table(features),
         "scales": _table(numbers),
@@ -139,22 +136,27 @@ def _distance(features: tuple[Feature, ...]) -> Shape:
     return record({"norm": {"anyOf": [NORM, record({"l0": POSITIVE, "l1": POSITIVE})]}}, tables)
 
 
-def _table(features: list[Feature] | tuple[Feature, ...]) -> Shape:
+def _move(option: Shape) -> Shape:
+    """[before, after, change]"""
+    return {"type": "array", "prefixItems": [option, option, POSITIVE], "items": False, "minItems": 3}
+
+
+def _table(features: Sequence[Feature]) -> Shape:
     return record({}, {one.name: POSITIVE for one in features})
 
 
 # ---------------------------------------------------------------------- constraints
 
 
-def _constraints(features: tuple[Feature, ...], any_feature: Shape) -> list[Shape]:
+def _constraints(features: Sequence[Feature], any_feature: Shape) -> list[Shape]:
     """One shape per kind of constraint, of features that it has a meaning for."""
     numbers = [one.name for one in features if isinstance(one, Numeric)]
     ordered = [one.name for one in features if not isinstance(one, Choice) or one.ordered]
     missing = [one.name for one in features if isinstance(one, Numeric) and one.missing]
     size, filling = {"type": "number", "minimum": 0}, {"minimum": LEAST_FILLING, "maximum": MOST_FILLING}
     several = [_kind("only_up", ordered), _kind("only_down", ordered),
-               _kind("range", numbers, {}, {"lower": NUMBER, "upper": NUMBER}), _kind("change_at_most", ordered, {"by": size}),
-               _kind("change_at_most", numbers, {"share": size}),
+               _kind("range", numbers, {}, {"lower": NUMBER, "upper": NUMBER}),
+               _kind("change_at_most", ordered, {"by": size}), _kind("change_at_most", numbers, {"share": size}),
                _kind("fill_in", missing, {}, {"change": {"type": "number", **filling}})]  # fmt: skip
     whatever = [record({"kind": {"const": kind}, "feature": any_feature}) for kind in ("fixed", "free")]
     single = [shape for one in features for shape in _of_feature(one, any_feature)]
