@@ -23,10 +23,9 @@ RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[${EXTRAS}]" && rm -r /whee
     && useradd --system --no-create-home --shell /usr/sbin/nologin desk \
     && mkdir -p /opt/ifonly/kernels && chown desk /opt/ifonly/kernels
 USER desk
-# Kernels are compiled now, for this kind of processor; on another kind they are compiled again when the desk starts.
+# All kernels (every search, and the writer of proofs) are compiled now, for this kind of processor; on another kind they are compiled again when the desk starts.
 ENV NUMBA_CACHE_DIR=/opt/ifonly/kernels IFONLY_COMPILE=first
-RUN for kernels in search.warm:KERNELS search.trees.solver:TREE_KERNELS search.smooth.warm:SMOOTH_KERNELS; do \
-        python -m ifonly.compiling "ifonly.$kernels" || exit 1; done
+RUN python -m ifonly.compiling --all
 # numba reads its cache only where it may write, so the desk has a copy of its own.
 ENV NUMBA_CACHE_DIR=/tmp/kernels
 EXPOSE 8000

@@ -22,8 +22,9 @@ import numpy as np
 from ifonly import Network, Schema
 from ifonly.desk import Terms, server
 from ifonly.desk.app import Desk
-from ifonly.desk.clerk import Clerk
-from ifonly.desk.pool import Full, Job
+from ifonly.desk.bodies import Declined
+from ifonly.desk.clerk import Clerk, refusal
+from ifonly.desk.pool import Job, too_many
 from ifonly.model.rounding import column_box
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -33,7 +34,7 @@ class Inline:
     """Answers as processes would, here and at once. `full`: nobody else may wait."""
 
     def __init__(self, clerk: Clerk) -> None:
-        self.clerk, self.ready, self.broken, self.full, self.lanes = clerk, True, False, False, ()
+        self.clerk, self.ready, self.full, self.lanes = clerk, True, False, ()
         self.asked: list[str] = []
         self.fails: Exception | None = None
 
@@ -42,16 +43,17 @@ class Inline:
     async def end(self) -> None: ...
 
     def ask(self, path: str, body: bytes, tell: Callable[[bytes], None] | None = None) -> Job:
-        if self.full:
-            raise Full(1)
         if self.fails is not None:
             raise self.fails
         self.asked.append(path)
         reply = asyncio.get_running_loop().create_future()
-        reply.set_result(self.clerk.reply(path, body, tell))
+        reply.set_result(refusal(too_many(1)) if self.full else self.clerk.reply(path, body, tell))
         return Job(len(self.asked), path, body, reply, tell)
 
     def leave(self, job: Job) -> None: ...
+
+    def unavailable(self) -> Declined | None:
+        return None if self.ready else Declined(503, "The processes that answer are starting.", retry=5)
 
 
 class Visitor:

@@ -8,7 +8,6 @@ import os
 import signal
 import socket
 import time
-from collections.abc import Callable
 from itertools import islice
 from typing import Any
 
@@ -24,6 +23,7 @@ from ifonly.desk import Terms, pool, server
 from ifonly.desk.app import Desk, Manners
 from ifonly.desk.bodies import LEAST_SECONDS, read_ask
 from ifonly.errors import QuestionError
+from schema_bodies import drawn
 
 MANY = int(os.environ.get("IFONLY_HOSTILE", "150"))
 JSON = {"content-type": "application/json"}
@@ -75,34 +75,6 @@ def test_whoever_asks_for_no_time_has_a_little(shelf, people) -> None:
 
 
 # ---------------------------------------------------------------------- drawn from the description
-
-PLAIN: dict[str, Callable[[dict[str, Any]], st.SearchStrategy[Any]]] = {
-    "string": lambda shape: st.text(max_size=min(20, shape.get("maxLength", 20))),
-    "number": lambda shape: st.floats(shape.get("minimum"), shape.get("maximum"), allow_nan=False, allow_infinity=False),
-    "integer": lambda shape: st.integers(shape.get("minimum"), shape.get("maximum")),
-    "boolean": lambda shape: st.booleans(),
-    "null": lambda shape: st.none(),
-}  # fmt: skip
-
-
-def drawn(shape: dict[str, Any], shapes: dict[str, Any]) -> st.SearchStrategy[Any]:
-    """Data of a shape."""
-    if "$ref" in shape:
-        return drawn(shapes[shape["$ref"].rsplit("/", 1)[1]], shapes)
-    if "enum" in shape:
-        return st.sampled_from(shape["enum"])
-    if "anyOf" in shape:
-        return st.one_of([drawn(one, shapes) for one in shape["anyOf"]])
-    kinds = shape.get("type", list(PLAIN))
-    if kinds == "array":
-        return st.lists(drawn(shape["items"], shapes), max_size=4)
-    if kinds == "object":
-        inside = {name: drawn(one, shapes) for name, one in shape.get("properties", {}).items()}
-        needed = {name: inside.pop(name) for name in shape.get("required", ())}
-        if not needed and not inside:
-            return st.dictionaries(st.text(max_size=5), st.integers() | st.text(max_size=5), max_size=3)
-        return st.fixed_dictionaries(needed, optional=inside)
-    return st.one_of([PLAIN[kind](shape) for kind in ([kinds] if isinstance(kinds, str) else kinds)])
 
 
 def test_what_the_description_allows_is_answered_as_it_says(shelf, clerk) -> None:
@@ -242,14 +214,17 @@ def test_a_process_that_cannot_be_begun_is_begun_later(shelf, monkeypatch) -> No
             raise OSError(24, "Too many open files")
 
     monkeypatch.setattr(pool.Hand, "begin", begin)
-    monkeypatch.setattr(pool, "REST_SECONDS", 0.01)
+    monkeypatch.setattr(pool, "PAUSE_SECONDS", 0.01)
 
     async def run() -> None:
         one = pool.Pool(shelf, Terms(), quick=1, slow=1, log=said.append)
         await one.begin()
-        await asyncio.sleep(0.1)
-        assert [len(lane.hands) for lane in one.lanes] == [1, 1] and not one.broken
+        assert "Too many open files" in one.unavailable().sentence
+        while len(tries) < 3:
+            await asyncio.sleep(0.01)
+        assert [len(lane.hands) for lane in one.lanes] == [1, 1]
         await one.end()
 
     asyncio.run(run())
-    assert len(tries) == 3 and said == ["a process of the quick lane cannot be begun: Too many open files"]
+    assert len(tries) == 3 and len(said) == 1
+    assert said[0].startswith("a process of the quick lane could not be started (Too many open files)")

@@ -21,6 +21,7 @@ class Clerks:
 
     def __init__(self, *does: Any, slow: bool = False, hard: float = 5.0) -> None:
         self.does, self.slow, self.hard_seconds, self.terms = list(does), slow, hard, Terms(seconds=0.5)
+        self.being_compiled = False
 
     def reply(self, path: str, body: bytes, tell: Any) -> Reply | None:
         done = self.does.pop(0)

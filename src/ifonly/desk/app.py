@@ -12,7 +12,7 @@ import hmac
 import ipaddress
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import parse_qsl
@@ -20,8 +20,9 @@ from urllib.parse import parse_qsl
 from ifonly.desk.bodies import Declined
 from ifonly.desk.clerk import JSON, PAGE, Reply, refusal
 from ifonly.desk.metrics import KIND, Metrics
+from ifonly.desk.openapi import PROBES, description
 from ifonly.desk.page_files import page_files
-from ifonly.desk.pool import CLOSING, Full, Job, Pool
+from ifonly.desk.pool import CLOSING, Job, Pool, too_many
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.streams import Receive, Send, Stream
 from ifonly.desk.terms import BODY_SECONDS, Terms
@@ -122,12 +123,21 @@ def log(line: str) -> None:
     sys.stderr.flush()
 
 
+@dataclass(frozen=True, slots=True)
+class Route:
+    """What answers a path, and to which methods. `public`: also without the key, so it tells nothing of models or of
+    what is asked."""
+
+    methods: tuple[str, ...]
+    serve: Callable[[Visit], Awaitable[None]]
+    public: bool = False
+
+
 class Desk:
     """Call it as ASGI servers do. `pool` answers; everything else is made before the first request."""
 
     def __init__(self, shelf: Shelf, terms: Terms, pool: Pool, manners: Manners) -> None:
         from ifonly import __version__
-        from ifonly.desk.openapi import description
 
         self.terms, self.pool, self.manners, self.metrics = terms, pool, manners, Metrics()
         self._held = 0
@@ -137,6 +147,19 @@ class Desk:
         self._fixed = {
             "/v1/models": _json(shelf.told(__version__)),
             "/openapi.json": _json(description(shelf, terms, __version__, keyed=bool(manners.key))),
+            "/livez": b'{"status": "alive"}',
+        }
+        read = ("GET", "HEAD")
+        self.routes = {
+            **{path: Route(("POST",), self._asked) for path in (*ASKED, STREAM)},
+            "/v1/models": Route(read, self._told),
+            "/v1/schema": Route(read, self._schema),
+            "/openapi.json": Route(read, self._told),
+            "/metrics": Route(read, self._counts),
+            "/livez": Route(read, self._told, public=True),
+            "/healthz": Route(read, self._health, public=True),
+            "/readyz": Route(read, self._health, public=True),
+            **{path: Route(read, self._page, public=True) for path in self._files},
         }
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
@@ -164,8 +187,6 @@ class Desk:
             await self._serve(visit)
         except Declined as declined:
             await self._refuse(visit, declined)
-        except Full as full:
-            await self._replied(visit, full.reply)
         except ClientLeft:
             self.metrics.left += 1
             visit.status = 499
@@ -189,66 +210,56 @@ class Desk:
             visit.more.append((b"www-authenticate", b"Bearer"))
         if declined.status in (400, 408, 413):  # the rest of the body is not read
             visit.more.append((b"connection", b"close"))
-        reply = refusal(declined)
-        await visit.answer(reply.status, reply.body, reply.kind)
+        await self._replied(visit, refusal(declined))
 
     def _known(self, path: str) -> str:
-        if (
-            path in ASKED
-            or path in self._fixed
-            or path in (STREAM, "/", "/v1/schema", "/healthz", "/readyz", "/metrics")
-        ):
-            return path
-        return "/page" if path.startswith("/page/") else "other"
+        if path.startswith("/page/"):
+            return "/page"
+        return path if path in self.routes else "other"
 
     # ------------------------------------------------------------------ paths
 
     async def _serve(self, visit: Visit) -> None:
-        path = visit.path
+        path, route = visit.path, self.routes.get(visit.path)
         if b"transfer-encoding" in visit.headers and b"content-length" in visit.headers:  # which is it? Proxies differ
             raise Declined(400, "Send the length of the body, or the body in chunks, not both.")
-        if path == "/healthz":
-            _allow(visit, "GET", "HEAD")
-            return await visit.answer(200, b'{"status": "ok"}', JSON)
-        self.manners.check_host(visit.headers)
-        if path.startswith("/v1/"):
+        if path not in PROBES:
+            self.manners.check_host(visit.headers)
+        if route is None or not route.public:
             self.manners.check_key(visit.headers)
-        if path in ASKED or path == STREAM:
-            _allow(visit, "POST")
-            return await self._asked(visit)
-        if path in self._fixed:
-            _allow(visit, "GET", "HEAD")
-            return await visit.answer(200, self._fixed[path], JSON)
-        if path == "/v1/schema":
-            _allow(visit, "GET", "HEAD")
-            return await visit.answer(200, self._schema(visit), JSON)
-        if path in ("/readyz", "/metrics"):
-            _allow(visit, "GET", "HEAD")
-            return await self._looked_at(visit)
-        if path in self._files:
-            _allow(visit, "GET", "HEAD")
-            content, kind = self._files[path]
-            return await visit.answer(200, content, kind, OF_PAGE)
-        raise Declined(404, f"There is nothing at {shown(printable(path, 100))}; /openapi.json says what there is.")
+        if route is None:
+            raise Declined(404, f"There is nothing at {shown(printable(path, 100))}; /openapi.json says what there is.")
+        if visit.scope["method"] not in route.methods:
+            visit.more.append((b"allow", ", ".join(route.methods).encode("latin-1")))
+            raise Declined(405, f"{path} takes {' and '.join(route.methods)}.")
+        await route.serve(visit)
 
-    async def _looked_at(self, visit: Visit) -> None:
-        if visit.path == "/metrics":
-            await visit.answer(200, self.metrics.text(self.pool).encode("utf-8"), KIND)
-        elif self.pool.broken:
-            raise Declined(503, BROKEN)
-        elif not self.pool.ready:
-            raise Declined(503, "Not ready yet: the processes that answer are starting.")
-        else:
+    async def _told(self, visit: Visit) -> None:
+        await visit.answer(200, self._fixed[visit.path], JSON)
+
+    async def _page(self, visit: Visit) -> None:
+        content, kind = self._files[visit.path]
+        await visit.answer(200, content, kind, OF_PAGE)
+
+    async def _counts(self, visit: Visit) -> None:
+        await visit.answer(200, self.metrics.text(self.pool).encode("utf-8"), KIND)
+
+    async def _health(self, visit: Visit) -> None:
+        """Can questions be answered?"""
+        unavailable = self.pool.unavailable()
+        if unavailable is None:
             await visit.answer(200, b'{"status": "ready"}', JSON)
+        else:
+            await self._refuse(visit, unavailable)
 
-    def _schema(self, visit: Visit) -> bytes:
+    async def _schema(self, visit: Visit) -> None:
         text = visit.scope["query_string"][:MOST_QUERY_STRING].decode("latin-1")
         given = dict(parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="replace"))
         name = given.get("model", self._first)
         if name not in self._schemas:
             known = ", ".join(list(self._schemas)[:20])
             raise Declined(404, f"There is no model {shown(name)}; the models are: {known}.", "model")
-        return self._schemas[name]
+        await visit.answer(200, self._schemas[name], JSON)
 
     # ------------------------------------------------------------------ questions
 
@@ -256,8 +267,6 @@ class Desk:
         """Pass a question on to a clerk, and the reply back."""
         self._check_kind(visit)
         body = await self._body(visit)
-        if self.pool.broken:
-            raise Declined(503, BROKEN)
         stream = Stream() if visit.path == STREAM else None
         job: Job | None = None
         try:
@@ -337,24 +346,15 @@ class Desk:
                     if visit.held > most:
                         raise too_large
                     if self._held > self.terms.held_bytes:
-                        raise Full(1)
+                        raise too_many(1)
                     if not message.get("more_body"):
                         return b"".join(pieces)
         except TimeoutError:
             raise Declined(408, f"The body did not arrive within {BODY_SECONDS:g} s.") from None
 
 
-BROKEN = "The processes that answer do not start; see the log."
-
-
 class ClientLeft(Exception):
     """The connection was closed before the answer."""
-
-
-def _allow(visit: Visit, *methods: str) -> None:
-    if visit.scope["method"] not in methods:
-        visit.more.append((b"allow", ", ".join(methods).encode("latin-1")))
-        raise Declined(405, f"{visit.path} takes {' and '.join(methods)}.")
 
 
 def _json(data: Any) -> bytes:

@@ -14,7 +14,7 @@ from typing import Any
 
 from ifonly.desk.shelf import Offer, Shelf
 from ifonly.desk.terms import DEEPEST, Terms
-from ifonly.errors import IfonlyError, RowError
+from ifonly.errors import Contradiction, IfonlyError, RowError, RuleError
 from ifonly.printing import escaped, shown
 from ifonly.problem.different import Diversity
 from ifonly.problem.plain_data import constraint_from_dict, distance_from_dict, entries, target_from_dict
@@ -24,6 +24,8 @@ from ifonly.proof.speech import LANGUAGES
 BAD_JSON, WRONG = 400, 422
 LEAST_SECONDS = 1e-3
 """Whoever asks for less has this."""
+WHOLE = 2**53
+"""Below this every whole number is a float64."""
 QUESTION = ("model", "row", "query", "seconds", "language", "path")
 
 
@@ -32,15 +34,19 @@ PLAIN = Query()
 
 
 class Declined(Exception):
-    """A request that is not answered: the status, a sentence, and the place in the body that it is about."""
+    """A request that is not answered: the status, a sentence, and the place in the body that it is about. `retry`: the
+    seconds of Retry-After, if there is to be one; `place`: the text of a rule, with marks under the fault."""
 
-    def __init__(self, status: int, sentence: str, where: str | None = None, **more: Any) -> None:
+    def __init__(
+        self, status: int, sentence: str, where: str | None = None, *, retry: int = 0, place: str = ""
+    ) -> None:
         super().__init__(status, sentence, where)
-        self.status, self.sentence, self.where, self.more = status, sentence, where, more
+        self.status, self.sentence, self.where, self.retry, self.place = status, sentence, where, retry, place
 
     @property
     def data(self) -> dict[str, Any]:
-        return {"error": self.sentence, "where": self.where, **self.more}
+        told = {"error": self.sentence, "where": self.where}
+        return {**told, "place": self.place} if self.place else told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -76,10 +82,11 @@ def _no_constant(text: str) -> Any:
 
 
 def _finite(text: str) -> float:
+    """A number of JSON, which has no other numbers than these: 2.0 is the whole number 2, as JSON Schema says."""
     number = float(text)
     if math.isinf(number):
         raise ValueError("a number is too large")
-    return number
+    return int(number) if number.is_integer() and abs(number) < WHOLE else number
 
 
 def _too_deep(data: Any) -> bool:
@@ -191,7 +198,7 @@ def _query(data: Any, terms: Terms) -> Query:
     try:
         return Query.from_dict(data)
     except IfonlyError as error:
-        raise Declined(WRONG, str(error), _in_query(data)) from None
+        raise declined_by(error, _in_query(data)) from None
 
 
 def _in_query(data: Any) -> str:
@@ -225,6 +232,14 @@ def _diversity(data: Any, terms: Terms) -> Diversity:
             WRONG, f"At most {terms.answers} answers are given here; {several.k:,} were asked for.", "diversity.count"
         )
     return several
+
+
+def declined_by(error: IfonlyError, where: str | None) -> Declined:
+    """What the library refuses, as a reply; that it contradicts itself is no fault of the request."""
+    if isinstance(error, Contradiction):
+        raise error
+    sentence, _, place = str(error).partition("\n")
+    return Declined(WRONG, sentence, where, place=place if isinstance(error, RuleError) else "")
 
 
 def where_wrong(error: IfonlyError, ask: Ask) -> str | None:

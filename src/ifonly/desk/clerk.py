@@ -17,12 +17,24 @@ import numpy as np
 from ifonly.certificate.check import check
 from ifonly.certificate.format import Certificate, read_text
 from ifonly.certifying.certify import certify
+from ifonly.certifying.warm import TWIN
 from ifonly.compiling import Kernels
-from ifonly.desk.bodies import PLAIN, WRONG, Ask, Declined, read_ask, read_body, read_person, read_rule, where_wrong
+from ifonly.desk.bodies import (
+    PLAIN,
+    WRONG,
+    Ask,
+    Declined,
+    declined_by,
+    read_ask,
+    read_body,
+    read_person,
+    read_rule,
+    where_wrong,
+)
 from ifonly.desk.helping import ways_out
 from ifonly.desk.shelf import Offer, Shelf
 from ifonly.desk.terms import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, Terms
-from ifonly.errors import Contradiction, FileError, IfonlyError, RuleError
+from ifonly.errors import FileError, IfonlyError
 from ifonly.explainer import Explainer
 from ifonly.looking import score_path
 from ifonly.looking.paths import lead_of
@@ -67,7 +79,7 @@ class Try:
 
 
 def refusal(declined: Declined) -> Reply:
-    return Reply(status=declined.status, body=_json(declined.data))
+    return Reply(status=declined.status, body=_json(declined.data), retry=declined.retry)
 
 
 def _json(data: Any) -> bytes:
@@ -84,7 +96,8 @@ class Clerk:
     def __init__(self, shelf: Shelf, terms: Terms, *, slow: bool) -> None:
         self.shelf, self.terms, self.slow = shelf, terms, slow
         self._explainers = {offer.name: offer.explainer.using(listen=_nobody) for offer in shelf}
-        self._kernels = tuple({id(one): one for offer in shelf for one in kernels_of(offer)}.values())
+        self._searching = tuple({id(one): one for one in map(kernels_of, shelf)}.values())
+        self._kernels = (*self._searching, *((TWIN,) if any(offer.certificates for offer in shelf) else ()))
         self._looked = time.monotonic()
         self._answers: dict[str, Callable[[bytes, Try], Reply | None]] = {
             "/v1/explain": self._explain,
@@ -98,7 +111,11 @@ class Clerk:
         }
 
     def warm_up(self) -> None:
-        """Ask about somebody, so that the first one who comes does not wait for what is loaded and prepared then."""
+        """Load or begin to compile all kernels and ask about somebody, so that the first request waits for neither."""
+        for kernels in self._kernels:
+            kernels.prepare()
+            if self.slow and not kernels.compiled and not kernels.being_compiled:
+                kernels.load()  # no process can compile in the background, and a request has too little time for it
         for offer in self.shelf:
             with contextlib.suppress(IfonlyError):  # a regression has to be asked for something
                 self._explainers[offer.name].explain(offer.somebody, limits=Limits(seconds=PLAIN_SECONDS))
@@ -110,7 +127,12 @@ class Clerk:
 
     @property
     def _quick_seconds(self) -> float:
-        return QUICK_SECONDS if all(kernels.compiled for kernels in self._kernels) else PLAIN_SECONDS
+        return QUICK_SECONDS if all(kernels.compiled for kernels in self._searching) else PLAIN_SECONDS
+
+    @property
+    def being_compiled(self) -> bool:
+        """Will a request that took too long be faster soon, since its kernels are compiled by then?"""
+        return any(not kernels.compiled and (kernels.being_compiled or kernels.cached) for kernels in self._kernels)
 
     def look_for_kernels(self) -> None:
         """What has been compiled behind our back is taken up between two requests."""
@@ -269,28 +291,20 @@ class Clerk:
         }
 
 
-def declined_by(error: IfonlyError, where: str | None) -> Declined:
-    """What the library refuses, as a reply; that it contradicts itself is no fault of the request."""
-    if isinstance(error, Contradiction):
-        raise error
-    sentence, _, place = str(error).partition("\n")
-    return Declined(WRONG, sentence, where, **({"place": place} if isinstance(error, RuleError) and place else {}))
-
-
-def kernels_of(offer: Offer) -> tuple[Kernels, ...]:
+def kernels_of(offer: Offer) -> Kernels:
     """What is compiled for the search in a model."""
     function = offer.explainer.model.function
     if isinstance(function, Trees):
         from ifonly.search.trees.warm import TREE_KERNELS
 
-        return (TREE_KERNELS,)
+        return TREE_KERNELS
     if isinstance(function, SmoothNetwork):
         from ifonly.search.smooth.warm import SMOOTH_KERNELS
 
-        return (SMOOTH_KERNELS,)
+        return SMOOTH_KERNELS
     from ifonly.search.warm import KERNELS
 
-    return (KERNELS,)
+    return KERNELS
 
 
 def _certified(explainer: Explainer, ask: Ask) -> Certificate:

@@ -48,6 +48,7 @@ class Metrics:
                     [(at, sum(len(hand.jobs) for hand in lane.hands)) for at, lane in lanes]),
             _family("processes", "gauge", "Processes that are ready.",
                     [(at, sum(hand.ready for hand in lane.hands)) for at, lane in lanes]),
+            _family("ready", "gauge", "Can questions be answered?", [("", pool.unavailable() is None)]),
             _family("processes_lost_total", "counter", "Processes that ended without being told to.",
                     [(at, lane.lost) for at, lane in lanes]),
         ]  # fmt: skip

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from ifonly.desk.shapes import Shape, ref, shapes
+from ifonly.desk.query_shapes import Shape, has_to_ask, ref
+from ifonly.desk.shapes import shapes
 from ifonly.desk.shelf import Shelf
 from ifonly.desk.terms import Terms
 
@@ -19,8 +20,9 @@ ERRORS = {
     421: "The desk is not known under this name.",
     422: "The body is understood, but something in it is wrong.",
     429: "Too many are waiting; come again after Retry-After.",
+    431: "The head of the request is too large.",
     500: "A bug.",
-    503: "Not ready, closing, or not done in time.",
+    503: "No process is ready, closing, or not done in time; come again after Retry-After, if there is one.",
 }
 JSON, EVENTS, HTML, FILE, PLAIN = (
     "application/json", "text/event-stream", "text/html", "application/octet-stream", "text/plain"
@@ -33,18 +35,22 @@ POSTED: dict[str, tuple[str, str, str, Shape]] = {
                     ref("Several")),
     "/v1/predict": ("What the model says of a row", "Person", JSON, ref("Decision")),
     "/v1/rule": ("Is this a rule? Then in the words of the desk", "Rule", JSON, ref("Words")),
-    "/v1/certify": ("The answer as a certificate that anyone can check", "Explain", FILE, {"type": "string"}),
+    "/v1/certify": ("The answer as a certificate that anyone can check", "Certify", FILE, {"type": "string"}),
     "/v1/report": ("The answer, or several, as a page to print", "Report", HTML, {"type": "string"}),
 }  # fmt: skip
 """By path: what it does, its body, and its answer."""
 GOT: dict[str, tuple[str, str, Shape]] = {
     "/v1/models": ("The models of this desk", JSON, ref("Models")),
     "/v1/schema": ("What a row of a model is, and what may be asked", JSON, ref("Schema")),
-    "/healthz": ("Is the desk running?", JSON, ref("Status")),
-    "/readyz": ("Can it answer?", JSON, ref("Status")),
+    "/livez": ("Does the server run? (liveness)", JSON, ref("Status")),
+    "/healthz": ("Can questions be answered? (the same as /readyz)", JSON, ref("Status")),
+    "/readyz": ("Can questions be answered? (readiness)", JSON, ref("Status")),
     "/metrics": ("Counts for Prometheus", PLAIN, {"type": "string"}),
     "/openapi.json": ("This description", JSON, {"type": "object"}),
 }
+
+PROBES = ("/livez", "/healthz", "/readyz")
+"""Answered without the key, under any name of the machine."""
 
 
 def description(shelf: Shelf, terms: Terms, version: str, *, keyed: bool) -> Shape:
@@ -54,7 +60,7 @@ def description(shelf: Shelf, terms: Terms, version: str, *, keyed: bool) -> Sha
     paths["/v1/check"] = {"post": _checking()}
     paths |= {path: {"get": _got(path, shelf)} for path in GOT}
     if keyed:
-        for path in (path for path in paths if path.startswith("/v1/")):
+        for path in (path for path in paths if path not in PROBES):
             next(iter(paths[path].values()))["security"] = [{"key": []}]
     components: Shape = {"schemas": shapes(shelf, terms)}
     if keyed:
@@ -95,13 +101,11 @@ def _checking() -> Shape:
 def _got(path: str, shelf: Shelf) -> Shape:
     about, kind, answer = GOT[path]
     told: Shape = {"summary": about, "operationId": path.strip("/").replace("/", "_").replace(".", "_")}
-    wrong = [400, 405, 500] if path == "/healthz" else [400, 405, 421, 500]
-    if path.startswith("/v1/"):
-        wrong.append(401)
+    wrong = [400, 405, 431, 500, *([] if path in PROBES else [401, 421])]
     if path == "/v1/schema":
         wrong.append(404)
         told["parameters"] = [{"name": "model", "in": "query", "schema": {"enum": list(shelf.names)}}]
-    if path == "/readyz":
+    if path in ("/healthz", "/readyz"):
         wrong.append(503)
     return {**told, "responses": {"200": _ok(kind, answer), **_errors(*sorted(wrong))}}
 
@@ -114,8 +118,8 @@ def _errors(*codes: int) -> Shape:
     told: Shape = {}
     for code in codes:
         told[str(code)] = {"description": ERRORS[code], "content": {JSON: {"schema": ref("Error")}}}
-        if code == 429:
-            told["429"]["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
+        if code in (429, 503):
+            told[str(code)]["headers"] = {"Retry-After": {"schema": {"type": "integer"}, "description": "Seconds."}}
     return told
 
 
@@ -125,14 +129,15 @@ def _examples(shelf: Shelf) -> dict[str, Any]:
     name = offer.explainer.schema.names[0]
     rule = {"words": {"text": f"'{name}' is fixed"}}
     row = next(iter(offer.people.values()), None)
-    if row is None:
-        return {"Explain": {}, "Diverse": {}, "Report": {}, "Person": {}, "Rule": rule}
+    if row is None or has_to_ask(offer):
+        return {"Explain": {}, "Diverse": {}, "Report": {}, "Person": {}, "Certify": {}, "Rule": rule}
     asked = {"row": row, "query": {"distance": "l1", "constraints": [{"kind": "fixed", "feature": name}]}}
     several = {"row": row, "diversity": {"count": 3, "differ": "features"}}
     return {
         "Explain": {"plain": {"row": row}, "asked": {**asked, "seconds": 2, "language": "de", "path": True}},
         "Diverse": {"three": several},
         "Report": {"one": {"row": row}, "three": several},
+        "Certify": {"plain": {"row": row}} if offer.certificates else {},
         "Person": {"row": {"row": row}},
         "Rule": rule,
     }

@@ -5,18 +5,24 @@
 
 So one hard request costs the others a tenth of a second, once. A process that ends is replaced: the request that it
 worked on fails, those behind it are dealt out again. Requests wait in bounded queues; whoever leaves is forgotten.
+
+A process that ends before it has answered anything, and not while it worked on a request, has failed to start. Its
+place is filled again after a pause that doubles from failure to failure (exponential back-off). As long as a lane has
+no process after such a failure, requests are refused at once (503, Retry-After); while processes start, they wait a
+bounded time.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import pickle
 import socket
 import time
 from collections import deque
 from collections.abc import Callable
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from multiprocessing.context import SpawnProcess
 from typing import Any
 
@@ -37,24 +43,21 @@ STUCK_SECONDS = 3.0
 """So long after its own clock has rung, a process is ended."""
 LEFT_SECONDS = 10.0
 """So long after it was told that nobody waits, it is ended, too."""
-MOST_STILLBORN = 3
-"""Processes in a row that ended before they began."""
-REST_SECONDS = 1.0
-"""Before another is begun in the place of one that never began."""
-CLOSING = Declined(503, "The desk is closing; ask again in a moment.")
+END_SECONDS = 1.0
+"""How long a process whose socket is closed may take to end by itself."""
+PAUSE_SECONDS = 1.0
+"""Before a process is started in the place of the first that failed to start; then twice as long, and so on."""
+LONGEST_PAUSE_SECONDS = 30.0
+START_SECONDS = 5
+"""About what a process takes until it is ready: when to ask again."""
+WAIT_SECONDS = 10.0
+"""How long a request waits in a lane that has no process yet."""
+CLOSING = Declined(503, "The desk is closing; ask again in a moment.", retry=START_SECONDS)
 
 
-class Full(Exception):
-    """No room in a lane; `seconds`: when to come again."""
-
-    def __init__(self, seconds: int) -> None:
-        super().__init__(seconds)
-        self.seconds = seconds
-
-    @property
-    def reply(self) -> Reply:
-        declined = Declined(429, f"Too many are waiting; ask again in {self.seconds} s.")
-        return replace(refusal(declined), retry=self.seconds)
+def too_many(seconds: int) -> Declined:
+    """No room for another request; `seconds`: when to ask again."""
+    return Declined(429, f"Too many are waiting; ask again in {seconds} s.", retry=seconds)
 
 
 @dataclass(eq=False, slots=True)
@@ -67,24 +70,31 @@ class Job:
     reply: asyncio.Future[Reply]
     tell: Callable[[bytes], None] | None = None
     hand: Hand | None = None
+    queued: float = 0.0
     begun: float = 0.0
     ends: float = 0.0
     """When its process counts as stuck."""
 
 
 class Hand(asyncio.Protocol):
-    """A process, and our end of its socket. The first of its jobs is the one that it works on."""
+    """A process, and our end of its socket. The first of its jobs is the one that it works on; `failures` is how many
+    processes in a row have failed to start in its place."""
 
-    def __init__(self, lane: Lane) -> None:
-        self.lane, self.jobs, self.ready, self.gone = lane, deque[Job](), False, False
+    def __init__(self, lane: Lane, failures: int = 0) -> None:
+        self.lane, self.failures = lane, failures
+        self.jobs, self.ready, self.answered, self.gone = deque[Job](), False, False, False
         self.process: SpawnProcess | None = None
         self._transport: asyncio.WriteTransport | None = None
         self._came = bytearray()
 
     async def begin(self, duty: bytes) -> None:
         ours, theirs = socket.socketpair()
-        self.process = spawned(work, theirs)
-        theirs.close()
+        with theirs:
+            try:
+                self.process = spawned(work, theirs)
+            except BaseException:
+                ours.close()
+                raise
         loop = asyncio.get_running_loop()
         unix = getattr(socket, "AF_UNIX", None)
         connect: Any = loop.create_unix_connection if ours.family == unix else loop.create_connection
@@ -133,6 +143,7 @@ class Hand(asyncio.Protocol):
                 job.tell(word.said)
             return
         self.jobs.popleft()
+        self.answered = True
         if self.jobs:
             self._start(self.jobs[0])
         self.lane.pool.back(self.lane, job, word.said)
@@ -145,6 +156,14 @@ class Hand(asyncio.Protocol):
     def kill(self) -> None:
         if self.process is not None:
             self.process.kill()
+
+    def ended(self) -> str:
+        """How the process ended, whose end of the socket is closed; one that does not is killed."""
+        if self.process is None:
+            return ""
+        self.process.join(END_SECONDS)
+        self.kill()
+        return how_it_ended(self.process)
 
     def end(self) -> None:
         self.gone = True
@@ -165,8 +184,11 @@ class Lane:
     duty: bytes
     hands: list[Hand] = field(default_factory=list)
     waiting: deque[Job] = field(default_factory=deque)
-    stillborn: int = 0
     lost: int = 0
+    failure: str = ""
+    """What became of the last process that failed to start; empty once one is ready."""
+    starts: float = 0.0
+    """When another is started, after such a failure."""
 
     def deal(self) -> None:
         """Give out what waits, the idlest process first."""
@@ -179,8 +201,26 @@ class Lane:
                 min(ready, key=lambda hand: len(hand.jobs)).give(job)
 
     @property
-    def broken(self) -> bool:
-        return self.stillborn >= MOST_STILLBORN
+    def ready(self) -> bool:
+        return any(hand.ready for hand in self.hands)
+
+    def unavailable(self) -> Declined:
+        """Why no process is there, and when to ask again."""
+        if not self.failure:
+            sentence = f"The processes that answer are starting; ask again in {START_SECONDS} s."
+            return Declined(503, sentence, retry=START_SECONDS)
+        seconds = max(0, math.ceil(self.starts - time.monotonic())) + START_SECONDS
+        return Declined(
+            503, f"No process can answer: the last one {self.failure}; ask again in {seconds} s.", retry=seconds
+        )
+
+    def refuse(self, until: float = math.inf) -> None:
+        """No process is there: answer those who have waited since before `until`."""
+        reply, waiting = refusal(self.unavailable()), list(self.waiting)
+        self.waiting = deque(job for job in waiting if job.queued >= until)
+        for job in waiting:
+            if job.queued < until and not job.reply.done():
+                job.reply.set_result(reply)
 
 
 class Pool:
@@ -200,36 +240,42 @@ class Pool:
         """Start all processes; they are ready later."""
         for lane in self.lanes:
             for _ in range(lane.count):
-                await self._another(lane)
+                await self._start(lane)
         self._looking = asyncio.create_task(self._look())
 
-    async def _another(self, lane: Lane, rest: float = 0.0) -> None:
-        await asyncio.sleep(rest)
-        if not self._ended:
-            hand = Hand(lane)
-            lane.hands.append(hand)
-            try:
-                await hand.begin(lane.duty)
-            except OSError as error:  # no room for another file or process: perhaps later
-                self._log(f"a process of the {lane.name} lane cannot be begun: {error.strerror}")
+    async def _start(self, lane: Lane, failures: int = 0, pause: float = 0.0) -> None:
+        """Start a process, after a pause."""
+        await asyncio.sleep(pause)
+        hand = Hand(lane, failures)
+        lane.hands.append(hand)
+        try:
+            await hand.begin(lane.duty)
+        except Exception as error:  # no room for another file or process: perhaps later
+            if not hand.gone:
                 lane.hands.remove(hand)
                 hand.end()
-                self._begin(lane, REST_SECONDS)
+                self._failed(hand, f"could not be started ({getattr(error, 'strerror', None) or type(error).__name__})")
 
-    def _begin(self, lane: Lane, rest: float) -> None:
-        """Another process, after a rest."""
-        task = asyncio.get_running_loop().create_task(self._another(lane, rest))
+    def _failed(self, hand: Hand, how: str) -> None:
+        """A process failed to start: try again after a pause; where there is no other, nobody waits for that."""
+        lane, failures = hand.lane, hand.failures + 1
+        pause = min(PAUSE_SECONDS * 2.0 ** min(hand.failures, 60), LONGEST_PAUSE_SECONDS)
+        self._log(f"a process of the {lane.name} lane {how} before it answered anything; another starts in {pause:g} s")
+        lane.failure, lane.starts = how, time.monotonic() + pause
+        if not lane.ready:
+            lane.refuse()
+        self._start_later(lane, failures, pause)
+
+    def _start_later(self, lane: Lane, failures: int = 0, pause: float = 0.0) -> None:
+        task = asyncio.get_running_loop().create_task(self._start(lane, failures, pause))
         self._starting.add(task)
         task.add_done_callback(self._starting.discard)
 
-    @property
-    def ready(self) -> bool:
-        """Is there somebody in each lane?"""
-        return not self._ended and all(any(hand.ready for hand in lane.hands) for lane in self.lanes)
-
-    @property
-    def broken(self) -> bool:
-        return any(lane.broken for lane in self.lanes)
+    def unavailable(self) -> Declined | None:
+        """Why questions cannot be answered, if so: some of them need a process of each lane."""
+        if self._ended:
+            return CLOSING
+        return next((lane.unavailable() for lane in self.lanes if not lane.ready), None)
 
     # ------------------------------------------------------------------ jobs
 
@@ -241,10 +287,18 @@ class Pool:
         return job
 
     def _queue(self, lane: Lane, job: Job) -> None:
-        if len(lane.waiting) >= lane.most:
-            raise Full(1 if lane is self.quick else max(1, round(self.terms.seconds)))
-        lane.waiting.append(job)
-        lane.deal()
+        """The job waits in a lane, or is refused at once."""
+        if self._ended:
+            job.reply.set_result(refusal(CLOSING))
+        elif lane.failure and not lane.ready:
+            job.reply.set_result(refusal(lane.unavailable()))
+        elif len(lane.waiting) >= lane.most:
+            seconds = 1 if lane is self.quick else max(1, round(self.terms.seconds))
+            job.reply.set_result(refusal(too_many(seconds)))
+        else:
+            job.queued = time.monotonic()
+            lane.waiting.append(job)
+            lane.deal()
 
     def leave(self, job: Job) -> None:
         """Nobody waits for this any more."""
@@ -267,22 +321,19 @@ class Pool:
             if reply is not None:
                 job.reply.set_result(reply)
             else:
-                try:
-                    self._queue(self.slow, job)
-                except Full as full:
-                    job.reply.set_result(full.reply)
+                self._queue(self.slow, job)
         lane.deal()
 
     def changed(self, lane: Lane) -> None:
-        """A process has begun."""
-        lane.stillborn = 0
+        """A process is ready."""
+        lane.failure = ""
         lane.deal()
 
     def lost(self, hand: Hand) -> None:
         """A process is gone: its job fails, those behind it wait again, and another begins in its place."""
         lane = hand.lane
         lane.hands.remove(hand)
-        jobs, how = list(hand.jobs), "" if hand.process is None else how_it_ended(hand.process)
+        jobs, how = list(hand.jobs), f"ended {hand.ended()}"
         hand.end()
         lane.lost += 1
         for job in reversed(jobs):
@@ -291,19 +342,18 @@ class Pool:
                 lane.waiting.appendleft(job)
             elif not job.reply.done():
                 sentence = "The process that worked on this ended; ask again, or ask for less at a time."
-                job.reply.set_result(refusal(Declined(503, sentence)))
+                job.reply.set_result(refusal(Declined(503, sentence, retry=1)))
         if self._ended:
             return
-        self._log(f"a process of the {lane.name} lane ended {how}")
-        lane.stillborn += not hand.ready
-        if lane.broken:
-            self._log(f"{MOST_STILLBORN} processes of the {lane.name} lane ended before they began; no more are begun")
-            return
-        self._begin(lane, 0.0 if hand.ready else REST_SECONDS)
+        if hand.answered or jobs:
+            self._log(f"a process of the {lane.name} lane {how}")
+            self._start_later(lane)
+        else:
+            self._failed(hand, how)
         lane.deal()
 
     async def _look(self) -> None:
-        """End processes that are stuck."""
+        """End processes that are stuck, and the waiting for processes that do not come."""
         while True:
             await asyncio.sleep(LOOK_SECONDS)
             now = time.monotonic()
@@ -311,12 +361,14 @@ class Pool:
                 for hand in lane.hands:
                     if hand.jobs and now > hand.jobs[0].ends:
                         hand.kill()  # `lost` hears of it
+                if lane.waiting and not lane.ready:
+                    lane.refuse(now - WAIT_SECONDS)
 
     async def end(self) -> None:
         """End all processes; whoever still waits is told so."""
         self._ended = True
-        if self._looking is not None:
-            self._looking.cancel()
+        for task in (*self._starting, *(() if self._looking is None else (self._looking,))):
+            task.cancel()
         for lane in self.lanes:
             jobs = [*lane.waiting, *(job for hand in lane.hands for job in hand.jobs)]
             lane.waiting.clear()

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import re
 import signal
 import socket
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -23,6 +25,8 @@ DOOR = 4
 OWN_FILES = 64
 """Files that are open besides."""
 KEEP_ALIVE_SECONDS = 15
+HEAD_ENDS = re.compile(rb"\n\r?\n")
+"""As h11 finds the end of a head."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -59,7 +63,7 @@ def configured(desk: Desk, terms: Terms) -> Any:
         desk, http=_protocol(terms.connections), ws="none", lifespan="on", interface="asgi3", log_level="error",
         access_log=False, log_config=None, server_header=False, proxy_headers=False,
         backlog=max(1, terms.connections // DOOR), timeout_keep_alive=KEEP_ALIVE_SECONDS,
-        timeout_graceful_shutdown=int(terms.seconds) + 3, h11_max_incomplete_event_size=HEADER_BYTES,
+        timeout_graceful_shutdown=int(terms.seconds) + 3,
     )  # fmt: skip
 
 
@@ -114,7 +118,9 @@ def _told(line: str, declined: Declined, *more: tuple[bytes, bytes]) -> bytes:
     return b"HTTP/1.1 %d %b\r\n%b\r\n%b" % (declined.status, line.encode(), head, reply.body)
 
 
-NO_HTTP = _told("Bad Request", Declined(400, "This is no request of HTTP/1.1, or its head is too long."))
+NO_HTTP = _told("Bad Request", Declined(400, "This is no request of HTTP/1.1."))
+TOO_LONG = _told("Request Header Fields Too Large",
+                 Declined(431, f"The head of a request has at most {HEADER_BYTES:,} bytes here."))  # fmt: skip
 CROWDED = _told("Too Many Requests", Declined(429, "Too many are connected; ask again in 1 s."), (b"retry-after", b"1"))
 
 
@@ -123,6 +129,7 @@ class _Patience(asyncio.Protocol):
     `most` clients."""
 
     most: int
+    new_connection: Callable[[], Any]
     loop: Any
     transport: Any
     conn: Any
@@ -133,6 +140,7 @@ class _Patience(asyncio.Protocol):
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
+        self.conn = self.new_connection()
         _send_at_once(transport)
         if len(self.connections) > self.most:
             transport.write(CROWDED)
@@ -157,7 +165,8 @@ class _Patience(asyncio.Protocol):
         from h11 import IDLE, SEND_RESPONSE
 
         if self.conn.our_state in (IDLE, SEND_RESPONSE):  # nothing of an answer is on its way
-            self.transport.write(NO_HTTP)
+            too_long = getattr(sys.exception(), "error_status_hint", 400) == 431
+            self.transport.write(TOO_LONG if too_long else NO_HTTP)
         self.transport.close()
 
     def pause_writing(self) -> None:
@@ -188,7 +197,19 @@ class _Patience(asyncio.Protocol):
 
 
 def _protocol(most: int) -> type[asyncio.Protocol]:
-    """HTTP as uvicorn speaks it, with patience that ends."""
+    """HTTP as uvicorn speaks it, with patience that ends, and a limit for heads."""
+    from h11 import IDLE, SERVER, Connection, RemoteProtocolError
     from uvicorn.protocols.http.h11_impl import H11Protocol
 
-    return type("Patient", (_Patience, H11Protocol), {"most": most})
+    class Bounded(Connection):
+        """Counts the bytes of every head: h11 itself counts only those of a head that is incomplete after a read."""
+
+        def next_event(self) -> Any:
+            if self.their_state is IDLE:
+                received, _ = self.trailing_data
+                if len(received) > HEADER_BYTES and not HEAD_ENDS.search(received, 0, HEADER_BYTES):
+                    raise RemoteProtocolError("the head is too long", error_status_hint=431)
+            return super().next_event()
+
+    connection = staticmethod(lambda: Bounded(SERVER, HEADER_BYTES))
+    return type("Patient", (_Patience, H11Protocol), {"most": most, "new_connection": connection})

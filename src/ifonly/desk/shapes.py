@@ -4,43 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+from ifonly.desk.query_shapes import (
+    FLAG,
+    NUMBER,
+    Shape,
+    has_to_ask,
+    listing,
+    maybe,
+    query_shapes,
+    record,
+    ref,
+    words_shape,
+)
 from ifonly.desk.shelf import Offer, Shelf
 from ifonly.desk.terms import Terms
-from ifonly.problem.plain_data import CONSTRAINTS
+from ifonly.problem.distance import MOST
 from ifonly.proof.speech import LANGUAGES
-from ifonly.schema import Choice, Numeric
-
-Shape = dict[str, Any]
+from ifonly.schema import Choice, Integer, Numeric
 
 TEXT: Shape = {"type": "string"}
-NUMBER: Shape = {"type": "number"}
 COUNT: Shape = {"type": "integer", "minimum": 0}
-FLAG: Shape = {"type": "boolean"}
 VALUE: Shape = {"type": ["string", "number", "boolean", "null"]}
 """A value of a row, or a class."""
-
-
-def ref(name: str) -> Shape:
-    return {"$ref": f"#/components/schemas/{name}"}
-
-
-def listing(of: Shape, **more: Any) -> Shape:
-    return {"type": "array", "items": of, **more}
-
-
-def maybe(shape: Shape) -> Shape:
-    return {"anyOf": [shape, {"type": "null"}]}
-
-
-def record(needed: Shape, optional: Shape | None = None, **more: Any) -> Shape:
-    """An object with these entries and no others."""
-    return {
-        "type": "object",
-        "properties": {**needed, **(optional or {})},
-        "required": list(needed),
-        "additionalProperties": False,
-        **more,
-    }
 
 
 def shapes(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
@@ -68,42 +53,72 @@ def _value(feature: Any) -> Shape:
     assert isinstance(feature, Numeric)
     shape = {"type": "integer" if feature.kind == "integer" else "number", "minimum": feature.lower,
              "maximum": feature.upper, **words}  # fmt: skip
+    if isinstance(feature, Integer) and feature.step > 1 and feature.lower % feature.step == 0:
+        shape["multipleOf"] = feature.step
     return maybe(shape) if feature.missing else shape
 
 
 def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
-    model: Shape = {"enum": [*shelf.names, None], "description": "The first, if it is left out or null."}
-    common = {
-        "model": model,
-        "query": maybe(ref("Query")),
+    """Bodies, each of them one of as many shapes as there are models."""
+    asked = [_asked(offer, terms, f"Query{k}", k) for k, offer in enumerate(shelf)]
+    plain = [_asked(offer, terms, f"PlainQuery{k}", k) for k, offer in enumerate(shelf)]
+    several = [record({**needed, "diversity": _several(terms, k)}, more) for k, (needed, more) in enumerate(plain)]
+    one = [record(needed, {**more, "diversity": {"type": "null"}}) for needed, more in asked]
+    named = [_model(offer, k) for k, offer in enumerate(shelf)]
+    parts: dict[str, Shape] = {}
+    for k, offer in enumerate(shelf):
+        parts |= query_shapes(offer, terms, k)
+    bodies = {
+        "Explain": [record(*one) for one in asked],
+        "Diverse": several,
+        "Report": [*one, *several],
+        "Certify": [record(*plain[k]) for k, offer in enumerate(shelf) if offer.certificates],
+        "Person": [_entries({"row": ref(f"Row{k}")}, model, k) for k, model in enumerate(named)],
+        "Rule": [_entries({"text": words_shape(offer, terms)}, named[k], k) for k, offer in enumerate(shelf)],
+        "Query": [ref(f"Query{k}") for k in range(len(shelf))],
+    }
+    return {**parts, **{name: _any_of(of) for name, of in bodies.items()}}
+
+
+def _any_of(of: list[Shape]) -> Shape:
+    return of[0] if len(of) == 1 else {"anyOf": of} if of else {"not": {}}
+
+
+def _model(offer: Offer, k: int) -> Shape:
+    names = [offer.name] if k else [offer.name, None]
+    return {"model": {"enum": names, "description": "The first, if it is left out or null."}}
+
+
+def _entries(needed: Shape, model: Shape, k: int) -> Shape:
+    """A body for the model number k, which only the first need not name."""
+    return record({**needed, **model}) if k else record(needed, model)
+
+
+def _asked(offer: Offer, terms: Terms, kind: str, k: int) -> tuple[Shape, Shape]:
+    """What a question to the model number k needs, and what it may have, with this kind of query."""
+    query: Shape = {"query": ref(kind) if has_to_ask(offer) else maybe(ref(kind))}
+    model = _model(offer, k)
+    needed = {"row": ref(f"Row{k}"), **(model if k else {}), **(query if has_to_ask(offer) else {})}
+    common: Shape = {
+        **model,
+        **query,
         "seconds": {"type": ["number", "null"], "exclusiveMinimum": 0,
                     "description": f"What the search may take; at most {terms.seconds:g}."},
         "language": {"enum": list(LANGUAGES)},
         "path": {**FLAG, "description": "Also the score on the way to the answer."},
     }  # fmt: skip
-    several = record({"count": {"type": "integer", "minimum": 1, "maximum": terms.answers}},
-                     {"apart": {**NUMBER, "exclusiveMinimum": 0},
-                      "differ": {"enum": ["distance", "features", "values"]},
-                      "apart_distance": maybe(ref("Distance"))})  # fmt: skip
-    words: Shape = {**TEXT, "maxLength": terms.text, "description": "A sentence, such as 'Age only goes up'."}
-    return {
-        "Explain": record({"row": ref("Row")}, common),
-        "Diverse": record({"row": ref("Row"), "diversity": several}, common),
-        "Report": record({"row": ref("Row")}, {**common, "diversity": maybe(several)}),
-        "Person": record({"row": ref("Row")}, {"model": model}),
-        "Rule": record({"text": words}, {"model": model}),
-        "Query": record({}, {
-            "target": {"description": "A class's name, or a target such as {\"class\": ..., \"margin\": ...}; null: "
-                                      "the other of two classes."},
-            "distance": ref("Distance"),
-            "constraints": listing({"anyOf": [words, ref("Constraint")]}, maxItems=terms.constraints),
-            "fewest_first": FLAG,
-        }),
-        "Distance": {"anyOf": [{"enum": ["l0", "l1", "l2", "linf"]}, record(
-            {"norm": {"anyOf": [{"enum": ["l0", "l1", "l2", "linf"]}, {"type": "object"}]}},
-            {name: {"type": "object"} for name in ("weights", "scales", "up", "down", "transitions")})]},
-        "Constraint": {"type": "object", "properties": {"kind": {"enum": list(CONSTRAINTS)}}, "required": ["kind"]},
-    }  # fmt: skip
+    return needed, {name: shape for name, shape in common.items() if name not in needed}
+
+
+def _several(terms: Terms, k: int) -> Shape:
+    """How several answers differ: in features, which no distance tells apart, or by a distance."""
+    count: Shape = {"count": {"type": "integer", "minimum": 1, "maximum": terms.answers}}
+    apart = {"apart": {"type": "number", "exclusiveMinimum": 0, "maximum": MOST}}
+    return {"anyOf": [
+        record({**count, "differ": {"const": "features"}}, {**apart, "apart_distance": {"type": "null"}}),
+        record(count, {**apart, "differ": {"enum": ["distance", "values"]},
+                       "apart_distance": maybe(ref(f"Distance{k}"))}),
+    ]}  # fmt: skip
 
 
 def _answers() -> dict[str, Shape]:

@@ -15,6 +15,7 @@ import queue
 import signal
 import socket
 import struct
+import sys
 import threading
 import time
 import traceback
@@ -36,6 +37,8 @@ MOST_TRIES = 3
 """In the quick lane, where the machine was too busy to let us work: that is no sign of a hard question."""
 CHIME_SECONDS = 0.5
 """Between two rings of the clock, should the first come at a bad moment."""
+COMPILING_SECONDS = 10
+"""When to ask again what has to wait for the compiler, which goes on meanwhile."""
 READY = 0
 """The ticket of the first message back."""
 BUG = "Something went wrong here that should not; it was written down without what you asked."
@@ -105,8 +108,12 @@ class _Line:
 
 
 def work(end: socket.socket) -> None:
-    """Answer what comes in until the other end is closed."""
-    _Sitting(_Line(end)).go_on()
+    """Answer what comes in until the other end is closed. A traceback would quote rows, so there is none."""
+    try:
+        _Sitting(_Line(end)).go_on()
+    except Exception as error:
+        sys.stderr.write(f"ifonly desk: a process cannot work: {placed(error)}\n")
+        sys.exit(1)
 
 
 class _Sitting:
@@ -195,7 +202,11 @@ class _Sitting:
 
 
 def _late(clerk: Clerk) -> Reply:
-    return refusal(Declined(503, f"This could not be done within {clerk.terms.seconds:g} s; ask for less at a time."))
+    late = f"This could not be done within {clerk.terms.seconds:g} s"
+    if clerk.being_compiled:
+        sentence = f"{late}, since code is being compiled for this machine; ask again in {COMPILING_SECONDS} s."
+        return refusal(Declined(503, sentence, retry=COMPILING_SECONDS))
+    return refusal(Declined(503, f"{late}; ask for less at a time."))
 
 
 def _set_clock(seconds: float) -> None:
