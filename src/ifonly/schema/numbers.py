@@ -14,7 +14,8 @@ from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import shown
 from ifonly.schema.decimals import Grid, written
-from ifonly.schema.values import NO_VALUE, is_missing, money, plain, read_step, show_number, show_step
+from ifonly.schema.number_text import money
+from ifonly.schema.values import NO_VALUE, is_missing, plain, read_step, show_number, show_step
 from ifonly.schema.wording import Worded, at_row, check_name, check_words, who_has
 from ifonly.tolerances import GRID
 

@@ -132,6 +132,9 @@ def binning_process(binning: Binning, columns: list[Column], arithmetic: Columns
             )
         number = binned(column, _variable_cuts(variable, column, arithmetic), arithmetic, where)
         if isinstance(number, Options):
+            if variable.dtype == "categorical":
+                known = [value for group in variable.splits for value in np.ravel(group).tolist()]
+                arithmetic.check_known(number, known, who=f"'{where}' (BinningProcess)", missing=True)
             made = _made_of(binning, columns, i, number, where)
             result.append(Options(number.feature, made[:, len(result)].astype(np.float64)))
         else:
