@@ -177,7 +177,7 @@ def test_schemas_in_files_keep_codes(tmp_path: Path) -> None:
 
 
 def test_an_ignored_option_can_be_the_persons_value_but_is_told(fitted: Any) -> None:
-    frame, model = fitted
+    _, model = fitted
     schema = Schema([Categorical("PLZ", [*CODES, "99999"]), Categorical("Job", JOBS), Integer("Income", 0, 99)])
     with pytest.warns(UserWarning, match=r"OneHotEncoder\) was fitted without the option '99999' of feature 'PLZ'"):
         explainer = Explainer(model, schema=schema)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 import json
 import math
 import pickle
+import warnings
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
