@@ -66,8 +66,9 @@ def money(text: str) -> float | None:
 
 
 def other_reading(text: str) -> Fraction | None:
-    """What a number is by the other decimal mark: of 10.000 it is 10000, of 10,000 it is 10; None where only one reading
-    is possible, as of 10.0, 0.125, 1.2345 and 1,000,000.
+    """What a number is by the other decimal mark: of 10.000 it is 10000, of 10,000 it is 10.
+
+    None where only one reading is possible, as of 10.0, 0.125, 1.2345 and 1,000,000.
     """
     found = _TWO_WAYS.fullmatch(_BARE.sub("", text))
     if found is None:
