@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -98,10 +99,12 @@ def boosting_machine() -> Any:
 
 
 def binning() -> Any:
-    ob = pytest.importorskip("optbinning")
-    frame, labels = data()
-    process = ob.BinningProcess(["town", "rate"], categorical_variables=["town"])
-    return make_pipeline(process, LogisticRegression()).fit(frame, labels)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of optbinning's own, about pandas
+        optbinning = pytest.importorskip("optbinning")
+        frame, labels = data()
+        process = optbinning.BinningProcess(["town", "rate"], categorical_variables=["town"])
+        return make_pipeline(process, LogisticRegression()).fit(frame, labels)
 
 
 def onnx_one_hot() -> Any:
