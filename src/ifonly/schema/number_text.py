@@ -22,9 +22,10 @@ MOST_DIGITS = 15
 _PLAIN = re.compile(r"[+-]?(?:(?:\d+\.?\d*|\.\d+)(?:[eE][+-]\d+)?|(?:\d+\.\d*|\.\d+)[eE]\d+)", re.ASCII)
 _CODE = re.compile(rf"[+-]?(?:0\d.*|\d{{{MOST_DIGITS + 1},}})", re.ASCII)
 _DIGITS = re.compile(r"\d+", re.ASCII)
-_SIGNS = "$€£¥₹%"
+CURRENCIES = "$€£¥₹"
+_SIGNS = CURRENCIES + "%"
 _AMOUNT = re.compile(
-    rf"([+-]?)\s?[{_SIGNS[:-1]}]?\s?([+-]?)(\d{{1,3}}(?:,\d{{3}})+|\d{{1,15}})(\.\d{{1,15}})?\s?[{_SIGNS}]?"
+    rf"([+-]?)\s?[{CURRENCIES}]?\s?([+-]?)(\d{{1,3}}(?:,\d{{3}})+|\d{{1,15}})(\.\d{{1,15}})?\s?[{_SIGNS}]?"
 )
 _BARE = re.compile(rf"[\s{_SIGNS}]")
 _TWO_WAYS = re.compile(r"([+-]?)([1-9]\d{0,2})([.,])(\d{3})", re.ASCII)
