@@ -109,7 +109,8 @@ def mark_of(texts: Iterable[str], unsaid: DecimalMark | None = None) -> DecimalM
 
 def unclear_text(texts: Sequence[str]) -> str | None:
     """The first text of a column that may be two numbers by what the column shows; None where it has none."""
-    found = next((text for text in texts if "." in text and other_reading(text) is not None), None)
+    doubtful = (text for text in texts if "." in text or isinstance(text, UnclearNumber))
+    found = next((text for text in doubtful if other_reading(text) is not None), None)
     return None if found is None or mark_of(texts) is DecimalMark.POINT else found
 
 
