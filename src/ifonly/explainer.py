@@ -176,7 +176,7 @@ class Explainer:
         askers = self._asker.askers(point[None, :], [0])
         with _heard(asked) as heard:
             told = self._asker.find(askers, heard, self.threads)
-            answer = next(self._teller.answers(askers, [0], told, _named(asked)))
+            answer = next(self._teller.answers(askers, [0], told, _named(asked), asked.words))
             return answer if self.reasons is False else self._with_reasons(answer, point, told.wanted[0], heard)
 
     def explain_many(
@@ -521,10 +521,12 @@ class Explainer:
 
     def _asked(self, query: Query, limits: Limits | None, *, listen: bool = True) -> Asked:
         """The query with the constraints that hold for everybody, and the way of answering."""
+        constraints = self.constraints_for(query.constraints)
         return Asked(
             target=query.target,
             distance=query.measure,
-            constraints=without_leave(self.constraints_for(query.constraints), self.schema),
+            constraints=without_leave(constraints, self.schema),
+            words=tuple(one.describe() for one in constraints),
             fewest_first=query.fewest_first,
             method=self.method,
             limits=self.limits if limits is None else _checked_limits(limits),
@@ -540,7 +542,7 @@ class Explainer:
 
     def _told(self, askers: Askers, wanted: Wanted, found: Found, asked: Asked, name: str = "") -> Answer:
         told = Outcomes(wanted=[wanted], found=Findings.of([found], askers.points, self.model.outputs))
-        return next(self._teller.answers(askers, [0], told, name or _named(asked)))
+        return next(self._teller.answers(askers, [0], told, name or _named(asked), asked.words))
 
     def _answer_all(self, points: Floats, rows: list[int], asked: Asked) -> list[Answer]:
         """One answer per point; of many people chunk by chunk, on all threads. Identical people share a chunk."""
@@ -567,7 +569,7 @@ class Explainer:
         askers = self._asker.askers(points, rows)
         told = self._asker.find(askers, asked, threads)
         with nothing_to_collect():
-            answers = list(self._teller.answers(askers, rows, told, _named(asked)))
+            answers = list(self._teller.answers(askers, rows, told, _named(asked), asked.words))
         if not self.reasons:
             return answers
         known: dict[bytes, Reasons | None] = {}

@@ -77,6 +77,8 @@ class Asked:
     target: Target | OpenTarget | None
     distance: Distance
     constraints: tuple[AnyConstraint, ...]
+    words: tuple[str, ...]
+    """The constraints of the query, as its answers repeat them."""
     fewest_first: bool
     method: Method
     limits: Limits

@@ -37,7 +37,9 @@ class Teller:
         self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
         self._speller = Speller(model.schema)
 
-    def answers(self, askers: Askers, rows: Sequence[int], told: Outcomes, distance_name: str) -> Iterator[Answer]:
+    def answers(
+        self, askers: Askers, rows: Sequence[int], told: Outcomes, distance_name: str, constraints: tuple[str, ...]
+    ) -> Iterator[Answer]:
         """One answer per person; `rows` are the numbers that the answers carry."""
         found, claims = told.found, told.found.claims
         lower, proven = self._verdicts(found)
@@ -47,7 +49,7 @@ class Teller:
         columns = zip(everyone, with_row, lower.tolist(), proven, claims.found.tolist(), strict=True)
         for i, (person, row, low, sure, there) in enumerate(columns):
             stop = found.left.get(i) or claims.stops.get(i)
-            person["distance_name"] = distance_name
+            person |= {"distance_name": distance_name, "constraints": constraints}
             if there:
                 yield (Nearest if sure else Within)(lower=low, stop=None if sure else stop, **row, **person)
             else:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -43,7 +44,9 @@ class App(click.Group):
     def main(self, args: Sequence[str] | None = None, prog_name: str | None = None, *rest: Any, **extra: Any) -> Any:
         """Run and exit. (A click group's own main prints usage, aborts and tracebacks in its own way.)"""
         extra.pop("standalone_mode", None)
-        sys.exit(self._code(lambda: super(App, self).main(args, "ifonly", standalone_mode=False, **extra)))
+        with warnings.catch_warnings():
+            warnings.showwarning = _warn
+            sys.exit(self._code(lambda: super(App, self).main(args, "ifonly", standalone_mode=False, **extra)))
 
     def _code(self, run: Any) -> int:
         from ifonly.errors import Contradiction, IfonlyError, RuleError
@@ -82,6 +85,13 @@ class App(click.Group):
         """What an option takes that takes several things."""
         every = (parameter for command in self.commands.values() for parameter in command.params)
         return next((f": {one.metavar}" for one in every if option in one.opts and one.nargs > 1), "")
+
+
+def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
+    """A warning as one line on stderr, without the place in the code that it comes from."""
+    from ifonly.printing import lines
+
+    click.echo(f"warning: {lines(' '.join(str(message).split()))}", err=True)
 
 
 def _say(message: str, code: int) -> int:

@@ -20,6 +20,32 @@ class WholeNumber(click.IntRange):
 
     name = "whole number"
 
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        if isinstance(value, str) and "_" in value:  # int("1_0") is 10: not what people mean
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return super().convert(value, param, ctx)
+
+
+class Number(click.ParamType):
+    """A number with a decimal point; one that may be meant by either decimal mark is refused with both readings."""
+
+    name = "float"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        from ifonly.schema.number_text import two_readings
+
+        if not isinstance(value, str):
+            return float(value)
+        if readings := two_readings(value):
+            self.fail(f"{value!r} may be {readings}: write it as one of these.", param, ctx)
+        try:
+            return float(value if "_" not in value else "")
+        except ValueError:
+            self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+
+
+NUMBER = Number()
+
 
 def on_terminal() -> bool:
     return sys.stdout.isatty() or bool(os.environ.get("FORCE_COLOR"))

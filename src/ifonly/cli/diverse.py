@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from ifonly.cli import codes
-from ifonly.cli.console import json_option, note, show, show_json
+from ifonly.cli.console import NUMBER, json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, PAGE, QUESTION, SOURCE, with_options
 
 if TYPE_CHECKING:
@@ -33,7 +33,7 @@ Examples:
 @click.option("-k", "count", type=int, default=3, show_default=True, metavar="K", help="How many answers per row.")
 @click.option("--differ", type=click.Choice(["distance", "features", "values"]), default="distance", show_default=True,
               help="What makes answers different.")  # fmt: skip
-@click.option("--apart", type=float, default=0.01, show_default=True, metavar="D",
+@click.option("--apart", type=NUMBER, default=0.01, show_default=True, metavar="D",
               help="By how much: in distance, or (values) in the scale of a real number.")  # fmt: skip
 @click.option("--apart-distance", metavar="D", help="The distance between answers (default: that of the question).")
 @click.option("--output", metavar="FILE", help="Write one record per answer: .csv, .jsonl, .parquet or .xlsx.")

@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from ifonly.cli.console import WholeNumber
+from ifonly.cli.console import NUMBER, WholeNumber
 from ifonly.cli.outputs import force_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
@@ -33,28 +33,28 @@ QUESTION = (
     click.option("--query", "query_file", metavar="FILE",
                  help="The question as JSON (see docs/query.md); other options add to it."),
     click.option("--target", metavar="CLASS", help="The wanted class; of two classes, by default the other one."),
-    click.option("--probability", type=float, metavar="P",
+    click.option("--probability", type=NUMBER, metavar="P",
                  help="The wanted class must have a probability of at least P, such as 0.7."),
     click.option("--one-of", metavar="A,B", help="Instead of one class: any of these."),
     click.option("--not", "other", is_flag=True, help="Instead of one class: any but the present one."),
     click.option("--top", type=WholeNumber(), metavar="K", help="The wanted class must be among the K highest."),
-    click.option("--at-least", type=float, metavar="S", help="Instead of a class: a score of at least S."),
-    click.option("--at-most", type=float, metavar="S", help="Instead of a class: a score of at most S."),
-    click.option("--margin", type=float, metavar="M", help="By how much, in units of the score (default 1e-6)."),
+    click.option("--at-least", type=NUMBER, metavar="S", help="Instead of a class: a score of at least S."),
+    click.option("--at-most", type=NUMBER, metavar="S", help="Instead of a class: a score of at most S."),
+    click.option("--margin", type=NUMBER, metavar="M", help="By how much, in units of the score (default 1e-6)."),
     click.option("--distance", metavar="D", help="l0, l1 (the default), l2, linf, or a mixture such as 0.2*l0+0.8*l1."),
     click.option("--scale", type=click.Choice(["range", "mad", "std", "iqr"]),
                  help="What changes of numbers are divided by: their range (the default), or computed from --data."),
     click.option("--data", "data_file", metavar="FILE", help="The table that --scale is computed from."),
-    click.option("--weight", "weights", type=(str, float), multiple=True, metavar="F W",
+    click.option("--weight", "weights", type=(str, NUMBER), multiple=True, metavar="F W",
                  help="Changes of feature F count W times."),
-    click.option("--cost-up", "up", type=(str, float), multiple=True, metavar="F W",
+    click.option("--cost-up", "up", type=(str, NUMBER), multiple=True, metavar="F W",
                  help="Going up in feature F counts W times."),
-    click.option("--cost-down", "down", type=(str, float), multiple=True, metavar="F W",
+    click.option("--cost-down", "down", type=(str, NUMBER), multiple=True, metavar="F W",
                  help="Going down in feature F counts W times."),
     click.option("--fix", "fixed", multiple=True, metavar="F,F", help="These features keep their values."),
     click.option("--only-up", multiple=True, metavar="F,F", help="These features may only grow."),
     click.option("--only-down", multiple=True, metavar="F,F", help="These features may only shrink."),
-    click.option("--range", "ranges", type=(str, float, float), multiple=True, metavar="F LO HI",
+    click.option("--range", "ranges", type=(str, NUMBER, NUMBER), multiple=True, metavar="F LO HI",
                  help="Feature F must end in [LO, HI]."),
     click.option("--allow", "allowed", type=(str, str), multiple=True, metavar="F V,V",
                  help="Feature F must end at one of these values."),
@@ -76,7 +76,7 @@ FEWEST = (
 
 EFFORT = (
     click.option("--method", "methods", metavar="NAME[,NAME]", help="How to search; several are compared row by row."),
-    click.option("--time-limit", type=float, metavar="S", help="Seconds for each row (default: no limit)."),
+    click.option("--time-limit", type=NUMBER, metavar="S", help="Seconds for each row (default: no limit)."),
     click.option("--node-limit", type=WholeNumber(), metavar="N",
                  help="Search nodes for each row (default: no limit)."),
     click.option("--threads", type=WholeNumber(), default=1, show_default=True, metavar="N",

@@ -23,6 +23,7 @@ from ifonly.printing import some_of
 from ifonly.problem import Query
 from ifonly.proof import Answer, Failed
 from ifonly.schema import Schema
+from ifonly.schema.number_text import other_reading
 from ifonly.waiting import ProgressBar
 
 ROWS = 4096
@@ -152,7 +153,7 @@ def alone(answers: Iterable[Answer], by: str | None, counts: Counter[str], words
 
 
 def typed(cell: Any) -> Any:
-    """A number where the text is one as people write it: 12, -3.5, but not 007, 1_000 or inf."""
-    if not isinstance(cell, str) or not NUMBER.fullmatch(cell):
+    """A number where the text is one as people write it: 12, -3.5, but not 007, 1_000, 10.000 or inf."""
+    if not isinstance(cell, str) or not NUMBER.fullmatch(cell) or other_reading(cell) is not None:
         return cell
     return float(cell) if "." in cell else int(cell)

@@ -31,8 +31,10 @@ from ifonly.problem import (
 from ifonly.problem.rules import AnyConstraint, read_constraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Method
+from ifonly.proof.speech import language_of
 from ifonly.schema import Schema
 from ifonly.schema.io import read_json
+from ifonly.schema.number_text import DecimalMark, two_readings
 
 MOST_BYTES = 16 * 2**20
 """Of a file with a query."""
@@ -56,8 +58,10 @@ def read_norm(words: str) -> str | dict[str, float]:
     mixture: dict[str, float] = {}
     for part in parts:
         share, star, norm = part.rpartition("*")
+        if star and (readings := two_readings(share)):
+            raise QuestionError(f"'{share}' in the distance '{words}' may be {readings}; write one of these.")
         try:
-            number = float(share) if star else 1.0
+            number = float(share if "_" not in share else "") if star else 1.0
         except ValueError:
             raise QuestionError(f"'{part}' in the distance '{words}' should look like 0.2*l0.") from None
         if norm.strip() in mixture:
@@ -84,12 +88,13 @@ def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Dist
 def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
     """The query of a file, if one is given, with what the options state beside it."""
     base = Query() if options.get("query_file") is None else _query_file(options["query_file"])
+    given = tuple(read_constraint(c, schema, _mark(options)) if isinstance(c, str) else c for c in base.constraints)
     about = ("distance", "scale", "weights", "up", "down")
     measured = any(options[name] not in (None, ()) for name in about)
     return Query(
         target=read_target(options, base.target),
         distance=read_distance(options, schema, data) if measured else base.distance,
-        constraints=(*base.constraints, *read_constraints(options, schema)),
+        constraints=(*given, *read_constraints(options, schema)),
         fewest_first=base.fewest_first or bool(options.get("fewest_first")),
     )
 
@@ -150,7 +155,18 @@ def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyCon
             constraint.check(schema)
         except IfonlyError as error:
             raise QuestionError(f"{option} {constraint.feature}: {error}") from None
-    return (*(one for _, one in constraints), *(read_constraint(text, schema) for text in options["rules"]))
+    ruled = (read_constraint(text, schema, _mark(options)) for text in options["rules"])
+    return (*(one for _, one in constraints), *ruled)
+
+
+def _mark(options: Mapping[str, Any]) -> DecimalMark:
+    """The decimal mark of whoever asks: that of the page's language, or else of the table."""
+    if options.get("language"):
+        spoken = language_of(options["language"]).mark
+        if spoken is not DecimalMark.POINT:
+            return spoken
+    rows = options.get("rows")
+    return DecimalMark.POINT if rows is None else rows.decimal_mark
 
 
 def named(words: Sequence[str], schema: Schema) -> list[str]:

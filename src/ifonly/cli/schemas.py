@@ -10,6 +10,8 @@ from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from ifonly.cli.tables import Table
     from ifonly.schema import Feature, Schema
 
@@ -43,7 +45,7 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
     if output is not None:
         check_place(_json_path(output), force=force)
     table = read_table(table_files(file, read_separator({"sep": sep})))
-    proposed, guesses = propose(_columns(table, drop))
+    proposed, guesses = propose(_columns(table, drop, steps))
     proposed = _with_steps(proposed, steps)
     if output is not None:
         with replacing(output, overwrite=force) as temporary:
@@ -115,28 +117,35 @@ def _json_path(output: str) -> str:
     return output
 
 
-def _columns(table: Table, drop: tuple[str, ...]) -> dict[str, list[Any]]:
-    """The columns that are left, with texts that are numbers as numbers."""
+def _columns(table: Table, drop: tuple[str, ...], steps: tuple[str, ...]) -> dict[str, list[Any]]:
+    """The columns that are left; those of a csv file, which knows only texts, as numbers where they are."""
     from ifonly.errors import FileError
     from ifonly.printing import some_of
 
     for name in drop:
         if name not in table.columns:
             raise FileError(f"{table.words} has no column '{name}' to drop; it has {some_of(table.columns)}.")
-    return {name: _typed(table.column(name)) for name in table.columns if name not in drop}
+    columns = {name: table.column(name) for name in table.columns if name not in drop}
+    stepped = {given.rpartition("=")[0].strip() for given in steps}
+    return {name: _typed(name, many, stepped) for name, many in columns.items()} if table.untyped else columns
 
 
-def _typed(values: list[Any]) -> list[Any]:
-    """A column of texts as numbers, where all that are not missing are numbers; else unchanged."""
-    texts = [value for value in values if value is not None and not _is_missing(value)]
-    if not texts or not all(isinstance(text, str) for text in texts):
-        return values
-    for number in (int, float):
-        try:
-            return [None if v is None or _is_missing(v) else number(v) for v in values]
-        except ValueError:
-            continue
-    return values
+def _typed(name: str, values: list[Any], stepped: Collection[str]) -> list[Any]:
+    """A column of texts as numbers, where all that are not missing are numbers and none is a code; else unchanged.
+
+    A column with a step is known to have decimals.
+    """
+    from ifonly.schema.infer import check_clear
+    from ifonly.schema.number_text import typed_column
+
+    present = [None if value is None or _is_missing(value) else value for value in values]
+    typed = typed_column(present)
+    if typed is None:
+        codes = all(isinstance(text, str) and text.strip().isdigit() for text in present if text is not None)
+        return present if codes else values
+    if name not in stepped:
+        check_clear(name, [text for text in present if text is not None])
+    return typed
 
 
 def _is_missing(value: Any) -> bool:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from ifonly.cli.console import json_option, note, show_json
+from ifonly.cli.console import NUMBER, json_option, note, show_json
 from ifonly.cli.options import with_options
 
 if TYPE_CHECKING:
@@ -48,7 +48,7 @@ PLACE = (
                  help="Processes that answer (default: one per core)."),
     click.option("--slow-workers", type=click.IntRange(1, 256), metavar="N",
                  help="Processes for questions that take long, besides those (default: one per two cores)."),
-    click.option("--seconds", type=float, default=10.0, show_default=True, metavar="S",
+    click.option("--seconds", type=NUMBER, default=10.0, show_default=True, metavar="S",
                  help="What a request may search for."),
     click.option("--memory", type=click.IntRange(1, 2**20), default=256, show_default=True, metavar="MIB",
                  help="What a search may hold."),

@@ -78,7 +78,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
         kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
         return codes.INTERRUPTED
-    _tell(written, as_json)
+    _tell(written, as_json, [one.describe() for one in explainer.constraints_for(query.constraints)])
     if written.contradictions:
         raise Contradiction(
             f"{written.contradictions:,} of {written.rows:,} rows show a bug: their records in '{written.path}' have "
@@ -101,7 +101,7 @@ def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
     return Here() if wanted is None and few else Processes(wanted)
 
 
-def _tell(written: Written, as_json: bool) -> None:
+def _tell(written: Written, as_json: bool, constraints: list[str]) -> None:
     from ifonly.report import figures_page
 
     if as_json:
@@ -111,10 +111,11 @@ def _tell(written: Written, as_json: bool) -> None:
                 "already": written.already,
                 "contradictions": written.contradictions,
                 "summary": written.summary,
+                "constraints": constraints,
             }
         )
         return
-    show(figures_page(written.summary))
+    show(figures_page(written.summary, constraints))
     note(
         f"{written.path} was finished already; nothing was done." if written.already else f"Written to {written.path}."
     )

@@ -26,6 +26,8 @@ class Table:
     columns: tuple[str, ...]
     rows: Sequence[dict[str, Any]]
     words: str = "the table"
+    untyped: bool = False
+    """Every value is a text, whatever it stands for: those of a csv file."""
 
     def column(self, name: str) -> list[Any]:
         return [row.get(name) for row in self.rows]
@@ -45,7 +47,7 @@ def read_table(given: str | Path | TableFiles) -> Table:
         rows += some
     if not rows:
         raise FileError(f"{files.words} has no rows.")
-    return Table(tuple(columns), rows, files.words)
+    return Table(tuple(columns), rows, files.words, untyped=files.files[0].kind == ".csv")
 
 
 def is_sheet(output: str | Path | None) -> bool:

@@ -20,7 +20,10 @@ MOST_ROWS = 20_000
 
 
 def doubts(explainer: Explainer, table: Any) -> tuple[str, ...]:
-    """One sentence per feature whose values do not fit, and per rule that rows break; none where all fit."""
+    """One sentence per feature whose values do not fit, and per rule that rows break; none where all fit.
+
+    What was doubtful when the model was imported comes first.
+    """
     errors: list[RowError | None] = []
     points = read_points(explainer.schema, table, errors=errors)
     wrong = [error for error in errors if error is not None]
@@ -29,7 +32,8 @@ def doubts(explainer: Explainer, table: Any) -> tuple[str, ...]:
     good = points[[error is None for error in errors]][:MOST_ROWS]
     constraints = [c for c in explainer.constraints_for(()) if not is_condition(c)]
     broken = Counter(words for point in good for words in broken_by(explainer.schema, point, constraints))
-    return (*told, *(_broken(words, count, len(good)) for words, count in broken.most_common()))
+    broken_rules = (_broken(words, count, len(good)) for words, count in broken.most_common())
+    return (*explainer.model.warnings, *told, *broken_rules)
 
 
 def _unfit(name: str, wrong: list[RowError], rows: int) -> str:

@@ -51,6 +51,8 @@ class Model:
     probabilities: Scores | None = None
     for_schema: Callable[[Schema], Model] | None = None
     scores_are: Literal["log-odds", "probabilities"] = "log-odds"
+    warnings: tuple[str, ...] = ()
+    """What was doubtful when the model was imported, such as options that an encoder does not know."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):

@@ -13,11 +13,13 @@ from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import Any, TextIO
 
 from ifonly.errors import FileError, MissingExtra
 from ifonly.population.chunks import RowBlock
+from ifonly.population.decimal_marks import HEAD, DecimalMarks, decimal_marks
 from ifonly.schema.given import path_of
 from ifonly.schema.io import check_writable
 
@@ -163,6 +165,7 @@ def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> I
         reader = _csv_reader(lines, file)
         header = _header(reader, file)
         names = {k: name for k, name in enumerate(header) if name and (wanted is None or name in wanted)}
+        marks = file_marks(file)
         rows: list[list[str]] = []
         wrong: dict[int, str] = {}
         try:
@@ -175,12 +178,26 @@ def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> I
                     cells = [*cells, *[""] * (len(header) - len(cells))]
                 rows.append(cells)
                 if len(rows) == size:
-                    yield _csv_block(rows, names, wrong)
+                    yield _csv_block(rows, names, wrong, marks)
                     rows, wrong = [], {}
         except csv.Error as error:
             raise FileError(f"{file}, line {reader.line_num}: {error}.") from None
         if rows:
-            yield _csv_block(rows, names, wrong)
+            yield _csv_block(rows, names, wrong, marks)
+
+
+def file_marks(file: TableFile) -> DecimalMarks:
+    """The decimal marks of a csv file, by its head; of any other file, whose numbers are no texts, the point."""
+    if file.kind != ".csv":
+        return DecimalMarks()
+    with _readable(file), file.path.open(encoding="utf-8-sig", newline="") as lines:
+        reader = _csv_reader(lines, file)
+        width = len(_header(reader, file))
+        try:
+            rows = [cells for cells in islice(reader, HEAD) if len(cells) == width]
+        except csv.Error:  # who reads the rows says so
+            rows = []
+    return decimal_marks(rows, file.separator)
 
 
 def _too_many(file: TableFile, line: int, cells: int, columns: int) -> str:
@@ -190,12 +207,12 @@ def _too_many(file: TableFile, line: int, cells: int, columns: int) -> str:
     )  # fmt: skip
 
 
-def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, str]) -> RowBlock:
+def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, str], marks: DecimalMarks) -> RowBlock:
     """Cells by columns; an empty one is None."""
     columns = list(zip(*rows, strict=False))  # a row with too many cells is a wrong one
     return RowBlock(
         count=len(rows),
-        columns={name: [cell or None for cell in columns[k]] for k, name in names.items()},
+        columns={name: marks.cells(k, columns[k]) for k, name in names.items()},
         wrong=wrong,
     )
 

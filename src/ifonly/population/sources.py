@@ -25,6 +25,7 @@ from ifonly.population.files import (
     KINDS,
     TableFile,
     column_names,
+    file_marks,
     parquet_count,
     parquet_schema,
     read_blocks,
@@ -33,6 +34,7 @@ from ifonly.population.files import (
 from ifonly.printing import shown
 from ifonly.proof.records import Kind
 from ifonly.schema.given import path_of
+from ifonly.schema.number_text import DecimalMark
 from ifonly.schema.tables import frame_columns
 
 MOST_FILES = 100_000
@@ -187,6 +189,11 @@ class TableFiles:
         if pa.types.is_integer(found) and not pa.types.is_uint64(found):
             return "integer"
         return "number" if pa.types.is_floating(found) else "text"
+
+    @property
+    def decimal_mark(self) -> DecimalMark:
+        """How its people write decimals, as far as the first file tells."""
+        return file_marks(self.files[0]).table
 
     def fingerprint(self) -> list[dict[str, Any]]:
         told = [{name: one[name] for name in ("file", "bytes", "sha256")} for one in self._contents()]

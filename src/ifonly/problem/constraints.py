@@ -27,6 +27,7 @@ from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
 from ifonly.schema.given import is_label, items
+from ifonly.schema.number_text import clear_number, other_reading
 from ifonly.schema.values import is_missing, plain, show_number, show_step
 
 Mask: TypeAlias = NDArray[np.bool_]
@@ -131,7 +132,7 @@ class Range:
             raise QuestionError(f"The range {self._ends()} of '{self.feature}' is empty; swap its ends.")
 
     def _ends(self) -> str:
-        return f"[{show_number(self.lower)}, {show_number(self.upper)}]"
+        return f"[{clear_number(self.lower)}, {clear_number(self.upper)}]"
 
     def check(self, schema: Schema) -> None:
         if not isinstance(schema[self.feature], Numeric):
@@ -148,9 +149,8 @@ class Range:
         name = show_name(self.feature)
         if math.isinf(self.lower) == math.isinf(self.upper):
             return f"{name} in {self._ends()}"
-        return (
-            f"{name} <= {show_number(self.upper)}" if math.isinf(self.lower) else f"{name} >= {show_number(self.lower)}"
-        )
+        sign, end = ("<=", self.upper) if math.isinf(self.lower) else (">=", self.lower)
+        return f"{name} {sign} {clear_number(end)}"
 
 
 @dataclass(frozen=True)
@@ -248,9 +248,10 @@ class ChangeAtMost:
 
     def describe(self) -> str:
         if self.by is not None:
-            return f"{show_name(self.feature)} changes by at most {show_number(self.by)}"
-        percent = (Decimal(repr(self.share)) * 100).normalize()
-        return f"{show_name(self.feature)} changes by at most {percent:f} %"
+            return f"{show_name(self.feature)} changes by at most {clear_number(self.by)}"
+        percent = f"{(Decimal(repr(self.share)) * 100).normalize():f}"
+        percent += "0" if other_reading(percent) is not None else ""
+        return f"{show_name(self.feature)} changes by at most {percent} %"
 
 
 @dataclass(frozen=True, slots=True)
@@ -305,7 +306,7 @@ class Steps:
         domains.lower, domains.upper = _for_each(ends, before, domains.lower, domains.upper)
 
     def describe(self) -> str:
-        return f"{show_name(self.feature)} changes in steps of {show_number(self.step)}"
+        return f"{show_name(self.feature)} changes in steps of {clear_number(self.step)}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -363,7 +364,7 @@ class FillIn:
         """Nothing to narrow."""
 
     def describe(self) -> str:
-        at = "" if self.change == 1.0 else f" at {show_number(self.change)}"
+        at = "" if self.change == 1.0 else f" at {clear_number(self.change)}"
         return f"{show_name(self.feature)} may be filled in{at}"
 
 

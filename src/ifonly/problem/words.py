@@ -35,6 +35,9 @@ _TOKEN = re.compile(
     )""",
     re.VERBOSE,
 )
+_GROUPED = re.compile(r"\s*(?P<number>\d{1,3}(?:,\d{3})+(?:\.\d+)?)(?![\w.,])")
+_COMMAS = re.compile(r"\s*(\d[\d.]*,\d[\d.,]*)")
+_POINTS = re.compile(r"\d{1,3}(?:\.\d{3}){2,}(?![\w.])")
 _WORD = re.compile(r"[^\W\d]\w*(?:[.-]\w+)*")
 _SAME_SIGN = {"==": "=", "≥": ">=", "≤": "<=", "≠": "!="}
 
@@ -50,13 +53,18 @@ class Token:
 
 
 def tokens(text: str) -> list[Token]:
-    """The words of a text, and an `end` after the last."""
+    """The words of a text, and an `end` after the last.
+
+    A comma between digits groups them (3,000), but for lists and ranges, where it stands between two numbers.
+    """
     if len(text) > MAX_LENGTH:
         raise RuleError(f"A rule has at most {MAX_LENGTH} characters; this one has {len(text)}: split it.")
     found: list[Token] = []
-    place = 0
+    place = depth = 0
     while not found or found[-1].kind != "end":
-        match = _TOKEN.match(text, place)
+        match = (_GROUPED.match(text, place) if depth == 0 else None) or _TOKEN.match(text, place)
+        if depth == 0 and match is not None and match.lastgroup == "number":
+            _check_commas(text, place, match.end())
         if match is None:
             start = len(text) - len(text[place:].lstrip())
             raise wrong(text, start, start + 1, _unreadable(text[start:]))
@@ -64,14 +72,24 @@ def tokens(text: str) -> list[Token]:
         value = match[kind]
         if kind == "text":
             value = value[1:-1].replace(value[0] * 2, value[0])
+        depth += (kind == "sign") * ((value in "([") - (value in ")]"))
         found.append(Token(kind, _SAME_SIGN.get(value, value) if kind == "sign" else value, *match.span(kind)))
         place = match.end()
     return found
 
 
+def _check_commas(text: str, place: int, end: int) -> None:
+    """Is a comma of the number here neither between groups of digits nor between two values?"""
+    found = _COMMAS.match(text, place)
+    if found is not None and found.end() > end and text[end] == ",":
+        raise wrong(text, found.start(1), found.end(1), "Decimals begin with a point in a rule, as in 1234.5")
+
+
 def _unreadable(rest: str) -> str:
     if rest[0] in "'\"":
         return f"The quote {rest[0]} is opened here and never closed"
+    if grouped := _POINTS.match(rest):
+        return f"Digits are not grouped by points in a rule: write {grouped[0].replace('.', '')}"
     if rest[0].isdigit() or rest[0] == ".":
         return "This is neither a number nor a name; a name that starts with a digit stands in quotes"
     if rest[0] in "&|!":

@@ -46,6 +46,7 @@ FIELDS = {
 }
 """Entries that every answer has, and the fields that they are."""
 DERIVED = ("status", "note", "already")
+OPTIONAL = ("words", "constraints")
 OWN = {"none exists": "reasons", "error": "error"}
 """The entry that only this kind has."""
 
@@ -56,9 +57,9 @@ def answer_from_dict(data: Any) -> Answer:
     if isinstance(data, Mapping) and not (isinstance(status, str) and status in KINDS):
         raise QuestionError(f"The entry 'status' of an answer must be one of {', '.join(KINDS)}; got {shown(status)}.")
     own = (OWN[status],) if status in OWN else ()
-    found = entries(data, "An answer", (*FIELDS, *DERIVED, *own), ("words",))
+    found = entries(data, "An answer", (*FIELDS, *DERIVED, *own), OPTIONAL)
     answer: Answer = KINDS[found["status"]](
-        **{_field(name): _READ[name](found[name], name) for name in (*FIELDS, *own, *({"words"} & set(found)))}
+        **{_field(name): _READ[name](found[name], name) for name in (*FIELDS, *own, *(set(OPTIONAL) & set(found)))}
     )
     _check(answer, found)
     return answer
@@ -236,6 +237,7 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "subject": text,
     "state": text,
     "breaks": _texts,
+    "constraints": _texts,
     "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
     "error": text,
     "words": _words,

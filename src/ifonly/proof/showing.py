@@ -91,7 +91,13 @@ def _figures(answer: Answer, say: Language) -> str:
         (say.score, _score(answer.score_before) + after),
     ]
     pairs += [(say.method, f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
+    pairs += _under(answer, say)
     return facts([*pairs, (say.note, answer.note)] if answer.note else pairs)
+
+
+def _under(answer: Answer, say: Language) -> list[tuple[str, str]]:
+    """The constraints, as they were understood."""
+    return [(say.under, "; ".join(answer.constraints))] if answer.constraints else []
 
 
 def _short(answer: Answer) -> str:
@@ -123,7 +129,8 @@ def answers_fragment(answers: Answers) -> str:
 def answers_document(answers: Answers, language: str = "en", subject: str = "") -> str:
     """A page with a section per person, for at most so many people."""
     say = language_of(language)
-    parts = [_tiles(answers)]
+    asked = next((_under(answer, say) for answer in answers if answer.constraints), [])
+    parts = [_tiles(answers), facts(asked) if asked else ""]
     for place, answer in enumerate(answers[:MOST_PAGES]):
         who = str(answer.row if answers.ids is None else answers.ids[place])
         parts.append(
@@ -168,7 +175,8 @@ def diverse_document(several: DiverseAnswers, language: str = "en", subject: str
     say = language_of(language)
     told = [paragraph(f"{k}. {speech(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
     return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
-                    paragraph(several.ending) if several.ending else "", language=language)  # fmt: skip
+                    paragraph(several.ending) if several.ending else "",
+                    *(facts(_under(one, say)) for one in several[:1] if one.constraints), language=language)  # fmt: skip
 
 
 def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:

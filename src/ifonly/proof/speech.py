@@ -18,6 +18,7 @@ from ifonly.printing import escaped, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.proof.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
 from ifonly.schema import Value
+from ifonly.schema.number_text import DecimalMark
 
 SIGNS = frozenset("€$£¥₹")
 """Units that are written before the number in English."""
@@ -80,7 +81,13 @@ class Language:
     score: str
     method: str
     note: str
+    under: str
     """Of the figures below an answer."""
+
+    @property
+    def mark(self) -> DecimalMark:
+        """How its people write decimals."""
+        return DecimalMark.POINT if self.decimal == "." else DecimalMark.COMMA
 
 
 ENGLISH = Language(
@@ -132,6 +139,7 @@ ENGLISH = Language(
     score="score",
     method="found by",
     note="note",
+    under="constraints, as understood",
 )
 GERMAN = Language(
     thousands=".",
@@ -182,6 +190,7 @@ GERMAN = Language(
     score="Punktwert",
     method="gefunden durch",
     note="Hinweis",
+    under="Bedingungen, wie verstanden",
 )
 LANGUAGES = {"en": ENGLISH, "de": GERMAN}
 

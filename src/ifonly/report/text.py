@@ -56,11 +56,11 @@ def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
 
 def summary_page(answers: Answers) -> Page:
     """Counts and quantiles."""
-    return figures_page(summary(answers))
+    return figures_page(summary(answers), next((one.constraints for one in answers if one.constraints), ()))
 
 
-def figures_page(figures: Mapping[str, Any]) -> Page:
-    """The same, of what `summary` gives."""
+def figures_page(figures: Mapping[str, Any], constraints: Sequence[str] = ()) -> Page:
+    """The same, of what `summary` gives, and the constraints that all were asked under."""
     rows, seconds = figures["rows"], figures["total_seconds"]
     pairs = [("rows", f"{rows:,} in {duration(seconds)}" if seconds else f"{rows:,}")]
     pairs += [
@@ -79,7 +79,12 @@ def figures_page(figures: Mapping[str, Any]) -> Page:
         pairs.append(("changed most", often))
     if figures["seconds"]:
         pairs.append(("time per row", _spread(figures["seconds"], duration)))
-    return (Facts(pairs),)
+    return (Facts(pairs + _constraints(constraints)),)
+
+
+def _constraints(words: Sequence[str]) -> list[tuple[str, str]]:
+    """The constraints as they were understood: what somebody typed may have been meant otherwise."""
+    return [("under", "; ".join(words))] if words else []
 
 
 def duration(seconds: float) -> str:
@@ -169,6 +174,7 @@ def _guarantee(answer: Answer) -> Facts:
     pairs.append(("proven", _proven(answer)))
     nodes = f", {answer.nodes:,} nodes" if answer.nodes else ""
     pairs.append(("time", f"{duration(answer.seconds)} ({answer.method}{nodes})"))
+    pairs += _constraints(answer.constraints)
     if answer.note:
         pairs.append(("note", answer.note))
     return Facts(pairs)

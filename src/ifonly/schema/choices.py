@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import escaped, shown, some_of
+from ifonly.schema.number_text import other_reading, two_readings
 from ifonly.schema.numbers import Integer, Real
 from ifonly.schema.values import Value, is_missing, plain, text_means
 from ifonly.schema.wording import Worded, at_row, check_name, check_words, who_has
@@ -127,6 +128,7 @@ class Choice(Worded):
         if isinstance(value, str):  # text files know only strings: "0" may mean 0, "True" may mean True
             for i, option in enumerate(self.options):
                 if option is not None and not isinstance(option, str) and text_means(value, option):
+                    self._check_clear(value, row)
                     return float(i)
         if missing:
             message = (
@@ -136,6 +138,15 @@ class Choice(Worded):
         else:
             message = f"Feature '{self.name}' must be {self.describe()}; {who_has(row)} {shown(value)}."
         raise RowError(message, feature=self.name, row=row, value=value)
+
+    def _check_clear(self, text: str, row: int | None) -> None:
+        """Refuse a text such as 1.000 that stands for two options, by either decimal mark."""
+        other = other_reading(text)
+        if other is not None and any(not isinstance(option, str) and option == other for option in self.options):
+            message = (
+                f"Feature '{self.name}': {who_has(row)} {shown(text)}, which may be {two_readings(text)}; write one."
+            )
+            raise RowError(message, feature=self.name, row=row, value=text)
 
     def value(self, number: float) -> Value:
         return self.options[int(number)]

@@ -16,9 +16,10 @@ from ifonly.printing import printable, shown
 from ifonly.schema.decimals import Grid, written
 from ifonly.schema.families import families
 from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
+from ifonly.schema.number_text import amounts_of, two_readings, unclear_text
 from ifonly.schema.schema import Schema
 from ifonly.schema.tables import frame_columns
-from ifonly.schema.values import is_missing, money, plain, show_number, show_step
+from ifonly.schema.values import is_missing, plain, show_number, show_step
 
 MOST_CATEGORIES = 1000
 MOST_DECIMALS = 4
@@ -113,7 +114,8 @@ def _no_feature(name: str, column: Any, present: list[Any]) -> str:
     whole = all(isinstance(v, int) and not isinstance(v, bool) for v in present)
     if all_differ and (whole or all(isinstance(v, str) for v in present)):
         ordered = whole and max(present) - min(present) == len(present) - 1
-        if ordered or _IDENTIFIER.search(name) or _CAMEL_ID.search(name) or not (whole or _are_money(present)):
+        amounts = whole or amounts_of(present, MOST_CATEGORIES) is not None
+        if ordered or _IDENTIFIER.search(name) or _CAMEL_ID.search(name) or not amounts:
             return "an identifier: every value differs"
     return ""
 
@@ -122,10 +124,6 @@ def _is_day(value: Any) -> bool:
     if isinstance(value, datetime.date):
         return True
     return isinstance(value, str) and _DAY.fullmatch(value.strip()) is not None
-
-
-def _are_money(values: Sequence[Any]) -> bool:
-    return all(isinstance(v, str) and money(v) is not None for v in values)
 
 
 def _declared_order(name: str, column: Any, values: list[Any]) -> tuple[Feature, str, str] | None:
@@ -151,10 +149,28 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
     code = numeric and _CODE.search(name) is not None
     if numeric and not code:
         return _number(name, distinct, note, may=bool(missing))
-    if len(distinct) > 2 and not code and _are_money(distinct):
-        amounts = [money(v) for v in distinct]
-        kind, guess, why = _number(name, amounts, note, may=bool(missing))
+    amounts = None if code else amounts_of(distinct, MOST_CATEGORIES)
+    if amounts is not None and len(distinct) > 2:
+        check_clear(name, distinct)
+        kind, guess, why = _number(name, list(dict.fromkeys(amounts)), note, may=bool(missing))
         return kind, guess, f"amounts as text, such as {shown(distinct[0])}; {why}"
+    return _names(name, distinct, missing)
+
+
+def check_clear(name: str, texts: Sequence[str]) -> None:
+    """Refuse a column of texts that are numbers by either decimal mark, such as 10.000 and 12.500."""
+    unclear = unclear_text(texts)
+    if unclear is not None:
+        raise SchemaError(
+            f"Column '{name}' has {shown(unclear)}, which may be {two_readings(unclear)}, and no value that tells "
+            f"whether points begin decimals; write the numbers without grouping (10000), or with other decimals (10.0)."
+        )
+
+
+def _names(name: str, distinct: list[Any], missing: int) -> tuple[Feature, str, str]:
+    """A category per value: texts, and numbers that are codes."""
+    digits = all(isinstance(v, str) and v.strip().isdigit() for v in distinct)
+    code = digits or all(isinstance(v, int | float) for v in distinct)
     if len(distinct) > MOST_CATEGORIES:
         raise SchemaError(
             f"Column '{name}' has {len(distinct)} different {'codes' if code else 'texts'}: an identifier rather than "
@@ -165,6 +181,7 @@ def _infer_feature(name: str, values: list[Any]) -> tuple[Feature, str, str]:
         options.append(None)
     why = f"{len(distinct)} different {'codes, which are names and not amounts' if code else 'values'}"
     why += f"; missing ({missing} rows) is a category too" if missing else ""
+    why += "; if they are amounts, give the column as numbers" if digits else ""
     return Categorical(name, tuple(options)), "categorical", why + "; declare it ordinal if it has an order"
 
 

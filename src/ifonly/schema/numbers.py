@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import shown
-from ifonly.schema.decimals import Grid, written
-from ifonly.schema.values import NO_VALUE, is_missing, money, plain, read_step, show_number, show_step
+from ifonly.schema.decimals import Grid, rounded, written
+from ifonly.schema.number_text import CURRENCIES, UnclearNumber, clear_number, money, other_reading, two_readings
+from ifonly.schema.values import NO_VALUE, is_missing, plain, read_step, show_number, show_step
 from ifonly.schema.wording import Worded, at_row, check_name, check_words, who_has
 from ifonly.tolerances import GRID
 
@@ -86,7 +87,27 @@ class Numeric(Worded):
         snapped = self.snap(number)
         if snapped is None or (isinstance(value, str) and "_" in value):  # float("1_0") is 10: not what people mean
             raise self._wrong(value, row)
+        if isinstance(value, str) and (unclear := self._two_readings(value, snapped)):
+            message = (
+                f"Feature '{self.name}': {who_has(row)} {shown(value)}, which may be {unclear}; write one of these."
+            )
+            raise RowError(message, feature=self.name, row=row, value=value)
         return snapped
+
+    def _two_readings(self, text: str, number: float) -> str | None:
+        """The two numbers of this feature that a text may be; None where it can be one only.
+
+        A text such as 10.000 may be 10000 of whole numbers, of amounts with a currency, and in a table whose decimal
+        mark is not known; a share such as 1 % may be 0.01 of a number that is at most 1.
+        """
+        other = other_reading(text)
+        if other is not None and self.snap(rounded(other)) is not None:
+            grouped = "." in text and isinstance(self, Integer)
+            if grouped or isinstance(text, UnclearNumber) or any(sign in text for sign in CURRENCIES):
+                return two_readings(text)
+        if text.rstrip().endswith("%") and self.upper <= 1.0 and self.snap(number / 100.0) is not None:
+            return f"{clear_number(number)} or {clear_number(number / 100.0)}" if number else None
+        return None
 
     def snap(self, number: float) -> float | None:
         """The number if it belongs to the feature (integers: the grid value it stands for), else None."""

@@ -6,6 +6,7 @@ arrays and for option columns (one look-up per distinct value).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -125,7 +126,11 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
     if hasattr(column, "to_numpy"):
         column = column.to_numpy()
     if isinstance(feature, Numeric):
-        array = np.asarray(column) if not isinstance(column, Sequence) or _all_numbers(column) else _written(column)
+        array = (
+            np.asarray(column)
+            if not isinstance(column, Sequence) or _all_numbers(column)
+            else _written(feature, column)
+        )
         if array is not None and array.dtype.kind in "iuf":
             numbers = array.astype(np.float64)
             fits = feature.fits(numbers)
@@ -138,17 +143,26 @@ def _read_column(feature: Feature, column: Any, found: list[RowError | None] | N
     return _read_values(feature, values, found, first)
 
 
+_THREE_DECIMALS = re.compile(r"\.\d{3}(?!\d)")
+
+
 def _all_numbers(column: Sequence[Any]) -> bool:
     return all(type(value) is float or type(value) is int for value in column)
 
 
-def _written(column: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Numbers that are written as texts, each as Python writes one; what "1_0" or "-nan" means, the feature says."""
-    try:
-        numbers = np.array(list(map(float, column))) if "_" not in "".join(column) else None
-    except (TypeError, ValueError):
+def _written(feature: Numeric, column: Sequence[Any]) -> NDArray[np.float64] | None:
+    """Numbers that are written as texts, each as Python writes one; what "1_0", "-nan" or "10.000" means, the feature
+    says."""
+    if set(map(type, column)) != {str}:
         return None
-    return None if numbers is None or np.isnan(numbers).any() else numbers
+    whole = "\n".join(column)
+    if "_" in whole or (isinstance(feature, Integer) and _THREE_DECIMALS.search(whole)):
+        return None
+    try:
+        numbers = np.array(list(map(float, column)))
+    except ValueError:
+        return None
+    return None if np.isnan(numbers).any() else numbers
 
 
 def _read_values(

@@ -1,4 +1,4 @@
-"""Values as people write them: missing ones, amounts, steps, and numbers as they are shown."""
+"""Values as people write them: missing ones, options as text, steps, and numbers as they are shown."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ import numpy as np
 from ifonly.errors import SchemaError
 from ifonly.printing import shown
 from ifonly.schema.decimals import rounded, written
+from ifonly.schema.number_text import plain_number, two_readings
 
 Value: TypeAlias = str | bool | int | float | None
 NO_VALUE = ("", "na", "n/a", "nan", "null", "none")
@@ -50,21 +51,7 @@ def text_means(text: str, option: Any) -> bool:
     """Does a text, as files have it, stand for this option, which is none?"""
     if isinstance(option, bool):
         return text.strip().lower() in (("true", "1") if option else ("false", "0"))
-    try:
-        return float(text) == float(option)
-    except ValueError:
-        return False
-
-
-_MONEY = re.compile(r"([+-]?)\s?[$€£¥₹]?\s?([+-]?)(\d{1,3}(?:,\d{3})+|\d{1,15})(\.\d{1,15})?\s?[$€£¥₹%]?")
-
-
-def money(text: str) -> float | None:
-    """A number as people write amounts: "$1,002.84", "57 %", "€ 5"; None where the text is none."""
-    found = _MONEY.fullmatch(text.strip()) if len(text) <= 60 else None
-    if found is None or (found[1] and found[2]):
-        return None
-    return float(f"{found[1]}{found[2]}{found[3].replace(',', '')}{found[4] or ''}")
+    return plain_number(text) == float(option)
 
 
 def show_number(number: float) -> str:
@@ -79,6 +66,8 @@ def read_step(name: str, step: Any) -> Fraction:
     """A step as the exact number that was written."""
     given = plain(step)
     given = str(given) if isinstance(given, Decimal) else given
+    if isinstance(given, str) and (readings := two_readings(given)):
+        raise SchemaError(f"Feature '{name}': the step '{given.strip()}' may be {readings}; write it as one of these.")
     exact: Fraction | None = None
     if isinstance(given, str) and _STEP.fullmatch(given.strip()) and not given.strip().endswith("/0"):
         exact = Fraction(given.strip())

@@ -7,6 +7,7 @@ comparing the two on random rows (`check_agreement`): a Model that comes from he
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -54,7 +55,14 @@ def import_model(
         return import_scorecard(model, schema, classes=classes, regression=regression)
     if isinstance(model, type):
         raise ModelError(f"{model.__name__} is a class; pass a fitted object of it.")
-    return _imported(model, schema, classes, regression, output)
+    return _warned(_imported(model, schema, classes, regression, output))
+
+
+def _warned(model: Model) -> Model:
+    """The model, after what was doubtful about it has been said."""
+    for sentence in model.warnings:
+        warnings.warn(sentence, UserWarning, stacklevel=3)
+    return model
 
 
 def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
@@ -118,7 +126,7 @@ def load_model(
     _check_output(output)
     ending = path.suffix.lower()
     if ending == ".onnx":
-        return _onnx_reader()(path, schema, classes=classes, regression=regression, output=output)
+        return _warned(_onnx_reader()(path, schema, classes=classes, regression=regression, output=output))
     _refuse_programs(path, ending)
     if is_scorecard_file(path):
         return import_scorecard(Scorecard.load(path), schema, classes=classes, regression=regression)
@@ -126,7 +134,7 @@ def load_model(
     if library is not None:
         from ifonly.model.importers.trees import import_trees, load_library
 
-        return import_trees(load_library(path, library), schema, classes=classes, regression=regression)
+        return _warned(import_trees(load_library(path, library), schema, classes=classes, regression=regression))
     if ending not in (".npz", ".json"):
         raise FileError(
             f"A model file ends in .npz, .json, .csv (a scorecard), .onnx, or as XGBoost (.ubj), LightGBM (.txt) and "

@@ -132,6 +132,11 @@ def binning_process(binning: Binning, columns: list[Column], arithmetic: Columns
             )
         number = binned(column, _variable_cuts(variable, column, arithmetic), arithmetic, where)
         if isinstance(number, Options):
+            if variable.dtype == "categorical":
+                others = getattr(variable, "_cat_others", None)
+                groups = [*variable.splits, *([] if others is None else [others]), _special_codes(variable)]
+                known = [value for group in groups for value in np.ravel(group).tolist()]
+                arithmetic.check_known(number, known, who=f"'{where}' (BinningProcess)", missing=True)
             made = _made_of(binning, columns, i, number, where)
             result.append(Options(number.feature, made[:, len(result)].astype(np.float64)))
         else:
@@ -159,11 +164,16 @@ def _variable_cuts(variable: Any, column: Column, arithmetic: Columns) -> Floats
                 f"Categorical or Ordinal, with the values that the model knows."
             )
         return cuts
-    codes = variable.special_codes
-    listed = [] if codes is None else list(codes.values()) if isinstance(codes, dict) else list(codes)
-    special = np.array([float(c) for group in listed for c in np.ravel(group)], dtype=np.float64)
+    special = np.array([float(code) for code in _special_codes(variable)], dtype=np.float64)
     special = special[np.isfinite(special)]
     return np.concatenate([below(variable.splits), below(special), special])
+
+
+def _special_codes(variable: Any) -> list[Any]:
+    """The values that a variable of optbinning puts into bins of their own."""
+    codes = variable.special_codes
+    listed = [] if codes is None else list(codes.values()) if isinstance(codes, dict) else list(codes)
+    return [code for group in listed for code in np.ravel(group).tolist()]
 
 
 def every_number(feature: Feature) -> Floats | None:

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
+from ifonly.model.importers.known_options import told_unknown, unknown_places
 from ifonly.model.recipe import Majorant
 from ifonly.model.rounding import losses
 from ifonly.printing import some_of
@@ -115,6 +116,8 @@ class Columns:
     schema: Schema
     missing: dict[int, Any] = field(default_factory=dict)
     dtypes: set[str] = field(default_factory=set)
+    warnings: list[str] = field(default_factory=list)
+    """What the user should know of the import, one sentence each."""
 
     # ------------------------------------------------------------------ making columns
 
@@ -230,6 +233,22 @@ class Columns:
                 strict=True,
             )
         ]
+
+    def check_known(self, column: Options, known: Sequence[Any], *, who: str, missing: bool = False) -> None:
+        """Note the options whose values an encoder was fitted without; a ModelError where it knows none of them.
+
+        `missing`: it knows a missing value, whatever the values that it was fitted on.
+        """
+        feature = self.schema.features[column.feature]
+        values = column.values.tolist()
+        places = [i for i in unknown_places(values, known) if not (missing and is_missing(values[i]))]
+        if not isinstance(feature, Missing):
+            self.note(told_unknown(who, feature, places, known))
+
+    def note(self, sentence: str) -> None:
+        """Keep a sentence, once."""
+        if sentence and sentence not in self.warnings:
+            self.warnings.append(sentence)
 
     # ------------------------------------------------------------------ columns to numbers
 

@@ -129,6 +129,7 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
         source="onnx",
         precision=reader.precision,
         probabilities=Reported(given) if final is not None and not final.each_alone else None,
+        warnings=tuple(reader.warnings),
     )
     if ending.labels and model.classes:
         _check_labels(model, _labels(proto, inputs, ending), own or tuple(range(len(names))))

@@ -48,6 +48,8 @@ class OnnxReader:
     inputs: OnnxInputs
     values: dict[str, Value] = field(default_factory=dict)
     kinds: set[str] = field(default_factory=set)
+    warnings: list[str] = field(default_factory=list)
+    """What the user should know of the import, one sentence each."""
     computed: int = 0
     """Bytes of the constants that were computed from others."""
 
@@ -87,7 +89,7 @@ class OnnxReader:
         if self.inputs.plain and numbers and not encoders:
             self.values[self.inputs.given[0].name] = self.encoded
             return
-        arithmetic = Columns(self.inputs.schema)
+        arithmetic = Columns(self.inputs.schema, warnings=self.warnings)
         for one, columns in zip(self.inputs.given, self.inputs.columns(arithmetic).values(), strict=True):
             self.values[one.name] = OnnxTable(tuple(columns), arithmetic, one.kind.startswith("float"))
 

@@ -161,6 +161,7 @@ def _one_hot(call: OnnxCall, table: OnnxTable) -> OnnxTable:
     for column in table.columns:
         options = _options(call, table, column)
         values = options.values.tolist()
+        table.arithmetic.check_known(options, known, who=f"'{call.name}' (OneHotEncoder)")
         unknown = [value for value in values if value not in known]
         if unknown and not call.given.get("zeros", 1):
             raise call.refuse(f"does not know the option {unknown[0]!r} of {table.arithmetic.describe(column)}")
@@ -181,6 +182,7 @@ def _label(call: OnnxCall, table: OnnxTable) -> OnnxTable:
     made: list[Column] = []
     for column in table.columns:
         options = _options(call, table, column)
+        table.arithmetic.check_known(options, keys, who=f"'{call.name}' (LabelEncoder)")
         own = [mapped.get(value, default) for value in options.values.tolist()]
         if None in own:
             missed = options.values.tolist()[own.index(None)]

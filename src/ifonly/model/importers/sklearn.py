@@ -69,6 +69,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         source=f"sklearn {name}",
         precision=_precision(read.flow, estimator, arithmetic),
         for_schema=partial(import_sklearn, model, classes=tuple(classes), regression=regression),
+        warnings=tuple(arithmetic.warnings),
     )
     check_decisions(imported, model, source, own)
     return check_agreement(replace(imported, probabilities=reported_by(imported, model, estimator, source)))

@@ -251,6 +251,7 @@ def _encoder(encoder: Any, columns: list[Column], arithmetic: Columns, where: st
                 f"number; declare it as Categorical or Ordinal, with the values that the encoder knows."
             )
         options.append(_with_known_marker(column, categories, arithmetic))
+        arithmetic.check_known(options[-1], np.asarray(categories).tolist(), who=f"'{where}' ({kind})")
         if getattr(encoder, "handle_unknown", "") == "error":
             for value in options[-1].values.tolist():
                 if not any(same_value(value, plain(known)) for known in categories):

@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
 from ifonly.problem.rules import syntax
+from ifonly.problem.rules.unclear import unclear
 from ifonly.problem.words import show_name, show_option, suggestion, wrong
 from ifonly.schema import Choice, Numeric, Real, Schema
 from ifonly.schema.decimals import written
@@ -252,9 +253,20 @@ class _TreeReader:
         options = frozenset(i for i in range(len(choice.options)) if _COMPARES[sign](i, index))
         return Member(self.schema.index(choice.name), options)
 
+    def check_clear(self, *sides: syntax.Number) -> None:
+        """Refuse a number that may be meant by either decimal mark, by the features that it stands beside."""
+        parts = [one for side in sides for one in syntax.numbers_in(side)]
+        named = [self.schema[one.name] for one in parts if isinstance(one, syntax.Word)]
+        for one in parts:
+            if isinstance(one, syntax.Constant):
+                feature = next((feature for feature in named if unclear(feature, one)), None)
+                if feature is not None:
+                    raise syntax.two_ways(self.text, one, f" beside {show_name(feature.name)}, {feature.describe()}")
+
     def compare_numbers(self, left: syntax.Number, sign: str, right: syntax.Number) -> Formula:
         difference = self.amount(left)
         difference.add(self.amount(right), Fraction(-1))
+        self.check_clear(left, right)
         linear = self.linear(difference, left, right)
         if sign in ("<", "<="):
             linear, sign = linear.negative(), _OPPOSITE[sign]
@@ -361,6 +373,10 @@ class _TreeReader:
 
     def option(self, choice: Choice, tree: syntax.Number) -> int:
         index = self.known_option(choice, tree)
+        if isinstance(tree, syntax.Constant) and tree.other is not None and index is not None:
+            other = self.known_option(choice, syntax.Constant(tree.start, tree.end, "", tree.other))
+            if other is not None and choice.options[index] != self.text[tree.start : tree.end]:
+                raise syntax.two_ways(self.text, tree)
         if index is None:
             said = self.text[tree.start : tree.end]
             hint = suggestion(tree.name if isinstance(tree, syntax.Word) else said, choice.options)

@@ -24,7 +24,7 @@ from ifonly.problem.rules.meaning import Compare, Denial, Every, Formula, Linear
 from ifonly.problem.words import show_name
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import written
-from ifonly.schema.values import show_number
+from ifonly.schema.number_text import clear_number
 
 MAX_CLAUSES = 200
 MAX_UNFOLDED = 500
@@ -326,9 +326,9 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
             Fraction(1, 100) if real.width >= 1 else Fraction(real.width) / 100,
         )
         low, high = (
-            show_number(float(v)) for v in (max(end - room, written(real.lower)), min(end + room, written(real.upper)))
+            clear_number(float(v)) for v in (max(end - room, written(real.lower)), min(end + room, written(real.upper)))
         )
-        below, above = f"{name} <= {show_number(float(end - room))}", f"{name} >= {show_number(float(end + room))}"
+        below, above = f"{name} <= {clear_number(float(end - room))}", f"{name} >= {clear_number(float(end + room))}"
         instead = {
             ">": above if slope > 0 else below,
             "=": f"a range such as {name} in [{low}, {high}]",

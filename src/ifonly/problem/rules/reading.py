@@ -36,19 +36,29 @@ from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.rules.spelling import spelled
+from ifonly.problem.rules.unclear import unclear
 from ifonly.problem.support import AtMostChanges, OnlyWith
 from ifonly.problem.words import show_name, suggestion, wrong
 from ifonly.schema import Choice, Integer, Schema
+from ifonly.schema.number_text import DecimalMark, other_reading
 
 AnyConstraint: TypeAlias = Constraint | RowRule
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 
-def read_constraint(text: str, schema: Schema) -> AnyConstraint:
-    """The constraint that a sentence states; a QuestionError that points at what is wrong with it."""
+def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.POINT) -> AnyConstraint:
+    """The constraint that a sentence states; a QuestionError that points at what is wrong with it.
+
+    `mark` is the decimal mark of whoever wrote it, as far as that is known: by any but the point, 10.000 may be ten
+    thousand, and is refused. So it is by the point, where the feature speaks for it (see `unclear`).
+    """
     if not isinstance(text, str):
         raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {shown(text)}.")
     text = spelled(text.strip(), schema)
+    if mark is not DecimalMark.POINT:
+        for token in syntax.tokens(text):
+            if token.kind == "number" and other_reading(token.value) is not None:
+                raise syntax.two_ways(text, syntax.Node(token.start, token.end))
     stated = _Statement(text, schema).read()
     if stated is not None:
         stated.check(schema)
@@ -159,7 +169,7 @@ class _Statement(syntax.Parser):
         return None
 
     def changes(self) -> AtMostChanges:
-        most = self.amount()
+        most = self.amount(whole=True)
         if not (self.takes("changes") or self.takes("change")):
             raise self.unexpected("'at most' counts changes, such as: at most 2 changes")
         if most.denominator != 1:
@@ -189,10 +199,10 @@ class _Statement(syntax.Parser):
         if self.takes("only", "with"):
             return OnlyWith(name, self.feature())
         if self.takes("in", "steps", "of"):
-            return Steps(name, float(self.amount()))
+            return Steps(name, float(self.amount(name)))
         if not self.takes("by", "at", "most"):
             raise self.unexpected("a feature changes 'by at most', 'in steps of', or 'only with' another")
-        most = self.amount()
+        most = self.amount(name)
         return ChangeAtMost(name, share=float(most / 100)) if self.takes("%") else ChangeAtMost(name, by=float(most))
 
     def filling(self) -> FillIn:
@@ -210,10 +220,16 @@ class _Statement(syntax.Parser):
             raise wrong(self.text, token.start, token.end, message)
         return self.advance().value
 
-    def amount(self) -> Fraction:
+    def amount(self, name: str = "", *, whole: bool = False) -> Fraction:
+        """A number: of changes of the feature of this name, of `whole` things, or a share."""
         if self.here.kind != "number":
             raise self.unexpected("here a number should stand")
-        return syntax.number(self.text, self.advance()).value
+        one = syntax.number(self.text, self.advance())
+        if one.other is not None and self.here.value != "%":
+            feature = self.schema[name] if name else None
+            if whole or (feature is not None and unclear(feature, one)):
+                raise syntax.two_ways(self.text, one)
+        return one.value
 
     def finished(self, constraint: AnyConstraint) -> AnyConstraint:
         if self.here.kind != "end":

@@ -76,7 +76,7 @@ class Rule:
         return normal.parts(self.clauses(columns.schema), columns)
 
     def describe(self) -> str:
-        return self.text
+        return syntax.clearly(self.text)
 
 
 def _gap(clause: normal.Clause) -> Gap:

@@ -1,10 +1,9 @@
 """Rules as people type them, spelled as the grammar reads them: names of several words in quotes, labels as the names
-that they stand for, 3,000 as 3000.
+that they stand for.
 
 Two names side by side mean nothing in the grammar, so a text that holds a name of several words, none of them a word
 of the grammar, can mean nothing else. A label is what people are shown of a feature, so they type it; one that is a
-single word, in quotes. Where it is also a name or an option, or the label of two, it is not read as a label. A comma
-between digits stands in lists and ranges only; elsewhere it groups them.
+single word, in quotes. Where it is also a name or an option, or the label of two, it is not read as a label.
 """
 
 from __future__ import annotations
@@ -17,12 +16,11 @@ from ifonly.problem.words import KEYWORDS, quoted, show_name
 from ifonly.schema import Choice, Schema
 
 _SEVERAL = re.compile(r"\w[\w.-]*(?: \w[\w.-]*)+")
-_GROUPED = re.compile(r"(?<![\w.,])\d{1,3}(?:,\d{3})+(?![\w,])")
 _QUOTED = r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\""
 
 
 def spelled(text: str, schema: Schema) -> str:
-    """The text, with the schema's names of several words in quotes, names for labels, and numbers without commas."""
+    """The text, with the schema's names of several words in quotes, and names for labels."""
     found, behind = _names(schema)
 
     def as_name(match: re.Match[str]) -> str:
@@ -31,7 +29,7 @@ def spelled(text: str, schema: Schema) -> str:
             return show_name(behind[word[1:-1]]) if word[1:-1] in behind else match[0]
         return show_name(behind[word]) if word in behind else quoted(word)
 
-    return _ungrouped(text if found is None else found.sub(as_name, text))
+    return text if found is None else found.sub(as_name, text)
 
 
 @lru_cache(maxsize=64)
@@ -48,15 +46,3 @@ def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     ordered = sorted(several, key=lambda name: (-len(name), name))
     spaced = "|".join(r"\s+".join(map(re.escape, name.split(" "))) for name in ordered)
     return re.compile(rf"{_QUOTED}|(?<![\w.-])(?:{spaced})(?![\w.-])" if several else _QUOTED), behind
-
-
-def _ungrouped(text: str) -> str:
-    """Commas between groups of three digits left out, where no list or range is open."""
-    if not _GROUPED.search(text):
-        return text
-    pieces, depth = [], 0
-    for piece in re.split(rf"({_QUOTED}|[()\[\]])", text):
-        depth += (piece in ("(", "[")) - (piece in (")", "]"))
-        plain = depth == 0 and piece[:1] not in ("'", '"')
-        pieces.append(_GROUPED.sub(lambda m: m[0].replace(",", ""), piece) if plain else piece)
-    return "".join(pieces)

@@ -25,6 +25,7 @@ from typing import TypeAlias
 
 from ifonly.errors import QuestionError
 from ifonly.problem.words import KEYWORDS, Token, tokens, wrong
+from ifonly.schema.number_text import clear_number, other_reading, two_readings
 
 MAX_DEPTH = 30
 MAX_DIGITS = 150
@@ -47,6 +48,8 @@ class Node:
 class Constant(Node):
     text: str
     value: Fraction
+    other: Fraction | None = None
+    """What it would be by the other decimal mark (10.000 is 10, or 10000); None where that is not possible."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -124,12 +127,43 @@ def parse(text: str) -> Condition:
 
 def number(text: str, token: Token) -> Constant:
     """A constant, exactly as written."""
-    mantissa, _, exponent = token.value.lower().partition("e")
+    plain = token.value.replace(",", "")
+    mantissa, _, exponent = plain.lower().partition("e")
     if len(mantissa) > MAX_DIGITS or abs(int((exponent or "0")[:9])) > MAX_DIGITS or len(exponent) > 9:
         raise wrong(text, token.start, token.end, "This number is too long or too large")
     if re.fullmatch("0[0-9][0-9]", mantissa) and text[token.start - 1 : token.start] == ",":
         raise wrong(text, token.start, token.end, "In a list a comma parts two values: write 1000 for 1,000")
-    return Constant(token.start, token.end, token.value, Fraction(token.value))
+    return Constant(token.start, token.end, plain, Fraction(plain), other_reading(token.value))
+
+
+def two_ways(text: str, one: Node, why: str = "") -> QuestionError:
+    """A number that may be meant by either decimal mark."""
+    said = text[one.start : one.end]
+    return wrong(text, one.start, one.end, f"{said} may be {two_readings(said)}{why}: write it as one of these")
+
+
+def clearly(text: str) -> str:
+    """The text of a rule, with its numbers as they were understood, in a form that every reader reads alike."""
+    parts, place = [], 0
+    for token in tokens(text):
+        if token.kind == "number" and ("," in token.value or other_reading(token.value) is not None):
+            plain = token.value.replace(",", "")
+            short = clear_number(float(plain))
+            exact = Fraction(short) == Fraction(plain)
+            parts += [text[place : token.start], short if exact else plain]
+            place = token.end
+    return "".join([*parts, text[place:]])
+
+
+def numbers_in(tree: Number) -> Iterator[Constant | Word]:
+    """The constants and the names of an expression; those of a condition that counts as a number are not its own."""
+    match tree:
+        case Constant() | Word():
+            yield tree
+        case Sum():
+            yield from (one for _, term in tree.terms for one in numbers_in(term))
+        case Product():
+            yield from (one for _, factor in tree.factors for one in numbers_in(factor))
 
 
 def constant(tree: Number) -> Fraction | None:
@@ -141,6 +175,12 @@ def constant(tree: Number) -> Fraction | None:
     values = [constant(one) for _, one in tree.terms]
     signs = [sign for sign, _ in tree.terms]
     return None if None in values else sum((s * v for s, v in zip(signs, values, strict=True) if v), Fraction(0))
+
+
+def _backwards(between: Between) -> bool:
+    assert between.lower is not None and between.upper is not None
+    lower, upper = constant(between.lower), constant(between.upper)
+    return lower is not None and upper is not None and lower > upper
 
 
 class Parser:
@@ -239,8 +279,10 @@ class Parser:
         """A range has its lower end first."""
         if between.lower is None or between.upper is None:
             return between
-        ends = [constant(between.lower), constant(between.upper)]
-        if ends[0] is not None and ends[1] is not None and ends[0] > ends[1]:
+        for one in (*numbers_in(between.lower), *numbers_in(between.upper)):
+            if isinstance(one, Constant) and one.other is not None and _backwards(between):
+                raise two_ways(self.text, one)
+        if _backwards(between):
             low, high = (self.text[end.start : end.end] for end in (between.upper, between.lower))
             message = f"This range runs backwards; write [{low}, {high}]"
             raise wrong(self.text, between.lower.start, between.upper.end, message)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import tempfile
 from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -38,6 +39,7 @@ PREDICTIONS = (
 )
 """Losses whose prediction is the raw value itself."""
 LEAF = (-1, 0.0, False, 0, 0)
+HASH_FACTOR = 0x4906BA494954CB65
 
 
 def grown_by_catboost(model: Any, schema: Schema) -> Grown | None:
@@ -62,11 +64,12 @@ def load_catboost(path: Path) -> Any:
         raise FileError(f"'{path}' is no model of CatBoost, or is damaged ({type(error).__name__}).") from None
 
 
-def _json(model: Any) -> dict[str, Any]:
+def _json(model: Any, pool: Any = None) -> dict[str, Any]:
+    """The model as JSON; with the hashes of the categories of a table, if one is given."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.json"
         try:
-            model.save_model(str(path), format="json")
+            model.save_model(str(path), format="json", pool=pool)
         except Exception as error:
             raise UnsupportedModel(
                 f"CatBoost cannot write this model as JSON, in which it would be read here: {error}", operation="JSON"
@@ -130,6 +133,7 @@ class _Reader:
             classes=classes,
             names=None if generic else tuple(self.names),
             categories=categories,
+            unseen=self._unseen(categories),
             probabilities="log-odds" if self.loss in (*BINARY, "MultiClass") else None,
             reported=Call("predict", (("prediction_type", "Probability"),)),
         )
@@ -205,21 +209,72 @@ class _Reader:
 
     def _sides(self, categories: dict[int, list[Any]]) -> dict[int, Any]:
         """For each column of categories: the leaf that each option reaches in each tree, other columns being equal."""
+        sides = {}
+        for column in categories:
+            with self._taking(column):
+                leaves = self.model.calc_leaf_indexes(self._table(column, categories))
+                sides[column] = np.asarray(leaves, dtype=np.int64)
+        return sides
+
+    def _table(self, column: int, categories: dict[int, list[Any]]) -> Any:
+        """One row per option of a column of categories, other columns being equal."""
         import pandas as pd
 
-        sides = {}
-        for column, options in categories.items():
-            values: dict[str, list[Any]] = {}
-            for j, name in enumerate(self.names):
-                other = categories[j][0] if categories.get(j) else "none" if j in categories else 0.0
-                values[name] = options if j == column else [other] * len(options)
-            try:
-                sides[column] = np.asarray(self.model.calc_leaf_indexes(pd.DataFrame(values)), dtype=np.int64)
-            except Exception as error:
-                raise ModelError(
-                    f"The CatBoost model cannot take the options of '{self.names[column]}' as categories: {error}"
-                ) from None
-        return sides
+        options, values = categories[column], {}
+        for j, name in enumerate(self.names):
+            other = categories[j][0] if categories.get(j) else "none" if j in categories else 0.0
+            values[name] = options if j == column else [other] * len(options)
+        return pd.DataFrame(values)
+
+    @contextmanager
+    def _taking(self, column: int) -> Iterator[None]:
+        try:
+            yield
+        except Exception as error:
+            raise ModelError(
+                f"The CatBoost model cannot take the options of '{self.names[column]}' as categories: {error}"
+            ) from None
+
+    # ------------------------------------------------------------------ categories that the model was fitted without
+
+    def _unseen(self, categories: dict[int, list[Any]]) -> dict[int, list[int]]:
+        """The places of the options that are in no table of statistics of their column.
+
+        Where a column has splits of single categories only, which list those that are told apart and not all that were
+        seen: all options, if none of them is listed.
+        """
+        import catboost
+
+        result = {}
+        for place, feature in enumerate(self.words):
+            column = int(feature["flat_feature_index"])
+            listed, counted = {int(v) % 2**32 for v in feature.get("values") or []}, self._counted(place)
+            if not categories[column] or not (listed or counted):
+                continue
+            with self._taking(column):
+                every = [int(one["flat_feature_index"]) for one in self.words]
+                pool = catboost.Pool(self._table(column, categories), cat_features=every)
+                told = _json(self.model, pool)["features_info"].get("cat_features_hash") or []
+            hashes = {str(one["value"]): int(one["hash"]) for one in told}
+            own = [hashes.get(str(option)) for option in categories[column]]
+            unseen = [i for i, h in enumerate(own) if h is not None and h not in listed and _key(h) not in counted]
+            result[column] = unseen if counted or len(unseen) == len(own) > 1 else []
+        return result
+
+    def _counted(self, place: int) -> set[str]:
+        """The keys of the categories of a column that have statistics."""
+        keys: set[str] = set()
+        for name, table in (self.data.get("ctr_data") or {}).items():
+            parts = json.loads(name).get("identifier") or []
+            if len(parts) == 1 and parts[0].get("cat_feature_index") == place:
+                keys |= set(map(str, table["hash_map"][:: int(table["hash_stride"])]))
+        return keys
+
+
+def _key(category: int) -> str:
+    """What a table of statistics of one column calls a category, by the hash of its text (CatBoost's CalcHash)."""
+    signed = category if category < 2**31 else category - 2**32
+    return str(HASH_FACTOR * HASH_FACTOR * signed % 2**64)
 
 
 def _nested(reader: _Reader, root: dict[str, Any]) -> LibraryTree:

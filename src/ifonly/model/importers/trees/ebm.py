@@ -95,6 +95,14 @@ class Bins:
         given = len(model.feature_types_in_)
         return cls(numbered, given, tuple(f for f, _ in keys), continuous, tuple(terms))
 
+    @property
+    def unseen(self) -> list[int | None]:
+        """The last bin of each column of categories, which is that of all others."""
+        sizes: dict[int, int] = {}
+        for term, numbers in zip(self.terms, self.model.term_scores_, strict=True):
+            sizes |= dict(zip(term, numbers.shape, strict=True))
+        return [None if self.continuous[j] else sizes[j] - 1 for j in range(len(self.features))]
+
     def __call__(self, table: Any) -> Floats:
         with answering():
             cells = np.asarray(self.model.eval_terms(table)).astype(np.intp)

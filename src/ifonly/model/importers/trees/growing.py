@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
+from ifonly.model.importers.known_options import told_unknown
 from ifonly.model.importers.probabilities import follow_from, lead_of, settled
 from ifonly.model.importers.sklearn_original import asked, check_decisions
 from ifonly.model.importers.sklearn_sources import RawSource, Source, source_by
@@ -20,7 +21,7 @@ from ifonly.model.importers.transformers import transformed
 from ifonly.model.model import Model
 from ifonly.model.trees import Ensemble, Feed, Trees, bound
 from ifonly.model.trees.zeros import without_missing_zeros
-from ifonly.schema import Choice, Schema
+from ifonly.schema import Choice, Missing, Schema
 from ifonly.schema.tables import import_pandas
 from ifonly.schema.values import is_missing, plain, same_value
 
@@ -55,6 +56,10 @@ class BinColumns(Protocol):
     def features(self) -> Sequence[int]:
         """The column of the table that each of them is about."""
 
+    @property
+    def unseen(self) -> Sequence[int | None]:
+        """The bin of each of them for categories that the model was fitted without; None for numbers."""
+
     def __call__(self, table: Any) -> Floats: ...
 
 
@@ -72,6 +77,8 @@ class Grown:
     classes: tuple[Any, ...] = ()
     names: tuple[str, ...] | None = None
     categories: Mapping[int, Sequence[Any]] = field(default_factory=dict)
+    unseen: Mapping[int, Sequence[int]] = field(default_factory=dict)
+    """Of columns of categories: the places of the options that the library was fitted without."""
     probabilities: Literal["fractions", "log-odds"] | None = None
     reported: Callable[[Any, Any, Floats], Floats] = Call("predict_proba")
     decided: bool = True
@@ -126,6 +133,7 @@ def model_of(
         precision=ensemble.summation.precision,
         for_schema=partial(model_of, grown, model, front=front, classes=classes, regression=regression),
         scores_are="probabilities" if grown.probabilities == "fractions" else "log-odds",
+        warnings=tuple(arithmetic.warnings),
     )
     if grown.decided:
         check_decisions(imported, model, original.source, grown.classes)
@@ -205,10 +213,39 @@ def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> tu
         columns = [columns[i] for i in grown.bins.features]
     if len(columns) != grown.ensemble.columns:
         raise ModelError(f"{grown.name} takes {grown.ensemble.columns} columns, but it is given {len(columns)}.")
+    _check_categories(grown, columns, arithmetic)
     used = set(np.unique(grown.ensemble.nodes.column).tolist())
     owners = [_owner(column, grown.name, arithmetic) if j in used else 0 for j, column in enumerate(columns)]
     made = _Columns(grown, source, tuple(step for _, step in front), tuple(owners))
+    if grown.bins is not None:
+        _check_bins(grown, owners, made, arithmetic)
     return Feed(owners, made), made.numbers_without_zeros()
+
+
+def _check_categories(grown: Grown, columns: list[Column], arithmetic: Columns) -> None:
+    """Does the library know the options of the columns that it takes as categories?"""
+    for j, known in grown.categories.items():
+        column = columns[j]
+        if isinstance(column, Options):
+            arithmetic.check_known(column, known, who=grown.name, missing=True)
+    for j, places in grown.unseen.items():
+        column = columns[j]
+        if isinstance(column, Options):
+            arithmetic.note(told_unknown(grown.name, arithmetic.schema.features[column.feature], places))
+
+
+def _check_bins(grown: Grown, owners: list[int], made: _Columns, arithmetic: Columns) -> None:
+    """Does the library have bins for the options of the columns that it bins as categories?"""
+    assert grown.bins is not None
+    schema = arithmetic.schema
+    for j, bin_number in enumerate(grown.bins.unseen):
+        feature = schema.features[owners[j]]
+        if bin_number is None or not isinstance(feature, Choice) or isinstance(feature, Missing):
+            continue
+        points = np.repeat(schema.grid[:1], len(feature.options), axis=0)
+        points[:, owners[j]] = np.arange(len(feature.options))
+        places = np.flatnonzero(made(points)[:, j] == bin_number).tolist()
+        arithmetic.note(told_unknown(grown.name, feature, places))
 
 
 def _owner(column: Column, name: str, arithmetic: Columns) -> int:
