@@ -17,14 +17,6 @@ LOG_ODDS = 1e-5
 """How well a reported probability must follow from the score, also in the float32 that some models report."""
 
 
-def lead_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much each row of scores is decided: what the highest is ahead of the next, or one score of 0."""
-    if scores.shape[1] == 1:
-        return np.abs(scores[:, 0])
-    best = np.sort(scores, axis=1)
-    return np.asarray(best[:, -1] - best[:, -2])
-
-
 def follow_from(scores: Scores, reported: Scores, schema: Schema) -> bool:
     """Are the scores the log-odds of the probabilities that a model reports?"""
     points = comparison_rows(schema, ROWS, seed=2)
@@ -41,6 +33,22 @@ def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> 
         return np.where(probabilities == 0.5, 0.0, logits)
     largest = probabilities == probabilities.max(axis=1, keepdims=True)
     return np.where(largest, logits.max(axis=1, keepdims=True), logits)
+
+
+def as_labelled(scores: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Scores that decide for the labels: where they do not, those of the label's class are made the largest, barely."""
+    rows = np.arange(len(scores))
+    if scores.shape[1] == 1:
+        second = scores[:, 0] > 0.0
+        nearest = np.where(labels == 1, np.nextafter(0.0, 1.0), 0.0)
+        return np.where(second == (labels == 1), scores[:, 0], nearest)[:, None]
+    wrong = scores.argmax(axis=1) != labels
+    if not wrong.any():
+        return scores
+    largest = scores.max(axis=1)
+    result = np.where(wrong[:, None], np.minimum(scores, np.nextafter(largest, -np.inf)[:, None]), scores)
+    result[rows[wrong], labels[wrong]] = largest[wrong]
+    return result
 
 
 @dataclass(frozen=True)

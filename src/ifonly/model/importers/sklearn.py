@@ -23,7 +23,7 @@ from ifonly.model.importers.binning import Binning, is_binning_process
 from ifonly.model.importers.columns import Binned, Column, Columns
 from ifonly.model.importers.foreign import of_library
 from ifonly.model.importers.sklearn_estimators import reader_of
-from ifonly.model.importers.sklearn_original import SklearnOriginal, check_decisions, raised, reported_by
+from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, raised, reported_by
 from ifonly.model.importers.sklearn_sources import source_of
 from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
 from ifonly.model.kind import Precision
@@ -70,8 +70,8 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         precision=_precision(read.flow, estimator, arithmetic),
         for_schema=partial(import_sklearn, model, classes=tuple(classes), regression=regression),
     )
-    check_decisions(imported, model, source, own)
-    return check_agreement(replace(imported, probabilities=reported_by(imported, model, estimator, source)))
+    imported = replace(imported, probabilities=reported_by(imported, model, estimator, source))
+    return check_agreement(imported, decided=Predicted(model, source, own) if own else None)
 
 
 def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmetic: Columns, *, plainly: bool) -> Flow:

@@ -11,14 +11,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.agreement import check_agreement
+from ifonly.model.agreement import check_agreement, lead_of
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
-from ifonly.model.importers.probabilities import follow_from, lead_of, settled
-from ifonly.model.importers.sklearn_original import asked, check_decisions
+from ifonly.model.importers.probabilities import follow_from, settled
+from ifonly.model.importers.sklearn_original import Predicted, asked
 from ifonly.model.importers.sklearn_sources import RawSource, Source, source_by
 from ifonly.model.importers.transformers import transformed
 from ifonly.model.model import Model
-from ifonly.model.trees import Ensemble, Feed, Trees, bound
+from ifonly.model.trees import Ensemble, Feed, Trees, bound_splits, edge_points, reachable
 from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Schema
 from ifonly.schema.tables import import_pandas
@@ -115,7 +115,9 @@ def model_of(
     arithmetic = Columns(schema)
     source = _source(grown, model, front, arithmetic)
     feed, zeros = _feed(grown, source, front, arithmetic)
-    ensemble = bound(without_missing_zeros(grown.ensemble, zeros) if zeros else grown.ensemble, feed, schema)
+    whole = without_missing_zeros(grown.ensemble, zeros) if zeros else grown.ensemble
+    splits = bound_splits(whole, feed, schema)
+    ensemble = reachable(splits, schema)
     original = TreesOriginal(_prepared(grown, source), model, grown)
     imported = Model(
         function=Trees(ensemble, schema, tie=grown.tie),
@@ -127,9 +129,9 @@ def model_of(
         for_schema=partial(model_of, grown, model, front=front, classes=classes, regression=regression),
         scores_are="probabilities" if grown.probabilities == "fractions" else "log-odds",
     )
-    if grown.decided:
-        check_decisions(imported, model, original.source, grown.classes)
-    return check_agreement(replace(imported, probabilities=_probabilities(imported, original)))
+    decided = Predicted(model, original.source, grown.classes) if grown.decided and grown.classes else None
+    imported = replace(imported, probabilities=_probabilities(imported, original))
+    return check_agreement(imported, at=edge_points(splits, schema, seed=0), decided=decided)
 
 
 @dataclass(frozen=True)
