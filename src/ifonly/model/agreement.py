@@ -55,8 +55,6 @@ def check_agreement(
             )
     difference = np.abs(ours - theirs)
     allowed, worst = _allowed(model, float(np.abs(ours).max()), tolerances), float(difference.max())
-    if decided is not None:
-        _check_decisions(model, points, ours, decided(points), 2.0 * min(worst, allowed))
     if worst > allowed:
         row = int(difference.max(axis=1).argmax())
         raise ModelError(
@@ -64,6 +62,8 @@ def check_agreement(
             f"{model.schema.row(points[row])}: {ours[row].tolist()} against {theirs[row].tolist()}. "
             f"Is the schema's column order the one that the model was trained with?"
         )
+    if decided is not None:
+        _check_decisions(model, points, ours, decided(points), 2.0 * worst)
     if isinstance(model.function, Trees) and worst > 0.0:  # the sum is not the library's, bit for bit
         model = replace(model, function=model.function.in_any_order())
     return replace(model, deviation=worst)

@@ -83,6 +83,8 @@ class Grown:
     """The library wants its categories as a column of pandas' own type."""
     zeros: Literal["numbers", "missing", "missing if sparse"] = "numbers"
     """What the library takes zeros for: always, or in a sparse table."""
+    coded_from_zero: frozenset[int] = frozenset()
+    """Columns of categories whose code 0 is a category, also where zeros are missing values: so it is to LightGBM."""
     read_as_zero: float = 0.0
     """Numbers up to this size are read as 0."""
     bins: BinColumns | None = None
@@ -282,6 +284,8 @@ class _Columns:
 
     def _without_zeros(self, j: int, column: Floats) -> Floats:
         """Zeros of a choice's column as missing values; a number that only float32 makes zero is none."""
+        if j in self.grown.coded_from_zero:
+            return column
         if isinstance(self.source.arithmetic.schema.features[self.owners[j]], Choice):
             return np.where(column == 0.0, np.nan, column)
         with np.errstate(under="ignore"):
