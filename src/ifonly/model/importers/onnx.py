@@ -35,7 +35,7 @@ from ifonly.model.importers.onnx_outputs import (
     shortened,
     without_activation,
 )
-from ifonly.model.importers.probabilities import Reported, check_final, follow_from
+from ifonly.model.importers.probabilities import check_final, reported
 from ifonly.model.importers.trees.onnx_trees import OnnxTrees, following, read_onnx_trees
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
@@ -168,13 +168,7 @@ class _Ending:
         )
         decided = original.decided if ending.labels and names else None
         if final is not None and not final.each_alone:
-            reported = Reported(original.given)
-            if not follow_from(original, reported, model.schema):
-                raise ModelError(
-                    f"The output '{ending.output}' of the ONNX model does not follow from what it has before its last "
-                    f"activation; export it with one sigmoid or softmax at its end."
-                )
-            model = replace(model, probabilities=reported)
+            model = replace(model, probabilities=reported(original, original.given, model.schema))
         elif at is not None and names and not second and _are_probabilities(original.given, model.schema):
             model = replace(model, probabilities=original.given, scores_are="probabilities")
         return check_agreement(model, at=at, decided=decided)
@@ -218,7 +212,7 @@ def _imported_trees(given: _Ending, trees: OnnxTrees) -> Model:
             owners[j] = i
     splits = bound_splits(trees.ensemble, Feed(owners, schema.encode), schema)
     function = Trees(reachable(splits, schema), schema, tie=TIE if final is not None else 0.0)
-    at = edge_points(splits, schema, seed=0)
+    at = edge_points(splits, schema, library=trees.ensemble)
     return given.imported(function, final, second=trees.second, precision=splits.summation.precision, at=at)
 
 

@@ -8,7 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import UnsupportedModel
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, comparison_rows
 from ifonly.model.model import Logistic, Scores
 from ifonly.schema import Schema
@@ -62,6 +62,17 @@ class Reported:
         if own.shape[1] == 1:
             return np.column_stack([1.0 - own, own])
         return np.exp(own) if (own <= 0.0).all() else own
+
+
+def reported(scores: Scores, given: Scores, schema: Schema) -> Reported:
+    """The probabilities that the whole model gives, which must be those of the scores before its last activation."""
+    found = Reported(given)
+    if not follow_from(scores, found, schema):
+        raise ModelError(
+            "What the model gives does not follow from what it has before its last activation; end it with one sigmoid "
+            "or softmax, and nothing after that."
+        )
+    return found
 
 
 def check_final(operation: str, activation: Literal["sigmoid", "softmax"], outputs: int, *, regression: bool) -> None:

@@ -56,7 +56,7 @@ def import_scorecard(
             source="scorecard",
             for_schema=partial(import_scorecard, card, classes=classes, regression=regression),
         ),
-        at=np.concatenate([edge_points(function.ensemble, schema, seed=0), _bin_edges(card, schema)]),
+        at=np.concatenate([edge_points(function.ensemble, schema), _bin_edges(card, schema)]),
     )
 
 

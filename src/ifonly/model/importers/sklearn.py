@@ -38,15 +38,15 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     """A fitted scikit-learn estimator or pipeline as a Model."""
     from ifonly.model.importers.trees import grown_behind_bins, grown_by, model_of, read_columns
 
-    model = _best(model)
-    front, estimator = _parts(model)
-    _check_fitted(model, estimator)
+    found = _best(model)
+    front, estimator = _parts(found)
+    _check_fitted(found, estimator)
     grown = grown_by(estimator, schema)
     if grown is not None:
         return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
     name, reader = type(estimator).__name__, reader_of(estimator)
     arithmetic = Columns(schema)
-    source = source_of(model, front, arithmetic)
+    source = source_of(found, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)

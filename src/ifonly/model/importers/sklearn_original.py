@@ -73,6 +73,10 @@ def reported_by(imported: Model, model: Any, estimator: Any, source: Source) -> 
 
 def raised(model: Any) -> Any:
     """The same fitted object (a shallow copy) without the last activation: its 'probabilities' are the logits."""
+    if sklearn_name(model, ("BaseSearchCV",)):
+        shallow = copy.copy(model)
+        shallow.best_estimator_ = raised(model.best_estimator_)
+        return shallow
     if sklearn_name(model, ("Pipeline",)):
         *steps, (name, last) = model.steps
         shallow = copy.copy(model)

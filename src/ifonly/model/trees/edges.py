@@ -1,12 +1,13 @@
-"""Rows at every split of trees: where a wrong comparison, cast, set or direction would show.
+"""Rows at every split and every leaf of trees: where a wrong comparison, cast, set or direction would show.
 
-For each split, rows are made that reach it (they obey the splits above it), with its feature
+For each different split of the library, rows are made that reach it (they obey the splits above it), with its feature
 
     a number    at the largest value that goes left, and at the next one
     a choice    at each option that may come there
 
-A split where all rows of the schema go one way is looked at, too: that they do may be the misreading. Splits that no
-row of the schema reaches are left out.
+Then come rows for the leaves that none of these has reached: so both sides of every split are seen. A split where all
+rows of the schema go one way is looked at, too: that they do may be the misreading. What no row of the schema reaches
+is left out.
 """
 
 from __future__ import annotations
@@ -23,12 +24,16 @@ MOST_LEAVES = 1 << 27
 """Rows times trees that are spent on options; each split gets an option per side, however many there are."""
 AT_ONCE = 1 << 24
 """Entries of the tables of options that are held at once."""
+LEAST_ROUND = 1000
 
 
-def edge_points(form: Ensemble, schema: Schema, *, seed: int) -> Floats:
-    """Points at the splits of an ensemble over features, to both sides of each."""
+def edge_points(form: Ensemble, schema: Schema, *, library: Ensemble | None = None, seed: int = 0) -> Floats:
+    """Points at the splits of an ensemble over features, to both sides of each, and at every leaf.
+
+    `library` is the ensemble, node by node, before it was bound to the features: it tells which splits are different.
+    """
     rng = np.random.default_rng(seed)
-    nodes = np.flatnonzero(form.nodes.column >= 0)
+    nodes = _different(form if library is None else library, rng)
     numbers, choices = nodes[form.nodes.chosen[nodes] < 0], nodes[form.nodes.chosen[nodes] >= 0]
     spare = max(0, MOST_LEAVES // len(form.roots) - 2 * len(nodes))
     step = max(1, AT_ONCE // (len(schema) * (1 + form.sets.shape[1])))
@@ -36,7 +41,33 @@ def edge_points(form: Ensemble, schema: Schema, *, seed: int) -> Floats:
         *(_at_numbers(form, schema, part, rng) for part in _blocks(numbers, step)),
         *(_at_choices(form, schema, part, rng, spare * len(part) // len(choices)) for part in _blocks(choices, step)),
     ]
-    return np.concatenate([np.zeros((0, len(schema))), *parts])
+    points = np.concatenate([np.zeros((0, len(schema))), *parts])
+    return np.concatenate([points, *_at_leaves(form, schema, points, step, rng)])
+
+
+def _different(library: Ensemble, rng: np.random.Generator) -> NDArray[np.intp]:
+    """One node, any, for each different split."""
+    nodes = library.nodes
+    inner = rng.permutation(np.flatnonzero(nodes.column >= 0))
+    values, which = np.unique(nodes.threshold[inner], return_inverse=True)
+    which = np.where(nodes.chosen[inner] < 0, which, len(values) + nodes.chosen[inner])
+    width = len(values) + len(library.sets)
+    key = (nodes.column[inner].astype(np.int64) * width + which) * 2 + nodes.missing_left[inner]
+    return inner[np.unique(key, return_index=True)[1]]
+
+
+def _at_leaves(form: Ensemble, schema: Schema, points: Floats, step: int, rng: np.random.Generator) -> list[Floats]:
+    """Points at the leaves that these points do not reach, some at a time: each reaches one of every tree."""
+    nodes, seen, parts = form.nodes, np.zeros(len(form.values), dtype=np.bool_), []
+    seen[form.leaves(points)] = True
+    waiting = rng.permutation(np.flatnonzero(nodes.leaf >= 0))
+    while len(waiting := waiting[~seen[nodes.leaf[waiting]]]):
+        some = waiting[: min(step, max(LEAST_ROUND, len(waiting) // 4))]
+        boxes = _boxes(form, schema, some)
+        parts.append(boxes.points(schema, np.flatnonzero(boxes.reached), rng))
+        seen[form.leaves(parts[-1])] = True
+        seen[nodes.leaf[some]] = True
+    return parts
 
 
 def _blocks(nodes: NDArray[np.intp], step: int) -> list[NDArray[np.intp]]:

@@ -205,6 +205,8 @@ class Ensemble(ByFingerprint):
     def _leaves_by_node(self, x: Floats) -> Ints:
         """The same tree by tree: at each node, all rows that reach it are parted at once."""
         nodes, columns = self.nodes, np.ascontiguousarray(x.T)
+        plain = self.comparison == "<=" and self.compared_in == "float64" and not np.isnan(x).any()
+        number, cuts = (nodes.chosen < 0).tolist(), nodes.threshold.tolist()
         result = np.empty((len(self.roots), len(x)), dtype=np.int32)
         everyone = np.arange(len(x))
         for t, root in enumerate(self.roots.tolist()):
@@ -215,7 +217,8 @@ class Ensemble(ByFingerprint):
                 if column < 0:
                     result[t, rows] = nodes.leaf[node]
                     continue
-                left = self.goes_left(node, columns[column, rows])
+                values = columns[column][rows]
+                left = values <= cuts[node] if plain and number[node] else self.goes_left(node, values)
                 sides = ((nodes.left[node], rows[left]), (nodes.right[node], rows[~left]))
                 waiting += [(child, part) for child, part in sides if len(part)]
         return np.ascontiguousarray(result.T)

@@ -133,7 +133,7 @@ def model_of(
     )
     decided = Predicted(model, original.source, grown.classes) if grown.decided and grown.classes else None
     imported = replace(imported, probabilities=_probabilities(imported, original))
-    return check_agreement(imported, at=edge_points(splits, schema, seed=0), decided=decided)
+    return check_agreement(imported, at=edge_points(splits, schema, library=whole), decided=decided)
 
 
 @dataclass(frozen=True)
