@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -81,3 +82,16 @@ def _agree(model: Model) -> None:
 def agree() -> Callable[[Model], None]:
     """On 1,000 fresh rows, network and original differ by rounding only, and by no more than the proven bound."""
     return _agree
+
+
+@pytest.fixture
+def without_onnxruntime(monkeypatch: pytest.MonkeyPatch) -> Callable[[], None]:
+    """From the call on, onnxruntime cannot be imported, as where it is not installed."""
+    plain = importlib.import_module
+
+    def without(name: str, package: str | None = None) -> Any:
+        if name == "onnxruntime":
+            raise ImportError(name)
+        return plain(name, package)
+
+    return lambda: monkeypatch.setattr(importlib, "import_module", without)

@@ -37,4 +37,6 @@ def everywhere(model: Model, seed: int = 7) -> Any:
     """Random points, and points at every split and one step to either side."""
     assert isinstance(model.function, Trees)
     rng = np.random.default_rng(seed)
-    return np.concatenate([model.schema.sample(500, rng), edge_points(model.function, seed=seed)])
+    return np.concatenate(
+        [model.schema.sample(500, rng), edge_points(model.function.ensemble, model.schema, seed=seed)]
+    )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -271,17 +272,8 @@ def test_labels_that_the_scores_do_not_give() -> None:
         import_model(model(nodes, TABLE, {"label": INT, "s": FLOAT}, stored), NUMBERS)
 
 
-def test_the_reference_evaluator_takes_them_too(monkeypatch: pytest.MonkeyPatch) -> None:
-    import importlib
-
-    plain = importlib.import_module
-
-    def without(name: str, package: str | None = None) -> Any:
-        if name == "onnxruntime":
-            raise ImportError(name)
-        return plain(name, package)
-
-    monkeypatch.setattr(importlib, "import_module", without)
+def test_the_reference_evaluator_takes_them_too(without_onnxruntime: Callable[[], None]) -> None:
+    without_onnxruntime()
     imported = import_model(model([classifier(post_transform="LOGISTIC")], TABLE, BOTH), NUMBERS)
     assert imported.classes == ("no", "yes")
     assert onnx.reference is not None

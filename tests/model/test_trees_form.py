@@ -105,7 +105,7 @@ def test_over_features_it_is_the_same_function_at_every_cut(comparison: Any, com
         how = Summation(start=[0.25, -1.0], shift=[0.5, 0.0], divisor=12.0, scale=0.7, precision=precision)
         library = Ensemble.of(trees, columns=len(OWNERS), summation=how, comparison=comparison, compared_in=compared_in)
         kind = Trees(bound(library, Feed(OWNERS, columns_of), SCHEMA), SCHEMA)
-        rows = np.concatenate([SCHEMA.sample(300, rng), edge_points(kind, seed=1)])
+        rows = np.concatenate([SCHEMA.sample(300, rng), edge_points(kind.ensemble, SCHEMA, seed=1)])
         assert SCHEMA.admits(rows).all() and len(rows) > 400
         assert np.array_equal(kind.scores(SCHEMA.encode(rows)), library.scores(columns_of(rows)))
         assert np.isfinite(kind.ensemble.nodes.threshold).all() and isinstance(kind, Kind)
@@ -121,14 +121,14 @@ def test_edges_show_every_wrong_cut() -> None:
         [grown(rng, len(OWNERS), 4, 1, 0) for _ in range(12)], columns=len(OWNERS), summation=Summation.plain(1)
     )
     kind = Trees(bound(library, Feed(OWNERS, columns_of), SCHEMA), SCHEMA)
-    points, form, nodes = edge_points(kind, seed=0), kind.ensemble, kind.ensemble.nodes
+    points, form, nodes = edge_points(kind.ensemble, SCHEMA, seed=0), kind.ensemble, kind.ensemble.nodes
     inner = np.flatnonzero((nodes.column >= 0) & (nodes.chosen < 0))
-    least, most, allowed = _boxes(kind, inner)
+    boxes = _boxes(form, SCHEMA, inner)
     leaves = form.leaves(points)
     assert len(inner) > 20
     for i, node in enumerate(inner.tolist()):
         cut, column = nodes.threshold[node], nodes.column[node]
-        assert (least[i] < most[i]).all() and allowed[i, 2].any() and least[i, column] < cut < most[i, column]
+        assert boxes.reached[i] and boxes.allowed[i, 2].any() and boxes.least[i, column] <= cut < boxes.most[i, column]
         threshold = nodes.threshold.copy()
         threshold[node] = np.nextafter(cut, -np.inf)
         changed = replace(form, nodes=replace(nodes, threshold=threshold))

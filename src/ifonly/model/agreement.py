@@ -1,31 +1,49 @@
-"""Is the imported function the model? Compared on random rows, every time a model is imported.
+"""Is the imported function the model? Compared every time a model is imported: scores, and decisions where it has some.
 
 The rows are drawn over the whole schema: every option of every feature occurs, and so do the ends of every interval,
-because that is where a clipped scaler or an unknown category would show. Trees are also compared at their splits.
+because that is where a clipped scaler or an unknown category would show. Trees are also compared at every split that
+their library has, to both sides, at every option: a split that random rows seldom reach may be misread.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError
 from ifonly.model.model import Model
-from ifonly.model.trees import Trees
-from ifonly.model.trees.edges import edge_points
+from ifonly.model.trees import Trees, edge_points
 from ifonly.schema import Choice, Numeric, Schema
 from ifonly.tolerances import DEFAULT, Tolerances
 
 ROWS = 1000
+SURE = 1e-9
+"""Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
+Decided: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.intp]]
 
 
-def check_agreement(model: Model, *, rows: int = ROWS, seed: int = 0, tolerances: Tolerances = DEFAULT) -> Model:
-    """The model with its largest deviation filled in; a ModelError when that is more than rounding."""
+def check_agreement(
+    model: Model,
+    *,
+    at: NDArray[np.float64] | None = None,
+    decided: Decided | None = None,
+    rows: int = ROWS,
+    seed: int = 0,
+    tolerances: Tolerances = DEFAULT,
+) -> Model:
+    """The model with its largest deviation filled in; a ModelError when that is more than rounding.
+
+    `at` are points to compare at besides random ones: those at all splits of a library's trees, where it has some.
+    `decided` asks the original for its decisions, by the number of the class.
+    """
     points = comparison_rows(model.schema, rows, seed)
-    if isinstance(model.function, Trees):
-        points = np.concatenate([points, edge_points(model.function, seed=seed)])
+    if at is None and isinstance(model.function, Trees):
+        at = edge_points(model.function.ensemble, model.schema, seed=seed)
+    points = points if at is None else np.concatenate([points, at])
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
         ours, theirs = model.exact_scores(points), model.scores(points)
     for who, scores in (("imported model", ours), ("model", theirs)):
@@ -44,9 +62,34 @@ def check_agreement(model: Model, *, rows: int = ROWS, seed: int = 0, tolerances
             f"{model.schema.row(points[row])}: {ours[row].tolist()} against {theirs[row].tolist()}. "
             f"Is the schema's column order the one that the model was trained with?"
         )
+    if decided is not None:
+        _check_decisions(model, points, ours, decided(points), 2.0 * worst)
     if isinstance(model.function, Trees) and worst > 0.0:  # the sum is not the library's, bit for bit
         model = replace(model, function=model.function.in_any_order())
     return replace(model, deviation=worst)
+
+
+def _check_decisions(
+    model: Model, points: NDArray[np.float64], scores: NDArray[np.float64], theirs: NDArray[np.intp], rounding: float
+) -> None:
+    """Does the original decide as its scores do? It may not, when a wrapper or a runtime has a rule of its own."""
+    tie = model.function.tie if isinstance(model.function, Trees) else 0.0
+    sure = lead_of(scores) > rounding + 2.0 * tie + SURE * (1.0 + np.abs(scores).max(axis=1))
+    ours = model.decide(scores)
+    for i in np.flatnonzero(sure & (ours != theirs))[:1].tolist():
+        other = repr(model.classes[theirs[i]]) if theirs[i] >= 0 else "none of its classes"
+        raise ModelError(
+            f"The model predicts {other} where its own scores {scores[i].tolist()} say {model.classes[ours[i]]!r}, on "
+            f"the row {model.schema.row(points[i])}; does it decide by a rule of its own?"
+        )
+
+
+def lead_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    """By how much each row of scores is decided: what the highest is ahead of the next, or one score of 0."""
+    if scores.shape[1] == 1:
+        return np.abs(scores[:, 0])
+    best = np.sort(scores, axis=1)
+    return np.asarray(best[:, -1] - best[:, -2])
 
 
 def _allowed(model: Model, largest: float, tolerances: Tolerances) -> float:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.flow import Flow
-from ifonly.model.importers.probabilities import Reported, check_final, settled
+from ifonly.model.importers.probabilities import check_final, reported, settled
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
 from ifonly.schema import Schema
@@ -56,15 +56,16 @@ def import_keras(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), r
         check_final(final.operation, final.activation, flow.width, regression=regression)
     network = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
+    original = KerasOriginal(clone, schema, None if final is None else _before(_graph(clone), final))
     return check_agreement(
         Model(
             function=network,
             schema=schema,
-            original=KerasOriginal(clone, schema, None if final is None else _before(_graph(clone), final)),
+            original=original,
             classes=names,
             source=f"keras {type(model).__name__}",
             precision=_precision(clone),
-            probabilities=None if final is None else Reported(KerasOriginal(clone, schema)),
+            probabilities=None if final is None else reported(original, KerasOriginal(clone, schema), schema),
         )
     )
 

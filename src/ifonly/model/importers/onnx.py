@@ -1,17 +1,16 @@
 """ONNX: graphs of Gemm, MatMul, arithmetic with constants, and what bends piecewise linearly.
 
 A file is data, not code: it is parsed with a bound on its size, checked, and read node by node. Weights in other files
-are read only from the folder of the model. The original is ONNX's own reference evaluator, or onnxruntime where it is
-installed. A sigmoid or softmax at the very end is taken off: the score is the logit before it, and the
-probabilities still decide ties.
+are read only from the folder of the model. The original is the whole model with the outputs that it declares. A
+sigmoid or softmax at the very end is taken off: the score is the logit before it, and the probabilities still decide
+ties.
 """
 
 from __future__ import annotations
 
-import copy
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,25 +19,31 @@ import onnx
 import onnx.reference
 from numpy.typing import NDArray
 
-from ifonly.errors import FileError, IfonlyError, ModelError
+from ifonly.errors import FileError, IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, check_agreement, comparison_rows
 from ifonly.model.files import check_size
 from ifonly.model.flow import Flow
 from ifonly.model.importers.onnx_graph import MAX_BYTES, OnnxReader
 from ifonly.model.importers.onnx_inputs import OnnxInputs, inputs_of
-from ifonly.model.importers.onnx_ml import ScoresOutput, any_number_of_rows, ending_of, shortened, without_activation
+from ifonly.model.importers.onnx_ml import equal_flows, opposite_flows
 from ifonly.model.importers.onnx_operations import FLOAT_OF, OnnxFinal, first_float, tensors
-from ifonly.model.importers.onnx_original import OnnxOriginal, OnnxTreesOriginal
-from ifonly.model.importers.probabilities import Reported, check_final, lead_of
-from ifonly.model.importers.trees.onnx_trees import OnnxTrees, read_onnx_trees
+from ifonly.model.importers.onnx_original import OnnxOriginal, OnnxRun
+from ifonly.model.importers.onnx_outputs import (
+    ScoresOutput,
+    any_number_of_rows,
+    ending_of,
+    shortened,
+    without_activation,
+)
+from ifonly.model.importers.probabilities import check_final, reported
+from ifonly.model.importers.trees.onnx_trees import OnnxTrees, following, read_onnx_trees
+from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
-from ifonly.model.trees import Feed, Trees, bound
+from ifonly.model.trees import Feed, Trees, bound_splits, edge_points, reachable
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
 Floats = NDArray[np.float64]
-SURE = 1e-5
-"""Scores of trees that are nearer to a tie than this may be decided by rounding."""
 TIE = 2.0**-20
 """Margins of trees that differ by less may have equal probabilities in float32."""
 
@@ -104,94 +109,112 @@ def _reading() -> Iterator[None]:
 def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
     _check(proto)
     trees = read_onnx_trees(proto)
-    if trees is not None:
-        return _imported_trees(trees, inputs_of(proto.graph, schema), schema, classes, regression)
     ending = ending_of(proto.graph, output)
-    whole = shortened(proto, ending.tensor, FLOAT_OF[first_float(proto.graph)])
-    inputs = inputs_of(whole.graph, schema)
-    reader = OnnxReader(any_number_of_rows(copy.deepcopy(whole), inputs.batch).graph, inputs)
-    value = reader.read()
-    final = value if isinstance(value, OnnxFinal) else None
-    regression = regression or (ending.regression and not classes)
-    if final is not None and not final.each_alone:
-        check_final(final.operation, final.activation, final.flow.width, regression=regression)
-    flow = value.flow if isinstance(value, OnnxFinal) else value
-    assert isinstance(flow, Flow)
+    inputs = inputs_of(proto.graph, schema)
+    if trees is not None:
+        return _imported_trees(_Ending(proto, ending, inputs, classes, regression or not trees.decides), trees)
+    tensors = [ending.tensor, *([ending.decided_by] if ending.labels else [])]
+    short = shortened(proto, tensors, FLOAT_OF[first_float(proto.graph)])
+    reader = OnnxReader(any_number_of_rows(short, inputs.batch).graph, inputs)
+    value, *deciding = reader.read()
+    given = _Ending(proto, ending, inputs, classes, regression or (ending.regression and not classes))
+    final, flow = given.checked(value, deciding)
     network = flow.finish()
-    own = ending.classes if len(ending.classes) == max(2, network.outputs) and not regression else ()
-    names = class_names(classes or own, network.outputs, regression=regression)
-    given = OnnxOriginal(whole.SerializeToString(), inputs)
-    model = Model(
-        function=network,
-        schema=schema,
-        original=_original(whole, inputs, final),
-        classes=names,
-        source="onnx",
-        precision=reader.precision,
-        probabilities=Reported(given) if final is not None and not final.each_alone else None,
-        warnings=tuple(reader.warnings),
-    )
-    if ending.labels and model.classes:
-        _check_labels(model, _labels(proto, inputs, ending), own or tuple(range(len(names))))
-    return check_agreement(model)
+    model = given.imported(network, final, second=final is not None and final.second, precision=reader.precision)
+    return replace(model, warnings=tuple(reader.warnings))
 
 
-def _original(whole: Any, inputs: OnnxInputs, final: OnnxFinal | None) -> Any:
-    """The scores by the model itself: its output, or what stands before the last activation."""
-    content = whole.SerializeToString()
-    if final is None or not final.inside:
-        return OnnxOriginal(content, inputs, *(() if final is None else (final.tensor, final.second)))
-    bare = OnnxOriginal(without_activation(whole, final.tensor).SerializeToString(), inputs)
-    return OnnxTreesOriginal(bare, OnnxOriginal(content, inputs), second=final.second, settle=True)
+@dataclass(frozen=True)
+class _Ending:
+    """What a graph ends with, on the way to a Model."""
+
+    proto: Any
+    ending: ScoresOutput
+    inputs: OnnxInputs
+    classes: tuple[Any, ...]
+    regression: bool
+
+    def checked(self, value: Any, deciding: Sequence[Any]) -> tuple[OnnxFinal | None, Flow]:
+        """The last activation, if there is one, and the scores before it; an error where labels are of other scores."""
+        final = value if isinstance(value, OnnxFinal) else None
+        flow = value.flow if isinstance(value, OnnxFinal) else value
+        assert isinstance(flow, Flow)
+        for other in deciding:
+            if not _same_decision(flow, other):
+                raise UnsupportedModel(
+                    f"The label '{self.ending.labels}' of the ONNX model decides for the largest of "
+                    f"'{self.ending.decided_by}', where its own scores '{self.ending.output}' are others; export it "
+                    f"with the scores that it decides by.",
+                    operation="label",
+                )
+        if final is not None and not final.each_alone:
+            check_final(final.operation, final.activation, final.flow.width, regression=self.regression)
+        return final, flow
+
+    def imported(
+        self, function: Any, final: OnnxFinal | None, *, second: bool, precision: Precision, at: Any = None
+    ) -> Model:
+        """The Model of a function of the schema's row."""
+        outputs, ending = function.outputs, self.ending
+        own = ending.classes if len(ending.classes) == max(2, outputs) and not self.regression else ()
+        names = class_names(self.classes or own, outputs, regression=self.regression)
+        original = self._original(final, () if self.regression else own or tuple(range(len(names))), second=second)
+        model = Model(
+            function=function,
+            schema=self.inputs.schema,
+            original=original,
+            classes=names,
+            source="onnx",
+            precision=precision,
+        )
+        decided = original.decided if ending.labels and names else None
+        if final is not None and not final.each_alone:
+            model = replace(model, probabilities=reported(original, original.given, model.schema))
+        elif at is not None and names and not second and _are_probabilities(original.given, model.schema):
+            model = replace(model, probabilities=original.given, scores_are="probabilities")
+        return check_agreement(model, at=at, decided=decided)
+
+    def _original(self, final: OnnxFinal | None, classes: tuple[Any, ...], *, second: bool) -> OnnxOriginal:
+        """The whole model, asked for its declared outputs, and for what stands before its last activation."""
+        ending, inside = self.ending, final is not None and final.inside
+        names = [ending.output, *([ending.labels] if ending.labels else [])]
+        if final is not None and not inside:
+            names.append(final.tensor)
+        bare = None
+        if final is not None and inside:
+            content = without_activation(self.proto, final.tensor).SerializeToString()
+            bare = OnnxRun(content, self.inputs, (final.tensor,))
+        whole = OnnxRun(self.proto.SerializeToString(), self.inputs, tuple(names))
+        return OnnxOriginal(whole, ending, classes, final is not None and not inside, bare, second)
 
 
-def _labels(proto: Any, inputs: OnnxInputs, ending: ScoresOutput) -> OnnxOriginal:
-    return OnnxOriginal(shortened(proto, ending.labels).SerializeToString(), inputs)
+def _same_decision(flow: Flow, deciding: Any) -> bool:
+    """Is the class of the largest of some scores the one that these scores decide for?"""
+    if isinstance(deciding, OnnxFinal):
+        return deciding.columns > 1 and equal_flows(flow, deciding.flow)
+    if flow.width == 1 and deciding.width == 2:
+        first, second = (deciding.pick([k], name="a label") for k in (0, 1))
+        return equal_flows(flow, second) and opposite_flows(first, second)
+    return deciding.width > 1 and equal_flows(flow, deciding)
 
 
-def _imported_trees(
-    trees: OnnxTrees, inputs: OnnxInputs, schema: Schema, classes: tuple[Any, ...], regression: bool
-) -> Model:
-    columns = len(schema.columns)
+def _imported_trees(given: _Ending, trees: OnnxTrees) -> Model:
+    """Trees that are the whole graph, but for what keeps their scores as they are."""
+    schema, columns = given.inputs.schema, len(given.inputs.schema.columns)
     if trees.ensemble.columns != columns:
         raise ModelError(f"The ONNX model takes {trees.ensemble.columns} columns, but {describe_columns(schema)}.")
+    value, deciding = following(given.proto, trees, given.ending, given.inputs)
+    final = value if isinstance(value, OnnxFinal) else None
+    given = replace(given, regression=given.regression and final is None)
+    given.checked(value, deciding)
     owners = [0] * columns
     for i, own in enumerate(schema.feature_columns):
         for j in own.tolist():
             owners[j] = i
-    ensemble = bound(trees.ensemble, Feed(owners, schema.encode), schema)
-    bare, whole = (OnnxOriginal(content, inputs) for content in (trees.bare, trees.whole))
-    decides = bool(trees.classes) and not regression
-    names = class_names(classes or trees.classes, ensemble.outputs, regression=not decides)
-    model = Model(
-        function=Trees(ensemble, schema, tie=TIE if decides and trees.activation != "NONE" else 0.0),
-        schema=schema,
-        original=OnnxTreesOriginal(bare, whole, second=trees.second, settle=trees.activation != "NONE"),
-        classes=names,
-        source="onnx",
-        precision=ensemble.summation.precision,
-    )
-    if decides:
-        _check_labels(model, OnnxOriginal(trees.labels, inputs), trees.classes)
-    if decides and (trees.second if trees.activation == "LOGISTIC" else trees.activation == "SOFTMAX"):
-        return check_agreement(replace(model, probabilities=whole))
-    if decides and trees.activation == "NONE" and not trees.second and _are_probabilities(whole, schema):
-        return check_agreement(replace(model, probabilities=whole, scores_are="probabilities"))
-    return check_agreement(model)
-
-
-def _check_labels(model: Model, given: OnnxOriginal, classes: tuple[Any, ...]) -> None:
-    """Are the labels of the graph those that its scores say? A runtime may have a rule of its own."""
-    points = comparison_rows(model.schema, ROWS, seed=1)
-    scores, labels = model.scores(points), np.ravel(given.run(points)[0]).tolist()
-    lead = lead_of(scores)
-    for i, k in enumerate(model.decide(scores).tolist()):
-        if lead[i] > SURE and classes[k] != labels[i]:
-            raise ModelError(
-                f"The ONNX model decides for {labels[i]!r} where its own scores {scores[i].tolist()} say "
-                f"{classes[k]!r}, on the row {model.schema.row(points[i])}; for two classes, give weights to one of "
-                f"them only."
-            )
+    splits = bound_splits(trees.ensemble, Feed(owners, schema.encode), schema)
+    function = Trees(reachable(splits, schema), schema, tie=TIE if final is not None else 0.0)
+    at = edge_points(splits, schema, library=trees.ensemble)
+    return given.imported(function, final, second=trees.second, precision=splits.summation.precision, at=at)
 
 
 def _are_probabilities(given: Any, schema: Schema) -> bool:

@@ -47,6 +47,7 @@ class OnnxReader:
     graph: Any
     inputs: OnnxInputs
     values: dict[str, Value] = field(default_factory=dict)
+    """What is known of tensors. Those that are known to begin with are read in place of the inputs."""
     kinds: set[str] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
     """What the user should know of the import, one sentence each."""
@@ -57,13 +58,17 @@ class OnnxReader:
     def precision(self) -> Precision:
         return "float64" if self.kinds == {"float64"} else "float32"
 
-    def read(self) -> Value:
+    def read(self) -> list[Value]:
+        """The values of the outputs."""
+        if not self.values:
+            self._given()
         for stored in self.graph.initializer:
             self.values[stored.name] = self._constant(stored)
-        self._given()
         for position, node in enumerate(self.graph.node):
             self._node(node, node.name or f"node {position}")
-        name = self.graph.output[0].name
+        return [self._output(one.name) for one in self.graph.output]
+
+    def _output(self, name: str) -> Value:
         value = self.values.get(name)
         value = value.flow(OnnxCall(name, "output", {}, name), self.encoded) if isinstance(value, OnnxTable) else value
         if isinstance(value, Shaped):
@@ -138,7 +143,8 @@ class OnnxReader:
         if isinstance(result, np.ndarray):
             self._count(call, result)
         if isinstance(result, tuple):
-            self.values.update(zip(node.output, result, strict=False))
+            named = zip(node.output, result, strict=False)
+            self.values.update({name: value for name, value in named if value is not None})
         else:
             self.values[node.output[0]] = result
 

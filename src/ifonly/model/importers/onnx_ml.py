@@ -1,139 +1,18 @@
-"""ONNX as converters write it: scores beside labels, zipped probabilities, and the linear operators of ai.onnx.ml.
-
-A classifier of skl2onnx gives a label and probabilities. The label follows from the scores, so it is not read: the
-graph is shortened to the output that the scores come from. Labels name the classes, and are compared with what the
-scores decide.
-"""
+"""The linear operators of ai.onnx.ml, and what converters write after the last sigmoid or softmax."""
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 import numpy as np
-import onnx
 from numpy.typing import NDArray
 
-from ifonly.errors import ModelError, UnsupportedModel
+from ifonly.errors import ModelError
 from ifonly.model.flow import Flow
-from ifonly.model.importers.onnx_operations import OnnxCall, OnnxFinal, attributes
+from ifonly.model.importers.onnx_operations import OnnxCall, OnnxFinal
 from ifonly.model.importers.onnx_tables import ML, SCALER
-from ifonly.printing import shown
-
-DOMAIN = "ai.onnx.ml"
-CLASSIFIERS = ("LinearClassifier", "TreeEnsembleClassifier", "SVMClassifier")
-
-
-# ---------------------------------------------------------------------- which output
-
-
-@dataclass(frozen=True)
-class ScoresOutput:
-    """The tensor that the scores come from, the graph's own names of the classes, and the output that holds labels."""
-
-    tensor: str
-    classes: tuple[Any, ...] = ()
-    labels: str = ""
-    regression: bool = False
-
-
-def ending_of(graph: Any, output: str | None) -> ScoresOutput:
-    """What a graph ends with; `output` names one of several outputs."""
-    made = {name: node for node in graph.node for name in node.output if name}
-    labels = _label_tensors(graph)
-    outputs = [one.name for one in graph.output]
-    scores = [name for name in outputs if name not in labels]
-    if output is not None and output not in outputs:
-        raise ModelError(f"The ONNX model has no output {shown(output)}; its outputs are {', '.join(outputs)}.")
-    if output in labels or (not scores and output is None):
-        raise UnsupportedModel(
-            f"The output '{output or outputs[0]}' of the ONNX model is a label, which does not say how near a row is "
-            f"to being decided otherwise; "
-            + (f"choose {' or '.join(scores)}." if scores else "export the model with its scores or probabilities."),
-            operation="label",
-        )
-    if output is None and len(scores) > 1:
-        raise UnsupportedModel(
-            f"The ONNX model has {len(scores)} outputs that may be scores ({', '.join(scores[:4])}); say which with "
-            f"output=..., or export it with one table of scores (skl2onnx: options={{'zipmap': False}}).",
-            operation="several outputs",
-        )
-    chosen = output or scores[0]
-    node = made.get(chosen)
-    tensor = node.input[0] if node is not None and node.op_type == "ZipMap" and node.domain == DOMAIN else chosen
-    told = [name for name in outputs if name in labels]
-    kinds = {one.op_type for one in graph.node if one.domain == DOMAIN}
-    return ScoresOutput(tensor, _class_names(graph, made), told[0] if told else "", "LinearRegressor" in kinds)
-
-
-def _label_tensors(graph: Any) -> set[str]:
-    """The tensors that hold labels, or are made of them."""
-    labels: set[str] = set()
-    for node in graph.node:
-        if node.domain == DOMAIN and node.op_type in CLASSIFIERS:
-            labels.add(node.output[0])
-        elif node.op_type == "ArgMax" or labels & set(node.input):
-            labels |= set(node.output)
-    return labels
-
-
-def _class_names(graph: Any, made: dict[str, Any]) -> tuple[Any, ...]:
-    """The classes as the graph itself names them; none where it does not."""
-    stored = {tensor.name: tensor for tensor in graph.initializer}
-    for node in graph.node:
-        given = attributes(node) if node.domain == DOMAIN else {}
-        for key in ("classlabels_strings", "classlabels_int64s", "classlabels_ints"):
-            if given.get(key):
-                return tuple(v.decode("utf-8") if isinstance(v, bytes) else int(v) for v in given[key])
-        if node.op_type == "ArrayFeatureExtractor" and node.input[0] in stored:
-            by = made.get(node.input[1])
-            if by is not None and by.op_type == "ArgMax":
-                names = onnx.numpy_helper.to_array(stored[node.input[0]]).ravel().tolist()
-                return tuple(v.decode("utf-8") if isinstance(v, bytes) else v for v in names)
-    return ()
-
-
-def shortened(proto: Any, tensor: str, kind: int | None = None) -> Any:
-    """The model up to one tensor, as its only output."""
-    shorter = copy.deepcopy(proto)
-    needed, nodes = {tensor}, []
-    for node in reversed(shorter.graph.node):
-        if needed & set(node.output):
-            needed |= set(node.input)
-            nodes.append(copy.deepcopy(node))
-    del shorter.graph.node[:]
-    shorter.graph.node.extend(reversed(nodes))
-    stored = [tensor for tensor in shorter.graph.initializer if tensor.name in needed]
-    del shorter.graph.initializer[:]
-    shorter.graph.initializer.extend(stored)
-    own = {one.name: one.type.tensor_type.elem_type for one in proto.graph.output}
-    del shorter.graph.output[:]
-    elem = own.get(tensor) or kind or onnx.TensorProto.FLOAT
-    shorter.graph.output.append(onnx.helper.make_tensor_value_info(tensor, elem, None))
-    return shorter
-
-
-def without_activation(proto: Any, tensor: str) -> Any:
-    """The model up to the scores of the classifier that makes this tensor, before its sigmoid or softmax."""
-    bare = shortened(proto, tensor)
-    for node in bare.graph.node:
-        for attribute in node.attribute:
-            if tensor in node.output and attribute.name == "post_transform":
-                attribute.s = b"NONE"
-    return bare
-
-
-def any_number_of_rows(proto: Any, batch: int) -> Any:
-    """A graph for a fixed number of rows, with shapes that keep the rows, however many there are."""
-    shapes = {node.input[1] for node in proto.graph.node if node.op_type == "Reshape" and len(node.input) > 1}
-    for tensor in proto.graph.initializer:
-        sizes = onnx.numpy_helper.to_array(tensor) if tensor.name in shapes else np.zeros(0)
-        if len(sizes) == 2 and sizes[0] == batch:
-            tensor.CopyFrom(onnx.numpy_helper.from_array(np.array([0, sizes[1]], dtype=np.int64), tensor.name))
-    return proto
-
 
 # ---------------------------------------------------------------------- linear operators
 
@@ -177,8 +56,21 @@ def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
 
 def _opposite(call: OnnxCall, scores: Flow) -> bool:
     """Are two scores each other's opposite, on every row?"""
-    first, second = (scores.pick([k], name=call.name) for k in (0, 1))
-    total = first.plus(second, name=call.name).expression
+    return opposite_flows(*(scores.pick([k], name=call.name) for k in (0, 1)))
+
+
+def opposite_flows(one: Flow, other: Flow) -> bool:
+    """Are the values each other's opposite on every row?"""
+    return _is_zero(one.plus(other, name="a score"))
+
+
+def equal_flows(one: Flow, other: Flow) -> bool:
+    """Are the values the same on every row?"""
+    return one is other or (one.width == other.width and _is_zero(one.plus(other, name="a score", sign=-1.0)))
+
+
+def _is_zero(flow: Flow) -> bool:
+    total = flow.expression
     return not total.bias.any() and not any(weight.any() for _, weight, _ in total.parts)
 
 
@@ -227,14 +119,14 @@ LAST = "follows a sigmoid or softmax, which may only come last"
 
 
 def _less(call: OnnxCall, one: Any, final: Any) -> Complement:
-    if not isinstance(final, OnnxFinal) or final.width != 1 or np.size(one) != 1 or float(np.ravel(one)[0]) != 1.0:
+    if not isinstance(final, OnnxFinal) or final.columns != 1 or np.size(one) != 1 or float(np.ravel(one)[0]) != 1.0:
         raise call.refuse(LAST)
     return Complement(final)
 
 
 def _both(call: OnnxCall, *parts: Any) -> OnnxFinal:
     match parts:
-        case (Complement(of=final), OnnxFinal() as other) if other is final:
+        case (Complement(of=final), OnnxFinal() as other) if other is final and call.given.get("axis") in (1, -1):
             return replace(final, both=True)
     raise call.refuse(LAST)
 

@@ -47,6 +47,11 @@ class OnnxFinal:
     def width(self) -> int:
         return self.flow.width
 
+    @property
+    def columns(self) -> int:
+        """How many columns the value itself has."""
+        return 2 if self.second or self.both else self.width
+
 
 @dataclass(frozen=True)
 class OnnxCall:

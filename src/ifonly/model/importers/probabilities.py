@@ -8,21 +8,13 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import UnsupportedModel
+from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import ROWS, comparison_rows
 from ifonly.model.model import Logistic, Scores
 from ifonly.schema import Schema
 
 LOG_ODDS = 1e-5
 """How well a reported probability must follow from the score, also in the float32 that some models report."""
-
-
-def lead_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much each row of scores is decided: what the highest is ahead of the next, or one score of 0."""
-    if scores.shape[1] == 1:
-        return np.abs(scores[:, 0])
-    best = np.sort(scores, axis=1)
-    return np.asarray(best[:, -1] - best[:, -2])
 
 
 def follow_from(scores: Scores, reported: Scores, schema: Schema) -> bool:
@@ -43,6 +35,22 @@ def settled(logits: NDArray[np.float64], probabilities: NDArray[np.float64]) -> 
     return np.where(largest, logits.max(axis=1, keepdims=True), logits)
 
 
+def as_labelled(scores: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArray[np.float64]:
+    """Scores that decide for the labels: where they do not, those of the label's class are made the largest, barely."""
+    rows = np.arange(len(scores))
+    if scores.shape[1] == 1:
+        second = scores[:, 0] > 0.0
+        nearest = np.where(labels == 1, np.nextafter(0.0, 1.0), 0.0)
+        return np.where(second == (labels == 1), scores[:, 0], nearest)[:, None]
+    wrong = scores.argmax(axis=1) != labels
+    if not wrong.any():
+        return scores
+    largest = scores.max(axis=1)
+    result = np.where(wrong[:, None], np.minimum(scores, np.nextafter(largest, -np.inf)[:, None]), scores)
+    result[rows[wrong], labels[wrong]] = largest[wrong]
+    return result
+
+
 @dataclass(frozen=True)
 class Reported:
     """Probabilities of classes from what the model gives: that of the second of two, each, or their logarithms."""
@@ -54,6 +62,17 @@ class Reported:
         if own.shape[1] == 1:
             return np.column_stack([1.0 - own, own])
         return np.exp(own) if (own <= 0.0).all() else own
+
+
+def reported(scores: Scores, given: Scores, schema: Schema) -> Reported:
+    """The probabilities that the whole model gives, which must be those of the scores before its last activation."""
+    found = Reported(given)
+    if not follow_from(scores, found, schema):
+        raise ModelError(
+            "What the model gives does not follow from what it has before its last activation; end it with one sigmoid "
+            "or softmax, and nothing after that."
+        )
+    return found
 
 
 def check_final(operation: str, activation: Literal["sigmoid", "softmax"], outputs: int, *, regression: bool) -> None:

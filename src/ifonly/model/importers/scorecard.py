@@ -20,10 +20,10 @@ from ifonly.model.agreement import check_agreement
 from ifonly.model.importers.binning import below
 from ifonly.model.model import Model, class_names
 from ifonly.model.scorecard import Bin, Scorecard
-from ifonly.model.trees import Ensemble, Feed, LibraryTree, Summation, Trees, bound
+from ifonly.model.trees import Ensemble, Feed, LibraryTree, Summation, Trees, bound, edge_points
 from ifonly.model.trees.tables import Axis, tree_of_table
 from ifonly.printing import shown
-from ifonly.schema import Choice, Missing, Schema
+from ifonly.schema import Choice, Integer, Missing, Schema
 from ifonly.schema.values import same_value
 
 Floats = NDArray[np.float64]
@@ -46,15 +46,17 @@ def import_scorecard(
     ensemble = Ensemble.of(trees, columns=len(schema), summation=how)
     if float(np.abs(ensemble.values).sum()) + abs(units.start) >= EXACT:
         raise ModelError("The scorecard's totals have more digits than a float64 holds; round its points.")
+    function = Trees(bound(ensemble, Feed(range(len(schema)), np.asarray), schema), schema)
     return check_agreement(
         Model(
-            function=Trees(bound(ensemble, Feed(range(len(schema)), np.asarray), schema), schema),
+            function=function,
             schema=schema,
             original=units,
             classes=class_names(classes or card.classes, 1, regression=card.cutoff is None),
             source="scorecard",
             for_schema=partial(import_scorecard, card, classes=classes, regression=regression),
-        )
+        ),
+        at=np.concatenate([edge_points(function.ensemble, schema), _bin_edges(card, schema)]),
     )
 
 
@@ -122,6 +124,27 @@ def _tree(units: Units, i: int) -> LibraryTree:
         ends = np.unique([*edges[(edges >= feature.lower) & (edges < feature.upper)], feature.upper])
     values = np.array([[units.value(i, end)] for end in ends.tolist()], dtype=np.float64)
     return tree_of_table([Axis(i, ends[:-1])], values, 0)
+
+
+def _bin_edges(card: Scorecard, schema: Schema) -> Floats:
+    """A point at every edge of every bin, and one to either side; for choices, one at every option."""
+    rng, parts = np.random.default_rng(0), []
+    for i, feature in enumerate(schema.features):
+        if feature.name not in card.bins:
+            continue
+        if isinstance(feature, Choice):
+            values = np.arange(float(len(feature.options)))
+        else:
+            edges = np.concatenate([np.zeros(0), *map(_edges, card.bins[feature.name])])
+            size = feature.step if isinstance(feature, Integer) else 0.0
+            near = [edges, np.nextafter(edges + size, np.inf), np.nextafter(edges - size, -np.inf)]
+            values = np.clip(np.concatenate(near), feature.lower, feature.upper)
+            if isinstance(feature, Integer):
+                values = feature.lower + feature.step * np.floor((values - feature.lower) / feature.step)
+        points = schema.sample(len(values), rng)
+        points[:, i] = values
+        parts.append(points)
+    return np.concatenate([np.zeros((0, len(schema))), *parts])
 
 
 def _edges(one: Bin) -> Floats:

@@ -23,7 +23,7 @@ from ifonly.model.importers.binning import Binning, is_binning_process
 from ifonly.model.importers.columns import Binned, Column, Columns
 from ifonly.model.importers.foreign import of_library
 from ifonly.model.importers.sklearn_estimators import reader_of
-from ifonly.model.importers.sklearn_original import SklearnOriginal, check_decisions, raised, reported_by
+from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, raised, reported_by
 from ifonly.model.importers.sklearn_sources import source_of
 from ifonly.model.importers.transformers import sklearn_name, steps_of, transformed
 from ifonly.model.kind import Precision
@@ -38,15 +38,15 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     """A fitted scikit-learn estimator or pipeline as a Model."""
     from ifonly.model.importers.trees import grown_behind_bins, grown_by, model_of, read_columns
 
-    model = _best(model)
-    front, estimator = _parts(model)
-    _check_fitted(model, estimator)
+    found = _best(model)
+    front, estimator = _parts(found)
+    _check_fitted(found, estimator)
     grown = grown_by(estimator, schema)
     if grown is not None:
         return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
     name, reader = type(estimator).__name__, reader_of(estimator)
     arithmetic = Columns(schema)
-    source = source_of(model, front, arithmetic)
+    source = source_of(found, front, arithmetic)
     columns = source.columns()
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
@@ -71,8 +71,8 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         for_schema=partial(import_sklearn, model, classes=tuple(classes), regression=regression),
         warnings=tuple(arithmetic.warnings),
     )
-    check_decisions(imported, model, source, own)
-    return check_agreement(replace(imported, probabilities=reported_by(imported, model, estimator, source)))
+    imported = replace(imported, probabilities=reported_by(imported, model, estimator, source))
+    return check_agreement(imported, decided=Predicted(model, source, own) if own else None)
 
 
 def _input_flow(columns: list[Column], estimator: Any, schema: Schema, arithmetic: Columns, *, plainly: bool) -> Flow:

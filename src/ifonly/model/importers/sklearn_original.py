@@ -13,16 +13,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import IfonlyError, ModelError
-from ifonly.model.agreement import ROWS, comparison_rows
-from ifonly.model.importers.probabilities import follow_from, lead_of, settled
+from ifonly.model.importers.probabilities import follow_from, settled
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, Answer
 from ifonly.model.importers.sklearn_sources import Source
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.model import Model
 
 Floats = NDArray[np.float64]
-SURE = 1e-9
-"""Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
 
 
 @dataclass(frozen=True)
@@ -76,6 +73,10 @@ def reported_by(imported: Model, model: Any, estimator: Any, source: Source) -> 
 
 def raised(model: Any) -> Any:
     """The same fitted object (a shallow copy) without the last activation: its 'probabilities' are the logits."""
+    if sklearn_name(model, ("BaseSearchCV",)):
+        shallow = copy.copy(model)
+        shallow.best_estimator_ = raised(model.best_estimator_)
+        return shallow
     if sklearn_name(model, ("Pipeline",)):
         *steps, (name, last) = model.steps
         shallow = copy.copy(model)
@@ -105,18 +106,15 @@ def answering() -> Iterator[None]:
         raise ModelError(f"The model cannot answer for rows of the schema: {type(error).__name__}: {error}") from None
 
 
-def check_decisions(imported: Model, model: Any, source: Any, own: tuple[Any, ...]) -> None:
-    """Does `predict` decide as the scores do? It may not, when a subclass or a wrapper has a mind of its own."""
-    if not own:
-        return
-    points = comparison_rows(imported.schema, ROWS, seed=1)
-    scores = imported.scores(points)
-    decided = np.ravel(asked(model, "predict", source, points)).tolist()
-    ours = [own[k] for k in imported.decide(scores).tolist()]
-    sure = lead_of(scores) > SURE * (1.0 + np.abs(scores).max(axis=1))
-    for i in np.flatnonzero(sure).tolist():
-        if decided[i] != ours[i]:
-            raise ModelError(
-                f"The model predicts {decided[i]!r} where its own scores {scores[i].tolist()} say {ours[i]!r}, on the "
-                f"row {imported.schema.row(points[i])}; does it decide by a rule of its own?"
-            )
+@dataclass(frozen=True)
+class Predicted:
+    """The decisions of the user's own object: what `predict` gives, by the number of the class; -1 for none of them."""
+
+    model: Any
+    source: Any
+    classes: tuple[Any, ...]
+
+    def __call__(self, points: Floats) -> NDArray[np.intp]:
+        places = {name: k for k, name in enumerate(self.classes)}
+        predicted = np.ravel(asked(self.model, "predict", self.source, points)).tolist()
+        return np.array([places.get(name, -1) for name in predicted], dtype=np.intp)

@@ -20,7 +20,7 @@ from torch import fx, nn
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
-from ifonly.model.importers.probabilities import Reported, check_final, settled
+from ifonly.model.importers.probabilities import check_final, reported, settled
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.importers.torch_call import TorchCall, TorchFinal, Value, flat
 from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, inside
@@ -51,16 +51,16 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     before = _before(module, graph, node) if isinstance(value, TorchFinal) else None
     network = flow.finish()
     names = class_names(classes, network.outputs, regression=regression)
-    own = TorchOriginal(module, schema, precision) if before is not None else None
+    original, whole = (TorchOriginal(module, schema, precision, part) for part in (before, None))
     return check_agreement(
         Model(
             function=network,
             schema=schema,
-            original=TorchOriginal(module, schema, precision, before),
+            original=original,
             classes=names,
             source=f"torch {type(module).__name__}",
             precision=precision,
-            probabilities=None if own is None else Reported(own),
+            probabilities=None if before is None else reported(original, whole, schema),
         )
     )
 

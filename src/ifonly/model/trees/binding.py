@@ -41,7 +41,17 @@ class Feed:
 
 
 def bound(ensemble: Ensemble, feed: Feed, schema: Schema) -> Ensemble:
-    """The same function of the schema's points."""
+    """The same function of the schema's points, without splits where all rows go one way."""
+    return reachable(bound_splits(ensemble, feed, schema), schema)
+
+
+def reachable(ensemble: Ensemble, schema: Schema) -> Ensemble:
+    """The same function, without the splits where all rows of the schema that reach them go one way."""
+    return _pruned(ensemble, _one_way(ensemble, schema))
+
+
+def bound_splits(ensemble: Ensemble, feed: Feed, schema: Schema) -> Ensemble:
+    """The same function of the schema's points, with every split of the library."""
     if len(feed.owners) != ensemble.columns:
         raise ModelError(f"The trees read {ensemble.columns} columns, but there are {len(feed.owners)}.")
     binding = _Binding(ensemble, feed, schema)
@@ -129,10 +139,9 @@ class _Binding:
             chosen=self.chosen,
             leaf=self.old.nodes.leaf,
         )
-        made = replace(
+        return replace(
             self.old, columns=len(self.schema), nodes=nodes, sets=sets, comparison="<=", compared_in="float64"
         )
-        return _pruned(made, _one_way(made, self.schema))
 
 
 def _one_way(ensemble: Ensemble, schema: Schema) -> Ints:

@@ -1,105 +1,172 @@
-"""Rows that sit on the splits of trees: where a wrong comparison, cast or direction would show.
+"""Rows at every split and every leaf of trees: where a wrong comparison, cast, set or direction would show.
 
-For a split, rows are made that reach it (they obey the splits above it), with its feature at the cut, one step above
-and one below; or with an option of its set, and one outside.
+For each different split of the library, rows are made that reach it (they obey the splits above it), with its feature
+
+    a number    at the largest value that goes left, and at the next one
+    a choice    at each option that may come there
+
+Then come rows for the leaves that none of these has reached: so both sides of every split are seen. A split where all
+rows of the schema go one way is looked at, too: that they do may be the misreading. What no row of the schema reaches
+is left out.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.trees.ensemble import Bools, Floats
-from ifonly.model.trees.kind import Trees
-from ifonly.schema import Choice, Integer, Numeric
+from ifonly.model.trees.ensemble import Bools, Ensemble, Floats
+from ifonly.schema import Choice, Integer, Numeric, Schema
 
-MOST_SPLITS, ENOUGH_SPLITS = 10_000, 3_000
-"""Splits that are looked at: each cut and each set of options once, up to the first number; others up to the second."""
+MOST_LEAVES = 1 << 27
+"""Rows times trees that are spent on options; each split gets an option per side, however many there are."""
+AT_ONCE = 1 << 24
+"""Entries of the tables of options that are held at once."""
+LEAST_ROUND = 1000
 
 
-def edge_points(trees: Trees, *, seed: int) -> Floats:
-    """Points at the splits of trees, and to both sides of each."""
+def edge_points(form: Ensemble, schema: Schema, *, library: Ensemble | None = None, seed: int = 0) -> Floats:
+    """Points at the splits of an ensemble over features, to both sides of each, and at every leaf.
+
+    `library` is the ensemble, node by node, before it was bound to the features: it tells which splits are different.
+    """
     rng = np.random.default_rng(seed)
-    nodes = _chosen_nodes(trees, rng)
-    if not len(nodes):
-        return np.zeros((0, len(trees.schema)))
-    points, (least, most, allowed) = trees.schema.sample(len(nodes), rng), _boxes(trees, nodes)
-    for i, feature in enumerate(trees.schema.features):
-        if isinstance(feature, Choice):
-            usable = allowed[:, i, : len(feature.options)]
-            wrong = ~usable[np.arange(len(points)), points[:, i].astype(np.intp)]
-            points[wrong, i] = usable[wrong].argmax(axis=1)
-        else:
-            inside = (points[:, i] > least[:, i]) & (points[:, i] <= most[:, i])
-            nearest = np.where(np.isfinite(most[:, i]), most[:, i], _step(feature, least[:, i], up=True))
-            points[:, i] = np.where(inside, points[:, i], np.clip(nearest, feature.lower, feature.upper))
-    return _at_splits(trees, nodes, points)
+    nodes = _different(form if library is None else library, rng)
+    numbers, choices = nodes[form.nodes.chosen[nodes] < 0], nodes[form.nodes.chosen[nodes] >= 0]
+    spare = max(0, MOST_LEAVES // len(form.roots) - 2 * len(nodes))
+    step = max(1, AT_ONCE // (len(schema) * (1 + form.sets.shape[1])))
+    parts = [
+        *(_at_numbers(form, schema, part, rng) for part in _blocks(numbers, step)),
+        *(_at_choices(form, schema, part, rng, spare * len(part) // len(choices)) for part in _blocks(choices, step)),
+    ]
+    points = np.concatenate([np.zeros((0, len(schema))), *parts])
+    return np.concatenate([points, *_at_leaves(form, schema, points, step, rng)])
 
 
-def _chosen_nodes(trees: Trees, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Inner nodes: first one of every different split, then any others."""
-    nodes = trees.ensemble.nodes
+def _different(library: Ensemble, rng: np.random.Generator) -> NDArray[np.intp]:
+    """One node, any, for each different split."""
+    nodes = library.nodes
     inner = rng.permutation(np.flatnonzero(nodes.column >= 0))
     values, which = np.unique(nodes.threshold[inner], return_inverse=True)
     which = np.where(nodes.chosen[inner] < 0, which, len(values) + nodes.chosen[inner])
-    width = len(values) + len(trees.ensemble.sets)
-    _, first = np.unique(nodes.column[inner].astype(np.int64) * width + which, return_index=True)
-    others = np.delete(inner, first)
-    return np.concatenate([inner[rng.permutation(first)][:MOST_SPLITS], others[: max(0, ENOUGH_SPLITS - len(first))]])
+    width = len(values) + len(library.sets)
+    key = (nodes.column[inner].astype(np.int64) * width + which) * 2 + nodes.missing_left[inner]
+    return inner[np.unique(key, return_index=True)[1]]
 
 
-def _boxes(trees: Trees, nodes: NDArray[np.intp]) -> tuple[Floats, Floats, Bools]:
-    """What the splits above a node leave of each feature: least < x <= most, and the allowed options."""
-    form, split = trees.ensemble, trees.ensemble.nodes
+def _at_leaves(form: Ensemble, schema: Schema, points: Floats, step: int, rng: np.random.Generator) -> list[Floats]:
+    """Points at the leaves that these points do not reach, some at a time: each reaches one of every tree."""
+    nodes, seen, parts = form.nodes, np.zeros(len(form.values), dtype=np.bool_), []
+    seen[form.leaves(points)] = True
+    waiting = rng.permutation(np.flatnonzero(nodes.leaf >= 0))
+    while len(waiting := waiting[~seen[nodes.leaf[waiting]]]):
+        some = waiting[: min(step, max(LEAST_ROUND, len(waiting) // 4))]
+        boxes = _boxes(form, schema, some)
+        parts.append(boxes.points(schema, np.flatnonzero(boxes.reached), rng))
+        seen[form.leaves(parts[-1])] = True
+        seen[nodes.leaf[some]] = True
+    return parts
+
+
+def _blocks(nodes: NDArray[np.intp], step: int) -> list[NDArray[np.intp]]:
+    return [nodes[first : first + step] for first in range(0, len(nodes), step)]
+
+
+@dataclass(frozen=True, eq=False)
+class _Boxes:
+    """What the splits above each node leave of each feature: numbers from least to most, and the allowed options."""
+
+    least: Floats
+    most: Floats
+    allowed: Bools
+    reached: Bools
+    """Has the node any row of the schema?"""
+
+    def points(self, schema: Schema, rows: NDArray[np.intp], rng: np.random.Generator) -> Floats:
+        """A random point in the box of each of these nodes."""
+        points = schema.sample(len(rows), rng)
+        for i, feature in enumerate(schema.features):
+            if isinstance(feature, Choice):
+                usable = self.allowed[rows, i, : len(feature.options)]
+                wrong = ~usable[np.arange(len(rows)), points[:, i].astype(np.intp)]
+                order = rng.random(usable.shape)
+                points[wrong, i] = np.where(usable, order, -1.0)[wrong].argmax(axis=1)
+            else:
+                points[:, i] = np.clip(points[:, i], self.least[rows, i], self.most[rows, i])
+        return points
+
+
+def _boxes(form: Ensemble, schema: Schema, nodes: NDArray[np.intp]) -> _Boxes:
+    split = form.nodes
     parent = np.full(len(split), -1)
     inner = np.flatnonzero(split.column >= 0)
     parent[split.left[inner]] = parent[split.right[inner]] = inner
-    count = (len(nodes), len(trees.schema))
+    count = (len(nodes), len(schema))
     least, most = np.full(count, -np.inf), np.full(count, np.inf)
     allowed = np.ones((*count, form.sets.shape[1]), dtype=np.bool_)
     here, rows = nodes, np.arange(len(nodes))
     while len(rows := rows[parent[here] >= 0]):
         here = here[parent[here] >= 0]
         above = parent[here]
-        column, cut, left, chosen = (
-            split.column[above],
-            split.threshold[above],
-            split.left[above] == here,
-            split.chosen[above],
-        )
-        low, high = np.where(left, -np.inf, cut), np.where(left, cut, np.inf)
-        number = chosen < 0
-        least[rows, column] = np.maximum(least[rows, column], np.where(number, low, -np.inf))
-        most[rows, column] = np.minimum(most[rows, column], np.where(number, high, np.inf))
+        column, cut, chosen = split.column[above], split.threshold[above], split.chosen[above]
+        left, number = split.left[above] == here, chosen < 0
+        most[rows, column] = np.minimum(most[rows, column], np.where(number & left, cut, np.inf))
+        least[rows, column] = np.maximum(least[rows, column], np.where(number & ~left, cut, -np.inf))
         if not number.all():
             which = ~number
-            sets = form.sets[chosen[which]] == left[which, None]
-            allowed[rows[which], column[which]] &= sets
+            allowed[rows[which], column[which]] &= form.sets[chosen[which]] == left[which, None]
         here = above
-    return least, most, allowed
-
-
-def _at_splits(trees: Trees, nodes: NDArray[np.intp], points: Floats) -> Floats:
-    """Each point on its split, above and below it."""
-    form, result = trees.ensemble, []
-    for i, feature in enumerate(trees.schema.features):
-        mine = form.nodes.column[nodes] == i
-        own, cut, chosen = points[mine], form.nodes.threshold[nodes[mine]], form.nodes.chosen[nodes[mine]]
+    reached = np.ones(len(nodes), dtype=np.bool_)
+    for i, feature in enumerate(schema.features):
         if isinstance(feature, Choice):
-            table = form.sets[chosen][:, : len(feature.options)]
-            values = [table.argmax(axis=1).astype(np.float64), (~table).argmax(axis=1).astype(np.float64)]
+            reached &= allowed[:, i, : len(feature.options)].any(axis=1)
         else:
-            values = [cut, _step(feature, cut, up=True), _step(feature, cut, up=False)]
-            values = [np.clip(value, feature.lower, feature.upper) for value in values]
-        for value in values:
-            moved = own.copy()
-            moved[:, i] = value
-            result.append(moved)
-    return np.concatenate(result)
+            least[:, i] = np.maximum(_next(feature, least[:, i]), feature.lower)
+            most[:, i] = np.minimum(most[:, i], feature.upper)
+            reached &= least[:, i] <= most[:, i]
+    return _Boxes(least, most, allowed, reached)
 
 
-def _step(feature: Numeric, numbers: Floats, *, up: bool) -> Floats:
-    """The next number of the feature above or below."""
-    if isinstance(feature, Integer):
-        return numbers + (feature.step if up else -feature.step)
-    return np.nextafter(numbers, np.inf if up else -np.inf)
+def _at_numbers(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np.random.Generator) -> Floats:
+    """For each of these splits of numbers, a point at its cut and one just above."""
+    boxes = _boxes(form, schema, nodes)
+    rows = np.flatnonzero(boxes.reached)
+    points = boxes.points(schema, rows, rng)
+    below, above = points, points.copy()
+    columns, cuts = form.nodes.column[nodes[rows]], form.nodes.threshold[nodes[rows]]
+    for i, feature in enumerate(schema.features):
+        mine = np.flatnonzero(columns == i)
+        if isinstance(feature, Choice) or not len(mine):
+            continue
+        least, most, cut = boxes.least[rows[mine], i], boxes.most[rows[mine], i], cuts[mine]
+        below[mine, i] = np.where(np.isfinite(cut), np.clip(cut, least, most), least)
+        above[mine, i] = np.where(np.isfinite(cut), np.clip(_next(feature, cut), least, most), most)
+    return np.concatenate([below, above])
+
+
+def _at_choices(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np.random.Generator, most: int) -> Floats:
+    """For each of these splits of options, a point at each option; at one per side, and `most` more in all."""
+    boxes = _boxes(form, schema, nodes)
+    columns = form.nodes.column[nodes]
+    usable = boxes.allowed[np.arange(len(nodes)), columns] & boxes.reached[:, None]
+    for i, feature in enumerate(schema.features):
+        if isinstance(feature, Choice):
+            usable[columns == i, len(feature.options) :] = False
+    left = form.sets[form.nodes.chosen[nodes]]
+    kept = np.zeros_like(usable)
+    for side in (usable & left, usable & ~left):
+        some = np.flatnonzero(side.any(axis=1))
+        kept[some, np.where(side, rng.random(side.shape), -1.0)[some].argmax(axis=1)] = True
+    rest = np.argwhere(usable & ~kept)
+    rest = rest if len(rest) <= most else rng.permutation(rest)[:most]
+    rows, options = np.concatenate([np.argwhere(kept), rest]).T
+    points = boxes.points(schema, rows, rng)
+    points[np.arange(len(rows)), columns[rows]] = options
+    return points
+
+
+def _next(feature: Numeric, numbers: Floats) -> Floats:
+    """The next number of the feature."""
+    return numbers + feature.step if isinstance(feature, Integer) else np.nextafter(numbers, np.inf)

@@ -33,6 +33,10 @@ MAX_SETS = 400_000_000
 """Entries of the table of category sets."""
 AT_ONCE = 1 << 20
 """Rows times trees that are evaluated in one go."""
+ROWS_AT_ONCE = 1 << 25
+"""Rows times trees whose leaves are held at once."""
+MANY_ROWS = 4096
+"""From so many rows on, they are followed down the trees node by node instead of row by row."""
 EVERY = -1
 """Adds to every output: its leaves hold one value per output."""
 
@@ -179,6 +183,8 @@ class Ensemble(ByFingerprint):
     def leaves(self, x: Floats) -> Ints:
         """The leaf (a row of `values`) that each row reaches in each tree, shape (rows, trees)."""
         x = np.asarray(x, dtype=np.float64)
+        if len(x) >= MANY_ROWS:
+            return self._leaves_by_node(x)
         result = np.empty((len(x), len(self.roots)), dtype=np.int32)
         step = max(1, AT_ONCE // len(self.roots))
         for first in range(0, len(x), step):
@@ -196,9 +202,32 @@ class Ensemble(ByFingerprint):
             column = nodes.column[node]
         return nodes.leaf[here].reshape(len(x), trees)
 
+    def _leaves_by_node(self, x: Floats) -> Ints:
+        """The same tree by tree: at each node, all rows that reach it are parted at once."""
+        nodes, columns = self.nodes, np.ascontiguousarray(x.T)
+        plain = self.comparison == "<=" and self.compared_in == "float64" and not np.isnan(x).any()
+        number, cuts = (nodes.chosen < 0).tolist(), nodes.threshold.tolist()
+        result = np.empty((len(self.roots), len(x)), dtype=np.int32)
+        everyone = np.arange(len(x))
+        for t, root in enumerate(self.roots.tolist()):
+            waiting = [(root, everyone)]
+            while waiting:
+                node, rows = waiting.pop()
+                column = nodes.column[node]
+                if column < 0:
+                    result[t, rows] = nodes.leaf[node]
+                    continue
+                values = columns[column][rows]
+                left = values <= cuts[node] if plain and number[node] else self.goes_left(node, values)
+                sides = ((nodes.left[node], rows[left]), (nodes.right[node], rows[~left]))
+                waiting += [(child, part) for child, part in sides if len(part)]
+        return np.ascontiguousarray(result.T)
+
     def scores(self, x: Floats) -> Floats:
         """The scores of rows, shape (rows, outputs), added up as the library does. Equal rows have equal scores."""
-        return self.total(self.leaves(x))
+        step = max(MANY_ROWS, ROWS_AT_ONCE // len(self.roots))
+        parts = [self.total(self.leaves(x[first : first + step])) for first in range(0, max(len(x), 1), step)]
+        return np.concatenate(parts)
 
     def total(self, leaves: Ints) -> Floats:
         """The scores of rows that reach these leaves, shape (rows, trees)."""

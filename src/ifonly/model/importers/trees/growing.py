@@ -11,15 +11,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.agreement import check_agreement
+from ifonly.model.agreement import check_agreement, lead_of
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.known_options import told_unknown
-from ifonly.model.importers.probabilities import follow_from, lead_of, settled
-from ifonly.model.importers.sklearn_original import asked, check_decisions
+from ifonly.model.importers.probabilities import follow_from, settled
+from ifonly.model.importers.sklearn_original import Predicted, asked
 from ifonly.model.importers.sklearn_sources import RawSource, Source, source_by
 from ifonly.model.importers.transformers import transformed
 from ifonly.model.model import Model
-from ifonly.model.trees import Ensemble, Feed, Trees, bound
+from ifonly.model.trees import Ensemble, Feed, Trees, bound_splits, edge_points, reachable
 from ifonly.model.trees.zeros import without_missing_zeros
 from ifonly.schema import Choice, Missing, Schema
 from ifonly.schema.tables import import_pandas
@@ -90,6 +90,8 @@ class Grown:
     """The library wants its categories as a column of pandas' own type."""
     zeros: Literal["numbers", "missing", "missing if sparse"] = "numbers"
     """What the library takes zeros for: always, or in a sparse table."""
+    coded_from_zero: frozenset[int] = frozenset()
+    """Columns of categories whose code 0 is a category, also where zeros are missing values: so it is to LightGBM."""
     read_as_zero: float = 0.0
     """Numbers up to this size are read as 0."""
     bins: BinColumns | None = None
@@ -122,7 +124,9 @@ def model_of(
     arithmetic = Columns(schema)
     source = _source(grown, model, front, arithmetic)
     feed, zeros = _feed(grown, source, front, arithmetic)
-    ensemble = bound(without_missing_zeros(grown.ensemble, zeros) if zeros else grown.ensemble, feed, schema)
+    whole = without_missing_zeros(grown.ensemble, zeros) if zeros else grown.ensemble
+    splits = bound_splits(whole, feed, schema)
+    ensemble = reachable(splits, schema)
     original = TreesOriginal(_prepared(grown, source), model, grown)
     imported = Model(
         function=Trees(ensemble, schema, tie=grown.tie),
@@ -135,9 +139,9 @@ def model_of(
         scores_are="probabilities" if grown.probabilities == "fractions" else "log-odds",
         warnings=tuple(arithmetic.warnings),
     )
-    if grown.decided:
-        check_decisions(imported, model, original.source, grown.classes)
-    return check_agreement(replace(imported, probabilities=_probabilities(imported, original)))
+    decided = Predicted(model, original.source, grown.classes) if grown.decided and grown.classes else None
+    imported = replace(imported, probabilities=_probabilities(imported, original))
+    return check_agreement(imported, at=edge_points(splits, schema, library=whole), decided=decided)
 
 
 @dataclass(frozen=True)
@@ -317,6 +321,8 @@ class _Columns:
 
     def _without_zeros(self, j: int, column: Floats) -> Floats:
         """Zeros of a choice's column as missing values; a number that only float32 makes zero is none."""
+        if j in self.grown.coded_from_zero:
+            return column
         if isinstance(self.source.arithmetic.schema.features[self.owners[j]], Choice):
             return np.where(column == 0.0, np.nan, column)
         with np.errstate(under="ignore"):

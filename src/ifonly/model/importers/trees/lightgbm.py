@@ -94,6 +94,7 @@ def _read(text: str, name: str) -> Grown:
         tie=TIE if classes else 0.0,
         as_categories=True,
         zeros="missing" if zeros else "numbers",
+        coded_from_zero=frozenset(np.unique(ensemble.nodes.column[ensemble.nodes.chosen >= 0]).tolist()),
         read_as_zero=ZERO_SIZE,
     )
 

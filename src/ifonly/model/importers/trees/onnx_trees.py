@@ -1,14 +1,21 @@
 """ONNX-ML: a TreeEnsembleClassifier or TreeEnsembleRegressor that reads the input of the graph.
 
-The original is the graph up to the trees, run by onnxruntime (or ONNX's reference evaluator), with the last sigmoid or
-softmax taken off. How a runtime adds up the leaves is its own matter, so the sum has no order. Converters write
-thresholds and leaves as float32, also where the library that grew the trees has float64: what is imported here is what
-the file says.
+How a runtime adds up the leaves is its own matter, so the sum has no order. Converters write thresholds and leaves as
+float32, also where the library that grew the trees has float64: what is imported here is what the file says.
+
+The label of a TreeEnsembleClassifier follows rules of onnxruntime's own, found by experiment
+(`tests/model/test_onnx_tree_labels.py`); m is the sum of a class's weights, and of its base value:
+
+    three classes or more    the largest m among the classes that some leaf on the row's way has a weight for; base
+                             values give every class one
+    two, weights of one      m of that class > 0, or > 1/2 where no weight is negative
+    two, weights of both     m of the second > 0, whatever the first has; whole numbers as labels become 0 and 1
+
+Where this is not what the scores say, the file is refused.
 """
 
 from __future__ import annotations
 
-import copy
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 
@@ -17,7 +24,12 @@ import onnx
 from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
-from ifonly.model.importers.onnx_operations import FLOATS, attributes
+from ifonly.model.flow import Flow
+from ifonly.model.importers.onnx_graph import OnnxReader
+from ifonly.model.importers.onnx_inputs import OnnxInputs
+from ifonly.model.importers.onnx_ml import equal_flows
+from ifonly.model.importers.onnx_operations import FLOATS, OnnxFinal, attributes
+from ifonly.model.importers.onnx_outputs import ScoresOutput, needed_nodes, shortened
 from ifonly.model.kind import Precision
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 
@@ -36,17 +48,32 @@ MODES = {
 
 @dataclass(frozen=True)
 class OnnxTrees:
-    """The trees of a graph: what they are, and the graph that ends with them, without the last activation, and with
-    the labels instead of the scores."""
+    """The trees of a graph, and the node that they are."""
 
     ensemble: Ensemble
-    classes: tuple[Any, ...]
+    node: Any
+    decides: bool
     activation: Literal["NONE", "LOGISTIC", "SOFTMAX"]
-    whole: bytes
-    bare: bytes
-    labels: bytes
     second: bool
-    """One score, of the second of two classes; the graph gives two columns."""
+    """One score, of the second of two classes; the node gives two columns."""
+
+    @property
+    def scores(self) -> str:
+        """The tensor of the scores."""
+        return str(self.node.output[-1])
+
+    def value(self) -> Flow | OnnxFinal:
+        """The scores, for a reader of what follows them."""
+        columns = Flow.of(2 if self.second else self.ensemble.outputs)
+        operation = str(self.node.op_type)
+        match self.activation:
+            case "NONE":
+                return columns
+            case "LOGISTIC" if self.second:
+                return OnnxFinal(Flow.of(1), self.scores, "sigmoid", operation, inside=True, second=True)
+            case "LOGISTIC" | "SOFTMAX":
+                alone = self.activation == "LOGISTIC"
+                return OnnxFinal(columns, self.scores, "softmax", operation, inside=True, each_alone=alone)
 
 
 def read_onnx_trees(proto: Any) -> OnnxTrees | None:
@@ -78,18 +105,17 @@ class _Onnx:
             raise self._refused(f"ends with {activation}")
         if self.given.get("aggregate_function", b"SUM") not in (b"SUM", b"AVERAGE"):
             raise self._refused("takes the least or the largest of its leaves, not their sum")
-        classes = self._classes()
-        outputs = len(classes) if self.decides else int(self.given["n_targets"])
+        outputs = len(self._classes()) if self.decides else int(self.given["n_targets"])
         trees, weighed = self._trees(outputs)
         start = np.zeros(outputs)
         base = self._numbers("base_values")
         start[: len(base)] = base
-        single = self.decides and weighed == [0] and outputs == 2  # weights of the first only mean the second
-        second = single and (activation == "LOGISTIC" or self._some_negative())
-        if second:
-            trees, start = [_only(tree) for tree in trees], start[:1]
-        elif single:  # the probability of the second, and what is left for the first
-            trees, start = [_both(tree) for tree in trees], np.array([1.0 - start[0], start[0]])
+        second = False
+        if self.decides and outputs == 2:
+            trees, start, second = self._two_classes(trees, start, weighed, activation)
+            activation = "NONE" if weighed == [0] and activation == "SOFTMAX" else activation  # it leaves those alone
+        elif self.decides:
+            self._check_scored(outputs)
         average = self.given.get("aggregate_function", b"SUM") == b"AVERAGE"
         summation = Summation(
             start=start,
@@ -99,8 +125,64 @@ class _Onnx:
             ordered=False,
         )
         ensemble = Ensemble.of(trees, columns=self._columns(), summation=summation, compared_in=self.kind)
-        whole, bare = self._ending_here(), self._ending_here("NONE")
-        return OnnxTrees(ensemble, classes, activation, whole, bare, self._labels() if self.decides else b"", second)
+        return OnnxTrees(ensemble, self.node, self.decides, activation, second)
+
+    # ------------------------------------------------------------------ labels
+
+    def _two_classes(
+        self, trees: list[LibraryTree], start: Floats, weighed: list[int], activation: str
+    ) -> tuple[list[LibraryTree], Floats, bool]:
+        """The trees of two classes, and whether one score, of the second, is left of them."""
+        names, base, negative = self._classes(), self._numbers("base_values"), self._some_negative()
+        if weighed == [0] and len(base) < 2 and (not base.any() or self._scored(0)):
+            if negative:
+                return [_column(tree, 0) for tree in trees], start[:1], True
+            if activation != "LOGISTIC":  # the probability of the second, and what is left for the first
+                return [_both(tree) for tree in trees], np.array([1.0 - start[0], start[0]]), False
+        if not len(base) and self._scored(1) and weighed == [1] and negative:
+            return trees, start, False
+        literal = all(isinstance(name, str) for name in names) or names == (0, 1)
+        if not len(base) and self._scored(1) and weighed == [0, 1] and all(map(_opposite, trees)) and literal:
+            both = activation == "SOFTMAX"
+            return (trees, start, False) if both else ([_column(tree, 1) for tree in trees], start[1:], True)
+        raise self._refused(
+            "gives weights to two classes so that onnxruntime's label does not follow from its scores; for two "
+            "classes, give weights to one of them only, the first, with at most one base value, and with LOGISTIC not "
+            "all of them positive"
+        )
+
+    def _check_scored(self, outputs: int) -> None:
+        """Is the label the class of the largest score? A class without a weight on a row's way is never decided for."""
+        if len(self._numbers("base_values")) == outputs or all(self._scored(k) for k in range(outputs)):
+            return
+        if not self._some_negative() and self._some_positive():  # then the largest score is above 0
+            return
+        bare = next(k for k in range(outputs) if not self._scored(k))
+        raise self._refused(
+            f"has leaves without a weight for the class {self._classes()[bare]!r}, which onnxruntime then never "
+            f"decides for, whatever the scores say; write every class's weight at every leaf, or a base value for "
+            f"every class"
+        )
+
+    def _scored(self, output: int) -> bool:
+        """Has every row a weight of this class: is there a tree of which every leaf has one?"""
+        own = self._numbers("class_ids") == output
+        return self._covered(own)
+
+    def _some_positive(self) -> bool:
+        return self._covered(self._numbers("class_weights") > 0.0)
+
+    def _covered(self, weights: Any) -> bool:
+        """Is there a tree with one of these weights at every leaf?"""
+        tree, node = (self._numbers(f"class_{key}")[weights] for key in ("treeids", "nodeids"))
+        has = set(zip(tree.tolist(), node.tolist(), strict=True))
+        leaf = np.array([mode == b"LEAF" for mode in self.given["nodes_modes"]])
+        bare = {
+            int(t)
+            for t, n in zip(self._numbers("nodes_treeids")[leaf], self._numbers("nodes_nodeids")[leaf], strict=True)
+            if (int(t), int(n)) not in has
+        }
+        return bool(set(self._numbers("nodes_treeids").tolist()) - bare)
 
     # ------------------------------------------------------------------ the node
 
@@ -196,40 +278,57 @@ class _Onnx:
         ids = self._numbers(key)[own]
         return np.array([k if leaf[k] else local[place[tree, int(ids[k])]] for k in range(len(own))], dtype=np.intp)
 
-    # ------------------------------------------------------------------ the original
 
-    def _labels(self) -> bytes:
-        """The graph up to the labels that the trees decide for."""
-        shorter = onnx.load_model_from_string(self._ending_here())
-        kind = onnx.TensorProto.STRING if self.given.get("classlabels_strings") else onnx.TensorProto.INT64
-        del shorter.graph.output[:]
-        shorter.graph.output.append(onnx.helper.make_tensor_value_info(self.node.output[0], kind, ["rows"]))
-        return bytes(shorter.SerializeToString())
-
-    def _ending_here(self, activation: str | None = None) -> bytes:
-        """The graph up to the scores of the trees."""
-        shorter = copy.deepcopy(self.proto)
-        place = next(i for i, node in enumerate(self.proto.graph.node) if node == self.node)
-        del shorter.graph.node[place + 1 :]
-        node = shorter.graph.node[place]
-        for attribute in node.attribute:
-            if attribute.name == "post_transform" and activation is not None:
-                attribute.s = activation.encode()
-        del shorter.graph.output[:]
-        kind = onnx.TensorProto.FLOAT
-        shorter.graph.output.append(onnx.helper.make_tensor_value_info(node.output[-1], kind, None))
-        return bytes(shorter.SerializeToString())
+def _column(tree: LibraryTree, column: int) -> LibraryTree:
+    """One column of the leaves."""
+    return replace(tree, value=np.asarray(tree.value)[:, [column]])
 
 
-def _only(tree: LibraryTree) -> LibraryTree:
-    """The first column of the leaves."""
-    return replace(tree, value=np.asarray(tree.value)[:, :1])
+def _opposite(tree: LibraryTree) -> bool:
+    """Are the weights of two classes each other's opposite, at every leaf?"""
+    return not np.asarray(tree.value).sum(axis=1).any()
 
 
 def _both(tree: LibraryTree) -> LibraryTree:
     """The probability of the second class, and what is taken off that of the first."""
     own = np.asarray(tree.value)[:, 0]
     return replace(tree, value=np.stack([-own, own], axis=1))
+
+
+# ---------------------------------------------------------------------- what follows the trees
+
+
+def following(
+    proto: Any, trees: OnnxTrees, ending: ScoresOutput, inputs: OnnxInputs
+) -> tuple[Flow | OnnxFinal, list[Any]]:
+    """What the graph makes of the trees' scores: themselves, or a last activation of them. Anything else is refused.
+
+    Also what its labels are decided by, if it declares some.
+    """
+    tensors = [ending.tensor, *([ending.decided_by] if ending.labels else [])]
+    rest = shortened(proto, tensors)
+    kept = [node for node in rest.graph.node if trees.scores not in node.output]
+    used = {name for node in needed_nodes(proto.graph, trees.node.input) for name in node.output}
+    kept = [node for node in kept if not used & set(node.output)]
+    del rest.graph.node[:]
+    rest.graph.node.extend(kept)
+    begun = trees.value()
+    reader = OnnxReader(rest.graph, inputs, {trees.scores: begun})
+    value, *deciding = reader.read()
+    own = begun.flow if isinstance(begun, OnnxFinal) else begun
+    for node in kept:
+        for made in (reader.values.get(name) for name in node.output):
+            flow = made.flow if isinstance(made, OnnxFinal) else made
+            again = isinstance(made, OnnxFinal) and not made.inside and trees.decides
+            if isinstance(flow, Flow) and (again or not equal_flows(flow, own)):
+                raise UnsupportedModel(
+                    f"The operation {node.op_type} ('{node.name or node.output[0]}') of the ONNX model follows its "
+                    f"trees and changes their scores, which is not supported; export the model so that the "
+                    f"{trees.node.op_type} gives its scores.",
+                    operation=str(node.op_type),
+                )
+    assert isinstance(value, Flow | OnnxFinal)
+    return value, deciding
 
 
 def _only_input(graph: Any) -> Any:

@@ -55,8 +55,8 @@ def grown_by_xgboost(model: Any) -> Grown | None:
             operation=f"{name}(missing={absent!r})",
         )
     booster = model.get_booster()
-    last = model.best_iteration + 1 if getattr(model, "early_stopping_rounds", None) is not None else None
-    read = _read(booster, last)
+    best = _best_iteration(booster)  # which the estimator predicts with, also after it was loaded from a file
+    read = _read(booster, None if best is None else best + 1)
     decides = hasattr(model, "classes_")
     if decides != bool(read.classes):
         raise UnsupportedModel(f"The objective '{read.objective}' does not fit the {name}.", operation=read.objective)
@@ -103,9 +103,25 @@ def load_xgboost(path: Path) -> Any:
     except ImportError:
         raise MissingExtra("xgboost", extra="xgboost", needed_for="Reading a model of XGBoost") from None
     try:
-        return xgboost.Booster(model_file=path)
+        booster = xgboost.Booster(model_file=path)
+        best, rounds = _best_iteration(booster), booster.num_boosted_rounds()
     except Exception as error:
         raise FileError(f"'{path}' is no model of XGBoost, or is damaged ({type(error).__name__}).") from None
+    if best is not None and best + 1 < rounds:
+        raise ModelError(
+            f"'{path.name}' was trained with early stopping: XGBClassifier and XGBRegressor predict with the first "
+            f"{best + 1} of its {rounds} rounds, a Booster with all of them; load it with the one that you use and "
+            f"import that, or save model.get_booster()[: {best + 1}]."
+        )
+    return booster
+
+
+def _best_iteration(booster: Any) -> int | None:
+    """The round that early stopping found best, if there was any."""
+    try:
+        return int(booster.best_iteration)
+    except AttributeError:
+        return None
 
 
 # ---------------------------------------------------------------------- reading the model's own JSON
