@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from ifonly.errors import FileError, MissingExtra
 from ifonly.population.chunks import RowBlock
+from ifonly.population.verified import FileChecksums, open_verified
 from ifonly.schema.given import path_of
 from ifonly.schema.io import check_writable
 
@@ -33,7 +35,7 @@ ROWS_AT_A_TIME = 4096
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
     """One file of rows. `words` is what messages call it; `columns` stand in the names of its folders, the same value
-    for all of its rows.
+    for all of its rows; what is read of it is compared with `known`, once that is there.
     """
 
     path: Path
@@ -41,9 +43,16 @@ class TableFile:
     kind: str
     separator: str = ","
     columns: Mapping[str, int | str | None] = field(default_factory=dict)
+    known: FileChecksums | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.words
+
+    def open(self) -> BinaryIO:
+        return self.path.open("rb") if self.known is None else open_verified(self.known)
+
+    def open_text(self, newline: str | None = None) -> TextIO:
+        return io.TextIOWrapper(self.open(), encoding="utf-8-sig", newline=newline)
 
 
 def table_file(path: Path, separator: str | None = None, words: str = "") -> TableFile:
@@ -91,7 +100,7 @@ def column_names(file: TableFile) -> tuple[str, ...] | None:
         if file.kind == ".jsonl":
             return None
         if file.kind == ".csv":
-            with file.path.open(encoding="utf-8-sig", newline="") as lines:
+            with file.open_text(newline="") as lines:
                 own = [name for name in _header(_csv_reader(lines, file), file) if name]
         else:
             own = parquet_schema(file).names
@@ -159,7 +168,7 @@ def _check_twice(header: Sequence[str], file: TableFile) -> None:
 
 
 def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-    with file.path.open(encoding="utf-8-sig", newline="") as lines:
+    with file.open_text(newline="") as lines:
         reader = _csv_reader(lines, file)
         header = _header(reader, file)
         names = {k: name for k, name in enumerate(header) if name and (wanted is None or name in wanted)}
@@ -206,7 +215,7 @@ def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, st
 def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     rows: list[dict[str, Any]] = []
     wrong: dict[int, str] = {}
-    with file.path.open(encoding="utf-8-sig") as lines:
+    with file.open_text() as lines:
         for number, line in enumerate(_lines(lines, file), 1):
             if line.isspace():
                 continue
@@ -244,7 +253,7 @@ def parquet_schema(file: TableFile) -> Any:
     need_pyarrow("Reading a parquet file")
     import pyarrow.parquet as pq
 
-    with file.path.open("rb") as opened, _arrow(file):
+    with file.open() as opened, _arrow(file):
         schema = pq.read_schema(opened)
         _check_twice(schema.names, file)
         return schema
@@ -254,7 +263,7 @@ def parquet_count(file: TableFile) -> int:
     """The rows of a parquet file."""
     import pyarrow.parquet as pq
 
-    with _readable(file), file.path.open("rb") as opened, _arrow(file):
+    with _readable(file), file.open() as opened, _arrow(file):
         return int(pq.read_metadata(opened).num_rows)
 
 
@@ -262,7 +271,7 @@ def _parquet_blocks(file: TableFile, size: int, wanted: Collection[str] | None) 
     import pyarrow.parquet as pq
 
     names = [name for name in parquet_schema(file).names if wanted is None or name in wanted]
-    with file.path.open("rb") as opened, _arrow(file):
+    with file.open() as opened, _arrow(file):
         parquet = pq.ParquetFile(opened)
         for batch in parquet.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):
             columns = {name: _values(batch.column(k)) for k, name in enumerate(batch.schema.names)}

@@ -116,8 +116,6 @@ class Parts:
         """Of the rows that are answered, where the input is no file."""
         self.seconds = 0.0
         """What earlier runs took."""
-        self.rows_per_chunk = 0
-        """Not known yet."""
         self.replaces = self.whole = ""
         """Fingerprints: of the file that may be written over, and of the one that is put in its place."""
         self._parts: list[dict[str, Any]] = []
@@ -153,7 +151,6 @@ class Parts:
         """Take over what an earlier run has left."""
         self._parts = list(state["parts"])
         self.tally, self.digest, self.seconds = Tally.from_data(state["tally"]), state["digest"], state["seconds"]
-        self.rows_per_chunk = state["rows_per_chunk"] if self._parts else 0
         self.replaces = str(state.get("replaces", ""))
         expected = 0
         for part in self._parts:
@@ -267,7 +264,6 @@ class Parts:
             **self.plan,
             "rows": self.rows,
             "seconds": self.seconds + time.monotonic() - self._begun,
-            "rows_per_chunk": self.rows_per_chunk,
             "digest": self.digest,
             "tally": self.tally.to_data(),
             "parts": self._parts,
@@ -290,7 +286,7 @@ def manifest_of(place: Place) -> dict[str, Any] | None:
         return None
     data = read_json(place.manifest, "manifest of a run", MOST_BYTES)
     needed: dict[str, Any] = {"state": str, "parts": list, "tally": dict, "digest": str, "seconds": (int, float),
-                              "rows": int, "rows_per_chunk": int}  # fmt: skip
+                              "rows": int}  # fmt: skip
     known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
     if not known or not all(isinstance(data.get(name), kind) for name, kind in needed.items()):
         raise FileError(f"'{place.manifest}' is no manifest of a run by this ifonly; remove it to begin anew.")
