@@ -21,7 +21,7 @@ from typing import Any
 from ifonly.errors import ChangedFile, FileError, QuestionError
 from ifonly.population.chunks import ROWS, Chunk, Digest
 from ifonly.population.earlier import COMPARED, Existing, earlier_run
-from ifonly.population.engines import Engine, Lost, WorkerPool
+from ifonly.population.engines import Engine, Lost, Processes, WorkerPool
 from ifonly.population.parts import FINISHED, Parts, Place, alone, manifest_of, place_of
 from ifonly.population.sources import ChangedRows, RowSource, chunks
 from ifonly.population.tally import Tally
@@ -82,6 +82,8 @@ class Written:
 
 def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> Written:
     """Answer all rows of the plan's source, or what an earlier run has left of them."""
+    if isinstance(engine, Processes):
+        engine.check_main()
     place = place_of(plan.path)
     plan.source.fingerprint()  # before anything else is read: all that is read from here on is compared with it
     task = _task(plan, place.suffix)
@@ -280,7 +282,7 @@ class _Flow:
             if time.monotonic() - self._told >= TELL_SECONDS:
                 self._tell()
             return
-        one.lost += outcome.begun
+        one.lost += 1
         alone = one.chunk.block.count == 1
         if one.lost < (ROW_TRIES if alone else CHUNK_TRIES):
             self._again.append(one)
