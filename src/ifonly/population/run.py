@@ -91,7 +91,7 @@ def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Li
     found = earlier_run(place, about, existing)
     if found is not None and found["state"] == FINISHED:
         _check_rows(plan, task, found)
-        place.clear()  # what a run that was killed at its very end has left
+        place.clear(found)  # what a run that was killed at its very end has left
         return _finished(place, found, plan, already=True)
     with alone(place):
         parts = Parts(place, about, task.kinds)

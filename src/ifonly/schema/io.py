@@ -173,19 +173,23 @@ def replacing(path: str | Path, *, overwrite: bool = True) -> Iterator[Path]:
     target = path_of(path).resolve()
     if not target.name:
         raise FileError(f"Cannot write '{path}': it is a folder.")
-    part = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
+    part, ours = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}"), False
     try:
+        part.open("xb").close()  # nothing is written through a link that somebody has put there
+        ours = True
         yield part
         with part.open("rb") as file:
             os.fsync(file.fileno())
         move(part, target, overwrite=overwrite)
     except FileExistsError:
-        raise FileError(f"'{path}' is there already; to write over it, add --force.") from None
+        name = path if ours else part
+        raise FileError(f"'{name}' is there already; to write over it, add --force.") from None
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
     finally:
-        with suppress(OSError):  # a name that is too long, or a folder that is gone
-            part.unlink(missing_ok=True)
+        if ours:
+            with suppress(OSError):  # a folder that is gone
+                part.unlink(missing_ok=True)
 
 
 def move(part: Path, target: Path, *, overwrite: bool) -> None:

@@ -169,11 +169,13 @@ class _Workers:
 
     def _hear(self, worker: _Worker) -> tuple[int, Done] | None:
         """What a worker says: a chunk that is done, if it is one."""
-        try:
-            ticket, outcome = pickle.loads(worker.pipe.recv_bytes())
-        except (EOFError, OSError):
+        message = None
+        with contextlib.suppress(EOFError, OSError):
+            message = worker.pipe.recv_bytes()
+        if message is None:
             self._bury(worker)
             return None
+        ticket, outcome = pickle.loads(message)
         if isinstance(outcome, Exception):
             raise outcome
         if ticket == READY:
