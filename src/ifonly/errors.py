@@ -66,6 +66,17 @@ class FileError(IfonlyError, ValueError):
     """A file is missing, damaged, too large, or not of the kind that was asked for."""
 
 
+class ChangedFile(FileError):
+    """A file is not what it was when its checksum was taken. Carries what messages call it."""
+
+    def __init__(self, file: str, remedy: str = "begin anew when nobody writes to it") -> None:
+        super().__init__(f"{file} has changed while it was read; {remedy}.")
+        self.file = file
+
+    def __reduce__(self) -> Any:
+        return _remade, (type(self), self.args, self.__dict__)
+
+
 class MissingExtra(IfonlyError, ImportError):
     """A package that only some features need is not installed. Names the extra that brings it."""
 

@@ -44,7 +44,7 @@ def explainer() -> Explainer:
 
 
 def small_parts() -> None:
-    parts.MOST_ROWS, run.CHUNK_SECONDS = ROWS, 1e9
+    parts.MOST_ROWS, run.FIRST_ROWS, run.CHUNK_SECONDS = ROWS, ROWS, 1e9
     sources.ROWS = chunks.ROWS = ROWS
 
 

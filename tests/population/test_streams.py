@@ -53,6 +53,7 @@ def small_chunks(monkeypatch: pytest.MonkeyPatch) -> None:
     """Chunks of 64 rows, each a part of its own, however slow the machine is."""
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
+    monkeypatch.setattr(run, "FIRST_ROWS", 64)
     monkeypatch.setattr(run, "CHUNK_SECONDS", 1e9)
 
 

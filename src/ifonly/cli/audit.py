@@ -160,16 +160,21 @@ def _answers(
     file, by = options["answers"], options["by"]
     if file is None:
         assert people is not None
+        people.source.fingerprint()  # before its rows are read: what is read is compared with it
         with progress(people.source.about()) as bar:
             yield people.answered(explainer, query, bar)
+        people.source.check_unchanged()
         return
     about = explainer.identity(query)
     if people is None:
         check_answers(file, about)
         yield alone(read_answers(file, query), by, counts, f"'{file}'")
     else:
-        check_answers(file, {**about, "input": people.source.fingerprint()})
+        about["input"] = people.source.fingerprint()
+        check_answers(file, about)
         yield people.joined(read_answers(file, query))
+        people.source.check_unchanged()
+    check_answers(file, about)  # is what was read still there?
 
 
 def _provenance(

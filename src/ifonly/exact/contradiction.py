@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 import tempfile
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -35,12 +33,14 @@ def reproducer(question: Question, factual: NDArray[np.float64], said: dict[str,
 def saved(question: Question, factual: NDArray[np.float64], **said: Any) -> str:
     """Save the problem in the folder for temporary files; a sentence that says where."""
     text = json.dumps(reproducer(question, factual, said), indent=1, default=str)
-    path = Path(tempfile.gettempdir()) / f"ifonly-contradiction-{hashlib.sha256(text.encode()).hexdigest()[:12]}.json"
     try:
-        path.write_text(text)
+        with tempfile.NamedTemporaryFile(  # a new file, for us alone: it holds somebody's row
+            "w", encoding="utf-8", prefix="ifonly-contradiction-", suffix=".json", delete=False
+        ) as file:
+            file.write(text)
     except OSError as error:
         return f"(The problem could not be saved: {error}.)"
-    return f"The problem is saved as {path}."
+    return f"The problem is saved as {file.name}."
 
 
 def contradiction(question: Question, factual: NDArray[np.float64], sentence: str, **said: Any) -> Contradiction:

@@ -1,6 +1,7 @@
 """A few rows of a table at a time: what is read, sent to a worker and answered together.
 
-Rows are counted from 0 over the whole table. The same table gives the same chunks, whoever answers them.
+Rows are counted from 0 over the whole table. Which rows make a chunk is of no consequence: the same table gives the
+same records, however it is cut.
 """
 
 from __future__ import annotations
@@ -89,19 +90,29 @@ class Chunk:
 
 
 class Digest:
-    """A fingerprint of all rows that have gone by."""
+    """A fingerprint of all rows that have gone by, block by block as the source gives them."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
 
     def add(self, block: RowBlock) -> str:
+        """The fingerprint of all rows up to the end of this block."""
+        self._hash = self._with(block)
+        return self._hash.hexdigest()
+
+    def upto(self, block: RowBlock) -> str:
+        """The same, if the block is the beginning of the next one."""
+        return self._with(block).hexdigest()
+
+    def _with(self, block: RowBlock) -> Any:
+        told = self._hash.copy()
         if block.columns is None:
-            self._hash.update(_text(block.rows))
+            told.update(_text(block.rows))
         else:
             for name, values in block.columns.items():
-                self._hash.update(_text(name))
-                self._hash.update(_bytes(values))
-        return self._hash.hexdigest()
+                told.update(_text(name))
+                told.update(_bytes(values))
+        return told
 
 
 def _bytes(values: Any) -> bytes:

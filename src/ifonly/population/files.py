@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import csv
 import importlib.util
+import io
 import json
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping, Sequence
@@ -15,11 +16,12 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any, BinaryIO, TextIO
 
 from ifonly.errors import FileError, MissingExtra
 from ifonly.population.chunks import RowBlock
 from ifonly.population.decimal_marks import HEAD, DecimalMarks, decimal_marks
+from ifonly.population.verified import FileChecksums, open_verified
 from ifonly.schema.given import path_of
 from ifonly.schema.io import check_writable
 
@@ -35,7 +37,7 @@ ROWS_AT_A_TIME = 4096
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
     """One file of rows. `words` is what messages call it; `columns` stand in the names of its folders, the same value
-    for all of its rows.
+    for all of its rows; what is read of it is compared with `known`, once that is there.
     """
 
     path: Path
@@ -43,9 +45,16 @@ class TableFile:
     kind: str
     separator: str = ","
     columns: Mapping[str, int | str | None] = field(default_factory=dict)
+    known: FileChecksums | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
         return self.words
+
+    def open(self) -> BinaryIO:
+        return self.path.open("rb") if self.known is None else open_verified(self.known)
+
+    def open_text(self, newline: str | None = None) -> TextIO:
+        return io.TextIOWrapper(self.open(), encoding="utf-8-sig", newline=newline)
 
 
 def table_file(path: Path, separator: str | None = None, words: str = "") -> TableFile:
@@ -93,7 +102,7 @@ def column_names(file: TableFile) -> tuple[str, ...] | None:
         if file.kind == ".jsonl":
             return None
         if file.kind == ".csv":
-            with file.path.open(encoding="utf-8-sig", newline="") as lines:
+            with file.open_text(newline="") as lines:
                 own = [name for name in _header(_csv_reader(lines, file), file) if name]
         else:
             own = parquet_schema(file).names
@@ -161,7 +170,7 @@ def _check_twice(header: Sequence[str], file: TableFile) -> None:
 
 
 def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-    with file.path.open(encoding="utf-8-sig", newline="") as lines:
+    with file.open_text(newline="") as lines:
         reader = _csv_reader(lines, file)
         header = _header(reader, file)
         names = {k: name for k, name in enumerate(header) if name and (wanted is None or name in wanted)}
@@ -223,7 +232,7 @@ def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, st
 def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
     rows: list[dict[str, Any]] = []
     wrong: dict[int, str] = {}
-    with file.path.open(encoding="utf-8-sig") as lines:
+    with file.open_text() as lines:
         for number, line in enumerate(_lines(lines, file), 1):
             if line.isspace():
                 continue
@@ -261,7 +270,7 @@ def parquet_schema(file: TableFile) -> Any:
     need_pyarrow("Reading a parquet file")
     import pyarrow.parquet as pq
 
-    with file.path.open("rb") as opened, _arrow(file):
+    with file.open() as opened, _arrow(file):
         schema = pq.read_schema(opened)
         _check_twice(schema.names, file)
         return schema
@@ -271,7 +280,7 @@ def parquet_count(file: TableFile) -> int:
     """The rows of a parquet file."""
     import pyarrow.parquet as pq
 
-    with _readable(file), file.path.open("rb") as opened, _arrow(file):
+    with _readable(file), file.open() as opened, _arrow(file):
         return int(pq.read_metadata(opened).num_rows)
 
 
@@ -279,7 +288,7 @@ def _parquet_blocks(file: TableFile, size: int, wanted: Collection[str] | None) 
     import pyarrow.parquet as pq
 
     names = [name for name in parquet_schema(file).names if wanted is None or name in wanted]
-    with file.path.open("rb") as opened, _arrow(file):
+    with file.open() as opened, _arrow(file):
         parquet = pq.ParquetFile(opened)
         for batch in parquet.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):
             columns = {name: _values(batch.column(k)) for k, name in enumerate(batch.schema.names)}

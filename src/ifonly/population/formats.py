@@ -38,6 +38,12 @@ def begun(path: Path, kinds: Mapping[str, Kind]) -> Piece:
     return _ParquetPiece(path, kinds) if path.suffix == ".parquet" else _TextPiece(path, head(path.suffix, kinds))
 
 
+def fresh(path: Path) -> BinaryIO:
+    """A new file in the place of whatever has its name: a link that is there is removed, not followed."""
+    path.unlink(missing_ok=True)
+    return path.open("xb")
+
+
 def head(suffix: str, kinds: Mapping[str, Kind]) -> bytes:
     """What stands once at the head of a text file."""
     return _csv({name: [name] for name in kinds}, dict.fromkeys(kinds, "text")) if suffix == ".csv" else b""
@@ -58,7 +64,7 @@ def joined(target: Path, parts: Iterable[Path], kinds: Mapping[str, Kind]) -> No
 
 class _TextPiece:
     def __init__(self, path: Path, first: bytes) -> None:
-        self._file: BinaryIO = path.open("wb")
+        self._file: BinaryIO = fresh(path)
         self._head = first
         self.add(first)
 
@@ -193,7 +199,7 @@ class _ParquetPiece:
         import pyarrow.parquet as pq
 
         self._schema = _types(kinds)
-        self._file: BinaryIO = path.open("wb")
+        self._file: BinaryIO = fresh(path)
         self._writer = pq.ParquetWriter(self._file, self._schema)
         self._waiting: list[Any] = []
 

@@ -6,6 +6,9 @@
 
 Every file is written beside its place, flushed to the disk and moved there. A part counts when the manifest names it.
 So whatever happens, and whenever, the parts that the manifest names are whole, and nothing else bears a final name.
+
+Only what a run has written is removed, and nothing is written through a link: a folder of parts that is a symbolic link
+is refused, and every file is made anew.
 """
 
 from __future__ import annotations
@@ -22,7 +25,7 @@ from typing import Any
 
 from ifonly.errors import FileError
 from ifonly.population.files import KINDS, check_output, need_pyarrow
-from ifonly.population.formats import Piece, begun, joined
+from ifonly.population.formats import Piece, begun, fresh, joined
 from ifonly.population.tally import Tally
 from ifonly.printing import json_text, shown
 from ifonly.proof.records import Kind
@@ -43,8 +46,7 @@ MANIFEST, LOCK = "_manifest.json", ".lock"
 RUNNING, FINISHED = "running", "finished"
 DIGITS = 12
 """Of the number of the first row, in the name of a part."""
-LEFT = ".*.writing*"
-"""Files that nobody has finished."""
+MANIFEST_BESIDE = ".manifest.writing"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -62,16 +64,37 @@ class Place:
         return self.folder != self.path
 
     def parts(self) -> Iterator[Path]:
-        """The parts that are there."""
+        """What is there under the name of a part."""
         return self.folder.glob(f"part-{'[0-9]' * DIGITS}{self.suffix}")
 
-    def clear(self) -> None:
-        """Remove what runs leave beside a finished file, and nothing else."""
-        if self.is_file:
+    def unfinished(self) -> Iterator[Path]:
+        """What is there under the name of a file that is being written."""
+        for name in (f".part-{'[0-9]' * DIGITS}.writing{self.suffix}", f".whole.writing{self.suffix}", MANIFEST_BESIDE):
+            yield from self.folder.glob(name)
+
+    def clear(self, found: Mapping[str, Any]) -> None:
+        """Remove what a run has left beside its finished file, and nothing else."""
+        if self.is_file and not self.folder.is_symlink():
             with contextlib.suppress(OSError):
-                for left in (*self.parts(), *self.folder.glob(LEFT), self.folder / LOCK):
+                for left in (*self.written(found), *self.unfinished(), self.folder / LOCK):
                     left.unlink(missing_ok=True)
                 self.folder.rmdir()  # if it is empty
+
+    def written(self, found: Mapping[str, Any]) -> list[Path]:
+        """The parts of a run by its manifest, and the one that it had moved, but not named yet, when it ended."""
+        names = [part["name"] for part in found["parts"]]
+        return [self.folder / name for name in (*names, _part_name(found["rows"], self.suffix))]
+
+    def check_folder(self) -> None:
+        if self.folder.is_symlink():
+            raise FileError(
+                f"'{self.folder}' is a symbolic link, and parts are written to a folder of their own: remove it, or "
+                f"name the place that it leads to."
+            )
+
+
+def _part_name(first: int, suffix: str) -> str:
+    return f"part-{first:0{DIGITS}d}{suffix}"
 
 
 def place_of(given: Any) -> Place:
@@ -79,15 +102,18 @@ def place_of(given: Any) -> Place:
     path = path_of(given)
     folder = str(given).endswith(("/", os.sep)) or not path.suffix
     if not folder:
-        path = check_output(path)
-        return _file_place(path)
+        place = _file_place(check_output(path))
+        place.check_folder()
+        return place
     suffix = path.suffix or ".jsonl"
     if suffix not in KINDS:
         raise FileError(f"A folder of parts ends in {', '.join(KINDS)}, or in nothing; '{path.name}/' does not.")
     if suffix == ".parquet":
         need_pyarrow("Writing a parquet file")
     check_writable(path, folder=True)
-    return Place(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
+    place = Place(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
+    place.check_folder()
+    return place
 
 
 def _file_place(path: Path) -> Place:
@@ -116,8 +142,6 @@ class Parts:
         """Of the rows that are answered, where the input is no file."""
         self.seconds = 0.0
         """What earlier runs took."""
-        self.rows_per_chunk = 0
-        """Not known yet."""
         self.replaces = self.whole = ""
         """Fingerprints: of the file that may be written over, and of the one that is put in its place."""
         self._parts: list[dict[str, Any]] = []
@@ -128,7 +152,8 @@ class Parts:
         self._begun = time.monotonic()
         self._pending = Tally()
         self._pending_digest = ""
-        self._ours = False
+        self._new = self._taken = False
+        """Was it begun here; is the folder this run's, so that what is not finished in it may be removed?"""
 
     @property
     def rows(self) -> int:
@@ -139,13 +164,18 @@ class Parts:
 
     def begin(self) -> None:
         """A new run: nothing is answered, and the manifest says so."""
-        others = any(one.name != LOCK for one in self.place.folder.iterdir())
-        if not self.place.is_file and others and manifest_of(self.place) is None:
+        found = manifest_of(self.place)
+        others = any(one.name not in (LOCK, MANIFEST_BESIDE) for one in self.place.folder.iterdir())
+        if not self.place.is_file and others and found is None:
             raise FileError(f"The folder '{self.place.path}' is not empty; write to a new one.")
-        self._ours = True
+        ours = [] if found is None else [*self.place.written(found), *self.place.unfinished()]
+        strange = sorted({*self.place.parts(), *self.place.unfinished()} - {*ours, self.place.folder / MANIFEST_BESIDE})
+        if strange:
+            raise FileError(f"'{strange[0]}' is called like a part, but no run has written it; move it away.")
+        self._new = self._taken = True
         with self._writing():
-            for left in self.place.parts():
-                left.unlink()
+            for left in ours:
+                left.unlink(missing_ok=True)
             self.replaces = fingerprint(self.place.path) if self.place.is_file else ""
             self.write(RUNNING)
 
@@ -153,15 +183,19 @@ class Parts:
         """Take over what an earlier run has left."""
         self._parts = list(state["parts"])
         self.tally, self.digest, self.seconds = Tally.from_data(state["tally"]), state["digest"], state["seconds"]
-        self.rows_per_chunk = state["rows_per_chunk"] if self._parts else 0
         self.replaces = str(state.get("replaces", ""))
+        self._check_parts()
+        self._first, self._taken = self.rows, True
+        self.abandon()
+
+    def _check_parts(self) -> None:
+        """Are the parts those that the manifest names?"""
         expected = 0
         for part in self._parts:
             path = self.place.folder / part["name"]
             if part["first"] != expected or fingerprint(path) != part["sha256"]:
                 raise FileError(f"The part '{path}' is missing or not what was written; begin anew, without --resume.")
             expected += part["rows"]
-        self._first = expected
 
     # ------------------------------------------------------------------ writing
 
@@ -202,7 +236,7 @@ class Parts:
         piece.close()
         self._piece = None
         _flush(self._path)
-        name = f"part-{self._first:0{DIGITS}d}{self.place.suffix}"
+        name = _part_name(self._first, self.place.suffix)
         part = {"name": name, "first": self._first, "rows": self._rows, "sha256": fingerprint(self._path)}
         self._path.replace(self.place.folder / name)
         _flush(self.place.folder)
@@ -218,15 +252,16 @@ class Parts:
         if piece is not None:
             with contextlib.suppress(Exception):
                 piece.close()
-        for left in self.place.folder.glob(LEFT):
+        for left in self.place.unfinished():
             with contextlib.suppress(OSError):
                 left.unlink(missing_ok=True)
 
     def leave(self) -> None:
         """End, finished or not. Of a run that has answered nothing, nothing is left."""
-        self.abandon()
+        if self._taken:
+            self.abandon()
         with contextlib.suppress(OSError):
-            if self._ours and not self.rows:
+            if self._new and not self.rows:
                 self.place.manifest.unlink(missing_ok=True)
             (self.place.folder / LOCK).unlink(missing_ok=True)
             self.place.folder.rmdir()  # if it is empty
@@ -238,10 +273,11 @@ class Parts:
             if self.place.is_file:
                 whole = self.place.folder / f".whole.writing{self.place.suffix}"
                 joined(whole, [self.place.folder / part["name"] for part in self._parts], self.kinds)
+                self._check_parts()
                 _flush(whole)
                 self._put(whole)
             self.write(FINISHED)
-        self.place.clear()
+        self.place.clear({"parts": self._parts, "rows": self.rows})
 
     def _put(self, whole: Path) -> None:
         """Move the finished file to its place, unless a stranger's has come there meanwhile."""
@@ -267,15 +303,15 @@ class Parts:
             **self.plan,
             "rows": self.rows,
             "seconds": self.seconds + time.monotonic() - self._begun,
-            "rows_per_chunk": self.rows_per_chunk,
             "digest": self.digest,
             "tally": self.tally.to_data(),
             "parts": self._parts,
             "replaces": self.replaces,
             "sha256": self.whole,
         }
-        beside = self.place.folder / ".manifest.writing"
-        beside.write_bytes(json_text(data, indent=1).encode("utf-8") + b"\n")
+        beside = self.place.folder / MANIFEST_BESIDE
+        with fresh(beside) as file:
+            file.write(json_text(data, indent=1).encode("utf-8") + b"\n")
         _flush(beside)
         beside.replace(self.place.manifest)
         _flush(self.place.manifest.parent)
@@ -290,7 +326,7 @@ def manifest_of(place: Place) -> dict[str, Any] | None:
         return None
     data = read_json(place.manifest, "manifest of a run", MOST_BYTES)
     needed: dict[str, Any] = {"state": str, "parts": list, "tally": dict, "digest": str, "seconds": (int, float),
-                              "rows": int, "rows_per_chunk": int}  # fmt: skip
+                              "rows": int}  # fmt: skip
     known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
     if not known or not all(isinstance(data.get(name), kind) for name, kind in needed.items()):
         raise FileError(f"'{place.manifest}' is no manifest of a run by this ifonly; remove it to begin anew.")
@@ -308,7 +344,8 @@ def alone(place: Place) -> Iterator[None]:
     """Alone at this place, for as long as this lasts; the folder of the parts is there."""
     try:
         place.folder.mkdir(exist_ok=True)
-        lock = os.open(place.folder / LOCK, os.O_RDWR | os.O_CREAT, 0o600)
+        place.check_folder()  # once more: it may have come since
+        lock = os.open(place.folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
     except OSError as error:
         raise FileError(f"Cannot write '{place.folder}': {error.strerror or error}.") from None
     try:
@@ -317,8 +354,6 @@ def alone(place: Place) -> Iterator[None]:
                 fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except OSError:
                 raise FileError(f"Another run is writing to '{place.path}'; wait for it, or end it.") from None
-        for left in place.folder.glob(LEFT):
-            left.unlink(missing_ok=True)
         yield
     finally:
         os.close(lock)

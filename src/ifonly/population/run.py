@@ -2,8 +2,9 @@
 
     source -> chunks -> engine -> parts -> a file
 
-At any time a bounded number of chunks is on its way, so memory does not depend on the number of rows. A chunk that is
-lost with its worker is asked for again, then its rows one by one; a row that is lost again gets a sentence.
+At any time a bounded number of chunks is on its way, so memory does not depend on the number of rows. How many rows a
+chunk has follows from the time that those before it took. A chunk that is lost with its worker is asked for again, then
+its rows one by one; a row that is lost again gets a sentence.
 """
 
 from __future__ import annotations
@@ -14,16 +15,15 @@ import time
 from collections import Counter, deque
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from itertools import chain
 from pathlib import Path
 from typing import Any
 
-from ifonly.errors import FileError, QuestionError
-from ifonly.population.chunks import ROWS, Chunk, RowBlock
+from ifonly.errors import ChangedFile, FileError, QuestionError
+from ifonly.population.chunks import ROWS, Chunk, Digest
 from ifonly.population.earlier import COMPARED, Existing, earlier_run
-from ifonly.population.engines import Engine, Lost, WorkerPool
+from ifonly.population.engines import Engine, Lost, Processes, WorkerPool
 from ifonly.population.parts import FINISHED, Parts, Place, alone, manifest_of, place_of
-from ifonly.population.sources import RowSource, chunks
+from ifonly.population.sources import ChangedRows, RowSource, chunks
 from ifonly.population.tally import Tally
 from ifonly.population.work import Answering, Done, Task
 from ifonly.printing import json_text, shown, some_of
@@ -37,8 +37,10 @@ CHUNK_TRIES, ROW_TRIES = 3, 2
 MOST_GIVEN_UP = 20
 """Rows, one after the other, that no worker survives: then it is not the rows."""
 TELL_SECONDS = 0.1
-PILOTS, CHUNK_SECONDS = 4, 1.0
-"""Rows that are timed before the rest, and how long a chunk may take by that."""
+FIRST_ROWS, CHUNK_SECONDS = 4, 1.0
+"""Rows of the first chunks, and how long one may take: little is lost with it."""
+MOST_STEP = 4
+"""By how much one measurement makes chunks larger or smaller."""
 
 CHANGED = f"This run cannot be resumed: {COMPARED['input']} that it was begun with."
 
@@ -80,13 +82,16 @@ class Written:
 
 def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> Written:
     """Answer all rows of the plan's source, or what an earlier run has left of them."""
+    if isinstance(engine, Processes):
+        engine.check_main()
     place = place_of(plan.path)
+    plan.source.fingerprint()  # before anything else is read: all that is read from here on is compared with it
     task = _task(plan, place.suffix)
     about = {**_identity(plan, task), "engine": engine.words}
     found = earlier_run(place, about, existing)
     if found is not None and found["state"] == FINISHED:
         _check_rows(plan, task, found)
-        place.clear()  # what a run that was killed at its very end has left
+        place.clear(found)  # what a run that was killed at its very end has left
         return _finished(place, found, plan, already=True)
     with alone(place):
         parts = Parts(place, about, task.kinds)
@@ -95,16 +100,24 @@ def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Li
                 parts.resume(found)
             else:
                 parts.begin()
-            blocks = plan.source.blocks(plan.wanted(task))
             with engine.begin(task) as pool:
-                if not parts.rows_per_chunk and (first := next(blocks, None)) is not None:
-                    parts.rows_per_chunk = _fitting(first, pool)
-                    blocks = chain([first], blocks)  # rows that come once are read once
-                _Flow(plan, blocks, task, pool, parts, listen).run()
+                _Flow(plan, task, pool, parts, listen).run()
             parts.finish()
+        except ChangedFile as error:
+            raise ChangedFile(error.file, _remedy(parts.rows)) from None
         finally:
             parts.leave()
     return _finished(place, manifest_of(place) or {}, plan)
+
+
+def _remedy(rows: int) -> str:
+    """Of a table that has changed during the run."""
+    if not rows:
+        return "no row of the original is answered: begin anew when nobody writes to it"
+    return (
+        f"{rows:,} rows of the original are answered and kept: put it back and go on with --resume "
+        f'(existing="resume"), or begin anew with --force (existing="replace")'
+    )
 
 
 # ---------------------------------------------------------------------- before and after
@@ -137,26 +150,13 @@ def _identity(plan: Plan, task: Task) -> dict[str, Any]:
     return dict(json.loads(json_text(data)))
 
 
-def _fitting(block: RowBlock, pool: WorkerPool) -> int:
-    """How many rows a chunk has: as many as take about a second, so that little is lost with one. A few rows are
-    answered to know that, and forgotten.
-    """
-    first, seconds = Chunk(first=0, block=block.part(0, min(PILOTS, block.count))), math.inf
-    for _ in range(2):  # what is prepared and loaded the first time is not the rows' own
-        pool.submit(0, first)
-        _, done = pool.next()
-        if isinstance(done, Lost):
-            return 1
-        seconds = max(done.seconds, 1e-9)
-    most = CHUNK_SECONDS * first.block.count / seconds
-    return max(1, min(ROWS, 2 ** int(math.log2(max(most, 1.0)))))
-
-
 def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
     """Of rows that are in no file: are they those that were answered?"""
     if found["input"] is None:
-        last = deque(chunks(plan.source.blocks(plan.wanted(task)), found["rows_per_chunk"], digested=True), maxlen=1)
-        if [(one.digest, one.end) for one in last] != [(found["digest"], found["rows"])]:
+        digest, told, rows = Digest(), "", 0
+        for block in plan.source.blocks(plan.wanted(task)):
+            told, rows = digest.add(block), rows + block.count
+        if (told, rows) != (found["digest"], found["rows"]):
             raise QuestionError(CHANGED)
 
 
@@ -193,22 +193,32 @@ class _Waiting:
         return tuple(done for done in results if done is not None) if results and all(results) else None
 
 
+class ChunkSize:
+    """How many rows a chunk has: a power of two, as many as take about `CHUNK_SECONDS` by the chunks that are done.
+
+    One measurement changes it by a bounded factor: what is prepared and loaded the first time, or a single row that is
+    hard, is soon made up for.
+    """
+
+    def __init__(self) -> None:
+        self.rows = FIRST_ROWS
+
+    def measured(self, rows: int, seconds: float) -> None:
+        """So many rows took so long."""
+        fitting = CHUNK_SECONDS * rows / max(seconds, 1e-9)
+        fitting = min(max(fitting, self.rows / MOST_STEP, 1.0), self.rows * MOST_STEP, ROWS)
+        self.rows = 2 ** int(math.log2(fitting))
+
+
 class _Flow:
     """Chunks from the source to the engine and, in order, to the parts."""
 
-    def __init__(
-        self,
-        plan: Plan,
-        blocks: Iterator[RowBlock],
-        task: Task,
-        pool: WorkerPool,
-        parts: Parts,
-        listen: Listener | None,
-    ) -> None:
+    def __init__(self, plan: Plan, task: Task, pool: WorkerPool, parts: Parts, listen: Listener | None) -> None:
         self._task, self._pool, self._parts, self._listen = task, pool, parts, listen
+        self._source = plan.source
         self._people = plan.source.about() or 0
-        whole = chunks(blocks, parts.rows_per_chunk or ROWS, digested=plan.source.fingerprint() is None)
-        self._chunks = self._left(whole, plan.source)
+        self._size = ChunkSize()
+        self._chunks = self._left(plan)
         self._order: deque[_Waiting] = deque()
         self._again: deque[_Waiting] = deque()
         self._out: dict[int, _Waiting] = {}
@@ -226,6 +236,7 @@ class _Flow:
                     self._out[self._ticket] = one
                     self._pool.submit(self._ticket, one.chunk)
                 if not self._out:
+                    self._source.check_unchanged()
                     self._tell()
                     return
                 ticket, outcome = self._pool.next()
@@ -235,20 +246,19 @@ class _Flow:
             self._parts.settle()
             raise
 
-    def _left(self, whole: Iterator[Chunk], source: RowSource) -> Iterator[Chunk]:
+    def _left(self, plan: Plan) -> Iterator[Chunk]:
         """The chunks that are not answered yet."""
-        rows, known = self._parts.rows, self._parts.digest
-        seen = 0
-        for chunk in whole:
-            seen = chunk.end
-            if chunk.end == rows and chunk.digest != known:
-                raise QuestionError(CHANGED)
-            if chunk.first >= rows:
+        rows, blocks = self._parts.rows, plan.source.blocks(plan.wanted(self._task))
+        known = self._parts.digest if plan.source.fingerprint() is None else None
+        some = False
+        try:
+            for chunk in chunks(blocks, lambda: self._size.rows, after=rows, known=known):
+                some = True
                 yield chunk
-        if not seen:
-            raise FileError(f"{_start(source.words)} has no rows.")
-        if seen < rows:
-            raise QuestionError(CHANGED)
+        except ChangedRows:
+            raise QuestionError(CHANGED) from None
+        if not some and not rows:
+            raise FileError(f"{_start(plan.source.words)} has no rows.")
 
     def _next(self) -> _Waiting | None:
         """What to submit next, unless too much waits to be written already."""
@@ -265,12 +275,14 @@ class _Flow:
     def _take(self, one: _Waiting, outcome: Done | Lost) -> None:
         if isinstance(outcome, Done):
             one.done, self._given_up = outcome, 0
+            if outcome.seconds:  # a row that was given up took none
+                self._size.measured(one.chunk.block.count, outcome.seconds)
             self._held += sum(map(len, outcome.bodies))
             self._counts.update(outcome.tally.counts)
             if time.monotonic() - self._told >= TELL_SECONDS:
                 self._tell()
             return
-        one.lost += outcome.begun
+        one.lost += 1
         alone = one.chunk.block.count == 1
         if one.lost < (ROW_TRIES if alone else CHUNK_TRIES):
             self._again.append(one)

@@ -8,9 +8,8 @@ went by (`Chunk.digest`).
 from __future__ import annotations
 
 import glob
-import hashlib
 import re
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import islice, takewhile
 from pathlib import Path
@@ -31,6 +30,7 @@ from ifonly.population.files import (
     read_blocks,
     table_file,
 )
+from ifonly.population.verified import checksums
 from ifonly.printing import shown
 from ifonly.proof.records import Kind
 from ifonly.schema.given import path_of
@@ -41,7 +41,6 @@ MOST_FILES = 100_000
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
 """The name of a folder whose rows have no value."""
 _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
-BYTES_AT_A_TIME = 1 << 20
 
 
 class RowSource(Protocol):
@@ -65,16 +64,38 @@ class RowSource(Protocol):
         """What the rows are read from, as plain data; None where only the rows themselves tell."""
 
     def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-        """The rows, at most `ROWS` of them at a time."""
+        """The rows, at most `ROWS` of them at a time. Once a fingerprint was taken, what is read is what it is of."""
+
+    def check_unchanged(self) -> None:
+        """`ChangedFile` where what the rows are read from is not what the fingerprint was taken of."""
 
 
-def chunks(blocks: Iterable[RowBlock], size: int, *, digested: bool) -> Iterator[Chunk]:
-    """Rows, numbered, at most `size` at a time; `digested`: with a fingerprint of all that went by."""
-    first, digest = 0, Digest() if digested else None
-    for several in blocks:
-        for block in several.parts(size) if several.count else ():
-            yield Chunk(first=first, block=block, digest="" if digest is None else digest.add(block))
-            first += block.count
+def chunks(
+    blocks: Iterable[RowBlock], size: Callable[[], int], *, after: int = 0, known: str | None = None
+) -> Iterator[Chunk]:
+    """Rows, numbered, as many at a time as `size` says then, without the first `after` of them.
+
+    `known`: the fingerprint of those, where the rows themselves have one; each chunk then has that of all up to its end.
+    """
+    first, digest = 0, None if known is None else Digest()
+    for block in blocks:
+        start = max(after - first, 0)
+        if digest is not None and 0 < start <= block.count and digest.upto(block.part(0, start)) != known:
+            raise ChangedRows
+        while start < block.count:
+            end = min(start + size(), block.count)
+            told = "" if digest is None else digest.upto(block.part(0, end))
+            yield Chunk(first=first + start, block=block.part(start, end), digest=told)
+            start = end
+        if digest is not None:
+            digest.add(block)
+        first += block.count
+    if first < after:
+        raise ChangedRows
+
+
+class ChangedRows(Exception):
+    """The rows that are skipped are not those that were answered."""
 
 
 def source_of(table: Any) -> RowSource:
@@ -162,23 +183,24 @@ class TableFiles:
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        first = column_names(self.files[0])
-        for file in self.files[1:]:
+        head, *rest = self._current()
+        first = column_names(head)
+        for file in rest:
             names = column_names(file)
             if names is not None and first is not None and set(names) != set(first):
                 other = next(iter(set(names) ^ set(first)))
-                raise FileError(f"{file} and {self.files[0]} do not have the same columns: '{other}' is in one only.")
+                raise FileError(f"{file} and {head} do not have the same columns: '{other}' is in one only.")
         return first
 
     def about(self) -> int | None:
         kind = self.files[0].kind
         if kind == ".parquet":
-            return sum(map(parquet_count, self.files))
-        lines = sum(one["lines"] for one in self._contents())
+            return sum(map(parquet_count, self._current()))
+        lines = sum(file.known.lines for file in self._fingerprinted() if file.known is not None)
         return max(lines - len(self.files) * (kind == ".csv"), 0)
 
     def kind(self, name: str) -> Kind:
-        first = self.files[0]
+        first, *_ = self._current()
         if name in first.columns:
             return "integer" if isinstance(first.columns[name], int) else "text"
         if first.kind != ".parquet":
@@ -196,34 +218,33 @@ class TableFiles:
         return file_marks(self.files[0]).table
 
     def fingerprint(self) -> list[dict[str, Any]]:
-        told = [{name: one[name] for name in ("file", "bytes", "sha256")} for one in self._contents()]
-        beside = [{"columns": dict(file.columns)} if file.columns else {} for file in self.files]
-        return [one | more for one, more in zip(told, beside, strict=True)]
+        told = []
+        for file in self._fingerprinted():
+            assert file.known is not None
+            one = {"file": file.path.name, "bytes": file.known.size, "sha256": file.known.sha256}
+            told.append(one | ({"columns": dict(file.columns)} if file.columns else {}))
+        return told
 
-    def _contents(self) -> list[dict[str, Any]]:
-        """What is in the files, looked at once."""
-        known: list[dict[str, Any]] | None = self.__dict__.get("_known")
+    def _fingerprinted(self) -> tuple[TableFile, ...]:
+        """The files with their checksums, taken once."""
+        known: tuple[TableFile, ...] | None = self.__dict__.get("_known")
         if known is None:
-            known = [_content(file) for file in self.files]
+            known = tuple(replace(file, known=checksums(file.path, file.words)) for file in self.files)
             object.__setattr__(self, "_known", known)
         return known
 
+    def _current(self) -> tuple[TableFile, ...]:
+        """The files, with their checksums if these were taken."""
+        return self.__dict__.get("_known") or self.files
+
     def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-        for file in self.files:
+        for file in self._current():
             yield from read_blocks(file, ROWS, wanted)
 
-
-def _content(file: TableFile) -> dict[str, Any]:
-    """A file's size, lines and fingerprint."""
-    digest, size, lines, last = hashlib.sha256(), 0, 0, b"\n"
-    try:
-        with file.path.open("rb") as opened:
-            while some := opened.read(BYTES_AT_A_TIME):
-                digest.update(some)
-                size, lines, last = size + len(some), lines + some.count(b"\n"), some[-1:]
-    except OSError as error:
-        raise FileError(f"Cannot read the table {file}: {error.strerror or error}.") from None
-    return {"file": file.path.name, "bytes": size, "lines": lines + (last != b"\n"), "sha256": digest.hexdigest()}
+    def check_unchanged(self) -> None:
+        for file in self._current():
+            if file.known is not None:
+                file.known.check()
 
 
 # ---------------------------------------------------------------------- in memory
@@ -271,6 +292,9 @@ class FrameRows:
                        if wanted is None or name in wanted}  # fmt: skip
             yield RowBlock(count=last - first, columns=columns)
 
+    def check_unchanged(self) -> None:
+        """What is read is told by the rows themselves."""
+
 
 def _can_be_sliced(column: Any) -> bool:
     return isinstance(column, list | tuple | np.ndarray) or hasattr(column, "to_numpy")
@@ -303,6 +327,9 @@ class LooseRows:
         rows = iter(self.rows)
         while some := list(islice(rows, ROWS)):
             yield RowBlock(count=len(some), rows=[_plain(row, wanted) for row in some])
+
+    def check_unchanged(self) -> None:
+        """What is read is told by the rows themselves."""
 
 
 def _plain(row: Any, wanted: Collection[str] | None) -> Any:
@@ -347,3 +374,6 @@ class FirstRows:
             left -= block.count
             if left <= 0:
                 return
+
+    def check_unchanged(self) -> None:
+        self.source.check_unchanged()

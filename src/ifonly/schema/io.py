@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 import uuid
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
@@ -22,6 +22,8 @@ VERSION = 1
 MAX_BYTES = 64 * 2**20
 MAX_YAML = 2**20
 """Of a YAML file, which is read slowly."""
+MAX_DEPTH, MAX_NUMBER = 32, 1000
+"""Of a YAML file: lists within lists, and characters of a number. More takes quadratic time to read."""
 
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
     "real": (Real, ("lower", "upper"), ("step", "missing")),
@@ -93,9 +95,11 @@ def read_json(path: str | Path, what: str, most: int = MAX_BYTES) -> Any:
 def _read_text(path: str | Path, what: str, most: int) -> str:
     path = path_of(path)
     try:
-        if path.stat().st_size > most:
+        with path.open("rb") as file:
+            content = file.read(most + 1)  # whatever its size is said to be
+        if len(content) > most:
             raise FileError(f"'{path}' is larger than {most // 2**20} MiB; that is no {what}.")
-        return path.read_text(encoding="utf-8")
+        return content.decode("utf-8")
     except OSError as error:
         raise FileError(f"Cannot read the {what} '{path}': {error.strerror or error}.") from None
     except UnicodeDecodeError:
@@ -105,15 +109,42 @@ def _read_text(path: str | Path, what: str, most: int) -> str:
 
 
 def _read_yaml(path: str | Path) -> Any:
-    """The data of a YAML file: plain values only, and no references, which can make a small file huge."""
+    """The data of a YAML file: plain values only, in a time that grows with its length and not faster."""
     yaml, text = _yaml(), _read_text(path, "schema", MAX_YAML)
+    loader = getattr(yaml, "CSafeLoader", yaml.SafeLoader)  # libyaml, where PyYAML has it
     try:
-        for event in yaml.parse(text, Loader=yaml.SafeLoader):
-            if isinstance(event, yaml.AliasEvent):
-                raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
-        return yaml.safe_load(text)
-    except (yaml.YAMLError, ValueError, RecursionError) as error:
+        _check_yaml(yaml, yaml.parse(text, Loader=loader), path)
+        return yaml.load(text, Loader=loader)
+    except (yaml.YAMLError, ValueError, ArithmeticError, RecursionError) as error:
+        if isinstance(error, FileError):
+            raise
         raise FileError(f"'{path}' is not a YAML file: {printable(' '.join(str(error).split()))}.") from None
+
+
+def _check_yaml(yaml: Any, events: Iterable[Any], path: str | Path) -> None:
+    """Refuse what a schema does not need and what makes a small file huge, slow to read, or more than plain values."""
+    depth = 0
+    for event in events:
+        if isinstance(event, yaml.AliasEvent):
+            raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
+        if getattr(event, "tag", None) is not None:
+            raise FileError(f"'{path}' has a tag ({shown(event.tag)}), which a schema does not need; leave it out.")
+        if isinstance(event, yaml.CollectionStartEvent):
+            depth += 1
+            if depth > MAX_DEPTH:
+                raise FileError(f"'{path}' has more than {MAX_DEPTH} lists within lists; that is no schema.")
+        elif isinstance(event, yaml.CollectionEndEvent):
+            depth -= 1
+        elif isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
+            _check_plain(event.value, path)
+
+
+def _check_plain(value: str, path: str | Path) -> None:
+    """A value without quotes, which may be read as a number, a date or a reference."""
+    if len(value) > MAX_NUMBER and value[0] in "+-.0123456789":
+        raise FileError(f"'{path}' has a number of more than {MAX_NUMBER:,} characters; put it in quotes if it is a text.")
+    if value == "<<":
+        raise FileError(f"'{path}' merges mappings (<<), which a schema does not need; write them out.")
 
 
 def load_schema(path: str | Path) -> Schema:
@@ -173,19 +204,23 @@ def replacing(path: str | Path, *, overwrite: bool = True) -> Iterator[Path]:
     target = path_of(path).resolve()
     if not target.name:
         raise FileError(f"Cannot write '{path}': it is a folder.")
-    part = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}")
+    part, ours = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}"), False
     try:
+        part.open("xb").close()  # nothing is written through a link that somebody has put there
+        ours = True
         yield part
         with part.open("rb") as file:
             os.fsync(file.fileno())
         move(part, target, overwrite=overwrite)
     except FileExistsError:
-        raise FileError(f"'{path}' is there already; to write over it, add --force.") from None
+        name = path if ours else part
+        raise FileError(f"'{name}' is there already; to write over it, add --force.") from None
     except OSError as error:
         raise FileError(f"Cannot write '{path}': {error.strerror or error}.") from None
     finally:
-        with suppress(OSError):  # a name that is too long, or a folder that is gone
-            part.unlink(missing_ok=True)
+        if ours:
+            with suppress(OSError):  # a folder that is gone
+                part.unlink(missing_ok=True)
 
 
 def move(part: Path, target: Path, *, overwrite: bool) -> None:

@@ -1,7 +1,9 @@
 """Processes of this machine. Each is sent the task once and then chunks, one ahead of the one that it works on.
 
-A process that ends costs its own chunk: another is started in its place. Workers end with us, however we end: a thread
-in each of them waits for our end of the pipe to close.
+A process that ends costs the chunk that it worked on: another is started in its place, at once if it had become ready,
+and after a pause if it had not (no memory, no room for another process: that may pass). Workers that end early, one
+after the other, without any chunk being answered, end the run. Workers end with us, however we end: a thread in each of
+them waits for our end of the pipe to close.
 """
 
 from __future__ import annotations
@@ -13,6 +15,7 @@ import pickle
 import queue
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -29,9 +32,13 @@ from ifonly.printing import shown
 
 AHEAD = 2
 """Chunks that one worker has: the one it works on, and the next."""
-MOST_STILLBORN = 3
-"""Workers in a row that ended before they began."""
+EARLY_DEATHS = 8
+"""Of each worker, in a row: how often it may end before it is ready, while no chunk is answered."""
+FIRST_PAUSE, LONGEST_PAUSE = 0.1, 10.0
+"""Seconds before a worker is started again that ended before it was ready; twice as long each time."""
 READY = -1
+NO_MAIN = 78
+"""The exit code of a worker that runs the script anew that began it."""
 
 
 @dataclass(frozen=True)
@@ -51,10 +58,13 @@ class Processes:
     def words(self) -> str:
         return f"{self.workers} process{'' if self.workers == 1 else 'es'}"
 
+    def check_main(self) -> None:
+        """End here, quietly, where this is a worker that runs the script anew that began it: it is told what to do."""
+        if getattr(multiprocessing.current_process(), "_inheriting", False):
+            raise SystemExit(NO_MAIN)
+
     @contextmanager
     def begin(self, task: Task) -> Iterator[_Workers]:
-        if getattr(multiprocessing.current_process(), "_inheriting", False):  # the script runs anew in a worker
-            raise QuestionError(MAIN)
         pool = _Workers(packed(task), self.workers)
         try:
             yield pool
@@ -71,21 +81,27 @@ def cores() -> int:
 
 
 class _Worker:
-    """A process, our end of its pipe, and the chunks that it has."""
+    """A process, our end of its pipe, and the chunks that it has, with the messages that brought them."""
 
     def __init__(self) -> None:
         self.pipe, theirs = multiprocessing.get_context("spawn").Pipe()
-        self.process = spawned(_work, theirs)
-        theirs.close()
-        self.has: deque[int] = deque()
+        try:
+            self.process = spawned(_work, theirs)
+        except BaseException:
+            self.pipe.close()
+            raise
+        finally:
+            theirs.close()
+        self.has: dict[int, bytes] = {}
         self.ready = False
+        self.last_words = ""
 
     def send(self, message: bytes) -> None:
         with contextlib.suppress(OSError):  # it is gone: `next` finds that out
             self.pipe.send_bytes(message)
 
     def submit(self, ticket: int, message: bytes) -> None:
-        self.has.append(ticket)
+        self.has[ticket] = message
         self.send(message)
 
     def end(self) -> None:
@@ -98,16 +114,24 @@ class _Workers:
     """A pool of processes."""
 
     def __init__(self, task: bytes, count: int) -> None:
-        self._task = task
-        self._workers = [_Worker() for _ in range(count)]
-        for worker in self._workers:  # all of them are on their way before the first has to listen
-            worker.send(task)
+        self._task, self._count = task, count
+        self._workers: list[_Worker] = []
+        self._starts = [0.0] * count
+        """When those that are lacking are started, by the monotonic clock."""
+        self._waiting: deque[tuple[int, bytes]] = deque()
         self._lost: deque[tuple[int, Lost]] = deque()
-        self._stillborn = 0
+        self._early = 0
+        """Workers that ended before they were ready since a chunk was answered."""
+        try:
+            self._start()
+        except BaseException:
+            self.end()
+            raise
 
     @property
     def room(self) -> bool:
-        return any(len(worker.has) < AHEAD for worker in self._workers)
+        held = sum(len(worker.has) for worker in self._workers)
+        return held + len(self._waiting) < AHEAD * self._count
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
         try:
@@ -116,39 +140,94 @@ class _Workers:
             words = f"the row cannot be sent to another process ({type(error).__name__}: {shown(str(error), 120)})"
             self._lost.append((ticket, Lost(words)))
             return
-        min(self._workers, key=lambda worker: len(worker.has)).submit(ticket, message)
+        self._waiting.append((ticket, message))
+        self._deal()
+
+    def _deal(self) -> None:
+        """Give out what waits, the idlest worker first."""
+        while self._waiting and self._workers:
+            worker = min(self._workers, key=lambda one: len(one.has))
+            if len(worker.has) >= AHEAD:
+                return
+            worker.submit(*self._waiting.popleft())
 
     def next(self) -> tuple[int, Done | Lost]:
         while True:
             if self._lost:
                 return self._lost.popleft()
-            for pipe in wait([worker.pipe for worker in self._workers]):
-                worker = next(one for one in self._workers if one.pipe is pipe)
-                try:
-                    ticket, outcome = pickle.loads(worker.pipe.recv_bytes())
-                except (EOFError, OSError):
-                    self._bury(worker)
-                    break
-                if isinstance(outcome, Exception):
-                    raise outcome
-                if ticket == READY:
-                    worker.ready, self._stillborn = True, 0
-                    continue
-                worker.has.remove(ticket)
-                return ticket, outcome
+            self._start()
+            self._deal()
+            by_pipe = {worker.pipe: worker for worker in self._workers}
+            pause = None if not self._starts else max(min(self._starts) - time.monotonic(), 0.0)
+            if not by_pipe:
+                time.sleep(pause or 0.0)
+                continue
+            for pipe in wait(list(by_pipe), pause):
+                told = self._hear(by_pipe[pipe])  # type: ignore[index]
+                if told is not None:
+                    return told
+
+    def _hear(self, worker: _Worker) -> tuple[int, Done] | None:
+        """What a worker says: a chunk that is done, if it is one."""
+        message = None
+        with contextlib.suppress(EOFError, OSError):
+            message = worker.pipe.recv_bytes()
+        if message is None:
+            self._bury(worker)
+            return None
+        ticket, outcome = pickle.loads(message)
+        if isinstance(outcome, Exception):
+            raise outcome
+        if ticket == READY:
+            worker.ready, worker.last_words = not outcome, outcome
+            return None
+        del worker.has[ticket]
+        self._early = 0
+        return ticket, outcome
+
+    def _start(self) -> None:
+        """Start the workers whose time has come; all of them are on their way before the first has to listen."""
+        now = time.monotonic()
+        due = sum(at <= now for at in self._starts)
+        self._starts = [at for at in self._starts if at > now]
+        begun: list[_Worker] = []
+        for _ in range(due):
+            try:
+                begun.append(_Worker())
+            except OSError as error:  # no memory, no process or no file left to have: perhaps later
+                self._again(f"could not be started: {error.strerror or error}")
+        self._workers += begun
+        for worker in begun:
+            worker.send(self._task)
 
     def _bury(self, worker: _Worker) -> None:
-        """A worker is gone: its chunks are lost, and another begins in its place."""
+        """A worker is gone: the chunk that it worked on is lost, the others wait for another in its place."""
         how = how_it_ended(worker.process)
-        for k, ticket in enumerate(worker.has):
-            self._lost.append((ticket, Lost(f"the process that worked on it ended {how}", worker.ready and k == 0)))
+        self._workers.remove(worker)
+        left = list(worker.has.items())
+        if worker.ready:
+            for ticket, _ in left[:1]:
+                self._lost.append((ticket, Lost(f"the process that worked on it ended {how}")))
+            left = left[1:]
+        self._waiting.extendleft(reversed(left))
         worker.end()
-        if not worker.ready:
-            self._stillborn += 1
-            if self._stillborn >= MOST_STILLBORN:
-                raise QuestionError(f"A worker process ended before it began ({how}). {MAIN}")
-        another = self._workers[self._workers.index(worker)] = _Worker()
-        another.send(self._task)
+        if worker.ready:
+            self._starts.append(0.0)
+        elif worker.process.exitcode == NO_MAIN:
+            raise QuestionError(MAIN)
+        else:
+            self._again(f"ended {how}" + (f" ({worker.last_words})" if worker.last_words else ""))
+
+    def _again(self, how: str) -> None:
+        """Start another worker, after a pause, in the place of one that never was ready; or give up."""
+        self._early += 1
+        if self._early >= EARLY_DEATHS * self._count:
+            raise QuestionError(
+                f"No worker process becomes ready: {self._early} in a row did not, and the last one {how}; look at the "
+                f"memory that is free and at what workers print, then go on with --resume (existing=\"resume\")."
+            )
+        pause = min(FIRST_PAUSE * 2 ** (self._early // self._count), LONGEST_PAUSE)
+        self._starts.append(time.monotonic() + pause)
 
     def end(self) -> None:
         for worker in self._workers:
@@ -165,12 +244,15 @@ def _work(pipe: Connection) -> None:
     threading.Thread(target=listen, args=(pipe, messages.put), daemon=True).start()
     try:
         task: Any = pickle.loads(messages.get())
+    except (MemoryError, OSError) as error:  # may pass: whoever began us tries again
+        pipe.send_bytes(pickle.dumps((READY, f"{type(error).__name__}: {shown(str(error), 120)}")))
+        return
     except Exception as error:
         why = QuestionError(f"The model cannot be read in another process ({type(error).__name__}: {error}).")
         pipe.send_bytes(pickle.dumps((READY, why)))
         return
     settle()
-    pipe.send_bytes(pickle.dumps((READY, None)))
+    pipe.send_bytes(pickle.dumps((READY, "")))
     while True:
         ticket, chunk = pickle.loads(messages.get())
         try:

@@ -15,10 +15,9 @@ from ifonly.printing import shown
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The process that had the chunk is gone; `why` says how it ended. `begun`: it was at work on this very chunk."""
+    """The process that worked on the chunk is gone; `why` says how it ended."""
 
     why: str
-    begun: bool = True
 
 
 class WorkerPool(Protocol):
