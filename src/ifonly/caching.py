@@ -34,7 +34,7 @@ else:
 
 
 MOST_SECONDS = 300.0
-"""A fork does not wait longer than this: compiling takes about forty seconds."""
+"""A fork does not wait longer than this: compiling a set of kernels takes about a minute."""
 
 
 class ForkGate:

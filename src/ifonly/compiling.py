@@ -1,6 +1,6 @@
 """Kernels: compiled once per machine by a process in the background, and in plain Python until that is done.
 
-Compiling takes tens of seconds. What is compiled is only faster: the functions that numba was given are Python, do the
+Compiling takes a minute or more. What is compiled is only faster: the functions that numba was given are Python, do the
 same, and a small question does not notice. So nobody waits for a first answer; a question that is too large for plain
 Python does, and is told so.
 

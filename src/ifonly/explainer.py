@@ -681,7 +681,7 @@ def _checked_threads(threads: Any) -> int:
 
 
 def _begin_to_compile(model: Model) -> None:
-    """The search for trees answers compiled only: what is not compiled yet is begun before the first question."""
+    """What the search for trees has not compiled yet is begun before the first question."""
     if isinstance(model.function, Trees):
         from ifonly.search.trees.warm import TREE_KERNELS
 

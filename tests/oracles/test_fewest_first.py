@@ -131,7 +131,7 @@ def test_both_stages_must_be_proven() -> None:
     assert ask(l0=claim(one, 0.01, LATE), l1=claim(one, nearest)).status == "nearest"
     fewer = ask(l0=claim([1, 1, 3], 1 / 3, LATE), l1=claim(one, nearest))
     assert (fewer.status, fewer.upper) == ("within", nearest)
-    assert fewer.note == "fewer than 3 changes were not ruled out: time limit of 2 s"
+    assert fewer.note == "fewer than 3 changes were not ruled out: time limit of 200 s"
     late = ask(l0=claim(two, 1 / 3), l1=claim(None, 0.05, LATE))
     assert (late.status, late.lower, late.upper, late.stop) == ("within", 0.05, pytest.approx(0.3), LATE)
     open_ended = ask(l0=claim(None, 1 / 3, LATE))

@@ -10,10 +10,11 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
+from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import njit
+from numba import config, njit
 from numpy.typing import NDArray
 
 from ifonly.model import Network, network_model
@@ -25,6 +26,7 @@ from ifonly.search.batch import PackedQuestion
 from ifonly.search.kernels import layout, network, node
 from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAXIMUM, START, Pack, PackedPerson, Scratch
 from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_question, units
+from ifonly.search.smooth.kernels.layout import SOURCES
 from ifonly.tolerances import DEFAULT
 
 Floats = NDArray[np.float64]
@@ -37,9 +39,17 @@ IDS = ("l0", "l1", "l2", "linf", "mixture")
 
 @cache
 def compiled(kernel: Any) -> Callable[..., Any]:
-    """The kernel with a Python wrapper."""
+    """The kernel with a Python wrapper, from a cache of its own per version of all kernel files: numba looks only at the
+    file of what it caches."""
     options = {name: value for name, value in layout.OUTER.items() if name != "cache"}
-    return njit(**options)(kernel.py_func)
+    place, before = Path(layout.__file__).parent / "__pycache__" / f"tests-{SOURCES:08x}", config.CACHE_DIR
+    config.CACHE_DIR = str(place)
+    try:
+        return njit(cache=True, **options)(kernel.py_func)
+    except RuntimeError:  # no place that we may write to
+        return njit(**options)(kernel.py_func)
+    finally:
+        config.CACHE_DIR = before
 
 
 # ---------------------------------------------------------------------------------------------- random questions

@@ -17,9 +17,6 @@ from ifonly.search.trees.kernels.layout import ADDITIVE, ASKED, MAXIMUM, Forest,
 
 Floats = NDArray[np.float64]
 
-OWN = ["C", "W"]
-"""Arrays of the kernels are contiguous and writable: a read-only one is another type, and all is compiled again."""
-
 
 def pack_forest(trees: Trees, costs: Costs, cells: Cells, kernel: Any) -> Forest:
     """The ensemble in cells, its leaves by conditions, and what the conditions must reach."""
@@ -54,7 +51,10 @@ def pack_forest(trees: Trees, costs: Costs, cells: Cells, kernel: Any) -> Forest
         pairs=costs.partners,
         ruled=any(not isinstance(rule, AtMostChanges | OnlyWith) for rule in question.rules),
     )
-    return Forest._make(np.require(part, requirements=OWN) if isinstance(part, np.ndarray) else part for part in forest)
+    # contiguous and writable: to numba a read-only array is another type, and everything would be compiled again
+    return Forest._make(
+        np.require(part, requirements=("C", "W")) if isinstance(part, np.ndarray) else part for part in forest
+    )
 
 
 def _values(ensemble: Ensemble, c: Floats) -> Floats:
