@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ifonly.certificate.format import FORMAT, VERSION
 from ifonly.desk.query_shapes import Shape, has_to_ask, ref
 from ifonly.desk.shapes import shapes
 from ifonly.desk.shelf import Shelf
@@ -90,10 +91,12 @@ def _posted(path: str, examples: dict[str, Any]) -> Shape:
 
 def _checking() -> Shape:
     file = {"schema": {"type": "string", "description": "The file that /v1/certify gives, or its JSON."}}
+    known = {"format": {"const": FORMAT}, "version": {"const": VERSION}}
+    data = {"schema": {"type": "object", "properties": known, "required": list(known)}}
     return {
         "summary": "Check a certificate in exact arithmetic",
         "operationId": "check",
-        "requestBody": {"required": True, "content": {FILE: file, JSON: {"schema": {"type": "object"}}}},
+        "requestBody": {"required": True, "content": {FILE: file, JSON: data}},
         "responses": {"200": _ok(JSON, ref("Checked")), **_errors(*(code for code in ERRORS if code != 404))},
     }
 

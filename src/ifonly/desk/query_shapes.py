@@ -68,22 +68,38 @@ def _rule(offer: Offer, terms: Terms) -> Shape:
     return record({"kind": {"const": "rule"}, "text": {**_text(terms), "examples": [holds.describe()]}})
 
 
+def option_shape(feature: Choice) -> Shape:
+    """One of its options; true and false are written as 1 and 0, too, and the other way round."""
+    twice = {True: 1, False: 0}
+    also = [twice[one] if isinstance(one, bool) else bool(one) for one in feature.options
+            if not isinstance(one, str) and one in twice]  # fmt: skip
+    return {"enum": [*feature.options, *also]}
+
+
 def has_to_ask(offer: Offer) -> bool:
     """Must a query name its target? Only of two classes it is clear which one is meant."""
     return len(offer.explainer.model.classes) != 2
 
 
 def query_shapes(offer: Offer, terms: Terms, k: int) -> dict[str, Shape]:
-    """By the names of components: the query to the model number k, and its parts. Several answers, and certificates,
-    are about one distance (`PlainQuery`), not about the fewest changes first."""
+    """By the names of components: the query to the model number k, and its parts. Several answers are about one
+    distance (`PlainQuery`), not about the fewest changes first; certificates also about one decision."""
     limits = listing({"anyOf": [words_shape(offer, terms), ref(f"Constraint{k}")]}, maxItems=terms.constraints)
     parts = {"distance": ref(f"Distance{k}"), "constraints": limits}
-    target = {"target": ref(f"Target{k}")}
-    needed, optional = (target, parts) if has_to_ask(offer) else ({}, {**target, **parts})
     features = offer.explainer.schema.features
+
+    def query(target: str, fewest_first: Shape) -> Shape:
+        asked, more = {"target": ref(target)}, {**parts, "fewest_first": fewest_first}
+        return record(asked, more) if has_to_ask(offer) else record({}, {**asked, **more})
+
+    certified = {
+        f"CertifiedQuery{k}": query(f"OneTarget{k}", {"const": False}),
+        f"OneTarget{k}": {"anyOf": _targets(offer, one=True)},
+    }
     return {
-        f"Query{k}": record(needed, {**optional, "fewest_first": FLAG}),
-        f"PlainQuery{k}": record(needed, {**optional, "fewest_first": {"const": False}}),
+        f"Query{k}": query(f"Target{k}", FLAG),
+        f"PlainQuery{k}": query(f"Target{k}", {"const": False}),
+        **(certified if offer.certificates else {}),
         f"Target{k}": {"anyOf": _targets(offer)},
         f"Distance{k}": {"anyOf": [NORM, _distance(features)]},
         f"Constraint{k}": {"anyOf": [*_constraints(features, ref(f"Feature{k}")), _rule(offer, terms)]},
@@ -94,7 +110,8 @@ def query_shapes(offer: Offer, terms: Terms, k: int) -> dict[str, Shape]:
 # ---------------------------------------------------------------------- targets
 
 
-def _targets(offer: Offer) -> list[Shape]:
+def _targets(offer: Offer, *, one: bool = False) -> list[Shape]:
+    """`one`: only those that leave no choice between several decisions."""
     model = offer.explainer.model
     count, label = len(model.classes), Shape(enum=list(model.classes))
     output = {"output": {"type": "integer", "minimum": 0, "maximum": model.outputs - 1}}
@@ -107,16 +124,19 @@ def _targets(offer: Offer) -> list[Shape]:
     if model.probabilities is not None:
         between = {"type": "number", "exclusiveMinimum": 0, "exclusiveMaximum": 1}
         found.append(record({"probability_of": label, "at_least": between}, MARGIN))
-    if count - 1 <= MOST_ALTERNATIVES:
+    if count == 2 or (count - 1 <= MOST_ALTERNATIVES and not one):
         found.append(record({"other": {"const": True}}, MARGIN))
-    ranks = [k for k in range(1, count) if math.comb(count - 1, k - 1) <= MOST_ALTERNATIVES]
-    if ranks:
-        found.append(record({"class": label, "among_highest": {"enum": ranks}}, MARGIN))
     for name in model.classes:
         others = listing({"enum": [other for other in model.classes if other is not name]}, minItems=1)
         found.append(record({"class": {"enum": [name]}, "ahead_of": others}, MARGIN))
+    return found if one else [*found, *_open_targets(label)]
+
+
+def _open_targets(label: Shape) -> list[Shape]:
+    count = len(label["enum"])
     several = listing(label, minItems=1, maxItems=min(count - 1, MOST_ALTERNATIVES), uniqueItems=True)
-    return [*found, record({"one_of": several}, MARGIN)]
+    ranks = [k for k in range(1, count) if math.comb(count - 1, k - 1) <= MOST_ALTERNATIVES]
+    return [record({"one_of": several}, MARGIN), record({"class": label, "among_highest": {"enum": ranks}}, MARGIN)]
 
 
 # ---------------------------------------------------------------------- distances
@@ -125,7 +145,7 @@ def _targets(offer: Offer) -> list[Shape]:
 def _distance(features: Sequence[Feature]) -> Shape:
     numbers = [one for one in features if isinstance(one, Numeric)]
     ordered = [one for one in features if not isinstance(one, Choice) or one.ordered]
-    moves = {one.name: listing(_move({"enum": list(one.options)})) for one in features if isinstance(one, Choice)}
+    moves = {one.name: listing(_move(option_shape(one))) for one in features if isinstance(one, Choice)}
     tables = {
         "weights": _table(features),
         "scales": _table(numbers),
@@ -168,7 +188,7 @@ def _of_feature(feature: Feature, any_feature: Shape) -> list[Shape]:
     """Constraints whose other entries depend on the feature: its options, its steps, its partners."""
     name, found = feature.name, list[Shape]()
     if isinstance(feature, Choice):
-        found.append(_kind("allowed", [name], {"values": listing({"enum": list(feature.options)}, minItems=1)}))
+        found.append(_kind("allowed", [name], {"values": listing(option_shape(feature), minItems=1)}))
     elif (step := _step(feature)) is not None:
         found.append(_kind("steps", [name], {"step": step}))
     if not (isinstance(feature, Real) and feature.grid is None):  # a real number can change by next to nothing

@@ -11,6 +11,7 @@ from ifonly.desk.query_shapes import (
     has_to_ask,
     listing,
     maybe,
+    option_shape,
     query_shapes,
     record,
     ref,
@@ -49,7 +50,7 @@ def _row(offer: Offer) -> Shape:
 def _value(feature: Any) -> Shape:
     words = {"description": f"{feature.label}{f' ({feature.unit})' if feature.unit else ''}"} if feature.label else {}
     if isinstance(feature, Choice):
-        return {"enum": list(feature.options), **words}
+        return {**option_shape(feature), **words}
     assert isinstance(feature, Numeric)
     shape = {"type": "integer" if feature.kind == "integer" else "number", "minimum": feature.lower,
              "maximum": feature.upper, **words}  # fmt: skip
@@ -64,6 +65,9 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
     plain = [_asked(offer, terms, f"PlainQuery{k}", k) for k, offer in enumerate(shelf)]
     several = [record({**needed, "diversity": _several(terms, k)}, more) for k, (needed, more) in enumerate(plain)]
     one = [record(needed, {**more, "diversity": {"type": "null"}}) for needed, more in asked]
+    certified = [
+        record(*_asked(offer, terms, f"CertifiedQuery{k}", k)) for k, offer in enumerate(shelf) if offer.certificates
+    ]
     named = [_model(offer, k) for k, offer in enumerate(shelf)]
     parts: dict[str, Shape] = {}
     for k, offer in enumerate(shelf):
@@ -72,7 +76,7 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
         "Explain": [record(*one) for one in asked],
         "Diverse": several,
         "Report": [*one, *several],
-        "Certify": [record(*plain[k]) for k, offer in enumerate(shelf) if offer.certificates],
+        "Certify": certified,
         "Person": [_entries({"row": ref(f"Row{k}")}, model, k) for k, model in enumerate(named)],
         "Rule": [_entries({"text": words_shape(offer, terms)}, named[k], k) for k, offer in enumerate(shelf)],
         "Query": [ref(f"Query{k}") for k in range(len(shelf))],

@@ -55,8 +55,8 @@ class Offer:
 
     @property
     def certificates(self) -> bool:
-        """Can answers be certified?"""
-        return isinstance(self.explainer.model.function.as_network(), Network)
+        """Can answers be certified? Not those of trees, nor where a real number has steps."""
+        return isinstance(self.explainer.model.function.as_network(), Network) and not self.explainer.schema.grids
 
     def told(self, terms: Terms) -> dict[str, Any]:
         """What a page needs to know to ask about it."""
