@@ -18,11 +18,22 @@ from ifonly.certificate.check import check
 from ifonly.certificate.format import Certificate, read_text
 from ifonly.certifying.certify import certify
 from ifonly.compiling import Kernels
-from ifonly.desk.bodies import PLAIN, WRONG, Ask, Declined, read_ask, read_body, read_person, read_rule, where_wrong
+from ifonly.desk.bodies import (
+    PLAIN,
+    WRONG,
+    Ask,
+    Declined,
+    declined_by,
+    read_ask,
+    read_body,
+    read_person,
+    read_rule,
+    where_wrong,
+)
 from ifonly.desk.helping import ways_out
 from ifonly.desk.shelf import Offer, Shelf
 from ifonly.desk.terms import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, Terms
-from ifonly.errors import Contradiction, FileError, IfonlyError, RuleError
+from ifonly.errors import FileError, IfonlyError
 from ifonly.explainer import Explainer
 from ifonly.looking import score_path
 from ifonly.looking.paths import lead_of
@@ -215,9 +226,9 @@ class Clerk:
         return Reply(status=200, body=_json(told))
 
     def _rule(self, body: bytes, effort: Try) -> Reply:
-        offer, text = read_rule(read_body(body), self.shelf, self.terms)
+        offer, text, mark = read_rule(read_body(body), self.shelf, self.terms)
         try:
-            rule = read_constraint(text, offer.explainer.schema)
+            rule = read_constraint(text, offer.explainer.schema, mark)
             rule.check(offer.explainer.schema)
         except IfonlyError as error:
             raise declined_by(error, "text") from None
@@ -267,14 +278,6 @@ class Clerk:
             "guarantee": guarantee(answer, ask.language),
             "path": _path(ask.offer.explainer, answer) if ask.path else None,
         }
-
-
-def declined_by(error: IfonlyError, where: str | None) -> Declined:
-    """What the library refuses, as a reply; that it contradicts itself is no fault of the request."""
-    if isinstance(error, Contradiction):
-        raise error
-    sentence, _, place = str(error).partition("\n")
-    return Declined(WRONG, sentence, where, **({"place": place} if isinstance(error, RuleError) and place else {}))
 
 
 def kernels_of(offer: Offer) -> tuple[Kernels, ...]:

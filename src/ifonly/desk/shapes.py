@@ -91,7 +91,7 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
         "Diverse": record({"row": ref("Row"), "diversity": several}, common),
         "Report": record({"row": ref("Row")}, {**common, "diversity": maybe(several)}),
         "Person": record({"row": ref("Row")}, {"model": model}),
-        "Rule": record({"text": words}, {"model": model}),
+        "Rule": record({"text": words}, {"model": model, "language": common["language"]}),
         "Query": record({}, {
             "target": {"description": "A class's name, or a target such as {\"class\": ..., \"margin\": ...}; null: "
                                       "the other of two classes."},
@@ -136,7 +136,7 @@ def _answers() -> dict[str, Shape]:
              "note": TEXT, "stop": {"type": ["object", "null"]}, "blur": NUMBER, "lucky": {"type": ["number", "null"]},
              "precision": {"enum": ["float64", "float32"]}, "subject": TEXT, "state": TEXT, "already": FLAG,
              "breaks": listing(TEXT)},
-            {"words": {"type": "object"}, "reasons": {"type": ["object", "null"]}}),
+            {"words": {"type": "object"}, "constraints": listing(TEXT), "reasons": {"type": ["object", "null"]}}),
     }  # fmt: skip
 
 

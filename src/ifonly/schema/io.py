@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -22,6 +23,10 @@ VERSION = 1
 MAX_BYTES = 64 * 2**20
 MAX_YAML = 2**20
 """Of a YAML file, which is read slowly."""
+_ODD_NUMBER = re.compile(
+    r"[-+]?(?:0[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[0-9][0-9.]*_[0-9._]*)"
+)
+"""What YAML 1.1 reads as a number that is not the one written: 01067 (octal), 12:30 (base 60), 1_000, 0x10."""
 
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
     "real": (Real, ("lower", "upper"), ("step", "missing")),
@@ -111,7 +116,14 @@ def _read_yaml(path: str | Path) -> Any:
         for event in yaml.parse(text, Loader=yaml.SafeLoader):
             if isinstance(event, yaml.AliasEvent):
                 raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
+            if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _ODD_NUMBER.fullmatch(event.value):
+                raise FileError(
+                    f"'{path}' has {shown(event.value)} in line {event.start_mark.line + 1}, which YAML reads as a number "
+                    f"of other digits; put a code in quotes ('{event.value}'), and write a number without signs in it."
+                )
         return yaml.safe_load(text)
+    except FileError:
+        raise
     except (yaml.YAMLError, ValueError, RecursionError) as error:
         raise FileError(f"'{path}' is not a YAML file: {printable(' '.join(str(error).split()))}.") from None
 
