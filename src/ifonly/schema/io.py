@@ -118,8 +118,8 @@ def _read_yaml(path: str | Path) -> Any:
                 raise FileError(f"'{path}' has references (*name), which a schema does not need; write them out.")
             if isinstance(event, yaml.ScalarEvent) and event.implicit[0] and _ODD_NUMBER.fullmatch(event.value):
                 raise FileError(
-                    f"'{path}' has {shown(event.value)} in line {event.start_mark.line + 1}, which YAML reads as a number "
-                    f"of other digits; put a code in quotes ('{event.value}'), and write a number without signs in it."
+                    f"'{path}' has {shown(event.value)} in line {event.start_mark.line + 1}, which YAML reads as a "
+                    f"number of other digits; put a code in quotes ('{event.value}'), and write numbers plainly."
                 )
         return yaml.safe_load(text)
     except FileError:
