@@ -139,6 +139,29 @@ def test_a_rule_in_words_is_read(visit) -> None:
     assert "\n" not in told.json()["error"]
 
 
+def test_a_number_that_the_language_makes_ambiguous_is_refused(visit, people) -> None:
+    text, both = "MostRecentPaymentAmount <= 1.250", "1.250 may be 1.25 or 1250"
+    rule = "MostRecentPaymentAmount <= 1.25"
+    assert visit.post("/v1/rule", {"text": rule, "language": "de"}).json() == {"words": rule}
+    for where, path, body in (
+        ("text", "/v1/rule", {"text": "at most 1.250 changes", "language": "en"}),
+        ("text", "/v1/rule", {"text": text, "language": "de"}),
+        ("query.constraints[0]", "/v1/explain", {"row": people[3], "query": {"constraints": [text]}, "language": "de"}),
+        (
+            "query.constraints[0]",
+            "/v1/explain",
+            {"row": people[3], "query": {"constraints": [{"kind": "rule", "text": text}]}, "language": "de"},
+        ),
+    ):
+        told = visit.post(path, body)
+        assert told.status_code == 422 and told.json()["where"] == where and both in told.json()["error"]
+    row = {**people[3], "MostRecentPaymentAmount": "1.250"}
+    told = visit.post("/v1/explain", {"row": row, "language": "de"})
+    assert told.status_code == 422 and told.json()["where"] == "row.MostRecentPaymentAmount"
+    told = visit.post("/v1/explain", {"row": people[3], "query": {"constraints": [rule]}}).json()
+    assert rule in told["answer"]["constraints"]
+
+
 def test_what_there_is_to_ask_about(visit, shelf) -> None:
     models = visit("GET", "/v1/models").json()
     assert [one["name"] for one in models["models"]] == ["credit", "ruled"]

@@ -26,22 +26,17 @@ class WholeNumber(click.IntRange):
         return super().convert(value, param, ctx)
 
 
-class Number(click.ParamType):
+class Number(click.types.FloatParamType):
     """A number with a decimal point; one that may be meant by either decimal mark is refused with both readings."""
-
-    name = "float"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from ifonly.schema.number_text import two_readings
 
-        if not isinstance(value, str):
-            return float(value)
-        if readings := two_readings(value):
+        if isinstance(value, str) and (readings := two_readings(value)):
             self.fail(f"{value!r} may be {readings}: write it as one of these.", param, ctx)
-        try:
-            return float(value if "_" not in value else "")
-        except ValueError:
+        if isinstance(value, str) and "_" in value:
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
+        return super().convert(value, param, ctx)
 
 
 NUMBER = Number()

@@ -28,7 +28,8 @@ from ifonly.problem import (
     TopTarget,
     scales_from_data,
 )
-from ifonly.problem.rules import AnyConstraint, read_constraint
+from ifonly.problem.query import read_constraints as read_all
+from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.target import MARGIN
 from ifonly.proof import Method
 from ifonly.proof.speech import language_of
@@ -88,7 +89,7 @@ def read_distance(options: Mapping[str, Any], schema: Schema, data: Any) -> Dist
 def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
     """The query of a file, if one is given, with what the options state beside it."""
     base = Query() if options.get("query_file") is None else _query_file(options["query_file"])
-    given = tuple(read_constraint(c, schema, _mark(options)) if isinstance(c, str) else c for c in base.constraints)
+    given = read_all(base.constraints, schema, _mark(options))
     about = ("distance", "scale", "weights", "up", "down")
     measured = any(options[name] not in (None, ()) for name in about)
     return Query(
@@ -155,8 +156,7 @@ def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyCon
             constraint.check(schema)
         except IfonlyError as error:
             raise QuestionError(f"{option} {constraint.feature}: {error}") from None
-    ruled = (read_constraint(text, schema, _mark(options)) for text in options["rules"])
-    return (*(one for _, one in constraints), *ruled)
+    return (*(one for _, one in constraints), *read_all(options["rules"], schema, _mark(options)))
 
 
 def _mark(options: Mapping[str, Any]) -> DecimalMark:

@@ -20,6 +20,7 @@ from ifonly.problem.different import Diversity
 from ifonly.problem.plain_data import constraint_from_dict, distance_from_dict, entries, target_from_dict
 from ifonly.problem.query import Query, read_constraints
 from ifonly.proof.speech import LANGUAGES
+from ifonly.schema.number_text import DecimalMark, UnclearNumber, other_reading
 
 BAD_JSON, WRONG = 400, 422
 LEAST_SECONDS = 1e-3
@@ -108,18 +109,42 @@ def read_ask(data: dict[str, Any], shelf: Shelf, terms: Terms, *, diverse: bool 
     row = found["row"]
     if not isinstance(row, dict):
         raise Declined(WRONG, f"A row is an object with a value per feature; got {shown(row)}.", "row")
-    given = found.get("query")
+    given, mark = found.get("query"), LANGUAGES[language_of(found)].mark
     query = PLAIN if given is None else _query(given, terms)
+    _check_marks(query, offer, mark)
     several = found.get("diversity")
     return Ask(
         offer=offer,
-        row=row,
+        row={name: _cell(value, mark) for name, value in row.items()},
         query=query,
         seconds=_seconds(found.get("seconds"), terms),
         language=language_of(found),
         path=_flag(found.get("path", False), "path"),
         diversity=None if several is None and not diverse else _diversity(several, terms),
     )
+
+
+def _check_marks(query: Query, offer: Offer, mark: DecimalMark) -> None:
+    """Refuse a number that may be meant by the decimal mark of the language; whatever else is wrong is told later."""
+    for i, one in enumerate(query.constraints if mark is not DecimalMark.POINT else ()):
+        try:
+            read_constraints([one], offer.explainer.schema, mark)
+        except IfonlyError as error:
+            raise declined_by(error, f"query.constraints[{i}]") from None
+
+
+def _cell(value: Any, mark: DecimalMark) -> Any:
+    """A value of a row; a text that may be two numbers in the language of the request, as such."""
+    unclear = isinstance(value, str) and mark is not DecimalMark.POINT and other_reading(value) is not None
+    return UnclearNumber(value) if unclear else value
+
+
+def declined_by(error: IfonlyError, where: str | None) -> Declined:
+    """What the library refuses, as a reply; that it contradicts itself is no fault of the request."""
+    if isinstance(error, Contradiction):
+        raise error
+    sentence, _, place = str(error).partition("\n")
+    return Declined(WRONG, sentence, where, **({"place": place} if isinstance(error, RuleError) and place else {}))
 
 
 def _entries(data: dict[str, Any], needed: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
@@ -130,15 +155,15 @@ def _entries(data: dict[str, Any], needed: tuple[str, ...], optional: tuple[str,
         raise Declined(WRONG, str(error), None if unknown is None else escaped(unknown)[:60]) from None
 
 
-def read_rule(data: dict[str, Any], shelf: Shelf, terms: Terms) -> tuple[Offer, str]:
-    """A rule in words, and the model that it is for."""
-    found = _entries(data, ("text",), ("model",))
+def read_rule(data: dict[str, Any], shelf: Shelf, terms: Terms) -> tuple[Offer, str, DecimalMark]:
+    """A rule in words, the model that it is for, and the decimal mark of its language."""
+    found = _entries(data, ("text",), ("model", "language"))
     text = found["text"]
     if not isinstance(text, str):
         raise Declined(WRONG, f"A rule is a text such as 'Age only goes up'; got {shown(text)}.", "text")
     if len(text) > terms.text:
         raise Declined(WRONG, f"A rule has at most {terms.text:,} characters; this one has {len(text):,}.", "text")
-    return offer_of(found, shelf), text
+    return offer_of(found, shelf), text, LANGUAGES[language_of(found)].mark
 
 
 def read_person(data: dict[str, Any], shelf: Shelf) -> tuple[Offer, dict[str, Any]]:

@@ -237,9 +237,9 @@ class Clerk:
         return Reply(status=200, body=_json(told))
 
     def _rule(self, body: bytes, effort: Try) -> Reply:
-        offer, text = read_rule(read_body(body), self.shelf, self.terms)
+        offer, text, mark = read_rule(read_body(body), self.shelf, self.terms)
         try:
-            rule = read_constraint(text, offer.explainer.schema)
+            rule = read_constraint(text, offer.explainer.schema, mark)
             rule.check(offer.explainer.schema)
         except IfonlyError as error:
             raise declined_by(error, "text") from None

@@ -78,7 +78,7 @@ def _questions(shelf: Shelf, terms: Terms) -> dict[str, Shape]:
         "Report": [*one, *several],
         "Certify": certified,
         "Person": [_entries({"row": ref(f"Row{k}")}, model, k) for k, model in enumerate(named)],
-        "Rule": [_entries({"text": words_shape(offer, terms)}, named[k], k) for k, offer in enumerate(shelf)],
+        "Rule": [_rule(offer, terms, named[k], k) for k, offer in enumerate(shelf)],
         "Query": [ref(f"Query{k}") for k in range(len(shelf))],
     }
     return {**parts, **{name: _any_of(of) for name, of in bodies.items()}}
@@ -96,6 +96,11 @@ def _model(offer: Offer, k: int) -> Shape:
 def _entries(needed: Shape, model: Shape, k: int) -> Shape:
     """A body for the model number k, which only the first need not name."""
     return record({**needed, **model}) if k else record(needed, model)
+
+
+def _rule(offer: Offer, terms: Terms, model: Shape, k: int) -> Shape:
+    needed, language = {"text": words_shape(offer, terms)}, {"language": {"enum": list(LANGUAGES)}}
+    return record({**needed, **model}, language) if k else record(needed, {**model, **language})
 
 
 def _asked(offer: Offer, terms: Terms, kind: str, k: int) -> tuple[Shape, Shape]:
@@ -155,7 +160,7 @@ def _answers() -> dict[str, Shape]:
              "note": TEXT, "stop": {"type": ["object", "null"]}, "blur": NUMBER, "lucky": {"type": ["number", "null"]},
              "precision": {"enum": ["float64", "float32"]}, "subject": TEXT, "state": TEXT, "already": FLAG,
              "breaks": listing(TEXT)},
-            {"words": {"type": "object"}, "reasons": {"type": ["object", "null"]}}),
+            {"words": {"type": "object"}, "constraints": listing(TEXT), "reasons": {"type": ["object", "null"]}}),
     }  # fmt: skip
 
 

@@ -23,6 +23,7 @@ from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model.files import MAX_JSON_BYTES, check_size
 from ifonly.printing import shown
 from ifonly.schema.given import is_label, items, path_of
+from ifonly.schema.number_text import DecimalMark, mark_of, two_readings
 from ifonly.schema.values import is_missing, plain, same_value
 
 FORMAT = "ifonly-scorecard"
@@ -258,6 +259,8 @@ def _from_csv(text: str) -> dict[str, Any]:
     records = list(csv.reader(io.StringIO(text), strict=True))
     if not records or [cell.strip() for cell in records[0]] != ["feature", "bin", "points"]:
         raise FileError("a scorecard's first line is: feature,bin,points.")
+    cells = [cell.strip().lstrip("<=").strip() for record in records[1:] for cell in record[1:]]
+    clear = mark_of(cells) is DecimalMark.POINT  # some number of the file shows that points begin decimals
     data: dict[str, Any] = {"features": {}}
     for number, record in enumerate(records[1:], start=2):
         if not any(cell.strip() for cell in record):
@@ -265,6 +268,9 @@ def _from_csv(text: str) -> dict[str, Any]:
         if len(record) != 3:
             raise FileError(f"line {number} has {len(record)} cells; it should have feature, bin and points.")
         feature, word, points = (cell.strip() for cell in record)
+        for text in () if clear else (points, word.lstrip("<=").strip()):
+            if readings := two_readings(text):
+                raise FileError(f"line {number}: {shown(text)} may be {readings}; write one of these.")
         amount = _csv_number(points, number)
         if feature:
             data["features"].setdefault(feature, []).append({**_csv_bin(word, number), "points": amount})
@@ -295,6 +301,6 @@ def _csv_bin(word: str, number: int) -> dict[str, Any]:
 
 def _csv_number(word: str, number: int) -> Decimal:
     try:
-        return Decimal(word)
+        return Decimal(word if "_" not in word else "")
     except ArithmeticError:
         raise FileError(f"line {number}: {shown(word)} is no number.") from None

@@ -24,10 +24,11 @@ from ifonly.problem.plain_data import (
     entries,
     target_from_dict,
 )
-from ifonly.problem.rules import AnyConstraint, read_constraint
+from ifonly.problem.rules import AnyConstraint, Rule, read_constraint
 from ifonly.problem.target import ClassTarget, Target
 from ifonly.schema import Schema
 from ifonly.schema.given import items
+from ifonly.schema.number_text import DecimalMark
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")
 MOST_PLAIN = 1 << 16
@@ -125,9 +126,15 @@ def _constraints(constraints: Any) -> tuple[Any, ...]:
     return given
 
 
-def read_constraints(constraints: Any, schema: Schema) -> tuple[AnyConstraint, ...]:
-    """Constraints as objects, also those given in words."""
-    return tuple(read_constraint(c, schema) if isinstance(c, str) else c for c in _constraints(constraints))
+def read_constraints(
+    constraints: Any, schema: Schema, mark: DecimalMark = DecimalMark.POINT
+) -> tuple[AnyConstraint, ...]:
+    """Constraints as objects, also those given in words, by the decimal mark of whoever wrote them."""
+    given = _constraints(constraints)
+    for one in given if mark is not DecimalMark.POINT else ():
+        if isinstance(one, Rule):
+            read_constraint(one.text, schema, mark)
+    return tuple(read_constraint(c, schema, mark) if isinstance(c, str) else c for c in given)
 
 
 def query_of(query: Any, target: Any = None, distance: Any = None, constraints: Any = ()) -> Query:

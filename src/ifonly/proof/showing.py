@@ -176,7 +176,8 @@ def diverse_document(several: DiverseAnswers, language: str = "en", subject: str
     told = [paragraph(f"{k}. {speech(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
     return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
                     paragraph(several.ending) if several.ending else "",
-                    *(facts(_under(one, say)) for one in several[:1] if one.constraints), language=language)  # fmt: skip
+                    *(facts(_under(one, say)) for one in several[:1] if one.constraints),
+                    language=language)  # fmt: skip
 
 
 def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:

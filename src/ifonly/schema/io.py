@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import uuid
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -24,6 +25,10 @@ MAX_YAML = 2**20
 """Of a YAML file, which is read slowly."""
 MAX_DEPTH, MAX_NUMBER = 32, 1000
 """Of a YAML file: lists within lists, and characters of a number. More takes quadratic time to read."""
+_ODD_NUMBER = re.compile(
+    r"[-+]?(?:0[0-7_]+|0x[0-9a-fA-F_]+|0b[01_]+|[0-9][0-9_]*(?::[0-5]?[0-9])+(?:\.[0-9_]*)?|[0-9][0-9.]*_[0-9._]*)"
+)
+"""What YAML 1.1 reads as a number that is not the one written: 01067 (octal), 12:30 (base 60), 1_000, 0x10."""
 
 _KINDS: dict[str, tuple[type[Any], tuple[str, ...], tuple[str, ...]]] = {  # kind: class, required, optional
     "real": (Real, ("lower", "upper"), ("step", "missing")),
@@ -136,13 +141,18 @@ def _check_yaml(yaml: Any, events: Iterable[Any], path: str | Path) -> None:
         elif isinstance(event, yaml.CollectionEndEvent):
             depth -= 1
         elif isinstance(event, yaml.ScalarEvent) and event.implicit[0]:
-            _check_plain(event.value, path)
+            _check_plain(event.value, event.start_mark.line + 1, path)
 
 
-def _check_plain(value: str, path: str | Path) -> None:
+def _check_plain(value: str, line: int, path: str | Path) -> None:
     """A value without quotes, which may be read as a number, a date or a reference."""
     if len(value) > MAX_NUMBER and value[0] in "+-.0123456789":
         raise FileError(f"'{path}' has a number of more than {MAX_NUMBER:,} characters; put it in quotes if it is a text.")
+    if _ODD_NUMBER.fullmatch(value):
+        raise FileError(
+            f"'{path}' has {shown(value)} in line {line}, which YAML reads as a number of other digits; put a code in "
+            f"quotes ('{value}'), and write numbers plainly."
+        )
     if value == "<<":
         raise FileError(f"'{path}' merges mappings (<<), which a schema does not need; write them out.")
 

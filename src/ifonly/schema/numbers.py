@@ -102,8 +102,8 @@ class Numeric(Worded):
         """
         other = other_reading(text)
         if other is not None and self.snap(rounded(other)) is not None:
-            grouped = "." in text and isinstance(self, Integer)
-            if grouped or isinstance(text, UnclearNumber) or any(sign in text for sign in CURRENCIES):
+            amount = isinstance(self, Integer) or any(sign in text for sign in CURRENCIES)
+            if isinstance(text, UnclearNumber) or ("." in text and amount):
                 return two_readings(text)
         if text.rstrip().endswith("%") and self.upper <= 1.0 and self.snap(number / 100.0) is not None:
             return f"{clear_number(number)} or {clear_number(number / 100.0)}" if number else None

@@ -51,6 +51,20 @@ def test_a_link_can_be_the_first_thing_that_is_opened(visit: Visit) -> None:
         assert visit.page.locator(".feature").count() == 14, link[:100]
 
 
+def test_a_whole_number_has_no_three_decimals(visit: Visit) -> None:
+    """10.000 on an English page may be ten thousand; spaces stand between groups of three."""
+    visit.open()
+    read = """async ([tag, texts, whole]) => {
+        const [{ parsed }, { speak }] = await Promise.all([import("/page/format.js"), import("/page/words.js")]);
+        speak(tag);
+        return texts.map((text) => parsed(text, whole));
+    }"""
+    texts = ["10.000", "10,000", "1 000 000", "12 34", "10.0"]
+    assert visit.page.evaluate(read, ["en", texts, True]) == [None, 10000, 1000000, None, 10]
+    assert visit.page.evaluate(read, ["en", texts, False]) == [10, 10000, 1000000, None, 10]
+    assert visit.page.evaluate(read, ["de", texts, True]) == [10000, None, 1000000, None, None]
+
+
 def test_a_sign_of_another_language_is_not_skipped(visit: Visit) -> None:
     """1,5 is 1.5 to many, and was 15."""
     visit.open()

@@ -4,7 +4,7 @@ import { el, icon, part, say, set, show } from "./dom.js";
 import { isNumber, label, labelled, named, number, shown } from "./format.js";
 import { COSTS, countOf, free, wordsOf } from "./question.js";
 import * as service from "./service.js";
-import { t } from "./words.js";
+import { spoken, t } from "./words.js";
 
 /**
  * @typedef {import("./service.js").About} About
@@ -30,7 +30,7 @@ export class Conditions {
     this.changed = changed;
     this.input = /** @type {HTMLInputElement} */ (part("rule"));
     this.controller = new AbortController();
-    /** @type {string | null} the rule that was understood last */
+    /** @type {{ text: string, words: string } | null} the rule that was understood last, and in which words */
     this.understood = null;
     /** @type {number | undefined} */
     this.timer = undefined;
@@ -77,8 +77,8 @@ export class Conditions {
     this.controller = new AbortController();
     const text = this.text;
     try {
-      const { words } = await service.rule({ model: this.about.model, text }, this.controller.signal);
-      this.understood = text;
+      const { words } = await service.rule({ model: this.about.model, text, language: spoken() }, this.controller.signal);
+      this.understood = { text, words };
       this.tell(t("rule_understood", { words: labelled(this.about.schema.features, words) }), "right");
     } catch (error) {
       if (service.isAbort(error)) return;
@@ -94,11 +94,12 @@ export class Conditions {
   async add() {
     const { text } = this;
     if (!text) return;
-    if (this.understood !== text) await this.check();
-    if (this.understood !== text) return;
-    if (this.question.rules.includes(text)) return this.tell(t("rule_known"), "wrong");
+    if (this.understood?.text !== text) await this.check();
+    if (this.understood?.text !== text) return;
+    const { words } = this.understood;
+    if (this.question.rules.includes(words)) return this.tell(t("rule_known"), "wrong");
     if (countOf(this.question) >= this.about.limits.constraints) return this.tell(t("rule_many", { count: this.about.limits.constraints }), "wrong");
-    this.question.rules.push(text);
+    this.question.rules.push(words);
     this.input.value = "";
     this.understood = null;
     this.hint();

@@ -137,7 +137,7 @@ export class FeatureRow {
 
   /** @param {NumberFeature} feature */
   typed(feature) {
-    const value = parsed(this.field?.value ?? "");
+    const value = parsed(this.field?.value ?? "", feature.kind === "integer");
     if (value === null || value < feature.lower || value > feature.upper) {
       this.wrong(t("between", { lower: shown(feature, feature.lower), upper: shown(feature, feature.upper) }));
       return;

@@ -118,15 +118,22 @@ function inThrees(whole, group) {
   return /^[1-9]\d{0,2}$/.test(first) && rest.length > 0 && rest.every((digits) => /^\d{3}$/.test(digits));
 }
 
-/** The number that somebody wrote, or null. @param {string} text @returns {number | null} */
-export function parsed(text) {
+/**
+ * The number that somebody wrote in the language of the page, or null. A whole number has no three decimals: in English,
+ * 10.000 may be meant as ten thousand.
+ * @param {string} text
+ * @param {boolean} [whole]
+ * @returns {number | null}
+ */
+export function parsed(text, whole = false) {
   const parts = format({ useGrouping: true }).formatToParts(-12345.6);
   const group = parts.find((part) => part.type === "group")?.value ?? ",";
   const decimal = parts.find((part) => part.type === "decimal")?.value ?? ".";
-  const bare = text.trim().replaceAll("\u2212", "-").replace(/[\s\u00a0\u202f']/g, "");
-  const [whole = "", ...below] = bare.split(decimal);
-  if (bare.includes(group) && !inThrees(whole, group)) return null;
-  const plain = [whole.replaceAll(group, ""), ...below].join(".");
+  const bare = text.trim().replaceAll("\u2212", "-").replace(/^([-+])\s+/, "$1").replace(/(\d)[\s\u00a0\u202f'](?=\d{3}(?!\d))/g, "$1");
+  const [above = "", ...below] = bare.split(decimal);
+  if (bare.includes(group) && !inThrees(above, group)) return null;
+  if (whole && /^\d{3}$/.test(below.join()) && /^[-+]?[1-9]\d{0,2}$/.test(above)) return null;
+  const plain = [above.replaceAll(group, ""), ...below].join(".");
   if (!/^[-+]?(\d+\.?\d*|\.\d+)(e[-+]?\d+)?$/i.test(plain)) return null;
   const value = Number(plain);
   return Number.isFinite(value) ? value : null;

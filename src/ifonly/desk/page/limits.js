@@ -81,7 +81,7 @@ export class Limits {
     const thumb = el("input", { type: "range", min: feature.lower, max: feature.upper, step: stepOf(feature) || "any", "aria-label": name,
       input: () => changed(aimed(feature, Number(thumb.value))) });
     const field = el("input", { type: "text", inputmode: "decimal", autocomplete: "off", "aria-label": name, change: () => {
-      const value = parsed(field.value);
+      const value = parsed(field.value, feature.kind === "integer");
       if (value === null) this.refresh();
       else changed(Math.min(feature.upper, Math.max(feature.lower, value)));
     } });

@@ -132,7 +132,7 @@ export const predict = (asked, signal) => data("/v1/predict", asked, signal);
 export const explain = (asked, signal) => data("/v1/explain", asked, signal);
 /** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Several>} */
 export const diverse = (asked, signal) => data("/v1/diverse", asked, signal);
-/** @param {{ model: string, text: string }} asked @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
+/** @param {{ model: string, text: string, language: string }} asked @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
 export const rule = (asked, signal) => data("/v1/rule", asked, signal);
 /** @param {Blob} certificate @returns {Promise<Checked>} */
 export const check = async (certificate) => (await send("/v1/check", { file: certificate })).json();

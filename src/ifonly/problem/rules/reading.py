@@ -38,7 +38,7 @@ from ifonly.problem.rules.rule import Rule
 from ifonly.problem.rules.spelling import spelled
 from ifonly.problem.rules.unclear import unclear
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.problem.words import show_name, suggestion, wrong
+from ifonly.problem.words import show_name, suggestion, tokens, wrong
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.number_text import DecimalMark, other_reading
 
@@ -56,7 +56,7 @@ def read_constraint(text: str, schema: Schema, mark: DecimalMark = DecimalMark.P
         raise QuestionError(f"A constraint in words is a text such as 'Age is fixed'; got {shown(text)}.")
     text = spelled(text.strip(), schema)
     if mark is not DecimalMark.POINT:
-        for token in syntax.tokens(text):
+        for token in tokens(text):
             if token.kind == "number" and other_reading(token.value) is not None:
                 raise syntax.two_ways(text, syntax.Node(token.start, token.end))
     stated = _Statement(text, schema).read()
