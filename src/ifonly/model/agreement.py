@@ -46,13 +46,7 @@ def check_agreement(
     points = points if at is None else np.concatenate([points, at])
     with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
         ours, theirs = model.exact_scores(points), model.scores(points)
-    for who, scores in (("imported model", ours), ("model", theirs)):
-        wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
-        if len(wrong):
-            raise ModelError(
-                f"The {who} gives NaN or infinite scores on rows of the schema, e.g. on "
-                f"{model.schema.row(points[wrong[0]])}; narrow the schema's bounds, or repair the model."
-            )
+    _check_finite(model, points, ours, theirs)
     difference = np.abs(ours - theirs)
     allowed, worst = _allowed(model, float(np.abs(ours).max()), tolerances), float(difference.max())
     if worst > allowed:
@@ -67,6 +61,18 @@ def check_agreement(
     if isinstance(model.function, Trees) and worst > 0.0:  # the sum is not the library's, bit for bit
         model = replace(model, function=model.function.in_any_order())
     return replace(model, deviation=worst)
+
+
+def _check_finite(
+    model: Model, points: NDArray[np.float64], ours: NDArray[np.float64], theirs: NDArray[np.float64]
+) -> None:
+    for who, scores in (("imported model", ours), ("model", theirs)):
+        wrong = np.flatnonzero(~np.isfinite(scores).all(axis=1))
+        if len(wrong):
+            raise ModelError(
+                f"The {who} gives NaN or infinite scores on rows of the schema, e.g. on "
+                f"{model.schema.row(points[wrong[0]])}; narrow the schema's bounds, or repair the model."
+            )
 
 
 def _check_decisions(

@@ -1,7 +1,7 @@
 """Importers: a framework's model as an ifonly Model. Frameworks are recognised without importing them.
 
 Each importer builds the network that stands for the model, keeps the user's own object as the original, and ends by
-comparing the two on random rows (`check_agreement`): a Model that comes from here has been compared.
+comparing the two on rows of the schema (`check_agreement`): a Model that comes from here has been compared.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def import_model(
     regression: bool = False,
     output: str | None = None,
 ) -> Model:
-    """The model as an ifonly Model, checked against the original on random rows.
+    """The model as an ifonly Model, checked against the original on rows of the schema.
 
     `model` is a fitted scikit-learn estimator or pipeline, a model of XGBoost, LightGBM, CatBoost or interpret, a torch
     module, a Keras or ONNX model, a Network, a Scorecard, or a path (see `load_model`). `classes` names the classes

@@ -13,6 +13,7 @@ is left out.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +26,10 @@ MOST_LEAVES = 1 << 27
 AT_ONCE = 1 << 24
 """Entries of the tables of options that are held at once."""
 LEAST_ROUND = 1000
+ENOUGH_SPLITS = 3_000
+"""Up to so many, equal splits of different nodes are all looked at."""
+TRIES = 50
+"""Random points that are tried for one whose score depends on the split."""
 
 
 def edge_points(form: Ensemble, schema: Schema, *, library: Ensemble | None = None, seed: int = 0) -> Floats:
@@ -46,14 +51,15 @@ def edge_points(form: Ensemble, schema: Schema, *, library: Ensemble | None = No
 
 
 def _different(library: Ensemble, rng: np.random.Generator) -> NDArray[np.intp]:
-    """One node, any, for each different split."""
+    """One node, any, for each different split; and others, where there are few."""
     nodes = library.nodes
     inner = rng.permutation(np.flatnonzero(nodes.column >= 0))
     values, which = np.unique(nodes.threshold[inner], return_inverse=True)
     which = np.where(nodes.chosen[inner] < 0, which, len(values) + nodes.chosen[inner])
     width = len(values) + len(library.sets)
     key = (nodes.column[inner].astype(np.int64) * width + which) * 2 + nodes.missing_left[inner]
-    return inner[np.unique(key, return_index=True)[1]]
+    first = np.unique(key, return_index=True)[1]
+    return np.concatenate([inner[first], np.delete(inner, first)[: max(0, ENOUGH_SPLITS - len(first))]])
 
 
 def _at_leaves(form: Ensemble, schema: Schema, points: Floats, step: int, rng: np.random.Generator) -> list[Floats]:
@@ -85,17 +91,54 @@ class _Boxes:
     """Has the node any row of the schema?"""
 
     def points(self, schema: Schema, rows: NDArray[np.intp], rng: np.random.Generator) -> Floats:
-        """A random point in the box of each of these nodes."""
-        points = schema.sample(len(rows), rng)
+        """A random point in the box of each of these nodes, half of its numbers at the ends of the box, where cuts are."""
+        points = np.clip(rng.uniform(-0.5, 1.5, (len(rows), len(schema))), 0.0, 1.0)
         for i, feature in enumerate(schema.features):
             if isinstance(feature, Choice):
                 usable = self.allowed[rows, i, : len(feature.options)]
-                wrong = ~usable[np.arange(len(rows)), points[:, i].astype(np.intp)]
-                order = rng.random(usable.shape)
-                points[wrong, i] = np.where(usable, order, -1.0)[wrong].argmax(axis=1)
+                points[:, i] = np.where(usable, rng.random(usable.shape), -1.0).argmax(axis=1)
+                continue
+            least, most = self.least[rows, i], self.most[rows, i]
+            if isinstance(feature, Integer):
+                points[:, i] = least + feature.step * np.round(points[:, i] * (most - least) / feature.step)
             else:
-                points[:, i] = np.clip(points[:, i], self.least[rows, i], self.most[rows, i])
+                points[:, i] = np.where(points[:, i] == 1.0, most, least + points[:, i] * (most - least))
+            points[:, i] = np.clip(points[:, i], least, most)
         return points
+
+    def telling(self, form: Ensemble, schema: Schema, at: _At, rng: np.random.Generator) -> Floats:
+        """The same with a given value of each node's feature, where the two sides of the node give different scores,
+        if some of a few random points do."""
+        points = self.points(schema, at.rows, rng)
+        points[np.arange(len(points)), at.columns] = at.values
+        again = np.arange(len(points))
+        for _ in range(TRIES):
+            again = again[~_tells(form, at.nodes[again], points[again])]
+            points[again] = self.points(schema, at.rows[again], rng)
+            points[again, at.columns[again]] = at.values[again]
+        return points
+
+
+@dataclass(frozen=True, eq=False)
+class _At:
+    """Where points are wanted: at these nodes, with these values of their features."""
+
+    nodes: NDArray[np.intp]
+    rows: NDArray[np.intp]
+    columns: NDArray[Any]
+    values: Floats
+
+
+def _tells(form: Ensemble, nodes: NDArray[np.intp], points: Floats) -> Bools:
+    """Do the two sides of a node give a point different scores?"""
+    ends = []
+    for here in (form.nodes.left[nodes].copy(), form.nodes.right[nodes].copy()):
+        while len(going := np.flatnonzero(form.nodes.column[here] >= 0)):
+            node = here[going]
+            left = form.goes_left(node, points[going, form.nodes.column[node]])
+            here[going] = np.where(left, form.nodes.left[node], form.nodes.right[node])
+        ends.append(form.values[form.nodes.leaf[here]])
+    return (ends[0] != ends[1]).any(axis=1)
 
 
 def _boxes(form: Ensemble, schema: Schema, nodes: NDArray[np.intp]) -> _Boxes:
@@ -133,17 +176,18 @@ def _at_numbers(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np
     """For each of these splits of numbers, a point at its cut and one just above."""
     boxes = _boxes(form, schema, nodes)
     rows = np.flatnonzero(boxes.reached)
-    points = boxes.points(schema, rows, rng)
-    below, above = points, points.copy()
     columns, cuts = form.nodes.column[nodes[rows]], form.nodes.threshold[nodes[rows]]
+    below, above = boxes.least[rows, columns], boxes.most[rows, columns]
     for i, feature in enumerate(schema.features):
-        mine = np.flatnonzero(columns == i)
-        if isinstance(feature, Choice) or not len(mine):
-            continue
-        least, most, cut = boxes.least[rows[mine], i], boxes.most[rows[mine], i], cuts[mine]
-        below[mine, i] = np.where(np.isfinite(cut), np.clip(cut, least, most), least)
-        above[mine, i] = np.where(np.isfinite(cut), np.clip(_next(feature, cut), least, most), most)
-    return np.concatenate([below, above])
+        mine = np.flatnonzero((columns == i) & np.isfinite(cuts))
+        if not isinstance(feature, Choice) and len(mine):
+            least, most = below[mine], above[mine]
+            below[mine] = np.clip(cuts[mine], least, most)
+            above[mine] = np.clip(_next(feature, cuts[mine]), least, most)
+    points = boxes.telling(form, schema, _At(nodes[rows], rows, columns, below), rng)
+    beyond = points.copy()
+    beyond[np.arange(len(rows)), columns] = above
+    return np.concatenate([points, beyond])
 
 
 def _at_choices(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np.random.Generator, most: int) -> Floats:
@@ -162,9 +206,7 @@ def _at_choices(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np
     rest = np.argwhere(usable & ~kept)
     rest = rest if len(rest) <= most else rng.permutation(rest)[:most]
     rows, options = np.concatenate([np.argwhere(kept), rest]).T
-    points = boxes.points(schema, rows, rng)
-    points[np.arange(len(rows)), columns[rows]] = options
-    return points
+    return boxes.telling(form, schema, _At(nodes[rows], rows, columns[rows], options.astype(np.float64)), rng)
 
 
 def _next(feature: Numeric, numbers: Floats) -> Floats:
