@@ -64,13 +64,17 @@ def test_csv_with_and_without(tmp_path, folder, engine):
     for escape in (False, True):
         place = tmp_path / str(escape)
         place.mkdir()
-        explainer.explain_to(CsvOutput(f"{place}/{name}", escape_formulas=escape), rows(), keep=[IDENTITY], engine=engine)
+        explainer.explain_to(
+            CsvOutput(f"{place}/{name}", escape_formulas=escape), rows(), keep=[IDENTITY], engine=engine
+        )
         file = place / "answers.csv" / "part-000000000000.csv" if folder else place / "answers.csv"
         head, lines = cells(file)
         found = [looks_like_a_formula(cell) for line in [head, *lines] for cell in line]
         assert any(found) is not escape
         told = [answer.factual[IDENTITY] for answer in read_answers(place / "answers.csv", Query())]
-        shown = [text.replace("\t", "\\t").replace("\r", "\\r").replace("\x07", "\\x07") or None for text in EVIL + HARMLESS]
+        shown = [
+            text.replace("\t", "\\t").replace("\r", "\\r").replace("\x07", "\\x07") or None for text in EVIL + HARMLESS
+        ]
         assert told == shown
         numbers = [line[head.index("'" * escape + IDENTITY)] for line in lines][len(EVIL) :]
         assert numbers == HARMLESS

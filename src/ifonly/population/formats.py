@@ -1,7 +1,7 @@
 """Records as bytes: csv, jsonl, parquet. Written by columns; what is written in pieces reads as if written at once.
 
-CSV injection: a spreadsheet takes a csv cell that begins with =, +, - or @ for a formula. `escape_formulas` puts a quote
-before such a text, in cells and in the header; `formula_unescaped` takes it away again.
+CSV injection: a spreadsheet takes a csv cell that begins with =, +, - or @ for a formula. `escape_formulas` puts a
+quote before such a text, in cells and in the header; `formula_unescaped` takes it away again.
 """
 
 from __future__ import annotations
@@ -17,7 +17,6 @@ from typing import Any, BinaryIO, Protocol
 
 from ifonly.printing import escaped, json_text
 from ifonly.proof.records import Kind
-
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a formula begins with, also in full width; a tab or a carriage return may stand before it."""
