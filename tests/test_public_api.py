@@ -29,6 +29,7 @@ PUBLIC = [
     "Checked",
     "ClassTarget",
     "CostByChanges",
+    "CsvOutput",
     "Dask",
     "Difference",
     "Distance",

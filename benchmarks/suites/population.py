@@ -28,12 +28,25 @@ from ifonly.population.engines.processes import cores
 
 RUN = """
 import json, sys, time
+from dataclasses import replace
 from ifonly import Explainer, Processes, Query, datasets
 from ifonly.population.engines import Here
 
-def main(table, output, processes):
+class SlowAtFirst:  # as on a machine that is busy for a moment
+    def __init__(self, inner, seconds):
+        self.inner, self.seconds, self.calls = inner, seconds, 0
+
+    def __call__(self, points):
+        self.calls += 1
+        time.sleep(self.seconds if self.calls <= 8 else 0.0)
+        return self.inner(points)
+
+def main(table, output, processes, slow):
     engine = Processes(int(processes)) if int(processes) else Here()
-    explainer = Explainer(datasets.network("adult"))
+    model = datasets.network("adult")
+    if float(slow):
+        model = replace(model, original=SlowAtFirst(model.original, float(slow)))
+    explainer = Explainer(model)
     begun = time.perf_counter()
     written = explainer.explain_to(output, table, Query(distance="l1"), keep=["ID"], engine=engine)
     print(json.dumps({"rows": written.rows, "counts": written.counts, "seconds": time.perf_counter() - begun}))
@@ -50,8 +63,11 @@ STEP = 1e-4
 @click.option("--processes", default="1,2", show_default=True, help="Comma-separated; 0 is the reader's own process.")
 @click.option("--kind", type=click.Choice(["csv", "jsonl", "parquet"]), default="jsonl", show_default=True)
 @click.option("--denied", is_flag=True, help="Only people whom the network denies, as in the other suites.")
+@click.option("--busy", type=click.IntRange(0), default=0, show_default=True, help="Processes that only count, beside.")
+@click.option("--slow-start", type=float, default=0.0, show_default=True, help="Seconds that each of the model's "
+              "first eight calls in a worker takes longer.")  # fmt: skip
 @results_option
-def command(rows: int, processes: str, kind: str, denied: bool, results: Path) -> None:
+def command(rows: int, processes: str, kind: str, denied: bool, busy: int, slow_start: float, results: Path) -> None:
     """Many people as a stream: wall and processor time, rows per second, peak memory of reader and workers."""
     folder = results / "population"
     folder.mkdir(parents=True, exist_ok=True)
@@ -60,17 +76,34 @@ def command(rows: int, processes: str, kind: str, denied: bool, results: Path) -
                   "reader grew MiB", "worker grew MiB", "proven")  # fmt: skip
     told = []
     for count in map(int, processes.split(",")):
-        told.append(measured(folder, table, folder / f"answers-{count}.{kind}", count))
+        with busy_beside(busy):
+            told.append(measured(folder, table, folder / f"answers-{count}.{kind}", count, slow_start))
         one = told[-1]
         sheet.add_row(*(str(one[name]) for name in ("processes", "rows", "seconds", "rate", "cpu", "reader", "worker",
                                                     "reader_grew", "worker_grew", "proven")))  # fmt: skip
     with (folder / "population.jsonl").open("a", encoding="utf-8") as file:
-        file.writelines(json.dumps({**one, "cores": cores(), "kind": kind}) + "\n" for one in told)
+        file.writelines(
+            json.dumps({**one, "cores": cores(), "kind": kind, "busy": busy, "slow_start": slow_start}) + "\n"
+            for one in told
+        )
     console().print(sheet)
     if len(told) > 1:
         console().print(
             f"{told[-1]['processes']} processes are {told[-1]['rate'] / told[0]['rate']:.2f} times as fast."
         )
+
+
+@contextlib.contextmanager
+def busy_beside(count: int) -> Iterator[None]:
+    """So many processes that take whatever time they are given."""
+    words = [sys.executable, "-c", "while True: pass"]
+    started = [subprocess.Popen(words) for _ in range(count)]
+    try:
+        yield
+    finally:
+        for process in started:
+            process.kill()
+            process.wait()
 
 
 def people(path: Path, count: int, *, denied: bool) -> Path:
@@ -98,14 +131,14 @@ def people(path: Path, count: int, *, denied: bool) -> Path:
     return path
 
 
-def measured(folder: Path, table: Path, output: Path, processes: int) -> dict[str, Any]:
+def measured(folder: Path, table: Path, output: Path, processes: int, slow_start: float) -> dict[str, Any]:
     """One run in a process of its own, watched."""
     for left in folder.glob(f"{output.name}*"):
         left.unlink()
     script = folder / "run.py"
     script.write_text(RUN, encoding="utf-8")
     paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
-    words = [sys.executable, str(script), str(table), str(output), str(processes)]
+    words = [sys.executable, str(script), str(table), str(output), str(processes), str(slow_start)]
     before, begun = os.times(), time.perf_counter()
     with subprocess.Popen(words, stdout=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths}) as process:
         held = list(watched(process))

@@ -38,6 +38,7 @@ if TYPE_CHECKING:
     from ifonly.population.engines import Dask, Processes, Ray
     from ifonly.population.group import Group
     from ifonly.population.labels import Grouping
+    from ifonly.population.parts import CsvOutput
     from ifonly.population.run import Written
     from ifonly.population.ways import FlipSet, flip_sets
     from ifonly.problem import (
@@ -105,6 +106,7 @@ _HOME = {
     "Checked": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
     "CostByChanges": "ifonly.looking",
+    "CsvOutput": "ifonly.population.parts",
     "Dask": "ifonly.population.engines",
     "Difference": "ifonly.population.differences",
     "Distance": "ifonly.problem",
@@ -201,6 +203,7 @@ __all__ = [
     "Checked",
     "ClassTarget",
     "CostByChanges",
+    "CsvOutput",
     "Dask",
     "Difference",
     "Distance",

@@ -41,6 +41,7 @@ from ifonly.population.audit import Audit, audit
 from ifonly.population.earlier import Existing
 from ifonly.population.engines import Engine, Here
 from ifonly.population.labels import By
+from ifonly.population.parts import CsvOutput
 from ifonly.population.run import Plan, Written, run
 from ifonly.population.sources import source_of
 from ifonly.population.threads import run_chunks
@@ -205,7 +206,7 @@ class Explainer:
 
     def explain_to(
         self,
-        path: str | Path,
+        path: str | Path | CsvOutput,
         table: Any,
         query: Query | None = None,
         *,
@@ -215,6 +216,7 @@ class Explainer:
     ) -> Written:
         """Answer a table of any size into a file (.csv, .jsonl, .parquet), or a folder of parts ("answers.parquet/").
 
+        For people who open it in a spreadsheet: `CsvOutput("answers.csv")`, in which no text is taken for a formula.
         `table` is a path (of a file, a folder, a pattern), a frame, a dict of columns, or any iterable of rows; it is
         read as a stream. `keep` names columns that travel along; True keeps all that are no features. `engine` is who
         answers: this process, `Processes(4)`, `Ray(...)`. A finished run of the same question is left as it is, any

@@ -9,6 +9,7 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import NUMBER, json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, PAGE, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import escape_option
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -37,13 +38,14 @@ Examples:
               help="By how much: in distance, or (values) in the scale of a real number.")  # fmt: skip
 @click.option("--apart-distance", metavar="D", help="The distance between answers (default: that of the question).")
 @click.option("--output", metavar="FILE", help="Write one record per answer: .csv, .jsonl, .parquet or .xlsx.")
+@escape_option
 @json_option
 def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, as_json: bool, **options: Any) -> int:
     """Several answers for each row, nearest first, each the nearest that differs from all earlier ones."""
     from ifonly.cli.explain import read_asking
     from ifonly.cli.question import read_norm
     from ifonly.cli.source import read_source
-    from ifonly.cli.tables import answers_place
+    from ifonly.cli.tables import answers_place, check_escaping
     from ifonly.errors import RowError
     from ifonly.problem import Distance
     from ifonly.problem.different import Diversity
@@ -52,6 +54,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     between = None if apart_distance is None else Distance(read_norm(apart_distance))
     diversity = Diversity(count, apart=apart, differ=differ, apart_distance=between)
     page, output = _page_place(options), options["output"]
+    check_escaping(output, escape_formulas=options["escape_formulas"])
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = read_asking(source, {**options, "why": False, "fewest_first": False})
@@ -96,7 +99,8 @@ def _write(
     if path is not None:
         answers = [replace(answer, row=number) for number, several in told.items() for answer in several]
         places = [1 + k for several in told.values() for k in range(len(several))]
-        write_answers(path, answers, outputs, beside={"place": places}, overwrite=options["force"])
+        force, escape = options["force"], options["escape_formulas"]
+        write_answers(path, answers, outputs, beside={"place": places}, overwrite=force, escape_formulas=escape)
         note(f"Written to {path}.")
 
 

@@ -46,11 +46,12 @@ def explain(as_json: bool, **options: Any) -> int:
     from ifonly.cli.compare import reproducible
     from ifonly.cli.question import read_methods
     from ifonly.cli.source import read_source
-    from ifonly.cli.tables import answers_place, check_ending, is_sheet, write_answers
+    from ifonly.cli.tables import answers_place, check_ending, check_escaping, is_sheet, write_answers
     from ifonly.population.parts import place_of
 
     output, methods = options["output"], read_methods(options["methods"])
     check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
+    check_escaping(output, escape_formulas=options["escape_formulas"])
     page = _page_place(options, several=len(methods) > 1)
     whole = options["chosen"] or page is not None or is_sheet(output)
     if output is not None and len(methods) == 1 and not whole:
@@ -63,7 +64,8 @@ def explain(as_json: bool, **options: Any) -> int:
     told = _tell(source, methods, explainer, query)
     if path is not None:
         answers = [answer for one in told.values() for answer in one.answers]
-        write_answers(path, answers, source.model.outputs, overwrite=options["force"])
+        escape = options["escape_formulas"]
+        write_answers(path, answers, source.model.outputs, overwrite=options["force"], escape_formulas=escape)
     if page is not None:
         _write_page(page, told, options)
     if as_json:

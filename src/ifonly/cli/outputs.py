@@ -11,6 +11,12 @@ if TYPE_CHECKING:
 
 force_option = click.option("--force", is_flag=True, help="Write over a file that is there.")
 
+escape_option = click.option(
+    "--escape-formulas",
+    is_flag=True,
+    help="With --output FILE.csv: a quote before texts that a spreadsheet would take for formulas.",
+)
+
 
 def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), what: str = "") -> Path:
     """The path, if something of these kinds (of any, if none is named) can be written there: asked before the work, not

@@ -8,6 +8,7 @@ import click
 
 from ifonly.cli import codes
 from ifonly.cli.console import WholeNumber, note, show, show_json
+from ifonly.cli.outputs import escape_option
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -26,6 +27,7 @@ STREAM = (
     click.option("--keep", "keep", multiple=True, metavar="COLUMN",
                  help="With --output: this column travels along; may be repeated."),
     click.option("--keep-all", is_flag=True, help="With --output: all columns that are no features travel along."),
+    escape_option,
     click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
     click.option("--processes", type=WholeNumber(min=1), metavar="N",
                  help="With --output: processes of this machine (default: one per core, one for few rows)."),
@@ -63,16 +65,17 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, rows_source, scale_data
     from ifonly.errors import Contradiction
-    from ifonly.population.parts import manifest_of, place_of
+    from ifonly.population.parts import CsvOutput, manifest_of, place_of
 
     model = read_model(options)
     rows = rows_source(options)
     explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
     existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
+    output = CsvOutput(options["output"]) if options["escape_formulas"] else options["output"]
     try:
         written = explainer.using(method, listen=None).explain_to(
-            options["output"], rows, query, keep=keep, existing=existing, engine=_engine(options, rows)
+            output, rows, query, keep=keep, existing=existing, engine=_engine(options, rows)
         )
     except KeyboardInterrupt:
         kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)

@@ -9,14 +9,19 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.cli.outputs import check_place
-from ifonly.errors import FileError, MissingExtra
+from ifonly.errors import FileError, MissingExtra, QuestionError
 from ifonly.population.files import KINDS, check_output
-from ifonly.population.formats import begun, encoded
+from ifonly.population.formats import begun, encoded, is_formula
 from ifonly.population.sources import TableFiles, files_of
-from ifonly.proof import Answer, Answers
+from ifonly.printing import escaped
+from ifonly.proof import Answer
+from ifonly.proof.frames import frame_columns_of
 from ifonly.proof.records import Kind, record, record_kinds
 from ifonly.schema.given import path_of
 from ifonly.schema.io import replacing
+
+MOST_SHEET_ROWS, MOST_SHEET_COLUMNS = 2**20, 2**14
+"""Of an Excel file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +76,14 @@ def answers_place(output: str, *, force: bool) -> Path:
     return check_place(output, force=force)
 
 
+def check_escaping(output: str | None, *, escape_formulas: bool) -> None:
+    """`--escape-formulas` is about a csv file, or a folder of csv parts."""
+    if escape_formulas and (output is None or path_of(output).suffix != ".csv"):
+        raise QuestionError(
+            "--escape-formulas is about csv files: say where with --output FILE.csv (in .xlsx, texts are never formulas)."
+        )
+
+
 def write_answers(
     path: Path,
     answers: Sequence[Answer],
@@ -78,24 +91,60 @@ def write_answers(
     *,
     beside: Mapping[str, Sequence[int]] | None = None,
     overwrite: bool,
+    escape_formulas: bool = False,
 ) -> None:
     """Answers of a model with so many scores as a table, with columns of numbers beside them."""
     more = beside or {}
     if is_sheet(path):
-        frame = Answers(answers).to_frame("all").assign(**more)
         with replacing(path, overwrite=overwrite) as temporary:
-            frame.to_excel(temporary, index=False)
+            write_sheet(temporary, {**frame_columns_of(answers, "all"), **more})
         return
     rows = [record(answer) | {name: many[i] for name, many in more.items()} for i, answer in enumerate(answers)]
     kinds: dict[str, Kind] = {**record_kinds(outputs), **dict.fromkeys(more, "integer")}
-    write_records(path, rows, kinds, overwrite=overwrite)
+    write_records(path, rows, kinds, overwrite=overwrite, escape_formulas=escape_formulas)
 
 
 def write_records(
-    path: Path, records: Sequence[dict[str, Any]], columns: Mapping[str, Kind], *, overwrite: bool = False
+    path: Path,
+    records: Sequence[dict[str, Any]],
+    kinds: Mapping[str, Kind],
+    *,
+    overwrite: bool = False,
+    escape_formulas: bool = False,
 ) -> None:
     """Records by the file's ending. Nested values are JSON text in csv and parquet."""
+    columns = {name: [record[name] for record in records] for name in kinds}
     with replacing(path, overwrite=overwrite) as temporary:
-        piece = begun(temporary, columns)
-        piece.add(encoded(path.suffix, {name: [record[name] for record in records] for name in columns}, columns))
+        piece = begun(temporary, kinds, escape_formulas=escape_formulas)
+        piece.add(encoded(path.suffix, columns, kinds, escape_formulas=escape_formulas))
         piece.close()
+
+
+def write_sheet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Columns as an Excel file: numbers are numbers, and every text is a text, never a formula or an error."""
+    from openpyxl import Workbook
+    from openpyxl.cell import WriteOnlyCell
+    from openpyxl.styles import Font
+
+    count = max(map(len, columns.values()), default=0)
+    if count >= MOST_SHEET_ROWS or len(columns) > MOST_SHEET_COLUMNS:
+        raise FileError(f"An Excel file has no room for {count:,} rows and {len(columns):,} columns; write a .csv.")
+    book = Workbook(write_only=True)
+    sheet = book.create_sheet("Sheet1")
+
+    def cell(value: Any) -> Any:
+        if not isinstance(value, str):
+            return value
+        text = escaped(value)
+        made = WriteOnlyCell(sheet, value=text)
+        made.data_type = "s"
+        made.quotePrefix = is_formula(text)  # a text also after somebody has edited it
+        return made
+
+    head = [cell(name) for name in columns]
+    for one in head:
+        one.font = Font(bold=True)
+    sheet.append(head)
+    for values in zip(*columns.values(), strict=True):
+        sheet.append([cell(value) for value in values])
+    book.save(path)

@@ -24,6 +24,7 @@ COMPARED = {
     "query": "the question is not the one",
     "method": "the method, the limits or the tolerances are not those",
     "columns": "the columns to keep are not those",
+    "escape_formulas": "the way in which formulas are written is not the one",
     "ifonly": "this ifonly is not the version",
 }
 """What must be as it was when a run is resumed, and what is said where it is not."""

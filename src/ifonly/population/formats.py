@@ -1,4 +1,8 @@
-"""Records as bytes: csv, jsonl, parquet. Written by columns; what is written in pieces reads as if written at once."""
+"""Records as bytes: csv, jsonl, parquet. Written by columns; what is written in pieces reads as if written at once.
+
+CSV injection: a spreadsheet takes a csv cell that begins with =, +, - or @ for a formula. `escape_formulas` puts a
+quote before such a text, in cells and in the header; `formula_unescaped` takes it away again.
+"""
 
 from __future__ import annotations
 
@@ -6,6 +10,7 @@ import csv
 import io
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, BinaryIO, Protocol
@@ -13,11 +18,34 @@ from typing import Any, BinaryIO, Protocol
 from ifonly.printing import escaped, json_text
 from ifonly.proof.records import Kind
 
+FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+"""What a formula begins with, also in full width; a tab or a carriage return may stand before it."""
+_NUMBER = re.compile(r"[+-]?(\d+([.,]\d*)?|[.,]\d+)([eE][+-]?\d+)?", re.ASCII)
 
-def encoded(suffix: str, columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> bytes:
+
+def is_formula(text: str) -> bool:
+    """Does a spreadsheet take this text for a formula? (Not for a number: -5 and +3.2 are those.)"""
+    return text.startswith(FORMULA_SIGNS) and not _NUMBER.fullmatch(text)
+
+
+def formula_escaped(text: str) -> str:
+    """The text with a quote before it where it is a formula (or would be read back as one that was escaped)."""
+    quoted = text.startswith("'") and text.lstrip("'").startswith(FORMULA_SIGNS)
+    return f"'{text}" if quoted or is_formula(text) else text
+
+
+def formula_unescaped(cell: str) -> str:
+    """The text of which `formula_escaped` has made the cell."""
+    return cell[1:] if cell.startswith("'") and cell.lstrip("'").startswith(FORMULA_SIGNS) else cell
+
+
+def encoded(
+    suffix: str, columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind], *, escape_formulas: bool = False
+) -> bytes:
     """Some records, without what stands once at the head of a file."""
-    encoders: dict[str, Callable[..., bytes]] = {".csv": _csv, ".jsonl": _jsonl, ".parquet": _arrow}
-    return encoders[suffix](columns, kinds)
+    if suffix == ".csv":
+        return _csv(columns, kinds, escape_formulas)
+    return _jsonl(columns, kinds) if suffix == ".jsonl" else _arrow(columns, kinds)
 
 
 class Piece(Protocol):
@@ -33,9 +61,11 @@ class Piece(Protocol):
         """Write what is left."""
 
 
-def begun(path: Path, kinds: Mapping[str, Kind]) -> Piece:
+def begun(path: Path, kinds: Mapping[str, Kind], *, escape_formulas: bool = False) -> Piece:
     """A new file, with its head."""
-    return _ParquetPiece(path, kinds) if path.suffix == ".parquet" else _TextPiece(path, head(path.suffix, kinds))
+    if path.suffix == ".parquet":
+        return _ParquetPiece(path, kinds)
+    return _TextPiece(path, head(path.suffix, kinds, escape_formulas))
 
 
 def fresh(path: Path) -> BinaryIO:
@@ -44,14 +74,15 @@ def fresh(path: Path) -> BinaryIO:
     return path.open("xb")
 
 
-def head(suffix: str, kinds: Mapping[str, Kind]) -> bytes:
+def head(suffix: str, kinds: Mapping[str, Kind], escape_formulas: bool) -> bytes:
     """What stands once at the head of a text file."""
-    return _csv({name: [name] for name in kinds}, dict.fromkeys(kinds, "text")) if suffix == ".csv" else b""
+    names = {name: [name] for name in kinds}
+    return _csv(names, dict.fromkeys(kinds, "text"), escape_formulas) if suffix == ".csv" else b""
 
 
-def joined(target: Path, parts: Iterable[Path], kinds: Mapping[str, Kind]) -> None:
+def joined(target: Path, parts: Iterable[Path], kinds: Mapping[str, Kind], *, escape_formulas: bool = False) -> None:
     """Parts as one file, in a memory that does not grow."""
-    piece = begun(target, kinds)
+    piece = begun(target, kinds, escape_formulas=escape_formulas)
     try:
         for part in parts:
             piece.take(part)
@@ -81,9 +112,11 @@ class _TextPiece:
         self._file.close()
 
 
-def _csv(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> bytes:
+def _csv(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind], escape_formulas: bool) -> bytes:
     text = io.StringIO(newline="")
     cells = [_cells(columns[name], kind) for name, kind in kinds.items()]
+    if escape_formulas:
+        cells = [[formula_escaped(one) if isinstance(one, str) else one for one in column] for column in cells]
     csv.writer(text, lineterminator="\n").writerows(zip(*cells, strict=True))
     return text.getvalue().encode("utf-8")
 

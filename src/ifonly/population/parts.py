@@ -19,11 +19,11 @@ import os
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from ifonly.errors import FileError
+from ifonly.errors import FileError, QuestionError
 from ifonly.population.files import KINDS, check_output, need_pyarrow
 from ifonly.population.formats import Piece, begun, fresh, joined
 from ifonly.population.tally import Tally
@@ -49,6 +49,23 @@ DIGITS = 12
 MANIFEST_BESIDE = ".manifest.writing"
 
 
+@dataclass(frozen=True, slots=True)
+class CsvOutput:
+    """A csv file, or a folder of csv parts ("answers.csv/"), that somebody opens in a spreadsheet.
+
+    `escape_formulas`: texts that a spreadsheet would take for formulas (CSV injection) begin with a quote.
+    """
+
+    path: str | Path
+    escape_formulas: bool = True
+
+    def __post_init__(self) -> None:
+        if path_of(self.path).suffix != ".csv":
+            raise FileError(f"Formulas are escaped in csv files; '{path_of(self.path).name}' does not end in .csv.")
+        if not isinstance(self.escape_formulas, bool):
+            raise QuestionError(f"'escape_formulas' is True or False; got {shown(self.escape_formulas)}.")
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Place:
     """What is written where."""
@@ -58,6 +75,7 @@ class Place:
     """Of the parts."""
     manifest: Path
     suffix: str
+    escape_formulas: bool = False
 
     @property
     def is_file(self) -> bool:
@@ -99,6 +117,8 @@ def _part_name(first: int, suffix: str) -> str:
 
 def place_of(given: Any) -> Place:
     """The place that a path names: a file by its ending; a folder where it ends in a slash, or has no ending."""
+    if isinstance(given, CsvOutput):
+        return replace(place_of(given.path), escape_formulas=given.escape_formulas)
     path = path_of(given)
     folder = str(given).endswith(("/", os.sep)) or not path.suffix
     if not folder:
@@ -222,9 +242,12 @@ class Parts:
     def _add(self, bodies: tuple[bytes, ...]) -> None:
         if self._piece is None:
             self._path = self.place.folder / f".part-{self._first:0{DIGITS}d}.writing{self.place.suffix}"
-            self._piece, self._rows, self._since = begun(self._path, self.kinds), 0, time.monotonic()
+            self._piece, self._rows, self._since = self._new_piece(), 0, time.monotonic()
         for body in bodies:
             self._piece.add(body)
+
+    def _new_piece(self) -> Piece:
+        return begun(self._path, self.kinds, escape_formulas=self.place.escape_formulas)
 
     def settle(self) -> None:
         """Close the part that is being written: from here on it is there for good."""
@@ -272,7 +295,8 @@ class Parts:
         with self._writing():
             if self.place.is_file:
                 whole = self.place.folder / f".whole.writing{self.place.suffix}"
-                joined(whole, [self.place.folder / part["name"] for part in self._parts], self.kinds)
+                several = [self.place.folder / part["name"] for part in self._parts]
+                joined(whole, several, self.kinds, escape_formulas=self.place.escape_formulas)
                 self._check_parts()
                 _flush(whole)
                 self._put(whole)

@@ -17,6 +17,8 @@ from typing import Any
 from ifonly.errors import FileError, QuestionError
 from ifonly.population.chunks import ROWS
 from ifonly.population.files import read_blocks, table_file
+from ifonly.population.formats import formula_unescaped
+from ifonly.population.parts import manifest_of, read_place
 from ifonly.printing import shown
 from ifonly.problem.query import Query
 from ifonly.proof import Answer, Failed, Stop, StoppedBy
@@ -33,10 +35,21 @@ def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answe
     """The answers of a file, or of a folder of such files in the order of their names, each read when it is asked for;
     memory does not grow with the file. `query` is the one that was asked: records do not say it.
     """
-    path = path_of(path)
+    path, query = path_of(path), query or Query()
+    escaped = _has_escaped_formulas(path)
     for file in _files(path):
-        read = _read_table if file.suffix in TABLES[1:] else _read_file
-        yield from read(file, query or Query())
+        if file.suffix in TABLES[1:]:
+            yield from _read_table(file, query, escaped and file.suffix == ".csv")
+        else:
+            yield from _read_file(file, query)
+
+
+def _has_escaped_formulas(path: Path) -> bool:
+    """By the manifest of the run that has written the answers; without one, cells are read as they stand."""
+    try:
+        return (manifest_of(read_place(path)) or {}).get("escape_formulas") is True
+    except FileError:  # no manifest of ours
+        return False
 
 
 def _files(path: Path) -> list[Path]:
@@ -68,8 +81,8 @@ def _read_file(path: Path, query: Query) -> Iterator[Answer]:
         raise FileError(f"'{path}' is not UTF-8 text; answers are JSON lines.") from None
 
 
-def _read_table(path: Path, query: Query) -> Iterator[Answer]:
-    """The records of a csv or parquet file, whose nested values are JSON text."""
+def _read_table(path: Path, query: Query, escaped: bool) -> Iterator[Answer]:
+    """The records of a csv or parquet file, whose nested values are JSON text; `escaped`: its formulas are."""
     number = 0
     for block in read_blocks(table_file(path), ROWS):
         for why in block.wrong.values():
@@ -77,9 +90,16 @@ def _read_table(path: Path, query: Query) -> Iterator[Answer]:
         for row in block.as_rows():
             number += 1
             try:
-                yield _of_record(_decoded(row), query)
+                yield _of_record(_decoded(_unescaped(row) if escaped else row), query)
             except (QuestionError, ValueError, RecursionError) as error:
                 raise FileError(f"'{path}', record {number} is no answer: {error}") from None
+
+
+def _unescaped(row: Mapping[str, Any]) -> dict[str, Any]:
+    return {
+        formula_unescaped(name): formula_unescaped(value) if isinstance(value, str) else value
+        for name, value in row.items()
+    }
 
 
 def _decoded(row: dict[str, Any]) -> dict[str, Any]:

@@ -86,7 +86,7 @@ def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Li
         engine.check_main()
     place = place_of(plan.path)
     plan.source.fingerprint()  # before anything else is read: all that is read from here on is compared with it
-    task = _task(plan, place.suffix)
+    task = _task(plan, place)
     about = {**_identity(plan, task), "engine": engine.words}
     found = earlier_run(place, about, existing)
     if found is not None and found["state"] == FINISHED:
@@ -123,7 +123,7 @@ def _remedy(rows: int) -> str:
 # ---------------------------------------------------------------------- before and after
 
 
-def _task(plan: Plan, suffix: str) -> Task:
+def _task(plan: Plan, place: Place) -> Task:
     """The task of a worker, with the columns of the file; a sentence where a column is not there."""
     names, source = plan.source.names, plan.source
     if names is not None:
@@ -141,12 +141,15 @@ def _task(plan: Plan, suffix: str) -> Task:
         if name in plan.record:
             raise QuestionError(f"The column '{name}' cannot be kept: answers have one of that name; rename it.")
     kinds = {**plan.record, **{name: source.kind(name) for name in keep}}
-    return Task(answer=plan.answer, suffix=suffix, kinds=kinds, keep=tuple(keep))
+    return Task(
+        answer=plan.answer, suffix=place.suffix, kinds=kinds, keep=tuple(keep), escape_formulas=place.escape_formulas
+    )
 
 
 def _identity(plan: Plan, task: Task) -> dict[str, Any]:
     """What a run is about: the same for the run that began it and the one that goes on."""
-    data = {**plan.about, "input": plan.source.fingerprint(), "columns": list(task.kinds)}
+    data = {**plan.about, "input": plan.source.fingerprint(), "columns": list(task.kinds),
+            "escape_formulas": task.escape_formulas}  # fmt: skip
     return dict(json.loads(json_text(data)))
 
 

@@ -75,7 +75,7 @@ def chunks(
 ) -> Iterator[Chunk]:
     """Rows, numbered, as many at a time as `size` says then, without the first `after` of them.
 
-    `known`: the fingerprint of those, where the rows themselves have one; each chunk then has that of all up to its end.
+    `known`: the fingerprint of those, where the rows themselves have one; a chunk then has that of all up to its end.
     """
     first, digest = 0, None if known is None else Digest()
     for block in blocks:

@@ -45,6 +45,7 @@ class Task:
     kinds: Mapping[str, Kind]
     """The columns of the file: those of a record, and those that travel along."""
     keep: tuple[str, ...] = ()
+    escape_formulas: bool = False
 
     def __call__(self, chunk: Chunk) -> Done:
         begun = time.perf_counter()
@@ -81,7 +82,8 @@ class Task:
             columns[name] = carried(chunk.block.column(name), self.kinds[name])
         tally = Tally()
         tally.add(records)
-        return Done(bodies=(encoded(self.suffix, columns, self.kinds),), tally=tally)
+        body = encoded(self.suffix, columns, self.kinds, escape_formulas=self.escape_formulas)
+        return Done(bodies=(body,), tally=tally)
 
 
 def _failed(row: int, why: str) -> Failed:

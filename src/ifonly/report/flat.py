@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from ifonly.population.audit import Audit
+from ifonly.population.formats import formula_escaped
 from ifonly.population.group import Group
 from ifonly.printing import escaped, json_text
 from ifonly.report.origins import Provenance
@@ -72,5 +73,4 @@ def _cell(value: Any) -> Any:
     """A cell; text that a spreadsheet would take for a formula begins with a quote."""
     if not isinstance(value, str):
         return value
-    text = escaped(value)
-    return f"'{text}" if text[:1] in ("=", "+", "-", "@") else text
+    return formula_escaped(escaped(value))

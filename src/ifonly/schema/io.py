@@ -147,7 +147,9 @@ def _check_yaml(yaml: Any, events: Iterable[Any], path: str | Path) -> None:
 def _check_plain(value: str, line: int, path: str | Path) -> None:
     """A value without quotes, which may be read as a number, a date or a reference."""
     if len(value) > MAX_NUMBER and value[0] in "+-.0123456789":
-        raise FileError(f"'{path}' has a number of more than {MAX_NUMBER:,} characters; put it in quotes if it is a text.")
+        raise FileError(
+            f"'{path}' has a number of more than {MAX_NUMBER:,} characters; put it in quotes if it is a text."
+        )
     if _ODD_NUMBER.fullmatch(value):
         raise FileError(
             f"'{path}' has {shown(value)} in line {line}, which YAML reads as a number of other digits; put a code in "

@@ -224,7 +224,7 @@ class _Workers:
         if self._early >= EARLY_DEATHS * self._count:
             raise QuestionError(
                 f"No worker process becomes ready: {self._early} in a row did not, and the last one {how}; look at the "
-                f"memory that is free and at what workers print, then go on with --resume (existing=\"resume\")."
+                f'memory that is free and at what workers print, then go on with --resume (existing="resume").'
             )
         pause = min(FIRST_PAUSE * 2 ** (self._early // self._count), LONGEST_PAUSE)
         self._starts.append(time.monotonic() + pause)
