@@ -52,11 +52,16 @@ def outcome(run: Callable[[], Outcome]) -> Outcome:
     except (Refused, IfonlyError) as refused:
         if isinstance(refused, Contradiction):
             return Outcome("fault", [f"Contradiction: {refused}"])
-        if os.environ.get("ATTACK_SHOW_REFUSALS"):
-            print("refused:", refused)
+        shown(refused)
         return Outcome("refused")
     except Fault as fault:
         return Outcome("fault", [str(fault)])
+
+
+def shown(refused: Exception) -> None:
+    """Print a refusal, where somebody wants to see them."""
+    if os.environ.get("ATTACK_SHOW_REFUSALS"):
+        print("refused:", refused)
 
 
 def _place(error: BaseException) -> str:

@@ -47,21 +47,28 @@ def change(feature: Feature, before: Any, after: Any, spec: Spec, *, symmetric: 
 
 def measure(features: Sequence[Feature], before: Row, after: Row, spec: Spec, *, symmetric: bool = False) -> Fraction:
     """The distance, exactly; of l2 its square."""
+    deltas = {
+        feature["name"]: change(feature, a, b, spec, symmetric=symmetric)
+        for feature, a, b in zip(features, before, after, strict=True)
+        if a != b
+    }
+    return combined(deltas, len(features), spec)
+
+
+def combined(deltas: Mapping[str, Fraction], count: int, spec: Spec) -> Fraction:
+    """The distance of a row of so many features from the deltas of those that changed; of l2 its square."""
     norm = spec["norm"]
     shares = norm if isinstance(norm, Mapping) else {norm: 1.0}
     total = Fraction(0)
-    for feature, a, b in zip(features, before, after, strict=True):
-        if a == b:
-            continue
-        weight = Fraction(spec.get("weights", {}).get(feature["name"], 1))
-        delta = change(feature, a, b, spec, symmetric=symmetric)
+    for name, delta in deltas.items():
+        weight = Fraction(spec.get("weights", {}).get(name, 1))
         if norm == "l2":
             total += (weight * delta) ** 2
         elif norm == "linf":
             total = max(total, weight * delta)
         else:
             total += weight * (Fraction(shares.get("l0", 0)) + Fraction(shares.get("l1", 0)) * delta)
-    return total / len(features)
+    return total / count
 
 
 def shown(size: Fraction, spec: Spec) -> float:

@@ -39,16 +39,27 @@ def values(feature: Feature) -> Sequence[Any] | None:
     if feature["kind"] == "integer":
         return range(feature["lower"], feature["upper"] + 1, feature.get("step", 1))
     if feature["kind"] == "real":
+        if feature.get("step") is not None:
+            return grid(feature)
         return [float(feature["lower"])] if feature["lower"] == feature["upper"] else None
     return options(feature)
 
 
+def grid(feature: Feature) -> list[float]:
+    """The values of a real number with a step: the floats nearest to lower, lower + step, ..., upper."""
+    low, high, step = decimal(feature["lower"]), decimal(feature["upper"]), Fraction(str(feature["step"]))
+    return [float(low + k * step) for k in range(int((high - low) / step) + 1)]
+
+
 def belongs(feature: Feature, value: Any) -> bool:
     """Is this a value of the feature, of the right type?"""
+    if value is None and is_number(feature):
+        return bool(feature.get("missing"))
     if feature["kind"] == "integer":
         return type(value) is int and value in range(feature["lower"], feature["upper"] + 1, feature.get("step", 1))
     if feature["kind"] == "real":
-        return isinstance(value, float) and feature["lower"] <= value <= feature["upper"]
+        on = feature.get("step") is None or value in grid(feature)
+        return isinstance(value, float) and feature["lower"] <= value <= feature["upper"] and on
     return any(type(value) is type(option) and value == option for option in options(feature) or ())
 
 

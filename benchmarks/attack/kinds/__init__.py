@@ -6,7 +6,22 @@ import random
 from typing import Any, Protocol
 
 from benchmarks.attack.asking import Outcome
-from benchmarks.attack.kinds import bombs, doors, edges, files, finite, forged, mixed, several
+from benchmarks.attack.kinds import (
+    bombs,
+    doors,
+    edges,
+    encoders,
+    files,
+    fills,
+    finite,
+    forged,
+    graphs,
+    leaves,
+    mixed,
+    numbers,
+    several,
+    splits,
+)
 
 Case = dict[str, Any]
 
@@ -36,4 +51,10 @@ KINDS: dict[str, Kind] = {
     "bombs": bombs.Bombs(),
     "files": files.Files(),
     "doors": doors.Doors(),
+    "encoders": encoders.Encoders(),
+    "fills": fills.Fills(),
+    "graphs": graphs.Graphs(),
+    "leaves": leaves.Leaves(),
+    "numbers": numbers.Numbers(),
+    "splits": splits.Splits(),
 }
