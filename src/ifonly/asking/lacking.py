@@ -165,10 +165,10 @@ class Filling:
         row, scores = found.claim.point.copy(), found.witness.scores
         conditions, _ = parted(asked.constraints)
         questions = [] if conditions else [asker.finder.question(target, asked) for target in wanted.alternatives]
-        lower, upper, step = (ends.tolist() for ends in self.schema.grid)
-        for g in own:
+        lower, upper = (ends.tolist() for ends in self.schema.grid[:2])
+        for g in (g for g in own if g in self.schema.reals):  # numbers with a step are as short as it is
             first = FEWEST - 1 - math.floor(math.log10(upper[g] - lower[g])) if upper[g] > lower[g] else 0
-            for places in range(first, first + TRIES if step[g] == 0.0 else first):
+            for places in range(first, first + TRIES):
                 short = row.copy()
                 short[g] = min(max(_rounded(row[g], before[g], places), lower[g]), upper[g])
                 told = [check_witnesses(one, before[None, :], short[None, :])[0] for one in questions]
@@ -180,15 +180,14 @@ class Filling:
 
     def _start(self, filled: Collection[str]) -> Floats:
         """The person, with filled in numbers in the middle of their range: of equally near rows, the one with numbers
-        nearest to that is found. What stays missing has the option of that.
+        nearest to that is found. A number may stay what it was even off its grid, so this one is on it. What stays
+        missing has the option of that.
         """
-        point, steps = np.nan_to_num(self.point, nan=0.0), self.schema.grid[2].tolist()
+        point = np.nan_to_num(self.point, nan=0.0)
         for name in filled:
-            g, number = self.schema.index(name), self.schema[name]
+            number = self.schema[name]
             assert isinstance(number, Numeric)
-            half = number.width / 2.0
-            middle = number.snap(number.lower + (half // steps[g] * steps[g] if steps[g] else half))
-            point[g] = number.lower if middle is None else middle
+            point[self.schema.index(name)] = number.nearest(number.lower + number.width / 2.0)
         return point
 
 
