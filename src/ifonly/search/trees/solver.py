@@ -32,6 +32,7 @@ from ifonly.search.trees.kernels.search import advance, begin
 from ifonly.search.trees.kernels.table import build
 from ifonly.search.trees.pack import by_luck, pack_forest
 from ifonly.search.trees.ruled import RuledBoxes
+from ifonly.search.trees.shared import shared_trees
 from ifonly.tolerances import DEFAULT, Tolerances
 
 Floats = NDArray[np.float64]
@@ -44,8 +45,8 @@ class ForestSolver:
         trees = question.model.function
         assert isinstance(trees, Trees)
         self.costs = costs_of(question)
-        cells = Cells.of(trees, self.costs)
-        forest = pack_forest(trees, self.costs, cells)
+        shared = shared_trees(trees)
+        cells, forest = Cells(self.costs, shared.cells), pack_forest(trees, self.costs, shared)
         if load:
             TREE_KERNELS.load()
         rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
