@@ -71,7 +71,12 @@ OTHERS = (Binary("flag"), Categorical("job", ("a", "b", "c", None)))
 OPTIONS: dict[str, tuple[Any, ...]] = {"flag": (False, True), "job": ("a", "b", "c", None)}
 WHOLE = Space(
     Schema(
-        (Integer("p", 0, 6, missing=True), Integer("q", -4, 8, 2, missing=True), Integer("r", 0, 4, missing=True), *OTHERS)
+        (
+            Integer("p", 0, 6, missing=True),
+            Integer("q", -4, 8, 2, missing=True),
+            Integer("r", 0, 4, missing=True),
+            *OTHERS,
+        )
     ),
     {"p": tuple(range(7)), "q": tuple(range(-4, 9, 2)), "r": tuple(range(5)), **OPTIONS},
     dict.fromkeys(NUMBERS, ()),

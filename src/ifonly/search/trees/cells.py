@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs, People
+from ifonly.resources import check_limits
 from ifonly.schema.decimals import stepped, steps_between
 from ifonly.search.trees.kernels.layout import FREE, MUST, PricedPerson
 from ifonly.search.trees.kernels.pricing import price_cells
@@ -81,6 +82,7 @@ class Cells:
         first = int(self.start[g])
         edges = [-math.inf, *self.cuts(g).tolist(), math.inf]
         for k, (below, end) in enumerate(pairwise(edges)):
+            check_limits()
             cost[:, first + k], value[:, first + k] = math.inf, own
             low, high = max(ends[0], math.nextafter(below, math.inf)), min(ends[1], end)
             if not low <= high:

@@ -10,6 +10,7 @@ from ifonly.problem import Question
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs
 from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.resources import check_limits
 from ifonly.search.trees.kernels.layout import ADDITIVE, ASKED, MAXIMUM, Forest, LeafTable, Stack, State
 from ifonly.search.trees.shared import SharedTrees
 
@@ -20,6 +21,7 @@ def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
     """The ensemble in cells, its leaves by conditions, and what the conditions must reach."""
     how, question = trees.ensemble.summation, costs.question
     c, _ = question.conditions
+    check_limits(16 * len(c) * len(trees.ensemble.values))
     values = _values(trees.ensemble, c)
     order = _order(shared, values)
     return Forest(
@@ -101,7 +103,10 @@ def least_leads(question: Question) -> Floats:
 
 def _order(shared: SharedTrees, values: Floats) -> NDArray[np.int32]:
     """Per condition, tree by tree the leaves from the best."""
-    order = [np.lexsort((-row, shared.dead, shared.tree_of_leaf)).astype(np.int32) for row in values]
+    order = []
+    for row in values:
+        check_limits()
+        order.append(np.lexsort((-row, shared.dead, shared.tree_of_leaf)).astype(np.int32))
     return np.ascontiguousarray(np.stack(order))
 
 

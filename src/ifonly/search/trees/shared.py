@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from ifonly.model.trees import Ensemble, Trees
 from ifonly.problem.parts import UnrolledColumns
+from ifonly.resources import check_limits
 from ifonly.schema import Choice
 from ifonly.search.trees.kernels.limits import leaf_limits, parents_of
 
@@ -59,7 +60,7 @@ class CellTable:
 
     @property
     def words(self) -> int:
-        """Words of bits for the cells of a choice. Numbers have an order, and need none, however many cells they have."""
+        """Words of bits for the cells of a choice. Numbers have an order, and need none however many cells they have."""
         return max(1, -(-int(np.diff(self.start)[self.choice != 0].max(initial=0)) // 64))
 
 
@@ -83,7 +84,9 @@ class SharedTrees:
     @classmethod
     def of(cls, trees: Trees) -> SharedTrees:
         ensemble, cells = trees.ensemble, CellTable.of(trees)
+        check_limits()
         node, sets = _nodes(ensemble, cells)
+        check_limits()
         at, limit, limit_set, dead = _limits(node, sets, cells, len(ensemble.values))
         leaf = np.flatnonzero(ensemble.nodes.leaf >= 0)
         tree = np.zeros(len(ensemble.values), dtype=np.int64)
@@ -105,10 +108,9 @@ class SharedTrees:
         )
 
     @property
-    def nbytes(self) -> int:
-        """What the arrays take."""
-        own = [getattr(self, part.name) for part in fields(self)]
-        return sum(part.nbytes for part in own if isinstance(part, np.ndarray)) + self.cells.table.nbytes
+    def parts(self) -> tuple[Any, ...]:
+        """What is in the arrays of every question."""
+        return tuple(getattr(self, part.name) for part in fields(self))
 
 
 _KNOWN: WeakKeyDictionary[Trees, SharedTrees] = WeakKeyDictionary()
@@ -155,6 +157,7 @@ def _limits(node: NDArray[np.int32], sets: NDArray[np.uint64], cells: CellTable,
     count = np.diff(cells.start)
     leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
     if at[-1]:
+        check_limits(int(at[-1]) * (12 + sets[0].nbytes))
         limit = np.zeros((3, int(at[-1])), dtype=np.int32)
         limit_set = np.zeros((int(at[-1]), sets.shape[1]), dtype=np.uint64)
         leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)

@@ -39,7 +39,7 @@ Floats = NDArray[np.float64]
 
 
 class ForestSolver:
-    """The search for trees, ready for one question."""
+    """The search for trees, ready for one question; `shared`: what it has in common with those of other questions."""
 
     def __init__(self, question: Question, tolerances: Tolerances, *, load: bool = True) -> None:
         trees = question.model.function
@@ -52,6 +52,7 @@ class ForestSolver:
         rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
         depth, lucky = trees.ensemble.depth, by_luck(forest, question)
         self.asked = PackedForest(question, cells, forest, depth, lucky, rules)
+        self.shared = shared.parts
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people, herald, stop, asked = (
