@@ -7,6 +7,7 @@ A fork copies one thread and every lock as it stands: a lock that another thread
 from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  registered at forks before us: see ForkGate
+import functools
 import gc
 import logging  # noqa: F401  likewise
 import os
@@ -17,7 +18,7 @@ from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
 from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Generic, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
 
 import numpy as np
 
@@ -181,6 +182,24 @@ class SizedCache(Generic[Kept]):
             del self._entries[key]
 
 
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def cached(most_bytes: int) -> Callable[[Function], Function]:
+    """`functools.lru_cache` bounded by bytes, for functions of values by position."""
+
+    def decorate(function: Function) -> Function:
+        kept: SizedCache[Any] = SizedCache(most_bytes, bytes_of)
+
+        @functools.wraps(function)
+        def look(*arguments: Any) -> Any:
+            return kept.get_or_make(arguments, lambda: (arguments, function(*arguments)))[1]
+
+        return cast("Function", look)
+
+    return decorate
+
+
 def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
     """About what a value takes with all that it holds: arrays, containers, objects of this package; each counted once,
     and nothing of what is listed in `without`.
@@ -204,4 +223,4 @@ def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
     return total
 
 
-__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached_property", "nothing_to_collect"]
+__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached", "cached_property", "nothing_to_collect"]

@@ -71,6 +71,8 @@ class Prepared(NamedTuple):
 
     solver: Solver
     nbytes: int
+    kept_bytes: int
+    """With the buffers that it may come to keep."""
 
 
 def prepared_cache() -> SizedCache[Prepared]:
@@ -79,7 +81,7 @@ def prepared_cache() -> SizedCache[Prepared]:
 
 
 def _prepared_bytes(prepared: Prepared) -> int:
-    return prepared.nbytes
+    return prepared.kept_bytes
 
 
 class Finder:
@@ -111,7 +113,8 @@ class Finder:
             raise UnsupportedQuestion(f"{why}{others}.")
         solver = method.prepare(question, self.tolerances)
         shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
-        return Prepared(solver, bytes_of(solver, shared) + getattr(solver, "buffer_bytes", 0))
+        nbytes = bytes_of(solver, shared)
+        return Prepared(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0))
 
     # ------------------------------------------------------------------ who has it already
 

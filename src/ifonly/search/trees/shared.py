@@ -60,7 +60,7 @@ class CellTable:
 
     @property
     def words(self) -> int:
-        """Words of bits for the cells of a choice. Numbers have an order, and need none however many cells they have."""
+        """Words of bits for the cells of a choice. Numbers, however many cells they have, need none."""
         return max(1, -(-int(np.diff(self.start)[self.choice != 0].max(initial=0)) // 64))
 
 

@@ -53,6 +53,7 @@ class ForestSolver:
         depth, lucky = trees.ensemble.depth, by_luck(forest, question)
         self.asked = PackedForest(question, cells, forest, depth, lucky, rules)
         self.shared = shared.parts
+        self.buffer_bytes = 0 if rules is None else rules.solver.buffer_bytes
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people, herald, stop, asked = (
