@@ -1,4 +1,5 @@
-"""What the interpreter makes us care about: properties cached without a lock, forks, the search for garbage.
+"""Caches bounded by bytes; and what the interpreter makes us care about: properties cached without a lock, forks, the
+search for garbage.
 
 A fork copies one thread and every lock as it stands: a lock that another thread holds is never released in the child.
 """
@@ -6,15 +7,20 @@ A fork copies one thread and every lock as it stands: a lock that another thread
 from __future__ import annotations
 
 import concurrent.futures.thread  # noqa: F401  registered at forks before us: see ForkGate
+import functools
 import gc
 import logging  # noqa: F401  likewise
 import os
+import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from contextlib import contextmanager
+from itertools import count
 from types import TracebackType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Generic, TypeVar, cast
+
+import numpy as np
 
 if TYPE_CHECKING:
     from functools import cached_property
@@ -98,4 +104,123 @@ def nothing_to_collect() -> Iterator[None]:
 PREPARING = ForkGate()
 """Around the first time of everything: a fork waits for it."""
 
-__all__ = ["PREPARING", "ForkGate", "cached_property", "nothing_to_collect"]
+# ---------------------------------------------------------------------- caches
+
+Kept = TypeVar("Kept")
+
+
+class _Entry(Generic[Kept]):
+    __slots__ = ("nbytes", "used", "value")
+
+    def __init__(self, value: Kept, nbytes: int) -> None:
+        self.value, self.nbytes, self.used = value, nbytes, 0
+
+
+class SizedCache(Generic[Kept]):
+    """Least-recently-used cache bounded by bytes, for several threads.
+
+    `size` says what a value takes, once, when it is added. The last one added is kept whatever it takes, since it is in
+    use. A copy, in another process or not, begins empty.
+    """
+
+    def __init__(self, most_bytes: int, size: Callable[[Kept], int]) -> None:
+        self.most_bytes, self.size = most_bytes, size
+        self._entries: dict[Hashable, _Entry[Kept]] = {}
+        self._clock = count(1)
+        self._lock = threading.RLock()  # taken only inside the gate, so no fork copies it locked
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return SizedCache, (self.most_bytes, self.size)
+
+    def __len__(self) -> int:
+        return len(self._entries)
+
+    @property
+    def nbytes(self) -> int:
+        """What is kept takes so many bytes."""
+        return sum(entry.nbytes for entry in list(self._entries.values()))
+
+    def get(self, key: Hashable) -> Kept | None:
+        """The value of a key, if it is kept."""
+        entry = self._entries.get(key)
+        if entry is None:
+            return None
+        entry.used = next(self._clock)
+        return entry.value
+
+    def put(self, key: Hashable, value: Kept) -> None:
+        """Keep a value, and drop what was used longest ago, until all fits."""
+        with PREPARING, self._lock:
+            self._entries.pop(key, None)
+            entry = _Entry(value, self.size(value))
+            self._make_room(entry.nbytes)
+            entry.used = next(self._clock)
+            self._entries[key] = entry
+
+    def get_or_make(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
+        """The value of a key, made at the first look. What has a key that cannot be hashed is not kept."""
+        try:
+            known = self.get(key)
+        except TypeError:
+            with PREPARING:
+                return make()
+        if known is None:
+            with PREPARING, self._lock:
+                known = self.get(key)
+                if known is None:
+                    known = make()
+                    self.put(key, known)
+        return known
+
+    def _make_room(self, nbytes: int) -> None:
+        """Until so many more bytes fit."""
+        left = self.nbytes + nbytes
+        for key, entry in sorted(self._entries.items(), key=lambda one: one[1].used) if left > self.most_bytes else ():
+            if left <= self.most_bytes:
+                break
+            left -= entry.nbytes
+            del self._entries[key]
+
+
+Function = TypeVar("Function", bound=Callable[..., Any])
+
+
+def cached(most_bytes: int) -> Callable[[Function], Function]:
+    """`functools.lru_cache` bounded by bytes, for functions of values by position."""
+
+    def decorate(function: Function) -> Function:
+        kept: SizedCache[Any] = SizedCache(most_bytes, bytes_of)
+
+        @functools.wraps(function)
+        def look(*arguments: Any) -> Any:
+            return kept.get_or_make(arguments, lambda: (arguments, function(*arguments)))[1]
+
+        return cast("Function", look)
+
+    return decorate
+
+
+def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
+    """About what a value takes with all that it holds: arrays, containers, objects of this package; each counted once,
+    and nothing of what is listed in `without`.
+    """
+    seen, total, waiting = {id(one) for one in without}, 0, [value]
+    while waiting:
+        one = waiting.pop()
+        while isinstance(one, np.ndarray) and isinstance(one.base, np.ndarray):
+            one = one.base
+        if id(one) in seen or isinstance(one, type):
+            continue
+        seen.add(id(one))
+        total += sys.getsizeof(one, 0)
+        if isinstance(one, dict):
+            waiting += [*one.keys(), *one.values()]
+        elif isinstance(one, list | tuple | set | frozenset):
+            waiting += one
+        elif type(one).__module__.startswith("ifonly"):
+            waiting += vars(one).values() if hasattr(one, "__dict__") else ()
+            waiting += [getattr(one, name) for name in getattr(one, "__slots__", ()) if hasattr(one, name)]
+    return total
+
+
+__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached", "cached_property", "nothing_to_collect"]

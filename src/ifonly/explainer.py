@@ -31,7 +31,7 @@ from ifonly.asking.judging import accepted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
 from ifonly.asking.telling import Teller, failed
-from ifonly.caching import PREPARING, nothing_to_collect
+from ifonly.caching import PREPARING, SizedCache, bytes_of, nothing_to_collect
 from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
@@ -64,8 +64,8 @@ from ifonly.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
 from ifonly.waiting import on_terminal
 
-MOST_KEPT = 64
-"""Calls whose query is not read again."""
+QUERY_BYTES = 2**22
+"""Queries that are not read again."""
 SECONDS_FOR_REASONS = 5.0
 """Of one person in an audit, where no limit is set."""
 PEOPLE_PER_CHUNK = 256
@@ -106,12 +106,12 @@ class Explainer:
         self.reasons: bool | None = None
         self._everybody = merged(self.schema, (), self.constraints)
         self._asker = Asker(self.model, tolerances)
-        self._others = Others(self.model, tolerances)
+        self._others = Others(self.model, tolerances, self._asker.finder.prepared)
         self._teller = Teller(self.model, tolerances)
-        self._kept: dict[Any, Asked] = {}
+        self._kept = _queries()
 
     def __getstate__(self) -> dict[str, Any]:
-        return {**self.__dict__, "_kept": {}}
+        return {**self.__dict__, "_kept": _queries()}
 
     def __repr__(self) -> str:
         besides = f", {len(self._everybody)} constraints" if self._everybody else ""
@@ -422,7 +422,7 @@ class Explainer:
         asker, teller = self._others.of(lacked)
         other = copy.copy(self)
         other.model, other.schema = asker.model, asker.model.schema
-        other._asker, other._teller, other._kept = asker, teller, {}
+        other._asker, other._teller, other._kept = asker, teller, _queries()
         other.constraints = other._everybody = ()  # they are in the query
         return other, query_among(self.schema, query, self.constraints_for(query.constraints), lacked)
 
@@ -507,19 +507,10 @@ class Explainer:
     def _read_once(self, query: Any, target: Any, distance: Any, constraints: Any, limits: Any) -> Asked:
         """The query of a call as it is put to a method; of a call like the last ones, the one that was read then."""
         listed = tuple(constraints) if isinstance(constraints, list) else constraints
-        key: Any = (query, target, distance, listed, limits)
-        try:
-            known = self._kept.get(key)
-        except TypeError:  # something unhashable in it
-            known, key = None, None
-        if known is None:
-            asked = self._asked(query_of(query, target, distance, constraints), limits)
-            known = self._asker.branched(asked)
-            if key is not None:
-                if len(self._kept) >= MOST_KEPT:
-                    self._kept.clear()
-                self._kept[key] = known
-        return known
+        return self._kept.get_or_make(
+            (query, target, distance, listed, limits),
+            lambda: self._asker.branched(self._asked(query_of(query, target, distance, constraints), limits)),
+        )
 
     def _asked(self, query: Query, limits: Limits | None, *, listen: bool = True) -> Asked:
         """The query with the constraints that hold for everybody, and the way of answering."""
@@ -667,6 +658,10 @@ def _heard(asked: Asked, *, lazy: bool = True) -> Iterator[Asked]:
 def _named(asked: Asked) -> str:
     """The distance of an answer, by name."""
     return f"fewest changes, then {asked.distance.name}" if asked.fewest_first else asked.distance.name
+
+
+def _queries() -> SizedCache[Asked]:
+    return SizedCache(QUERY_BYTES, bytes_of)
 
 
 def _checked_limits(limits: Any) -> Limits:

@@ -177,3 +177,20 @@ def test_compiling_begins_before_the_first_question(monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr("ifonly.search.trees.solver.TREE_KERNELS.begin", lambda: begun.append(False))
     Explainer(model_of(Schema([Real("x", 0.0, 1.0)]), [stump(0, 0.3, -1.0, 1.0)]))
     assert begun == [True, False]
+
+
+def test_what_no_question_changes_is_shared_by_all() -> None:
+    """A number needs no bits, however many cuts it has; and the second question brings only what is its own."""
+    schema = Schema([Real("x", 0.0, 1.0), Real("y", 0.0, 1.0)])
+    trees = [stump(k % 2, (k + 1) / 1002, 0.0, 1.0) for k in range(1000)]
+    model = model_of(schema, trees, shift=-500.0)
+    first, second = (
+        Search().prepare(Question(model=model, target=ClassTarget("yes"), distance=Distance(norm))).asked.forest
+        for norm in ("l1", "l2")
+    )
+    assert first.limit_set.shape == (2000, 1)
+    own = sum(np.asarray(part).nbytes for part in second) - sum(
+        part.nbytes for part in second if isinstance(part, np.ndarray) and any(part is other for other in first)
+    )
+    leaves = second.value.size
+    assert own < 20 * leaves < sum(np.asarray(part).nbytes for part in second) / 2

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
-from ifonly.asking.finder import MOST_KEPT, Finder
+from ifonly.asking.finder import Finder, Prepared
 from ifonly.asking.findings import Findings, Outcomes
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
-from ifonly.caching import PREPARING
+from ifonly.caching import PREPARING, SizedCache, bytes_of
 from ifonly.errors import ModelError, QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
@@ -22,14 +22,17 @@ from ifonly.problem.conditions import Condition, Situation, as_conditions, is_co
 from ifonly.proof import Limits, Progress
 from ifonly.tolerances import Tolerances
 
+WANTED_BYTES = 2**20
+"""What people want, by target and class."""
+
 
 class Asker:
-    """Puts a query to a method for any number of people."""
+    """Puts a query to a method for any number of people. `prepared`: where prepared questions are kept, if not here."""
 
-    def __init__(self, model: Model, tolerances: Tolerances) -> None:
+    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[Prepared] | None = None) -> None:
         self.model, self.tolerances = model, tolerances
-        self.finder = Finder(model, tolerances)
-        self._wanted: dict[Any, Wanted] = {}
+        self.finder = Finder(model, tolerances, prepared)
+        self._wanted: SizedCache[Wanted] = SizedCache(WANTED_BYTES, bytes_of)
 
     def askers(self, points: Floats, rows: Sequence[int]) -> Askers:
         """The people, with what the model itself says of them; `rows` are the numbers that a complaint names."""
@@ -44,15 +47,7 @@ class Asker:
 
     def wanted(self, target: Target | OpenTarget | None, now: int) -> Wanted:
         """What someone of this class wants: what was asked for, or, for two classes, the other class."""
-        try:
-            known = self._wanted.get((target, now))
-        except TypeError:  # something unhashable in it, which is refused in words where the target is checked
-            return self._want(target, now)
-        if known is None:
-            if len(self._wanted) >= MOST_KEPT:
-                self._wanted.clear()
-            known = self._wanted[target, now] = self._want(target, now)
-        return known
+        return self._wanted.get_or_make((target, now), lambda: self._want(target, now))
 
     def _want(self, target: Target | OpenTarget | None, now: int) -> Wanted:
         model = self.model

@@ -9,11 +9,10 @@ the fewest first    the least number of changes (l0), then the nearest row with 
 from __future__ import annotations
 
 import math
-import threading
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeVar
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,7 +20,7 @@ from numpy.typing import NDArray
 from ifonly.asking.findings import Findings
 from ifonly.asking.found import Asked, Found, Wanted, uncounted
 from ifonly.asking.tangents import Curve, nearest_within
-from ifonly.caching import PREPARING
+from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import Model
@@ -43,6 +42,7 @@ from ifonly.proof import (
     tidied,
 )
 from ifonly.proof.deployed import covering_margin
+from ifonly.resources import LimitReached, limited
 from ifonly.search import Enumerate, Search
 from ifonly.smt import SmtPlain, SmtReduced
 from ifonly.tolerances import Tolerances
@@ -50,8 +50,10 @@ from ifonly.tolerances import Tolerances
 CAUTION = 16.0
 """By how much more a refused row's rounding error is taken for, attempt after attempt."""
 TRIES = 3
-MOST_KEPT = 64
-"""Questions, and solvers of them, that are kept from call to call."""
+QUESTION_BYTES = 2**24
+"""Questions that are kept from call to call."""
+PREPARED_BYTES = 2**29
+"""Methods, prepared for questions, that are kept from call to call."""
 COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
@@ -63,60 +65,56 @@ THE_MODEL = "model"
 METHODS: tuple[Method, ...] = (Search(), MipObjective(), MipInterval(), SmtReduced(), SmtPlain(), Enumerate())
 """Those that a refusal can name."""
 
-Kept = TypeVar("Kept")
+
+class Prepared(NamedTuple):
+    """A method that is ready for a question, and what that takes."""
+
+    solver: Solver
+    nbytes: int
+    kept_bytes: int
+    """With the buffers that it may come to keep."""
+
+
+def prepared_cache() -> SizedCache[Prepared]:
+    """For the prepared questions of one explainer: of everybody, whatever numbers they lack."""
+    return SizedCache(PREPARED_BYTES, _prepared_bytes)
+
+
+def _prepared_bytes(prepared: Prepared) -> int:
+    return prepared.kept_bytes
 
 
 class Finder:
     """Prepares methods for questions, once each, and checks what they claim."""
 
-    def __init__(self, model: Model, tolerances: Tolerances) -> None:
+    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[Prepared] | None = None) -> None:
         self.model, self.tolerances = model, tolerances
-        self._questions: dict[Any, Question] = {}
-        self._solvers: dict[Any, Solver] = {}
-        self._lock = threading.Lock()
-
-    def __getstate__(self) -> dict[str, Any]:
-        return {"model": self.model, "tolerances": self.tolerances}  # what is kept is made anew where it is needed
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__init__(**state)  # type: ignore[misc]
+        self.prepared = prepared_cache() if prepared is None else prepared
+        self._questions: SizedCache[Question] = SizedCache(QUESTION_BYTES, bytes_of_question)
 
     # ------------------------------------------------------------------ what is kept between calls
 
     def question(self, target: Target, asked: Asked) -> Question:
         """The question of one target, checked once."""
-        return self._kept(
-            self._questions,
+        return self._questions.get_or_make(
             (target, asked.distance, asked.constraints),
             lambda: Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints),
         )
 
-    def _solver(self, question: Question, method: Method) -> Solver:
-        key = (question.target, question.distance, question.constraints, question.caution, method)
-        return self._kept(self._solvers, key, lambda: self._prepared(question, method))
+    def _solver(self, question: Question, method: Method) -> Prepared:
+        key = (self, question.target, question.distance, question.constraints, question.caution, method)
+        return self.prepared.get_or_make(key, lambda: self._prepared(question, method))
 
-    def _prepared(self, question: Question, method: Method) -> Solver:
+    def _prepared(self, question: Question, method: Method) -> Prepared:
         """The method, ready for the question; where it cannot take it, a sentence that names one that can."""
         if why := refusal(method, question):
             able = [other.name for other in METHODS if not refusal(other, question)]
             others = f"; use {' or '.join(able)}" if able else "; no method can take it"
             raise UnsupportedQuestion(f"{why}{others}.")
-        return method.prepare(question, self.tolerances)
-
-    def _kept(self, table: dict[Any, Kept], key: Any, make: Callable[[], Kept]) -> Kept:
-        try:
-            known = table.get(key)
-        except TypeError:  # something unhashable in the question or the method: make it anew
-            with PREPARING:
-                return make()
-        if known is None:
-            with PREPARING, self._lock:
-                known = table.get(key)
-                if known is None:
-                    if len(table) >= MOST_KEPT:
-                        del table[next(iter(table))]
-                    known = table[key] = make()
-        return known
+        solver = method.prepare(question, self.tolerances)
+        shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
+        nbytes = bytes_of(solver, shared)
+        return Prepared(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0))
 
     # ------------------------------------------------------------------ who has it already
 
@@ -242,23 +240,21 @@ class Finder:
         self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, heard: Listener | None
     ) -> Sequence[Found]:
         """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
+        load = getattr(asked.method, "load", None)
+        if load is not None and not refusal(asked.method, question):
+            load(question)
         begun = time.perf_counter()
         result: list[Found] = []
         waiting: Sequence[int] = range(len(points))
         for attempt in range(TRIES):
             careful = question.more_careful(CAUTION**attempt) if attempt else question
-            solver = self._solver(careful, asked.method)
-            alone = len(points) == 1  # then its limit is for everything from here on; the others' is for their searches
-            if alone:
+            if len(points) == 1:  # its limit is for everything from here on; of several, for their searches
                 spent = time.perf_counter() - begun
             else:
                 spent = max(result[i].claim.seconds for i in waiting) if result else 0.0
-            who, left = points[waiting] if result else points, asked.limits.after(spent)
-            told = solver.solve(who, left, threads=threads, listen=None if result else heard)
-            claims = _believable(told, who, asked.method)
-            found = self._witnessed(
-                question, who, claims if left is asked.limits else claims.counting(spent, asked.limits)
-            )
+            who = points[waiting] if result else points
+            claims = self._claims(careful, who, replace(asked, listen=None if result else heard), threads, spent)
+            found = self._witnessed(question, who, claims)
             refused = _refused_rows(found, asked.method)
             if not refused and not result:
                 return found
@@ -272,6 +268,30 @@ class Finder:
             if not waiting:
                 break
         return result
+
+    def _claims(
+        self, question: Question, points: NDArray[np.float64], asked: Asked, threads: int, spent: float
+    ) -> Claims:
+        """What the method claims of people who have spent so many seconds. Preparing it is part of one person's time;
+        for several it may take as long as they may together.
+        """
+        limits, begun = asked.limits, time.perf_counter()
+        seconds = limits.after(spent).seconds
+        try:
+            with limited(None if seconds is None else seconds * len(points), limits.memory_bytes):
+                prepared = self._solver(question, asked.method)
+            if limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes:
+                raise LimitReached("memory")
+        except LimitReached as reached:
+            spent += time.perf_counter() - begun
+            stop = limits.stop(reached)
+            nothing = Claim(point=None, lower=0.0, method=asked.method.name, stop=stop, seconds=spent)
+            return Claims.of([nothing] * len(points), points)
+        spent += time.perf_counter() - begun if len(points) == 1 else 0.0
+        left = limits.after(spent)
+        told = prepared.solver.solve(points, left, threads=threads, listen=asked.listen)
+        claims = _believable(told, points, asked.method)
+        return claims if left is limits else claims.counting(spent, limits)
 
     def _witnessed(self, question: Question, points: NDArray[np.float64], claims: Claims) -> Findings:
         """The claims, tidied where the model agrees, with what stopped them, and the check of each claimed row."""
@@ -298,6 +318,11 @@ class Finder:
             return Stop(StoppedBy.TOLERANCES)
         edges = question.rules and len(question.schema.reals)  # rules about other values have no edges
         return Stop(StoppedBy.EDGE if edges else StoppedBy.CLOSE)
+
+
+def bytes_of_question(question: Question) -> int:
+    """What a question takes beside its model."""
+    return bytes_of(question, (question.model, question.model.schema))
 
 
 def refusal(method: Method, question: Question) -> str:

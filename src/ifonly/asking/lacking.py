@@ -16,9 +16,10 @@ import numpy as np
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.branching import Spent
+from ifonly.asking.finder import Prepared
 from ifonly.asking.found import Asked, Floats, Found, Wanted
 from ifonly.asking.telling import Teller
-from ifonly.caching import PREPARING
+from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import ModelError, QuestionError, RowError
 from ifonly.model import Model
 from ifonly.problem.lacking import constraints_among, counted, distance_among
@@ -27,8 +28,8 @@ from ifonly.proof import Claim, Limits, check_witnesses
 from ifonly.schema import Numeric, Schema
 from ifonly.tolerances import Tolerances
 
-MOST_KEPT = 256
-"""Sets of missing numbers whose model is kept."""
+OTHERS_BYTES = 2**28
+"""Models of people who lack some numbers, by which."""
 MOST_FILLED = 6
 """Missing numbers of one person that may be filled in: each choice of them is a question of its own."""
 FEWEST, TRIES = 3, 5
@@ -36,31 +37,28 @@ FEWEST, TRIES = 3, 5
 
 
 class Others:
-    """Who asks for people that lack numbers, by which they lack."""
+    """Who asks for people that lack numbers, by which they lack. `prepared`: where prepared questions are kept."""
 
-    def __init__(self, model: Model, tolerances: Tolerances) -> None:
-        self.model, self.tolerances = model, tolerances
-        self._kept: dict[frozenset[str], tuple[Asker, Teller]] = {}
-
-    def __getstate__(self) -> dict[str, object]:
-        return {**self.__dict__, "_kept": {}}
+    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[Prepared]) -> None:
+        self.model, self.tolerances, self.prepared = model, tolerances, prepared
+        self._kept: SizedCache[tuple[Asker, Teller]] = SizedCache(OTHERS_BYTES, _model_bytes)
 
     def of(self, lacked: Collection[str]) -> tuple[Asker, Teller]:
         """Of those who lack these numbers; a RowError where the model does not take that."""
-        key = frozenset(lacked)
-        known = self._kept.get(key)
-        if known is None:
-            try:
-                with PREPARING:
-                    model = self.model.lacking(key) if key else self.model
-            except ModelError as error:
-                name = next(iter(lacked))
-                message = f"Feature '{name}' has no value, and the model cannot do without it: {error}"
-                raise RowError(message, feature=name) from None
-            if len(self._kept) >= MOST_KEPT:
-                self._kept.clear()
-            known = self._kept[key] = (Asker(model, self.tolerances), Teller(model, self.tolerances))
-        return known
+        return self._kept.get_or_make(frozenset(lacked), lambda: self._made(lacked))
+
+    def _made(self, lacked: Collection[str]) -> tuple[Asker, Teller]:
+        try:
+            model = self.model.lacking(frozenset(lacked)) if lacked else self.model
+        except ModelError as error:
+            name = next(iter(lacked))
+            message = f"Feature '{name}' has no value, and the model cannot do without it: {error}"
+            raise RowError(message, feature=name) from None
+        return Asker(model, self.tolerances, self.prepared), Teller(model, self.tolerances)
+
+
+def _model_bytes(who: tuple[Asker, Teller]) -> int:
+    return bytes_of(who, (who[0].finder.prepared,))
 
 
 def query_among(schema: Schema, query: Query, constraints: Collection[object], lacked: Collection[str]) -> Query:
@@ -165,10 +163,10 @@ class Filling:
         row, scores = found.claim.point.copy(), found.witness.scores
         conditions, _ = parted(asked.constraints)
         questions = [] if conditions else [asker.finder.question(target, asked) for target in wanted.alternatives]
-        lower, upper, step = (ends.tolist() for ends in self.schema.grid)
-        for g in own:
+        lower, upper = (ends.tolist() for ends in self.schema.grid[:2])
+        for g in (g for g in own if g in self.schema.reals):  # numbers with a step are as short as it is
             first = FEWEST - 1 - math.floor(math.log10(upper[g] - lower[g])) if upper[g] > lower[g] else 0
-            for places in range(first, first + TRIES if step[g] == 0.0 else first):
+            for places in range(first, first + TRIES):
                 short = row.copy()
                 short[g] = min(max(_rounded(row[g], before[g], places), lower[g]), upper[g])
                 told = [check_witnesses(one, before[None, :], short[None, :])[0] for one in questions]
@@ -180,15 +178,14 @@ class Filling:
 
     def _start(self, filled: Collection[str]) -> Floats:
         """The person, with filled in numbers in the middle of their range: of equally near rows, the one with numbers
-        nearest to that is found. What stays missing has the option of that.
+        nearest to that is found. A number may stay what it was even off its grid, so this one is on it. What stays
+        missing has the option of that.
         """
-        point, steps = np.nan_to_num(self.point, nan=0.0), self.schema.grid[2].tolist()
+        point = np.nan_to_num(self.point, nan=0.0)
         for name in filled:
-            g, number = self.schema.index(name), self.schema[name]
+            number = self.schema[name]
             assert isinstance(number, Numeric)
-            half = number.width / 2.0
-            middle = number.snap(number.lower + (half // steps[g] * steps[g] if steps[g] else half))
-            point[g] = number.lower if middle is None else middle
+            point[self.schema.index(name)] = number.nearest(number.lower + number.width / 2.0)
         return point
 
 

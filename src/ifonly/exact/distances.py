@@ -23,7 +23,8 @@ from ifonly.exact.contradiction import check_bound
 from ifonly.exact.input_side import BUDGET_SLACK
 from ifonly.exact.inputs import Floats, Person
 from ifonly.problem import Lowered, Norm
-from ifonly.proof import Claim, Stop, StoppedBy
+from ifonly.proof import Claim, Limits, Stop, StoppedBy
+from ifonly.resources import LimitReached
 from ifonly.tolerances import Tolerances
 
 MOST_STEPS = 400
@@ -149,6 +150,7 @@ class DistanceSteps:
     gap: float | None
     """How small the last must be; None: as the tolerances say."""
     tolerances: Tolerances
+    limits: Limits = field(default_factory=Limits)
 
 
 def search_distances(
@@ -162,7 +164,13 @@ def search_distances(
     def small(upper: float) -> float:
         return max(share * allowed(upper), 4.0 * accepted(lowered) * upper, 1e-15)
 
-    known = nearest(find, first=steps.first, most=farthest(lowered, person), allowed=small)
+    def found(budget: float) -> Finding:
+        try:
+            return find(budget)
+        except LimitReached as reached:  # what earlier budgets have shown stays
+            return Finding(verdict=Verdict.STOPPED, stop=steps.limits.stop(reached))
+
+    known = nearest(found, first=steps.first, most=farthest(lowered, person), allowed=small)
     check_bound(lowered.question, person.factual, known.proven, known.upper, method)
     reached = (
         gap is not None and known.point is not None and known.upper - known.proven > tolerances.allowed(known.upper)

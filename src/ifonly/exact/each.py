@@ -22,6 +22,7 @@ from ifonly.model.trees import Trees
 from ifonly.problem import Lowered, People
 from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.proof import Claim, Limits, Listener, Progress, Stop, StoppedBy
+from ifonly.resources import LimitReached, limited
 from ifonly.schema.values import show_number
 
 
@@ -68,7 +69,11 @@ def answer_each(
         listen(Progress(finished=0, people=len(people)))
     for i in range(len(people)):
         person, clock = Person.of(people, i), Clock(limits=limits)
-        claim = _surely(lowered, person, clock, method, answer)
+        try:
+            with limited(limits.seconds, limits.memory_bytes):
+                claim = _surely(lowered, person, clock, method, answer)
+        except LimitReached as reached:
+            claim = Claim(point=None, lower=0.0, method=method, stop=limits.stop(reached))
         claim = replace(claim, lower=max(claim.lower - lowered.grid_rounding, 0.0))
         claims.append(replace(claim, seconds=clock.spent))
         if listen is not None:

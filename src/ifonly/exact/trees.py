@@ -25,6 +25,7 @@ from ifonly.model.network import Network
 from ifonly.model.trees import EVERY, Trees
 from ifonly.problem import Lowered, Question, lower
 from ifonly.problem.lowering import without_network
+from ifonly.resources import check_limits
 
 DEEPEST = 200
 """Splits on the way to a leaf, beyond which the methods of the paper do not follow a tree."""
@@ -169,8 +170,11 @@ def person_trees(lowered: Lowered, person: Person) -> PersonTrees:
     size = np.abs(weight).max(axis=1, initial=0.0) * len(ensemble.roots) + np.abs(d)
     size = size + np.abs(c) @ (np.abs(factor * how.start) + np.abs(how.shift))
     slack = np.abs(c) @ ensemble.rounding() + OWN * (len(ensemble.roots) + 8.0) * size
-    grown = tuple(_grown(lowered, person, cuts, int(root)) for root in ensemble.roots)
-    return PersonTrees(trees=trees, cuts=cuts, grown=grown, weight=weight, constant=constant, slack=slack)
+    grown = []
+    for root in ensemble.roots.tolist():
+        check_limits()
+        grown.append(_grown(lowered, person, cuts, root))
+    return PersonTrees(trees=trees, cuts=cuts, grown=tuple(grown), weight=weight, constant=constant, slack=slack)
 
 
 def _by_output(trees: Trees) -> Floats:

@@ -96,7 +96,9 @@ class IntervalSolver:
             self.lowered,
             person,
             lambda budget: self._find(person, budget, work),
-            DistanceSteps(first=self.method.first, gap=self.method.gap, tolerances=self.tolerances),
+            DistanceSteps(
+                first=self.method.first, gap=self.method.gap, tolerances=self.tolerances, limits=work.clock.limits
+            ),
             self.method.name,
         )
         return replace(claim, nodes=work.nodes[0])

@@ -18,6 +18,7 @@ from typing import Literal
 
 import numpy as np
 
+from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import UnsupportedQuestion
 from ifonly.exact import backends
 from ifonly.exact.backends import BackendName
@@ -33,6 +34,7 @@ from ifonly.mip.program import Program, formulate
 from ifonly.mip.tree_program import read_row
 from ifonly.problem import Lowered, Norm, Question
 from ifonly.proof import Claim, Limits, Listener
+from ifonly.resources import LimitReached
 from ifonly.tolerances import DEFAULT, Tolerances
 
 MORE = 1e-7
@@ -46,8 +48,8 @@ it then finds too much is excluded."""
 MOST_EXCLUDED = 60
 """Sets of leaves that are excluded one by one, before a program asks for clearly more."""
 ROUNDS = 4
-MOST_KEPT = 256
-"""Bounds are kept for this many different domains."""
+BOUNDS_BYTES = 2**23
+"""Bounds of neurons that are kept, by domain."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -111,7 +113,9 @@ class ObjectiveSolver:
     lowered: Lowered
     name: str
     tolerances: Tolerances = DEFAULT
-    kept: dict[bytes, Bounds] = field(default_factory=dict)
+    kept: SizedCache[Bounds] = field(default_factory=lambda: SizedCache(BOUNDS_BYTES, bytes_of))
+    buffer_bytes: int = BOUNDS_BYTES
+    """What it may come to keep."""
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         return answer_each(self.lowered, points, limits, listen, self.name, self._answer)
@@ -121,10 +125,18 @@ class ObjectiveSolver:
         known = known_row(lowered, person, lowered.need + person.blur + person.own) if self.method.ball else None
         found = self._within_ball(person, known, clock)
         if self.method.refine and found.point is not None and self._loose(person, found):
-            again = self._within_ball(person, found.point, clock)
-            found = replace(again, nodes=found.nodes + again.nodes)
+            found = self._refined(person, found, clock)
         stop = stop_of(found.ending, clock.limits)
         return Claim(point=found.point, lower=found.bound, method=self.name, stop=stop, nodes=found.nodes)
+
+    def _refined(self, person: Person, found: _Found, clock: Clock) -> _Found:
+        """Solved once more in the box of the row; where that takes more than it may, as it was."""
+        assert found.point is not None
+        try:
+            again = self._within_ball(person, found.point, clock)
+        except LimitReached as reached:
+            return replace(found, ending=Ending.MEMORY if reached.resource == "memory" else Ending.TIME)
+        return replace(again, nodes=found.nodes + again.nodes)
 
     def _loose(self, person: Person, found: _Found) -> bool:
         """Solved, but not as closely as asked?"""
@@ -218,14 +230,12 @@ class ObjectiveSolver:
     def _bounds(self, person: Person, clock: Clock) -> Bounds:
         """Bounds of the neurons; people with the same domain share them, unless there was no time to finish them."""
         key = person.lower.tobytes() + person.upper.tobytes() + person.allowed.tobytes()
-        if key not in self.kept and len(self.kept) >= MOST_KEPT:
-            self.kept.clear()
-        if key not in self.kept:
+        bounds = self.kept.get(key)
+        if bounds is None:
             bounds = neuron_bounds(self.lowered, person, None, self.method.bounds, until=clock.until)
-            if clock.out:
-                return bounds
-            self.kept[key] = bounds
-        return self.kept[key]
+            if not clock.out:
+                self.kept.put(key, bounds)
+        return bounds
 
     def _run(self, program: Program, clock: Clock) -> Outcome:
         settings = replace(

@@ -32,6 +32,7 @@ from ifonly.exact.inputs import Inputs, Person
 from ifonly.exact.trees import PersonTrees
 from ifonly.mip.tree_program import Encoded, with_trees
 from ifonly.problem import Lowered
+from ifonly.resources import check_limits
 
 WHOLE_EDGE = 1e-6
 """A rule that takes only whole values may miss 0 by this: its big-M rows have coefficients of many sizes."""
@@ -58,6 +59,7 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
     masks = _with_binaries(lowered, bounds)
     counts = [int(mask.sum()) for mask in masks]
     at, more = len(side.form.cost), 2 * sum(counts)
+    check_limits(2 * 8 * 3 * sum(counts) * (at + more))  # three rows per neuron, and once more as one array
     lower, upper = np.append(side.form.lower, np.zeros(more)), np.append(side.form.upper, np.ones(more))
     integer = np.append(side.form.integer, np.zeros(more, dtype=bool))
     parts = [(np.hstack([side.form.rows, np.zeros((len(side.form.limit), more))]), side.form.limit)]
@@ -66,6 +68,7 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
     z[:, : len(side.inputs)] = matrix
     when: list[When] = []
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
+        check_limits()
         low, high = bounds.lower[i], bounds.upper[i]
         parts.append(_rule_rows(lowered, i, z, c, clear))
         h, a = at + np.arange(count), at + count + np.arange(count)

@@ -27,6 +27,7 @@ from ifonly.exact.input_side import InputSide
 from ifonly.exact.inputs import Inputs, Person, read_point
 from ifonly.exact.trees import Cuts, Grown, Leaf, PersonTrees, Split, values_after
 from ifonly.problem import Lowered
+from ifonly.resources import check_limits
 
 Ints = NDArray[np.intp]
 
@@ -56,6 +57,7 @@ class _Rows:
         self.entries.append((columns, values, limit))
 
     def dense(self, columns: int) -> tuple[Floats, Floats]:
+        check_limits(2 * 8 * len(self.entries) * columns)  # this, and the rows of the program with it
         rows = np.zeros((len(self.entries), columns))
         for row, (at, values, _) in zip(rows, self.entries, strict=True):
             np.add.at(row, np.asarray(at, dtype=np.intp), values)
@@ -113,6 +115,7 @@ def with_trees(lowered: Lowered, person: Person, side: InputSide, form: Form, fo
     planter = _Planter(inputs=side.inputs, starts=starts, cuts=cuts, rows=rows, column=column)
     c = forest.constant.copy()
     for tree in forest.grown:
+        check_limits()
         if isinstance(tree, Leaf):
             c += forest.weight[:, tree.row]
             continue

@@ -19,12 +19,12 @@ import math
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.distance import Distance, Norm
@@ -66,7 +66,7 @@ class Shares:
         return rounded(max(shares) if self.maximum else sum(shares, Fraction(0)))
 
 
-@lru_cache(maxsize=64)
+@cached(2**22)
 def shares_of(schema: Schema, distance: Distance) -> Shares:
     """The shares of a distance; kept, since rows are judged one at a time."""
     return Shares(schema, distance)

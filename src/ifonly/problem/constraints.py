@@ -15,12 +15,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from fractions import Fraction
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached
 from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
@@ -195,7 +195,7 @@ class Allowed:
         return f"{show_name(self.feature)} in ({', '.join(map(show_option, self.values))})"
 
 
-@lru_cache(maxsize=256)
+@cached(2**22)
 def _option_indices(feature: Feature, values: tuple[Any, ...]) -> frozenset[int]:
     return frozenset(int(feature.read(value)) for value in values)
 

@@ -75,7 +75,7 @@ def _says_something(one: Any, lacked: Collection[str], filled: Collection[str]) 
     if isinstance(one, NumberGivenOption):
         return one.number not in lacked
     if isinstance(one, Either):
-        return not any(option.feature in lacked for option in one.options)
+        return all(_says_something(option, lacked, filled) for option in one.options)
     if filled and isinstance(one, AtMostChanges | OnlyWith):
         raise RowError(f"'{one.describe()}' counts changes, which cannot be asked together with filling in yet.")
     if isinstance(one, OptionsTogether | Rule | AtMostChanges | OnlyWith):

@@ -31,6 +31,7 @@ from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.question import Question
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.resources import check_limits
 from ifonly.schema import Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import Grid, stepped, steps_to, written
 
@@ -310,11 +311,15 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     smooth = function if isinstance(function, SmoothNetwork) else None
     network = (smooth.linear if smooth else question.model.network).without_constants(constant_columns(schema))
     stack = [(layer.weight, layer.bias) for layer in network.layers]
+    check_limits(sum(weight.nbytes for weight, _ in stack))
     stack[-1] = (c @ stack[-1][0], c @ stack[-1][1] - d)
     stack[0] = (stack[0][0] @ unroll, stack[0][1])
     stack = simplified(stack) if simplify and smooth is None else stack
     unrolled = UnrolledColumns(schema)
-    listed = [(r, part) for r, rule in enumerate(question.rules) for part in rule.parts(unrolled)]
+    listed = []
+    for r, rule in enumerate(question.rules):
+        check_limits()
+        listed += [(r, part) for part in rule.parts(unrolled)]
     stack, required = _beside(unrolled, stack, [part for _, part in listed])
     return Lowered(
         **{field.name: getattr(costs, field.name) for field in fields(Costs)},

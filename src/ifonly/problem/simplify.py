@@ -14,6 +14,8 @@ from typing import TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.resources import check_limits
+
 Floats = NDArray[np.float64]
 Stack: TypeAlias = list[tuple[Floats, Floats]]
 
@@ -26,6 +28,7 @@ def simplified(stack: Stack) -> Stack:
     """Layers in order, ReLU after every one but the last. Every hidden layer keeps a neuron at least."""
     stack = list(stack)
     for k in reversed(range(len(stack) - 1)):  # what nothing reads is found from the end
+        check_limits()
         stack[k : k + 2] = _narrowed(*stack[k], *stack[k + 1])
     return stack
 

@@ -11,12 +11,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from decimal import Decimal
-from functools import lru_cache
 from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached
 from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
@@ -76,7 +76,7 @@ def _ahead_of(index: int, others: list[int], outputs: int) -> tuple[NDArray[np.f
     return np.array([unit[index] - unit[j] for j in others]), np.zeros(len(others))
 
 
-@lru_cache(maxsize=256)
+@cached(2**22)
 def _ahead_of_all(index: int, outputs: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The same of a class that must be ahead of all others."""
     c, d = _ahead_of(index, [j for j in range(outputs) if j != index], outputs)

@@ -14,6 +14,7 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem import Question
 from ifonly.proof.stop import Stop, StoppedBy
+from ifonly.resources import LimitReached
 from ifonly.schema.values import plain
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -51,6 +52,10 @@ class Limits:
         if self.seconds is None or seconds <= 0.0:
             return self
         return replace(self, seconds=max(self.seconds - seconds, NO_TIME))
+
+    def stop(self, reached: LimitReached) -> Stop:
+        """What stops a search of which even the preparing takes too much."""
+        return self.memory if reached.resource == "memory" else Stop(StoppedBy.SECONDS, self.seconds)
 
     @property
     def memory(self) -> Stop:

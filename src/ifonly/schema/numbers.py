@@ -113,6 +113,10 @@ class Numeric(Worded):
         """The number if it belongs to the feature (integers: the grid value it stands for), else None."""
         return number if self.lower <= number <= self.upper else None
 
+    def nearest(self, number: float) -> float:
+        """The value nearest to a number, of those that the feature may change to."""
+        return min(max(number, self.lower), self.upper)
+
     def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Which numbers belong to the feature, exactly as they are?"""
         return (numbers >= self.lower) & (numbers <= self.upper)
@@ -180,6 +184,9 @@ class Real(Numeric):
         close = self.grid.value(self.grid.nearest(snapped))
         return close if abs(close - snapped) <= GRID * float(self.grid.step) else snapped
 
+    def nearest(self, number: float) -> float:
+        return super().nearest(number) if self.grid is None else self.grid.value(self.grid.nearest(number))
+
     def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
         inside = super().fits(numbers)
         if self.grid is None:
@@ -246,6 +253,10 @@ class Integer(Numeric):
         if abs(self.lower + k * self.step - number) > GRID * self.step or not 0 <= k <= self.steps:
             return None
         return self.lower + k * self.step
+
+    def nearest(self, number: float) -> float:
+        steps = round((super().nearest(number) - self.lower) / self.step)
+        return self.lower + steps * self.step
 
     def fits(self, numbers: NDArray[np.float64]) -> NDArray[np.bool_]:
         steps = np.round((numbers - self.lower) / self.step)

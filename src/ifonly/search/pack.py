@@ -32,6 +32,7 @@ from ifonly.model.products import rows_times
 from ifonly.model.smooth.activations import NAMES, Activation
 from ifonly.problem import Lowered, Norm
 from ifonly.problem import People as Allowed
+from ifonly.resources import check_limits
 from ifonly.schema import Choice, Numeric
 from ifonly.search.kernels import layout
 from ifonly.search.kernels.layout import (
@@ -161,6 +162,7 @@ def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
 def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> Errors:
     """Over boxes: the least and largest point of each, and the options that may occur in it."""
     slack, start, lost = (_slacks if lowered.bends is None else _smooth_slacks)(lowered, low, high, options)
+    check_limits()
     question = lowered.question
     c, _ = question.conditions
     error = question.caution * (question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T)
@@ -319,6 +321,7 @@ class _LostBelow:
 
     def after(self, weight: Floats, bias: Floats) -> Floats:
         """Of the neurons of the next layer, shape (box, 1)."""
+        check_limits()
         with np.errstate(over="ignore"):
             self._size = 1.0 + rows_times(self._size, np.abs(weight)) + np.abs(bias)
             self._all = self._all + self._size.sum(axis=1, keepdims=True)

@@ -36,6 +36,15 @@ class Search:
             "" if isinstance(question.model.function, Trees | SmoothNetwork) else without_network(question, self.name)
         )
 
+    def load(self, question: Question) -> None:
+        """Import what answers the question, and the kernels for it: once per process, and nobody's time."""
+        if isinstance(question.model.function, Trees):
+            from ifonly.search.trees.solver import TREE_KERNELS
+
+            TREE_KERNELS.load()
+        else:
+            from ifonly.search import solver  # noqa: F401
+
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         if isinstance(question.model.function, Trees):
             from ifonly.search.trees.solver import ForestSolver

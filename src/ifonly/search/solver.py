@@ -27,7 +27,7 @@ from ifonly.search.pack import errors_everywhere
 from ifonly.search.sure import SureSearch
 from ifonly.search.table import FavourableTable
 from ifonly.search.warm import KERNELS
-from ifonly.search.worker import PEOPLE_A_CALL, Spending
+from ifonly.search.worker import PEOPLE_A_CALL, Spending, buffer_bytes
 from ifonly.tolerances import Tolerances
 
 PEOPLE_BYTES = 1 << 25
@@ -55,6 +55,8 @@ class SearchSolver:
         self.errors = errors_everywhere(lowered)
         self.sure = SureSearch(self.asked, self.errors, tolerances, luck=luck)
         self.has_edges = not lowered.required_whole.all()
+        self.buffer_bytes = 0 if table is not None else buffer_bytes(self.asked)
+        """What it may come to keep."""
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
         kernels = self.asked.kernels if self.table is None else KERNELS

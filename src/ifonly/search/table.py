@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.problem import Question
+from ifonly.resources import check_limits
 from ifonly.schema import Choice, Integer, Schema
 
 CHUNK = 1 << 12
@@ -53,6 +54,7 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
     c, d = question.conditions
     kept, leads, blur = [], [], question.blur or 0.0
     for points in rows_in_chunks(question.schema, counts):
+        check_limits()
         lead = question.model.exact_scores(points) @ c.T - d - question.target.margin
         could = (lead >= -question.computed_error).all(axis=1)
         kept.append(points[could])

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 import time
 from collections import deque
+from collections.abc import Iterable
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.proof import Limits, Stop, StoppedBy
 from ifonly.search.alarm import Alarm
@@ -26,8 +29,8 @@ FIRST_SLICE_WEIGHTS = 2_000_000
 SLICE_SECONDS = 0.1
 FIRST_POOL = 512
 FIRST_LOG = 1 << 16
-MOST_SPARE = 8
-"""Buffers that are kept for the next call."""
+MOST_SPARE, SPARE_BYTES = 8, 2**24
+"""Buffers that are kept for the next call: of so many threads, and, but for the first one's, of so many bytes."""
 LARGE_NETWORK = 20_000
 """Weights from which on one node takes so long that some row is looked for before the first."""
 SLOW_NODE = 100_000
@@ -35,6 +38,22 @@ SLOW_NODE = 100_000
 PLAIN_SLICE = 2
 PLAIN_NODE = 1_000_000
 """Products for one node from which on it takes plain Python half a second: then the compiled kernels are waited for."""
+
+
+def buffer_bytes(asked: PackedQuestion) -> int:
+    """What the buffers that are kept may take together."""
+    scratch = new_scratch(asked.pack, records=asked.records, rows=asked.rows)
+    one = FIRST_POOL * asked.node_bytes + _bytes(scratch) + (8 * FIRST_LOG if asked.records else 0)
+    return one * most_spare(one)
+
+
+def _bytes(arrays: Iterable[NDArray[Any]]) -> int:
+    return sum(part.nbytes for part in arrays)
+
+
+def most_spare(nbytes: int) -> int:
+    """How many buffers of this size are kept."""
+    return max(1, min(MOST_SPARE, SPARE_BYTES // nbytes))
 
 
 class Worker:
@@ -76,8 +95,9 @@ class Worker:
             while i < last and not self.stopped:
                 i = self._stretch(i, last)
         small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
-        if small and len(self.asked.spare) < MOST_SPARE:
-            self.asked.spare.append((self.scratch, self.tree))
+        spare = self.asked.spare
+        if small and (not spare or len(spare) < most_spare(_bytes((*self.scratch, *self.tree)))):
+            spare.append((self.scratch, self.tree))
 
     @property
     def first_slice(self) -> int:

@@ -26,6 +26,7 @@ from ifonly.exact.repair import RULE_EDGE
 from ifonly.exact.trees import Grown, Leaf, PersonTrees, Split
 from ifonly.problem import Lowered, Norm
 from ifonly.problem.parts import UnrolledColumns
+from ifonly.resources import check_limits
 from ifonly.schema.decimals import steps_to, written
 
 
@@ -184,10 +185,10 @@ def _network(lowered: Lowered, columns: list[Any], bounds: Bounds | None, made: 
     h = columns
     zero, edges = exact(0.0), _edges(lowered)
     for i, (weight, bias) in enumerate(lowered.layers):
-        z = [
-            z3.Sum([exact(b), *(exact(w) * term for w, term in zip(row.tolist(), h, strict=True) if w)])
-            for row, b in zip(weight, bias.tolist(), strict=True)
-        ]
+        z = []
+        for row, b in zip(weight, bias.tolist(), strict=True):
+            check_limits()
+            z.append(z3.Sum([exact(b), *(exact(w) * term for w, term in zip(row.tolist(), h, strict=True) if w)]))
         if i == len(lowered.layers) - 1:
             return z
         rules = set(lowered.required[lowered.required[:, 0] == i, 1].tolist())
@@ -250,6 +251,7 @@ class _Sides:
     def value(self, tree: Grown, weight: Floats) -> Any:
         """What the tree adds."""
         if isinstance(tree, Leaf):
+            check_limits()
             return exact(float(weight[tree.row]))
         return load_z3().If(self.left(tree), self.value(tree.left, weight), self.value(tree.right, weight))
 

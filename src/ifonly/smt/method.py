@@ -85,7 +85,7 @@ class SmtSolver:
 
     def _answer(self, person: Person, clock: Clock) -> Claim:
         first = self.method.first if isinstance(self.method, SmtReduced) else math.inf
-        steps = DistanceSteps(first=first, gap=self.method.gap, tolerances=self.tolerances)
+        steps = DistanceSteps(first=first, gap=self.method.gap, tolerances=self.tolerances, limits=clock.limits)
         excluded: list[NDArray[np.intp]] = []
 
         def find(budget: float) -> Finding:

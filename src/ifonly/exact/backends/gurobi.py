@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
-from functools import cache
+from functools import lru_cache
 from typing import Any
 
 import numpy as np
@@ -65,7 +65,7 @@ class Gurobi:
             return _outcome(model, v)
 
 
-@cache
+@lru_cache(maxsize=4)
 def _environment(tolerances: tuple[tuple[str, float], ...]) -> Any:
     import gurobipy
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from functools import lru_cache
 
+from ifonly.caching import cached
 from ifonly.problem.words import KEYWORDS, quoted, show_name
 from ifonly.schema import Choice, Schema
 
@@ -32,7 +32,7 @@ def spelled(text: str, schema: Schema) -> str:
     return text if found is None else found.sub(as_name, text)
 
 
-@lru_cache(maxsize=64)
+@cached(2**22)
 def _names(schema: Schema) -> tuple[re.Pattern[str] | None, dict[str, str]]:
     """What finds quoted texts, and names and labels of several words, the longest first; the names behind labels."""
     options = {o for f in schema.features if isinstance(f, Choice) for o in f.options if isinstance(o, str)}

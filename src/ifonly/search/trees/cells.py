@@ -13,44 +13,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.model.trees import Trees
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs, People
+from ifonly.resources import check_limits
 from ifonly.schema.decimals import stepped, steps_between
 from ifonly.search.trees.kernels.layout import FREE, MUST, PricedPerson
+from ifonly.search.trees.shared import CellTable
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True)
 class Cells:
-    """Of each number the intervals between its cuts, of each choice the options that no split parts."""
+    """The cells of trees, and what a question's distance makes of them."""
 
     costs: Costs
-    start: NDArray[np.int64]
-    """The cells of feature g are start[g] to start[g + 1] - 1."""
-    choice: NDArray[np.uint8]
-    table: Floats
-    """Row 0: the cut below each cell of a number (the first has none). Row 1: the cell of each unrolled column."""
+    shared: CellTable
 
-    @classmethod
-    def of(cls, trees: Trees, costs: Costs) -> Cells:
-        counts, lower, classes = [], [], []
-        for g, (cuts, sets) in enumerate(zip(trees.cuts, trees.option_sets, strict=True)):
-            if costs.numeric[g]:
-                counts.append(len(cuts) + 1)
-                lower.append(np.concatenate([[-np.inf], cuts]))
-                classes.append(np.zeros(1))
-                continue
-            kinds = np.unique(sets, axis=1, return_inverse=True)[1].ravel() if len(sets) else np.zeros(sets.shape[1])
-            counts.append(int(kinds.max()) + 1)
-            lower.append(np.zeros(counts[-1]))
-            classes.append(kinds.astype(np.float64))
-        start = np.concatenate([[0], np.cumsum(counts)]).astype(np.int64)
-        table = np.zeros((2, max(int(start[-1]), costs.width)))
-        table[0, : start[-1]] = np.concatenate(lower)
-        table[1, : costs.width] = np.concatenate(classes)
-        return cls(costs, start, (~costs.numeric).astype(np.uint8), table)
+    @property
+    def start(self) -> NDArray[np.int64]:
+        return self.shared.start
+
+    @property
+    def choice(self) -> NDArray[np.uint8]:
+        return self.shared.choice
+
+    def cuts(self, g: int) -> Floats:
+        return self.shared.cuts(g)
+
+    def classes(self, g: int) -> NDArray[np.int64]:
+        return self.shared.classes(g)
 
     @property
     def squared(self) -> bool:
@@ -59,13 +51,6 @@ class Cells:
     @cached_property
     def prices(self) -> Floats:
         return np.stack([self.costs.jump, self.costs.rate, self.costs.rate_down])
-
-    def cuts(self, g: int) -> Floats:
-        return self.table[0, self.start[g] + 1 : self.start[g + 1]]
-
-    def classes(self, g: int) -> NDArray[np.int64]:
-        """The cell of each option."""
-        return self.table[1, self.costs.start[g] : self.costs.start[g + 1]].astype(np.int64)
 
     def of_point(self, point: Floats) -> NDArray[np.int32]:
         """The cells of a row."""
@@ -83,7 +68,7 @@ class Cells:
         kernel.price_cells(
             factual, np.stack([people.lower[i], people.upper[i]]), people.allowed[i], people.cost[i], costs.step,
             self.prices, self.squared, self.choice, self.start, costs.start,
-            self.table, cost, value, own,
+            self.shared.table, cost, value, own,
         )  # fmt: skip
         for g in costs.reals_in_steps:
             ends = float(people.lower[i, g]), float(people.upper[i, g])
@@ -97,6 +82,7 @@ class Cells:
         first = int(self.start[g])
         edges = [-math.inf, *self.cuts(g).tolist(), math.inf]
         for k, (below, end) in enumerate(pairwise(edges)):
+            check_limits()
             cost[:, first + k], value[:, first + k] = math.inf, own
             low, high = max(ends[0], math.nextafter(below, math.inf)), min(ends[1], end)
             if not low <= high:

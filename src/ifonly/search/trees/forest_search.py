@@ -23,6 +23,7 @@ from ifonly.problem import Question
 from ifonly.problem.lowering import People
 from ifonly.proof import Claim, Limits, Stop, StoppedBy
 from ifonly.search.alarm import Alarm
+from ifonly.resources import LimitReached, limited
 from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.layout import (
@@ -65,6 +66,8 @@ PRICED_NODES = 300
 """After so many, boxes get prices of their own."""
 FIRST_ROUNDS, ROUNDS = 300, 60
 """Of pricing: everything, and a box whose parent has been priced."""
+FEW_ROUNDS = 10
+"""Of pricing, to see how long they take."""
 TELL_SECONDS = 0.2
 BELOW = 1.0 - 1e-11
 """Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
@@ -120,14 +123,17 @@ class ForestSearch:
 
     def claim(self) -> Claim:
         self.begun = time.perf_counter() - self.spent_seconds
-        self.person: PricedPerson = self.asked.cells.person(self.people, self.i, self.asked.kernels.now)
         self.state: State = new_state(self.forest)
         self.state.count[NODES] = self.spent_nodes
-        if stopped := self._stopped(self.spent_seconds, self.spent_nodes):
+        try:
+            with limited(self._seconds_left(), self.limits.memory_bytes):
+                self.person: PricedPerson = self.asked.cells.person(self.people, self.i, self.asked.kernels.now)
+        except LimitReached as reached:
+            return self._told(0.0, self.limits.stop(reached))
+        if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
             return self._told(0.0, stopped)
         features = len(self.forest.choice)
-        left = None if self.limits.seconds is None else self.limits.seconds - self.spent_seconds
-        with Alarm(self.person.halt, left):
+        with Alarm(self.person.halt, self._seconds_left()):
             cost = self.asked.kernels.now.some_point(
                 self.forest, self.person, self.asked.depth, self.state.best[:features], self.state.leaves,
                 self.state.scores,
@@ -147,6 +153,8 @@ class ForestSearch:
         self.boxes = [(0.0, 0, self.everything())]
         while self.boxes and self.boxes[0][0] < float(state.number[BEST]):
             bound, _, box = heappop(self.boxes)
+            if rounds and not len(self.prior) and self._beyond(8 * self._shares):
+                return self._told(bound, self.limits.memory)
             opened = self.opened(box, bound, rounds)
             if opened is None:
                 continue
@@ -182,10 +190,8 @@ class ForestSearch:
             additive = forest.norm == ADDITIVE
             limit = min(cutoff, self._farthest()) if additive else 0.0
             if not len(self.prior):
-                self.prior = np.zeros(2 * len(forest.roots) * int(forest.start[-1]) + len(forest.value))
-            priced = kernel.share(
-                forest, person, table, ball, near, total if additive else 0.0, limit, self.prior, rounds
-            )
+                self.prior = np.zeros(self._shares)
+            priced = self._priced(table, ball, near, (total if additive else 0.0, limit), rounds)
             beyond = float(priced.number[BEYOND] - 2.0 * priced.number[GUARD])
             if beyond > limit or (additive and beyond == limit):
                 return None
@@ -194,6 +200,35 @@ class ForestSearch:
         stack = new_stack(forest, table, FIRST_BOXES)
         kernel.begin(forest, table, person, box, max(bound, total), stack, self.state)
         return table, stack
+
+    @property
+    def _shares(self) -> int:
+        """Shares and worths of one box."""
+        forest = self.forest
+        return 2 * len(forest.roots) * int(forest.start[-1]) + len(forest.value)
+
+    def _priced(
+        self,
+        table: LeafTable,
+        ball: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]],
+        near: NDArray[np.int32],
+        within: tuple[float, float],
+        rounds: int,
+    ) -> Priced:
+        """So many rounds of pricing; where time is limited, as many as there is time for after the first few."""
+
+        def some(count: int) -> Priced:
+            return self.asked.kernels.now.share(
+                self.forest, self.person, table, ball, near, *within, self.prior, count
+            )
+
+        if self.limits.seconds is None:
+            return some(rounds)
+        begun, few = time.perf_counter(), min(rounds, FEW_ROUNDS)
+        priced, left = some(few), self._seconds_left()
+        assert left is not None
+        more = min(rounds - few, int(few * left / (time.perf_counter() - begun)))
+        return some(more) if more > 0 else priced
 
     def _farthest(self) -> float:
         """More than any row costs."""
@@ -316,10 +351,12 @@ class ForestSearch:
 
     def _rest(self) -> Limits:
         """What is left of the limits."""
+        left = self._seconds_left()
+        return self.limits if left is None else replace(self.limits, seconds=max(left, 1e-3))
+
+    def _seconds_left(self) -> float | None:
         seconds = self.limits.seconds
-        if seconds is None:
-            return self.limits
-        return replace(self.limits, seconds=max(seconds - (time.perf_counter() - self.begun), 1e-3))
+        return None if seconds is None else seconds - (time.perf_counter() - self.begun)
 
     def _stopped(self, seconds: float, nodes: int) -> Stop | None:
         if reached := self.limits.reached(seconds=seconds, nodes=nodes):

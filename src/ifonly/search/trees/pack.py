@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -12,42 +10,42 @@ from ifonly.problem import Question
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs
 from ifonly.problem.support import AtMostChanges, OnlyWith
-from ifonly.search.trees.cells import Cells
+from ifonly.resources import check_limits
 from ifonly.search.trees.kernels.layout import ADDITIVE, ASKED, MAXIMUM, Forest, LeafTable, Stack, State
+from ifonly.search.trees.shared import SharedTrees
 
 Floats = NDArray[np.float64]
 
 
-def pack_forest(trees: Trees, costs: Costs, cells: Cells, kernel: Any) -> Forest:
+def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
     """The ensemble in cells, its leaves by conditions, and what the conditions must reach."""
-    ensemble, how, question = trees.ensemble, trees.ensemble.summation, costs.question
+    how, question = trees.ensemble.summation, costs.question
     c, _ = question.conditions
-    values = _values(ensemble, c)
-    node, sets = _nodes(ensemble, cells)
-    at, limit, limit_set, dead = _limits(node, sets, cells, len(ensemble.values), kernel)
-    first, order = _order(ensemble, values, dead)
+    check_limits(16 * len(c) * len(trees.ensemble.values))
+    values = _values(trees.ensemble, c)
+    order = _order(shared, values)
     forest = Forest(
         norm=MAXIMUM if costs.norm is Norm.LINF else ADDITIVE,
-        choice=cells.choice,
-        start=cells.start,
-        node=node,
-        sets=sets,
-        roots=ensemble.roots,
-        first_leaf=first,
-        rank=np.argsort(order, axis=1).astype(np.int32),
+        choice=shared.cells.choice,
+        start=shared.cells.start,
+        node=shared.node,
+        sets=shared.sets,
+        roots=shared.roots,
+        first_leaf=shared.first_leaf,
+        rank=np.ascontiguousarray(np.argsort(order, axis=1).astype(np.int32)),
         value=values,
-        limit_at=at,
-        dead=dead,
-        limit=limit,
-        limit_set=limit_set,
-        raw=ensemble.values,
-        adds_to=ensemble.adds_to,
+        limit_at=shared.limit_at,
+        dead=shared.dead,
+        limit=shared.limit,
+        limit_set=shared.limit_set,
+        raw=shared.raw,
+        adds_to=shared.adds_to,
         summing=np.stack([how.start, how.shift]),
         divisor=float(how.divisor),
         scale=float(how.scale),
         single=how.precision == "float32",
-        coefficients=c,
-        demand=_demand(trees, costs, values, order, first),
+        coefficients=np.ascontiguousarray(c),
+        demand=_demand(trees, costs, values, order, shared.first_leaf),
         pairs=costs.partners,
         ruled=any(not isinstance(rule, AtMostChanges | OnlyWith) for rule in question.rules),
     )
@@ -107,53 +105,13 @@ def least_leads(question: Question) -> Floats:
     return least
 
 
-def _nodes(ensemble: Ensemble, cells: Cells) -> tuple[NDArray[np.int32], NDArray[np.uint64]]:
-    """The nodes with cells for thresholds, and sets of cells for sets of options."""
-    nodes = ensemble.nodes
-    cut = np.zeros(len(nodes), dtype=np.int64)
-    width = max(1, -(-int(np.diff(cells.start).max()) // 64))
-    rows: list[NDArray[np.uint64]] = [np.zeros((1, width), dtype=np.uint64)]
-    used = 1
-    for g, choice in enumerate(cells.choice):
-        mine = np.flatnonzero(nodes.column == g)
-        if not choice:
-            cuts = cells.cuts(g)
-            place = np.searchsorted(cuts, nodes.threshold[mine])
-            cut[mine] = np.where(nodes.threshold[mine] == -np.inf, -1, place)
-        elif len(mine):
-            which, inverse = np.unique(nodes.chosen[mine], return_inverse=True)
-            words = np.zeros((len(which), width), dtype=np.uint64)
-            for option, cell in enumerate(cells.classes(g).tolist()):
-                here = ensemble.sets[which, option].astype(np.uint64)
-                words[:, cell >> 6] |= here << np.uint64(cell & 63)
-            rows.append(words)
-            cut[mine] = used + inverse.ravel()
-            used += len(which)
-    stacked = np.stack([nodes.column, cut, nodes.left, nodes.right, nodes.leaf]).astype(np.int32)
-    return np.ascontiguousarray(stacked), np.concatenate(rows)
-
-
-def _limits(node: NDArray[np.int32], sets: NDArray[np.uint64], cells: Cells, leaves: int, kernel: Any) -> Any:
-    """Where the limits of each leaf begin, the limits, their sets, and which leaves nothing reaches."""
-    at, dead, parent = np.zeros(leaves + 1, dtype=np.int64), np.zeros(leaves, dtype=np.uint8), kernel.parents_of(node)
-    limit, limit_set = np.zeros((3, 0), dtype=np.int32), np.zeros((0, sets.shape[1]), dtype=np.uint64)
-    count = np.diff(cells.start)
-    kernel.leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
-    if at[-1]:
-        limit = np.zeros((3, int(at[-1])), dtype=np.int32)
-        limit_set = np.zeros((int(at[-1]), sets.shape[1]), dtype=np.uint64)
-        kernel.leaf_limits(node, parent, sets, cells.choice, count, at, limit, limit_set, dead)
-    return at, limit, limit_set, dead
-
-
-def _order(ensemble: Ensemble, values: Floats, dead: NDArray[np.uint8]) -> tuple[NDArray[np.int64], NDArray[np.int32]]:
-    """Where the leaves of each tree begin in the order; and, per condition, tree by tree the leaves from the best."""
-    leaf = np.flatnonzero(ensemble.nodes.leaf >= 0)
-    tree = np.zeros(len(ensemble.values), dtype=np.int64)
-    tree[ensemble.nodes.leaf[leaf]] = ensemble.tree_of[leaf]
-    order = np.stack([np.lexsort((-row, dead, tree)) for row in values]).astype(np.int32)
-    first = np.concatenate([[0], np.cumsum(np.bincount(tree, minlength=len(ensemble.roots)))])
-    return first.astype(np.int64), np.ascontiguousarray(order)
+def _order(shared: SharedTrees, values: Floats) -> NDArray[np.int32]:
+    """Per condition, tree by tree the leaves from the best."""
+    order = []
+    for row in values:
+        check_limits()
+        order.append(np.lexsort((-row, shared.dead, shared.tree_of_leaf)).astype(np.int32))
+    return np.ascontiguousarray(np.stack(order))
 
 
 def new_stack(forest: Forest, table: LeafTable, capacity: int) -> Stack:

@@ -25,6 +25,7 @@ from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.forest_search import ForestSearch, PackedForest
 from ifonly.search.trees.pack import by_luck, pack_forest
 from ifonly.search.trees.ruled import RuledBoxes
+from ifonly.search.trees.shared import shared_trees
 from ifonly.search.trees.warm import TREE_KERNELS
 from ifonly.tolerances import Tolerances
 
@@ -36,7 +37,7 @@ seconds, and the compiled kernels are waited for."""
 
 
 class ForestSolver:
-    """The search for trees, ready for one question."""
+    """The search for trees, ready for one question; `shared`: what it has in common with those of other questions."""
 
     def __init__(self, question: Question, tolerances: Tolerances, *, kernels: Kernels = TREE_KERNELS) -> None:
         trees = question.model.function
@@ -45,10 +46,12 @@ class ForestSolver:
         kernels.prepare()
         if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:
             kernels.wait()
-        cells = Cells.of(trees, self.costs)
-        forest = pack_forest(trees, self.costs, cells, kernels.now)
+        shared = shared_trees(trees, kernels.now)
+        cells, forest = Cells(self.costs, shared.cells), pack_forest(trees, self.costs, shared)
         rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
         self.asked = PackedForest(question, cells, forest, depth, by_luck(forest, question), rules, kernels)
+        self.shared = shared.parts
+        self.buffer_bytes = 0 if rules is None else rules.solver.buffer_bytes
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
         people, herald, stop, asked = (
