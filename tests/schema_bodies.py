@@ -9,7 +9,7 @@ from typing import Any
 from hypothesis import strategies as st
 
 Shape = dict[str, Any]
-KNOWN = {"$ref", "enum", "const", "anyOf", "not", "type", "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "properties", "required",
+KNOWN = {"$ref", "enum", "const", "anyOf", "not", "type", "items", "prefixItems", "minItems", "maxItems", "properties", "required",
          "additionalProperties", "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "minLength", "maxLength", "pattern",
          "examples", "title", "description"}  # fmt: skip
 

@@ -59,6 +59,12 @@ def test_what_is_no_option_is_refused_in_transitions(visit: Visitor, people) -> 
     assert answer.status_code == 422 and "from option to option" in answer.json()["error"]
 
 
+def test_what_is_equal_to_a_number_is_no_number_also_after_the_number(visit: Visitor, people) -> None:
+    for output, status in ((0, 200), (False, 422), (0.0, 200)):  # what is prepared for 0 is kept
+        query = {"target": {"at_most": 0.0, "output": output}}
+        assert visit.post("/v1/explain", {"row": people[3], "query": query}).status_code == status
+
+
 def test_certificates_that_are_bombs_or_forged(visit: Visitor, people) -> None:
     good = visit.post("/v1/certify", {"row": people[3]}).content
     all_of_them = list(certificates(good))

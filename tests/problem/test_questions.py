@@ -84,6 +84,7 @@ def test_labels_may_come_from_a_command_line() -> None:
         (lambda: ScoreTarget(at_least=1, at_most=1), "\\[1, 1\\] is narrower than twice the margin of 1e-06"),
         (lambda: ScoreTarget(at_least=1, output=1).check(TWO), "1 output.*no output 1"),
         (lambda: ScoreTarget(at_least=1, output=0.0).check(TWO), "no output 0.0"),
+        (lambda: ScoreTarget(at_least=1, output=False), "no output False"),
         (lambda: Range("age", 5, 2), "\\[5, 2\\] of 'age' is empty; swap"),
         (lambda: Range("age", "5"), "range of 'age' must be given by numbers; got '5'"),
         (lambda: Range("job", 1, 2).check(SCHEMA), "'job' has options, not numbers: use Allowed"),

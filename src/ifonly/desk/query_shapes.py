@@ -134,7 +134,7 @@ def _targets(offer: Offer, *, one: bool = False) -> list[Shape]:
 
 def _open_targets(label: Shape) -> list[Shape]:
     count = len(label["enum"])
-    several = listing(label, minItems=1, maxItems=min(count - 1, MOST_ALTERNATIVES), uniqueItems=True)
+    several = listing(label, minItems=1, maxItems=min(count - 1, MOST_ALTERNATIVES))
     ranks = [k for k in range(1, count) if math.comb(count - 1, k - 1) <= MOST_ALTERNATIVES]
     return [record({"one_of": several}, MARGIN), record({"class": label, "among_highest": {"enum": ranks}}, MARGIN)]
 

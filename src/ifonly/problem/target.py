@@ -130,7 +130,10 @@ class ScoreTarget:
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "margin", checked_margin(self.margin))
-        object.__setattr__(self, "output", plain(self.output))
+        output = plain(self.output)
+        if isinstance(output, bool) or not isinstance(output, int):  # False and 0.0 are equal to 0, but no index
+            raise QuestionError(f"There is no output {shown(self.output)}: an output is a whole number, from 0 on.")
+        object.__setattr__(self, "output", output)
         for name in ("at_least", "at_most"):
             end = plain(getattr(self, name))
             if end is None:
@@ -153,8 +156,7 @@ class ScoreTarget:
         return f"[{show_number(self.at_least or 0.0)}, {show_number(self.at_most or 0.0)}]"
 
     def check(self, model: Model) -> None:
-        whole = isinstance(self.output, int) and not isinstance(self.output, bool)
-        if not whole or not 0 <= self.output < model.outputs:
+        if not 0 <= self.output < model.outputs:
             raise QuestionError(f"The model has {model.outputs} output(s); there is no output {shown(self.output)}.")
 
     def conditions(self, model: Model) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
