@@ -39,7 +39,7 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     output, force = given["output"], given["force"]
     if output is not None:
         check_place(_json_path(output), force=force)
-    columns = _columns(read_table(table_files(file, read_separator(given))), drop)
+    columns = _columns(read_table(table_files(file, read_separator(given))), drop, ())
     known = load_schema(given["schema_file"]) if given["schema_file"] else infer(columns)[0]
     with _progress() as listen:
         found = mine(columns, known, share=given["share"], listen=listen)

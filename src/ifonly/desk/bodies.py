@@ -139,14 +139,6 @@ def _cell(value: Any, mark: DecimalMark) -> Any:
     return UnclearNumber(value) if unclear else value
 
 
-def declined_by(error: IfonlyError, where: str | None) -> Declined:
-    """What the library refuses, as a reply; that it contradicts itself is no fault of the request."""
-    if isinstance(error, Contradiction):
-        raise error
-    sentence, _, place = str(error).partition("\n")
-    return Declined(WRONG, sentence, where, **({"place": place} if isinstance(error, RuleError) and place else {}))
-
-
 def _entries(data: dict[str, Any], needed: tuple[str, ...], optional: tuple[str, ...]) -> dict[str, Any]:
     try:
         return entries(data, "The body", needed, optional)

@@ -22,8 +22,8 @@ from ifonly.compiling import Kernels
 from ifonly.problem import Question
 from ifonly.problem.lowering import People
 from ifonly.proof import Claim, Limits, Stop, StoppedBy
-from ifonly.search.alarm import Alarm
 from ifonly.resources import LimitReached, limited
+from ifonly.search.alarm import Alarm
 from ifonly.search.herald import Herald
 from ifonly.search.trees.cells import Cells
 from ifonly.search.trees.kernels.layout import (
@@ -218,9 +218,7 @@ class ForestSearch:
         """So many rounds of pricing; where time is limited, as many as there is time for after the first few."""
 
         def some(count: int) -> Priced:
-            return self.asked.kernels.now.share(
-                self.forest, self.person, table, ball, near, *within, self.prior, count
-            )
+            return self.asked.kernels.now.share(self.forest, self.person, table, ball, near, *within, self.prior, count)
 
         if self.limits.seconds is None:
             return some(rounds)
