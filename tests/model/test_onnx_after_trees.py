@@ -161,6 +161,8 @@ def test_a_sigmoid_after_a_regressor() -> None:
     assert model.outputs == 1 and model.probabilities is not None and model.classes == (0, 1)
     assert np.allclose(model.probabilities(ROWS)[:, 1], 1 / (1 + np.exp(-fitted.predict(ROWS))), atol=1e-6)
     assert import_model(exported(fitted), SCHEMA).classes == ()
+    with pytest.raises(UnsupportedModel, match="Sigmoid is not piecewise linear, so its output cannot be a prediction"):
+        import_model(extended(exported(fitted), nodes[:1], {"p": FLOAT}), SCHEMA, regression=True)
 
 
 @pytest.mark.parametrize("zipmap", [False, True])

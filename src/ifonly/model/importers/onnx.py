@@ -112,7 +112,7 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
     ending = ending_of(proto.graph, output)
     inputs = inputs_of(proto.graph, schema)
     if trees is not None:
-        return _imported_trees(_Ending(proto, ending, inputs, classes, regression or not trees.decides), trees)
+        return _imported_trees(_Ending(proto, ending, inputs, classes, regression), trees)
     tensors = [ending.tensor, *([ending.decided_by] if ending.labels else [])]
     short = shortened(proto, tensors, FLOAT_OF[first_float(proto.graph)])
     reader = OnnxReader(any_number_of_rows(short, inputs.batch).graph, inputs)
@@ -205,7 +205,7 @@ def _imported_trees(given: _Ending, trees: OnnxTrees) -> Model:
         raise ModelError(f"The ONNX model takes {trees.ensemble.columns} columns, but {describe_columns(schema)}.")
     value, deciding = following(given.proto, trees, given.ending, given.inputs)
     final = value if isinstance(value, OnnxFinal) else None
-    given = replace(given, regression=given.regression and final is None)
+    given = replace(given, regression=given.regression or (not trees.decides and final is None))
     given.checked(value, deciding)
     owners = [0] * columns
     for i, own in enumerate(schema.feature_columns):

@@ -91,7 +91,7 @@ class _Boxes:
     """Has the node any row of the schema?"""
 
     def points(self, schema: Schema, rows: NDArray[np.intp], rng: np.random.Generator) -> Floats:
-        """A random point in the box of each of these nodes, half of its numbers at the ends of the box, where cuts are."""
+        """A random point in the box of each of these nodes, half of its numbers at ends of the box, where cuts are."""
         points = np.clip(rng.uniform(-0.5, 1.5, (len(rows), len(schema))), 0.0, 1.0)
         for i, feature in enumerate(schema.features):
             if isinstance(feature, Choice):
