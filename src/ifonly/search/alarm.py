@@ -11,8 +11,9 @@ import os
 import threading
 import time
 from types import TracebackType
+from typing import Any
 
-from ifonly.search.kernels.layout import HALT, Scratch
+from numpy.typing import NDArray
 
 IDLE_SECONDS = 10.0
 """After which the thread ends that nobody has set an alarm for."""
@@ -75,10 +76,10 @@ _CLOCK = _Clock()
 
 
 class Alarm:
-    """While it is set, the search with these buffers ends after so many seconds; None: not at all."""
+    """While it is set, the kernels that look at this flag end after so many seconds; None: not at all."""
 
-    def __init__(self, scratch: Scratch, seconds: float | None) -> None:
-        self._flag, self._seconds = scratch.I[HALT], seconds
+    def __init__(self, flag: NDArray[Any], seconds: float | None) -> None:
+        self._flag, self._seconds = flag, seconds
 
     def __enter__(self) -> Alarm:
         self._flag[0] = 0

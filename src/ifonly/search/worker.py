@@ -18,7 +18,7 @@ from ifonly.search.alarm import Alarm
 from ifonly.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.search.herald import Herald, proven
 from ifonly.search.incumbent import some_row
-from ifonly.search.kernels.layout import AIM, BEST, DONE, MEMORY, NODES, USED, Scratch, Tree
+from ifonly.search.kernels.layout import AIM, BEST, DONE, HALT, MEMORY, NODES, USED, Scratch, Tree
 from ifonly.search.pack import grown, new_scratch, new_tree
 from ifonly.search.record import read_log
 
@@ -128,7 +128,7 @@ class Worker:
         inside = left < math.inf and (self.products >= SLOW_NODE or plain)  # the clock runs in a node
         alone = self.asked.records or self.large or inside or plain or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
-        with Alarm(self.scratch, left if inside else None) as alarm:
+        with Alarm(self.scratch.I[HALT], left if inside else None) as alarm:
             if self.large:
                 self._begin(first, begun)
             if self.kernels.compiled or self.products < PLAIN_NODE or self._wait(begun + left):
