@@ -1,20 +1,23 @@
-"""`limits`: by how much a time limit is passed on large networks, from the call of `explain` to its answer.
+"""`limits`: by how much a time limit is passed on large networks and on a forest, from the call of `explain` to its
+answer; and what each further question to the forest takes: time to prepare it, and memory that is kept.
 
 The networks are random, the question is one that no row is known to answer, so that every search is still at work when
-its time is up. The first call also prepares the question; preparing is counted, and not interrupted.
+its time is up. The first call also prepares the question, which is part of the limit.
 """
 
 from __future__ import annotations
 
+import resource
 import time
 from itertools import pairwise
+from pathlib import Path
 
 import click
 import numpy as np
 from rich.table import Table
 
 from benchmarks.terminal import console
-from ifonly import ClassTarget, Explainer, Limits, Network, Real, Schema
+from ifonly import ClassTarget, Distance, Explainer, Limits, Network, Real, Schema
 from ifonly.model import network_model
 from ifonly.search import load_kernels
 
@@ -27,9 +30,17 @@ SECONDS = (0.1, 1.0)
 
 @click.command("limits")
 @click.option("--rounds", type=click.IntRange(1), default=3, show_default=True, help="Calls after the first one.")
-def command(rounds: int) -> None:
-    """By how much a time limit is passed on large networks."""
+@click.option("--only", type=click.Choice(["networks", "forest"]), help="One of the two tables.")
+def command(rounds: int, only: str | None) -> None:
+    """By how much a time limit is passed on large networks; what questions to a large forest take."""
     load_kernels()
+    if only != "forest":
+        _networks(rounds)
+    if only != "networks":
+        _forest()
+
+
+def _networks(rounds: int) -> None:
     table = Table("network", "inputs", "weights", "limit", "first call: wall, CPU ms over",
                   "later calls: median, largest ms over", "CPU: largest ms over")  # fmt: skip
     for inputs, hidden in SHAPES:
@@ -65,3 +76,65 @@ def _over(explainer: Explainer, row: dict[str, float], target: ClassTarget, norm
     begun, busy = time.perf_counter(), time.thread_time()
     explainer.explain(row, target=target, distance=norm, limits=Limits(seconds=seconds))
     return [1e3 * (time.perf_counter() - begun - seconds), 1e3 * (time.thread_time() - busy - seconds)]
+
+
+# ---------------------------------------------------------------------- a forest
+
+TREES, ROWS, FEATURES, QUESTIONS = 200, 5000, 20, 4
+
+
+def _forest() -> None:
+    """Distinct questions to one forest of deep trees."""
+    explainer, row = _grown()
+    _busy(*_small(), Distance(), Limits(nodes=1))  # what is loaded once per process
+    resident = _resident()
+    first = _busy(explainer, row, Distance("linf"), Limits(nodes=1))
+    once = _resident() - resident
+    table = Table("forest", "first question: CPU ms, MB", "preparing: CPU ms each", "kept: MB each",
+                  "limit", "over: wall, CPU ms, largest")  # fmt: skip
+    before, spent = _resident(), []
+    for k in range(QUESTIONS):
+        new, again = (_busy(explainer, row, _distance(k), Limits(nodes=1)) for _ in range(2))
+        spent.append(new - again)
+    kept = (_resident() - before) / QUESTIONS
+    limits = Limits(seconds=0.1, memory_bytes=20_000_000)
+    over = []
+    for k in range(QUESTIONS):
+        begun, busy = time.perf_counter(), time.thread_time()
+        explainer.explain(row, distance=_distance(QUESTIONS + k), limits=limits)
+        over.append([1e3 * (time.perf_counter() - begun - 0.1), 1e3 * (time.thread_time() - busy - 0.1)])
+    wall, cpu = np.array(over).max(axis=0)
+    table.add_row(f"{TREES} trees, {ROWS:,} rows, {FEATURES} features", f"{1e3 * first:.0f}, {once / 1e6:.0f}",
+                  f"{1e3 * float(np.median(spent)):.0f}", f"{kept / 1e6:.1f}", "0.1 s, 20 MB",
+                  f"{wall:.0f}, {cpu:.0f}")  # fmt: skip
+    console().print(table)
+
+
+def _distance(k: int) -> Distance:
+    return Distance("l1", weights={"x0": 2.0 + k})
+
+
+def _small() -> tuple[Explainer, dict[str, float]]:
+    return _grown(2, 50)
+
+
+def _grown(trees: int = TREES, count: int = ROWS) -> tuple[Explainer, dict[str, float]]:
+    from sklearn.ensemble import RandomForestClassifier
+
+    rng = np.random.default_rng(0)
+    rows = rng.normal(size=(count, FEATURES))
+    labels = rows @ rng.normal(size=FEATURES) + np.sin(3 * rows[:, 0]) + 0.5 * rng.normal(size=count) > 0
+    model = RandomForestClassifier(trees, random_state=0).fit(rows, labels)
+    schema = Schema([Real(f"x{i}", float(rows[:, i].min()), float(rows[:, i].max())) for i in range(FEATURES)])
+    return Explainer(model, schema=schema), schema.row(rows[np.flatnonzero(~labels)[0]])
+
+
+def _busy(explainer: Explainer, row: dict[str, float], distance: Distance, limits: Limits) -> float:
+    busy = time.thread_time()
+    explainer.explain(row, distance=distance, limits=limits)
+    return time.thread_time() - busy
+
+
+def _resident() -> int:
+    """Bytes of this process that are in memory (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * resource.getpagesize()

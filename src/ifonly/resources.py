@@ -13,7 +13,7 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import Literal, NamedTuple, TypeAlias
 
-Resource: TypeAlias = Literal["seconds", "memory"]
+Resource: TypeAlias = Literal["seconds", "memory", "nodes"]
 
 
 class _Limits(NamedTuple):
@@ -25,7 +25,7 @@ _NOW: ContextVar[_Limits | None] = ContextVar("ifonly_limits", default=None)
 
 
 class LimitReached(Exception):
-    """A limit on seconds or memory is reached while something is prepared."""
+    """A limit is reached while something is prepared, or while a proof is written."""
 
     def __init__(self, resource: Resource) -> None:
         super().__init__(f"The limit on {resource} is reached.")
@@ -53,4 +53,10 @@ def check_limits(memory_bytes: int = 0) -> None:
         raise LimitReached("memory")
 
 
-__all__ = ["LimitReached", "Resource", "check_limits", "limited"]
+def seconds_left() -> float | None:
+    """Until time is up; None where there is no limit."""
+    now = _NOW.get()
+    return None if now is None or now.until is None else now.until - time.perf_counter()
+
+
+__all__ = ["LimitReached", "Resource", "check_limits", "limited", "seconds_left"]

@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import itertools
 import math
 from dataclasses import replace
-from types import SimpleNamespace
 
 import numpy as np
 import pytest
@@ -18,19 +16,27 @@ from ifonly import (
     Distance,
     Enumerate,
     Limits,
+    MipObjective,
     Search,
     Tolerances,
     check,
 )
-from ifonly.certifying import certify, effort
+from ifonly.certificate.check.box import Box
+from ifonly.certificate.check.checker import Walk
+from ifonly.certificate.check.region import Region
 from ifonly.certifying.certify import Certifier, certificate_of, certify_question
-from ifonly.certifying.effort import OutOfTime
+from ifonly.certifying.leaves import Leaves
+from ifonly.certifying.warm import TWIN
 from ifonly.errors import UnsupportedQuestion
 from ifonly.problem import Question
+from ifonly.proof import Claim
+from ifonly.resources import LimitReached, limited
 from ifonly.tolerances import DEFAULT
 from oracles.random_problems import random_problem
 
 TOLERANCES = Tolerances()
+SEVERAL_NODES = 6
+"""A random problem that takes more than one."""
 REFERENCE = [("compas", "2x10", "raw", 4), ("credit", "2x10", "norm", 3), ("adult", "2x10", "raw", 3),
              ("credit", "2x50", "norm", 1), ("adult", "2x50", "norm", 1)]  # fmt: skip
 
@@ -123,20 +129,65 @@ def test_target_is_met_already():
     assert checked.valid and checked.lower == checked.upper == 0.0
 
 
-def test_time_is_up_while_the_proof_is_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The search has its answer in time; writing it out would be too late, and says so."""
-    question, points = random_problem(3)
+def answered(seed: int) -> tuple[Certifier, np.ndarray, Claim]:
+    """Whoever writes, whom it is about, and what the search claims of them."""
+    question, points = random_problem(seed)
     certifier = Certifier(question, DEFAULT)
     claim = certifier._solver.solve(points[:1], Limits())[0]
-    assert claim.stop is None
-    assert check(certifier.certificate(points[0], claim)).valid
-    with pytest.raises(OutOfTime):
-        certifier.certificate(points[0], claim, until=0.0)
-    late = itertools.count(0.0, 100.0)
-    monkeypatch.setattr(certify, "time", SimpleNamespace(perf_counter=lambda: next(late)))
-    monkeypatch.setattr(effort.time, "perf_counter", lambda: 1e9)
+    assert claim.stop is None and check(certifier.certificate(points[0], claim)).valid
+    return certifier, points[0], claim
+
+
+@pytest.mark.parametrize(
+    ("limits", "words"),
+    [
+        (Limits(seconds=1e-9), "time limit of 1e-09 s"),
+        (Limits(memory_bytes=3000), "memory limit of 0 MiB"),
+        (Limits(nodes=1), "node limit of 1"),
+    ],
+)
+def test_limits_hold_while_the_proof_is_written(limits, words, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The search has its answer; writing it out would take more than it may, and says so."""
+    certifier, point, claim = answered(SEVERAL_NODES)
+    claim = replace(claim, nodes=1, record=None)  # so the proof needs splits of its own
     monkeypatch.setattr(type(certifier._solver), "solve", lambda self, points, limits: [claim])
-    with pytest.raises(
-        UnsupportedQuestion, match=r"could not be written out within the time limit of 0\.5 s; raise it"
+    with pytest.raises(UnsupportedQuestion, match=f"could not be written out within the {words}; raise it"):
+        certifier.proven(point, limits)
+    assert check(certifier.proven(point, Limits(seconds=600.0, memory_bytes=2**30, nodes=10**6))).valid
+
+
+def test_time_runs_inside_exact_arithmetic_and_inside_the_kernels() -> None:
+    certifier, point, claim = answered(3)
+    _, statement, network = certifier._stated(point)
+    leaves = Leaves(statement, network, None)
+    with limited(1e-9, None):
+        for work in (
+            lambda: certifier._stated(point),
+            lambda: Region(statement, Box.whole(statement), None),
+            lambda: Walk(statement, None).check_tree([]),
+            lambda: leaves.of_record(claim.record),
+        ):
+            with pytest.raises(LimitReached, match="seconds"):
+                work()
+    start = leaves.low, leaves.high, leaves.mask, np.zeros(leaves.hidden, dtype=np.uint8), leaves.known
+    nodes = [
+        len(TWIN.now.walk(leaves.asked, claim.record.log, claim.record.phases, *start, np.full(1, halt, np.uint8))[0])
+        for halt in (0, 1)
+    ]
+    assert nodes[0] > 0 and nodes[1] == 0
+
+
+def test_certify_keeps_to_the_limits_of_the_explainer() -> None:
+    data = ifonly.datasets.load("credit")
+    explainer = ifonly.Explainer(ifonly.datasets.network("credit"))
+    for limits, words in (
+        (Limits(seconds=1e-9), "time limit of 1e-09 s"),
+        (Limits(memory_bytes=1000), "memory limit of 0 MiB"),
+        (Limits(nodes=1), "node limit of 1"),
     ):
-        certifier.proven(points[0], Limits(seconds=0.5))
+        with pytest.raises(UnsupportedQuestion, match=words):
+            ifonly.certify(explainer.using(limits=limits), data.row(15))
+        word = explainer.using(MipObjective(), limits=Limits())
+        solver = ifonly.certify(word, data.row(15))
+        with pytest.raises(ifonly.IfonlyError, match=f"{words}|not over after 1e-09 seconds"):
+            ifonly.prove(solver, limits=limits)

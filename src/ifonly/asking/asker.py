@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.asking.branching import Ask, Branching
-from ifonly.asking.finder import Finder, Prepared
+from ifonly.asking.finder import Finder, PreparedMethod
 from ifonly.asking.findings import Findings, Outcomes
 from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted
 from ifonly.caching import PREPARING, SizedCache, bytes_of
@@ -29,7 +29,9 @@ WANTED_BYTES = 2**20
 class Asker:
     """Puts a query to a method for any number of people. `prepared`: where prepared questions are kept, if not here."""
 
-    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[Prepared] | None = None) -> None:
+    def __init__(
+        self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod] | None = None
+    ) -> None:
         self.model, self.tolerances = model, tolerances
         self.finder = Finder(model, tolerances, prepared)
         self._wanted: SizedCache[Wanted] = SizedCache(WANTED_BYTES, bytes_of)

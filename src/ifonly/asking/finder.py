@@ -66,7 +66,7 @@ METHODS: tuple[Method, ...] = (Search(), MipObjective(), MipInterval(), SmtReduc
 """Those that a refusal can name."""
 
 
-class Prepared(NamedTuple):
+class PreparedMethod(NamedTuple):
     """A method that is ready for a question, and what that takes."""
 
     solver: Solver
@@ -75,19 +75,21 @@ class Prepared(NamedTuple):
     """With the buffers that it may come to keep."""
 
 
-def prepared_cache() -> SizedCache[Prepared]:
+def prepared_cache() -> SizedCache[PreparedMethod]:
     """For the prepared questions of one explainer: of everybody, whatever numbers they lack."""
     return SizedCache(PREPARED_BYTES, _prepared_bytes)
 
 
-def _prepared_bytes(prepared: Prepared) -> int:
+def _prepared_bytes(prepared: PreparedMethod) -> int:
     return prepared.kept_bytes
 
 
 class Finder:
     """Prepares methods for questions, once each, and checks what they claim."""
 
-    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[Prepared] | None = None) -> None:
+    def __init__(
+        self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod] | None = None
+    ) -> None:
         self.model, self.tolerances = model, tolerances
         self.prepared = prepared_cache() if prepared is None else prepared
         self._questions: SizedCache[Question] = SizedCache(QUESTION_BYTES, bytes_of_question)
@@ -101,11 +103,11 @@ class Finder:
             lambda: Question(model=self.model, target=target, distance=asked.distance, constraints=asked.constraints),
         )
 
-    def _solver(self, question: Question, method: Method) -> Prepared:
+    def _solver(self, question: Question, method: Method) -> PreparedMethod:
         key = (self, question.target, question.distance, question.constraints, question.caution, method)
         return self.prepared.get_or_make(key, lambda: self._prepared(question, method))
 
-    def _prepared(self, question: Question, method: Method) -> Prepared:
+    def _prepared(self, question: Question, method: Method) -> PreparedMethod:
         """The method, ready for the question; where it cannot take it, a sentence that names one that can."""
         if why := refusal(method, question):
             able = [other.name for other in METHODS if not refusal(other, question)]
@@ -114,7 +116,7 @@ class Finder:
         solver = method.prepare(question, self.tolerances)
         shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
         nbytes = bytes_of(solver, shared)
-        return Prepared(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0))
+        return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0))
 
     # ------------------------------------------------------------------ who has it already
 

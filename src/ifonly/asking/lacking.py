@@ -16,7 +16,7 @@ import numpy as np
 
 from ifonly.asking.asker import Asker, parted
 from ifonly.asking.branching import Spent
-from ifonly.asking.finder import Prepared
+from ifonly.asking.finder import PreparedMethod
 from ifonly.asking.found import Asked, Floats, Found, Wanted
 from ifonly.asking.telling import Teller
 from ifonly.caching import SizedCache, bytes_of
@@ -39,7 +39,7 @@ FEWEST, TRIES = 3, 5
 class Others:
     """Who asks for people that lack numbers, by which they lack. `prepared`: where prepared questions are kept."""
 
-    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[Prepared]) -> None:
+    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod]) -> None:
         self.model, self.tolerances, self.prepared = model, tolerances, prepared
         self._kept: SizedCache[tuple[Asker, Teller]] = SizedCache(OTHERS_BYTES, _model_bytes)
 

@@ -10,7 +10,8 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
@@ -20,11 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.certificate.check.checker import MAX_DEPTH, MAX_NODES, Checked, Walk, check, radius_of, witness_refusal
+from ifonly.certificate.check.checker import (
+    LONGEST_SECONDS,
+    MAX_DEPTH,
+    MAX_NODES,
+    UNDECIDED,
+    Checked,
+    Walk,
+    check,
+    radius_of,
+    witness_refusal,
+)
 from ifonly.certificate.check.reading import Refusal
 from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
 from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
-from ifonly.certifying.effort import Effort, OutOfTime, Verify
+from ifonly.certifying.effort import Effort, Verify, WritingMeter
 from ifonly.certifying.stating import grids, hexes, question_data, question_of
 from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
 from ifonly.model import Model, network_model
@@ -41,6 +52,7 @@ from ifonly.proof.claim import Claim, Limits, Method, Solver
 from ifonly.proof.deployed import deployed_answer
 from ifonly.proof.stop import StoppedBy
 from ifonly.proof.tidy import tidied
+from ifonly.resources import LimitReached, check_limits, limited, seconds_left
 from ifonly.search.search import Search
 from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
 
@@ -94,17 +106,31 @@ def certify(
         wanted = asked.target.describe()
         raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
     question, point = explainer.question(row, asked)
-    begun = time.perf_counter()
-    Certifier(question, explainer.tolerances).refuse_what_is_there(point)
-    answer = explainer.using(reasons=False).explain(row, asked)
-    if answer.stop is not None and answer.stop.by is StoppedBy.REFUSED:
-        raise UnsupportedQuestion(f"There is no row to certify: {answer.note}.")
-    certifier = Certifier(_in_real_numbers(question, answer.blur), explainer.tolerances, deployed=question)
-    found = None if answer.counterfactual is None else question.schema.read(answer.counterfactual)
-    if isinstance(explainer.method, Search):
-        return certifier.proven(point, explainer.limits.after(time.perf_counter() - begun), found)
-    claim = Claim(point=found, lower=answer.lower, method=answer.method, stop=answer.stop)
-    return certifier.trusted(point, claim)
+    limits, begun = explainer.limits, time.perf_counter()
+    with _within(limits):
+        Certifier(question, explainer.tolerances).refuse_what_is_there(point)
+        answer = explainer.using(reasons=False).explain(row, asked)
+        if answer.stop is not None and answer.stop.by is StoppedBy.REFUSED:
+            raise UnsupportedQuestion(f"There is no row to certify: {answer.note}.")
+        certifier = Certifier(_in_real_numbers(question, answer.blur), explainer.tolerances, deployed=question)
+        found = None if answer.counterfactual is None else question.schema.read(answer.counterfactual)
+        if isinstance(explainer.method, Search):
+            return certifier.proven(point, limits, found, spent=time.perf_counter() - begun)
+        claim = Claim(point=found, lower=answer.lower, method=answer.method, stop=answer.stop)
+        return certifier.trusted(point, claim)
+
+
+@contextmanager
+def _within(limits: Limits, spent: float = 0.0) -> Iterator[None]:
+    """What is done inside keeps to the limits, of which so many seconds are spent, or ends in a sentence."""
+    try:
+        with limited(limits.after(spent).seconds, limits.memory_bytes):
+            yield
+    except LimitReached as reached:
+        raise UnsupportedQuestion(
+            f"The proof could not be written out within the {limits.stop(reached).words()}; raise it, or ask "
+            "`explain`, which gives the answer without proof."
+        ) from None
 
 
 def _in_real_numbers(question: Question, blur: float) -> Question:
@@ -122,13 +148,16 @@ def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None
     """
     if not isinstance(certificate, Certificate):
         certificate = Certificate.load(certificate)
-    before = check(certificate)
+    limits, begun = limits or Limits(), time.perf_counter()
+    before = check(certificate, seconds=limits.seconds or LONGEST_SECONDS)
     if before.valid:
         return certificate
     if not before.trusted:
         raise QuestionError(f"This certificate cannot be proven: {before.failure}.")
-    question, point = question_of(certificate.data["question"])
-    after = Certifier(question, DEFAULT).proven(point, limits or Limits())
+    with _within(limits, time.perf_counter() - begun):
+        question, point = question_of(certificate.data["question"])
+        certifier = Certifier(question, DEFAULT)
+    after = certifier.proven(point, limits, spent=time.perf_counter() - begun)
     data = dict(after.data)
     data["made_by"] = f"{certificate.data['made_by']}, proven by {after.data['made_by']}"
     same = after.data["witness"] == certificate.data["witness"]
@@ -179,7 +208,8 @@ class Certifier:
         self.question, self.tolerances, self.verified = question, tolerances, verified
         self.deployed = deployed or question
         self._data = question_data(question)
-        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats]] = {}
+        self._meter = WritingMeter()
+        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats, int]] = {}
 
     @property
     def _ways(self) -> tuple[Verify, ...]:
@@ -210,21 +240,22 @@ class Certifier:
             )
 
     def proven(
-        self, point: NDArray[np.float64], limits: Limits, found: NDArray[np.float64] | None = None
+        self,
+        point: NDArray[np.float64],
+        limits: Limits,
+        found: NDArray[np.float64] | None = None,
+        *,
+        spent: float = 0.0,
     ) -> Certificate:
-        """Search, and write the proof out, within the limits; with the row `found` as its witness, if it is one."""
-        begun = time.perf_counter()
-        solver = self._solver
-        spent = time.perf_counter() - begun
-        claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
-        until = math.inf if limits.seconds is None else begun + limits.seconds
-        try:
-            return self.certificate(point, claim, found, until=until)
-        except OutOfTime:
-            raise UnsupportedQuestion(
-                f"The proof could not be written out within the time limit of {limits.seconds:g} s; raise it, or ask "
-                "`explain`, which gives the answer without proof."
-            ) from None
+        """Search, and write the proof out, within the limits, of which so many seconds are spent already; with the row
+        `found` as its witness, if it is one.
+        """
+        begun = time.perf_counter() - spent
+        with _within(limits, spent):
+            solver = self._solver
+            spent = time.perf_counter() - begun
+            claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
+            return self.certificate(point, claim, found, nodes=limits.nodes)
 
     def certificate(
         self,
@@ -232,18 +263,19 @@ class Certifier:
         claim: Claim,
         found: NDArray[np.float64] | None = None,
         *,
-        until: float = math.inf,
+        nodes: int | None = None,
     ) -> Certificate:
-        """The certificate of a claim that the search made about this person, with records; `OutOfTime` after `until`,
-        which is in the seconds of `time.perf_counter`.
+        """The certificate of a claim that the search made about this person, with records; its nodes and the splits
+        beyond them are at most `nodes` together.
         """
         if claim.stop is not None:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
         asked, statement, network = self._stated(point)
         witness, upper = _witness(self.question, statement, point, claim, self.tolerances, found)
+        more = None if nodes is None else max(nodes - claim.nodes, 0)
         failure = "a box could not be closed"
         for verify in self._ways:
-            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, until))
+            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, more))
             if proof is None:
                 break
             refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
@@ -263,7 +295,10 @@ class Certifier:
             raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.stop.words()}.")
         stated = (None if math.isinf(lower) else lower, witness, upper)
         certificate = self._written(asked, statement, claim, stated, {"trusted": claim.method})
-        checked = check(certificate)
+        left = seconds_left()
+        checked = check(certificate) if left is None else check(certificate, seconds=left)
+        if checked.verdict == UNDECIDED:
+            raise LimitReached("seconds")
         if not checked.trusted:
             raise UnsupportedQuestion(f"What {claim.method} says cannot be written out: {checked.failure}.")
         return certificate
@@ -274,12 +309,13 @@ class Certifier:
         asked = {**self._data, "factual": hexes(point)}
         fine = grids(self.question, point)
         if fine not in self._prepared:
+            self._meter.kept = 0
             try:
-                statement = read_statement(asked, *fine)
+                statement = read_statement(asked, *fine, self._meter)
             except Refusal as refusal:
                 raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
-            self._prepared = {fine: (statement, NetworkFloats(statement))}
-        statement, network = self._prepared[fine]
+            self._prepared = {fine: (statement, NetworkFloats(statement), self._meter.kept)}
+        statement, network, self._meter.kept = self._prepared[fine]
         return asked, statement.about(tuple((point + 0.0).tolist())), network
 
     def _written(
@@ -329,7 +365,7 @@ def _exactly(
     from ifonly.certifying.prove import prove as prove_leaves
 
     def tree_for(lower: float | None) -> list[Any]:
-        effort.check_time()
+        check_limits()
         return prove_leaves(statement, network, radius_of(statement, lower), claim.record, effort)
 
     witness, upper = found

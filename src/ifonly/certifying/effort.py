@@ -1,11 +1,13 @@
-"""How much is done for a proof: what is verified before it is written, and until when."""
+"""How much is done for a proof: what is verified before it is written, and what that may take."""
 
 from __future__ import annotations
 
-import math
-import time
+from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
+
+from ifonly.certificate.check.reading import Meter
+from ifonly.resources import LimitReached, check_limits
 
 
 class Verify(Enum):
@@ -17,19 +19,30 @@ class Verify(Enum):
     ALL = "all"
 
 
-class OutOfTime(Exception):
-    """The time for writing a proof is over."""
-
-
 class Effort(NamedTuple):
-    """`until` is in the seconds of `time.perf_counter`."""
+    """What is verified; and how many splits there may be beyond the search's own nodes (None: as many as it takes)."""
 
     verify: Verify = Verify.DOUBTFUL
-    until: float = math.inf
+    nodes: int | None = None
 
-    def check_time(self) -> None:
-        if time.perf_counter() > self.until:
-            raise OutOfTime
+    def check_splits(self, splits: int) -> None:
+        if self.nodes is not None and splits > self.nodes:
+            raise LimitReached("nodes")
 
 
 USUAL = Effort()
+
+
+@dataclass
+class WritingMeter(Meter):
+    """The meter of the checker's arithmetic while a proof is written: it keeps to the limits of who asked for it."""
+
+    kept: int = 0
+    """Bits."""
+
+    def tick(self) -> None:
+        check_limits()
+
+    def keep(self, bits: int) -> None:
+        self.kept += bits
+        check_limits(self.kept // 8)

@@ -16,7 +16,9 @@ from ifonly.certificate.check.region import Bounds
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
 from ifonly.certifying.twin import layout
 from ifonly.certifying.warm import TWIN
+from ifonly.resources import LimitReached, check_limits, seconds_left
 from ifonly.schema import Choice
+from ifonly.search.alarm import Alarm
 from ifonly.search.pack import products_of
 from ifonly.search.record import Record
 
@@ -29,6 +31,8 @@ GRAINS = 1000.0
 """Roundings of the checker to its grid that are doubtful."""
 PLAIN_PRODUCTS = 3_000_000
 """So many take plain Python a second or two: for more, the compiled kernels are waited for."""
+ROW_BYTES = 80
+"""Of the rows that close a node, as the kernels write them, but for their slopes."""
 ONE = (1.0).hex()
 
 Floats = NDArray[np.float64]
@@ -184,7 +188,12 @@ class Leaves:
         self, log: Floats, phase: int, low: Floats, high: Floats, mask: Bytes, side: Bytes, known: Floats
     ) -> Iterator[Split | Closed | Open]:  # fmt: skip
         self._make_ready(len(log))
-        found = TWIN.now.walk(self.asked, log, phase, low, high, mask, side, known)
+        check_limits(2 * len(log) // (layout.HEAD + self.hidden) * (self.hidden + ROW_BYTES))
+        halt = np.zeros(1, dtype=np.uint8)
+        with Alarm(halt, seconds_left()) as alarm:
+            found = TWIN.now.walk(self.asked, log, phase, low, high, mask, side, known, halt)
+            if alarm.rung:
+                raise LimitReached("seconds")
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
         begun = 0
@@ -203,7 +212,9 @@ class Leaves:
         TWIN.prepare()
         TWIN.look(self.begun)
         if not TWIN.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
-            TWIN.wait()
+            left = seconds_left()
+            if not TWIN.wait(math.inf if left is None else time.perf_counter() + left):
+                check_limits()
 
     def _split(self, which: int, value: float) -> Split:
         statement = self.statement

@@ -21,6 +21,7 @@ from ifonly.certifying.effort import USUAL, Effort, Verify
 from ifonly.certifying.leaves import Closed, Leaves, NetworkFloats, Open, on_grid, place
 from ifonly.certifying.multipliers import Planes, best_multipliers
 from ifonly.errors import UnsupportedQuestion
+from ifonly.resources import check_limits
 from ifonly.schema import Choice
 from ifonly.search.record import NodeRecord, Record
 
@@ -30,6 +31,8 @@ MORE_SPLITS, TIMES = 500, 4
 """How many splits there may be beyond the search's own: so many, and so many times its nodes."""
 SMALL_TREE = 3
 """Trees of so many nodes are verified whole."""
+NODE_BYTES, ROW_BYTES = 200, 400
+"""Of a tree in memory, but for the slopes of a row."""
 MOST_TESTED = 50
 """Open regions that are searched for a nearer row."""
 
@@ -82,6 +85,7 @@ def prove(
     tree: list[Any] = []
     boxes = [Box.whole(statement)]
     for node in found:
+        statement.meter.keep(8 * _bytes_of(node, sum(statement.sizes)))
         box = boxes.pop() if boxes else Box.whole(statement)
         if isinstance(node, Open):
             hints = () if record is None or not len(record.log) else _hints(statement, record.at(node.record))
@@ -92,6 +96,12 @@ def prove(
             tree.append(node)
             boxes += reversed(sides(statement, box, node))
     return tree
+
+
+def _bytes_of(node: Any, neurons: int) -> int:
+    """About what a node of the tree takes: a split, or the rows of a leaf."""
+    leaf = node.leaf if isinstance(node, Closed) else node
+    return NODE_BYTES + (len(leaf["rows"]) * (ROW_BYTES + neurons // 4) if isinstance(leaf, dict) else 0)
 
 
 def _is_whole(nodes: Sequence[Any]) -> bool:
@@ -131,7 +141,7 @@ class _Prover:
 
     def believes(self, box: Box, closed: Closed) -> bool:
         """Is this leaf of floating point written as it is? If it is to be verified: does the checker close the box?"""
-        self.effort.check_time()
+        check_limits()
         if self.verify is Verify.NONE or not (closed.doubtful or self.verify is Verify.ALL):
             return True
         try:
@@ -148,13 +158,14 @@ class _Prover:
         tree: list[Any] = []
         while waiting:
             one, children = self.settle(waiting.pop())
+            self.statement.meter.keep(8 * _bytes_of(one, sum(self.statement.sizes)))
             tree.append(one)
             waiting += reversed(children)
         return tree
 
     def settle(self, work: _Work) -> tuple[Any, list[_Work]]:
         """A leaf, or a split and its two sides."""
-        self.effort.check_time()
+        check_limits()
         closed = self.leaves.of_box(work.box) if work.fresh else None
         if closed is not None and self.believes(work.box, closed):
             return closed.leaf, []
@@ -170,6 +181,7 @@ class _Prover:
                 raise Nearer(point)
         found = closing.split()
         self.splits += 1
+        self.effort.check_splits(self.splits)
         if found is None or self.splits > self.most:
             raise Unclosed
         return found, [_Work(side, closing.hints(), True) for side in sides(self.statement, work.box, found)]

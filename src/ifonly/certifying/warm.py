@@ -26,7 +26,7 @@ def _try_out(kernel: Any) -> None:
         layout.ADDITIVE, 1, index, np.zeros((3, 1)), np.zeros(0), one, np.zeros((1, 1)), one, one, whole, one, one, 0.0
     )
     no_options, no_sides = np.zeros(1, dtype=np.uint8), np.zeros(0, dtype=np.uint8)
-    kernel.walk(asked, np.zeros(0), 1, one, one, no_options, no_sides, np.zeros((2, 0)))
+    kernel.walk(asked, np.zeros(0), 1, one, one, no_options, no_sides, np.zeros((2, 0)), no_options)
     kernel.answer(layout.ADDITIVE, *layout.new_buffers(1), 0, 0.0, np.zeros(0))
 
 

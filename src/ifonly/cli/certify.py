@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 
 import click
@@ -12,7 +13,11 @@ from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
+    from ifonly.certificate.check import Checked
     from ifonly.certificate.format import Certificate
+    from ifonly.explainer import Explainer
+    from ifonly.problem import Query
+    from ifonly.proof import Limits
 
 EPILOG = f"""\b
 Examples:
@@ -37,21 +42,25 @@ def certify(file: str | None, output: str, force: bool, as_json: bool, **options
     proof takes the place of the word.
     """
     from ifonly.certificate.check import check
+    from ifonly.certifying.certify import certify as make
     from ifonly.certifying.certify import disagreement, prove
     from ifonly.proof import Limits
     from ifonly.schema import write_whole
 
     place = check_place(output, force=force)
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
-    contradiction = ""
+    contradiction, word = "", None
     if file is None:
-        certificate = _asked(options, limits)
-        checked = check(certificate)
+        question = _asked(options, limits)
+        begun = time.perf_counter()
+        certificate = make(*question)
     else:
         _refuse_a_question()
-        certificate = prove(file, limits=limits)
-        checked = check(certificate)
-        contradiction = disagreement(check(file), checked)
+        begun = time.perf_counter()
+        certificate, word = prove(file, limits=limits), check(file)
+    checked = _checked(certificate, limits, begun)
+    if word is not None:
+        contradiction = disagreement(word, checked)
     write_whole(place, certificate.content, overwrite=force)
     if as_json:
         told = {"contradiction": contradiction, **checked.to_dict()}
@@ -80,9 +89,23 @@ def _refuse_a_question() -> None:
             raise QuestionError(f"The question is that of the certificate; leave out {parameter.opts[0]}.")
 
 
-def _asked(options: dict[str, Any], limits: Any) -> Certificate:
-    """The certificate of the question that the options state."""
-    from ifonly.certifying.certify import certify as make
+def _checked(certificate: Certificate, limits: Limits, begun: float) -> Checked:
+    """The verdict on what was made, in the time that is left of the limit; a sentence where it is not over by then."""
+    from ifonly.certificate.check import check
+    from ifonly.certificate.check.checker import LONGEST_SECONDS, UNDECIDED
+    from ifonly.errors import UnsupportedQuestion
+
+    checked = check(certificate, seconds=limits.after(time.perf_counter() - begun).seconds or LONGEST_SECONDS)
+    if checked.verdict == UNDECIDED:
+        raise UnsupportedQuestion(
+            f"The certificate could not be checked within the time limit of {limits.seconds or LONGEST_SECONDS:g} s, "
+            f"and is not written; raise it, or ask `ifonly explain`, which gives the answer without proof."
+        )
+    return checked
+
+
+def _asked(options: dict[str, Any], limits: Limits) -> tuple[Explainer, Any, Query]:
+    """The question that the options state."""
     from ifonly.cli.question import read_methods, read_query
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError
@@ -96,4 +119,4 @@ def _asked(options: dict[str, Any], limits: Any) -> Certificate:
     if len(methods) != 1:
         raise QuestionError("A certificate is about one method's answer; name one with --method.")
     query = read_query(options, explainer.schema, source.data)
-    return make(explainer.using(methods[0], limits=limits), next(iter(source.rows.values())), query)
+    return explainer.using(methods[0], limits=limits), next(iter(source.rows.values())), query

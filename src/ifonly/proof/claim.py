@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Protocol
+from typing import Any, Protocol, assert_never
 
 import numpy as np
 from numpy.typing import NDArray
@@ -55,7 +55,15 @@ class Limits:
 
     def stop(self, reached: LimitReached) -> Stop:
         """What stops a search of which even the preparing takes too much."""
-        return self.memory if reached.resource == "memory" else Stop(StoppedBy.SECONDS, self.seconds)
+        match reached.resource:
+            case "seconds":
+                return Stop(StoppedBy.SECONDS, self.seconds)
+            case "memory":
+                return self.memory
+            case "nodes":
+                return Stop(StoppedBy.NODES, self.nodes)
+            case _:
+                assert_never(reached.resource)
 
     @property
     def memory(self) -> Stop:

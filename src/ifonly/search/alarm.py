@@ -11,8 +11,8 @@ import os
 import threading
 import time
 from types import TracebackType
+from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 
 IDLE_SECONDS = 10.0
@@ -76,9 +76,9 @@ _CLOCK = _Clock()
 
 
 class Alarm:
-    """While it is set, the search that looks at this flag ends after so many seconds; None: not at all."""
+    """While it is set, the kernels that look at this flag end after so many seconds; None: not at all."""
 
-    def __init__(self, flag: NDArray[np.int64], seconds: float | None) -> None:
+    def __init__(self, flag: NDArray[Any], seconds: float | None) -> None:
         self._flag, self._seconds = flag, seconds
 
     def __enter__(self) -> Alarm:

@@ -128,13 +128,13 @@ def write_rows(w, rows, ends, about, multiplier, bits):
 
 def _build_walk(sources):
     @with_cache(**OUTER)
-    def walk(q, log, phase, low, high, mask, side, known):
+    def walk(q, log, phase, low, high, mask, side, known, halt):
         """Close the tree that the records of a phase describe, from the given box down.
 
         A recorded split is dropped where its node can be closed as it is. `known`: bounds of the ReLUs that hold in
         the box, which become those of the first box. Returns the tree in preorder: (what became of a node, feature or
         -2 - h that it was split at, end of its rows, its record, is it doubtful), the values of the splits, and the
-        rows: (layer, neuron, sign), multipliers, slopes.
+        rows: (layer, neuron, sign), multipliers, slopes. Where another thread sets `halt`, only part of it.
         """
         hidden, columns, features = len(side) + 0 * sources, len(mask), len(low)
         tree = index_nodes(log, hidden, phase)
@@ -149,7 +149,7 @@ def _build_walk(sources):
         stack = np.zeros(total + 1, dtype=np.int64)
         fresh = hidden > 0 and known[0, 0] == -math.inf
         waiting, count, ends = 1 if total > 0 else 0, 0, 0
-        while waiting > 0:
+        while waiting > 0 and halt[0] == 0:
             waiting -= 1
             node = stack[waiting]
             at, child, d = tree[0, node], tree[1, node], tree[4, node]
