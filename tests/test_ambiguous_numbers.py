@@ -121,7 +121,7 @@ def test_where_the_decimal_mark_is_not_the_point_both_readings_are_told(
 
 
 def test_a_comma_beyond_the_feature_is_ambiguous() -> None:
-    with pytest.raises(RuleError, match="10,000 may be 10000 or 10"):
+    with pytest.raises(RuleError, match="'10,000' may be 10000 or 10"):
         read_constraint("Rate <= 10,000", SCHEMA)
 
 

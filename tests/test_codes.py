@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import warnings
 from pathlib import Path
 from typing import Any
@@ -16,7 +17,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ifonly import Explainer
+from ifonly import Explainer, doubts
 from ifonly.cli.app import app
 from ifonly.errors import ModelError
 from ifonly.population.reading import read_answers
@@ -186,3 +187,21 @@ def test_an_ignored_option_can_be_the_persons_value_but_is_told(fitted: Any) -> 
         answer = explainer.explain({"PLZ": "99999", "Job": "none", "Income": 12}, target=1)
         assert answer.status == "nearest" and refused(model, [answer]) == 0
     assert explainer.model.warnings
+
+
+@pytest.mark.filterwarnings("always")
+def test_the_command_line_and_doubts_say_what_an_encoder_does_not_know(
+    fitted: Any, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    frame, model = fitted
+    Schema([Categorical("PLZ", [*CODES, "99999"]), Categorical("Job", JOBS), Integer("Income", 0, 99)]).save(
+        tmp_path / "schema.json"
+    )
+    (tmp_path / "model.pkl").write_bytes(pickle.dumps(model))
+    assert run("model", "show", tmp_path / "model.pkl", "--schema", tmp_path / "schema.json", "--unsafe-pickle") == 0
+    told = capfd.readouterr().err
+    assert told.startswith("warning: ") and "fitted without the option '99999'" in told and told.count("\n") == 1
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        explainer = Explainer(model, schema=load_schema(tmp_path / "schema.json"))
+    assert "fitted without the option '99999'" in doubts(explainer, frame.head(5))[0]

@@ -88,7 +88,17 @@ def schema_file(folder: Path, content: str) -> Any:
     return Schema.load(written(folder, "people.json", content.encode()))
 
 
+def sklearn_encoder(folder: Path) -> Any:
+    encoding, linear = pytest.importorskip("sklearn.preprocessing"), pytest.importorskip("sklearn.linear_model")
+    pipeline = pytest.importorskip("sklearn.pipeline")
+    encoder = encoding.OneHotEncoder(handle_unknown="ignore")
+    model = pipeline.make_pipeline(encoder, linear.LogisticRegression()).fit([["01067"], ["10115"]] * 9, [0, 1] * 9)
+    return import_model(model, Schema([Categorical("Town", [1067, 10115])]))
+
+
 WRONG: dict[str, tuple[Wrong, str]] = {
+    "an encoder that knows none of the options": (sklearn_encoder, "'01067', '10115'"),
+    "a cell by either decimal mark": (lambda f: ask(Income="€ 10.000"), "10 or 10000"),
     # rows
     "a number out of bounds": (lambda f: ask(Age=16), "Age"),
     "half a year": (lambda f: ask(Age=30.5), "30.5"),

@@ -140,7 +140,7 @@ def test_a_rule_in_words_is_read(visit) -> None:
 
 
 def test_a_number_that_the_language_makes_ambiguous_is_refused(visit, people) -> None:
-    text, both = "MostRecentPaymentAmount <= 1.250", "1.250 may be 1.25 or 1250"
+    text, both = "MostRecentPaymentAmount <= 1.250", "'1.250' may be 1.25 or 1250"
     rule = "MostRecentPaymentAmount <= 1.25"
     assert visit.post("/v1/rule", {"text": rule, "language": "de"}).json() == {"words": rule}
     for where, path, body in (

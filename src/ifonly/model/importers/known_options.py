@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ifonly.errors import ModelError
-from ifonly.printing import shown, some_of
+from ifonly.printing import printable, shown, some_of
 from ifonly.schema.values import is_missing, plain, same_value
 
 MOST_LISTED = 8
@@ -39,9 +39,9 @@ def told_unknown(who: str, feature: Any, places: Sequence[int], known: Sequence[
     unknown = [feature.options[i] for i in places]
     present = [option for option in feature.options if option is not None]
     fitted = [plain(one) for one in known if not is_missing(plain(one))]
-    listed = some_of([shown(one) for one in unknown], MOST_LISTED)
+    who, listed = printable(who, 100), some_of([shown(one, 40) for one in unknown], MOST_LISTED)
     if present and set(present) <= set(unknown):
-        saw = f": it was fitted on {some_of([shown(one) for one in fitted], MOST_LISTED)}" if fitted else ""
+        saw = f": it was fitted on {some_of([shown(one, 40) for one in fitted], MOST_LISTED)}" if fitted else ""
         raise ModelError(
             f"{who} knows none of the options of feature '{feature.name}' ({listed}){saw}{_by_type(present, fitted)}; "
             f"declare the options as the model saw them in training."

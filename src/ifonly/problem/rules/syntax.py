@@ -139,7 +139,7 @@ def number(text: str, token: Token) -> Constant:
 def two_ways(text: str, one: Node, why: str = "") -> QuestionError:
     """A number that may be meant by either decimal mark."""
     said = text[one.start : one.end]
-    return wrong(text, one.start, one.end, f"{said} may be {two_readings(said)}{why}: write it as one of these")
+    return wrong(text, one.start, one.end, f"'{said}' may be {two_readings(said)}{why}: write it as one of these")
 
 
 def clearly(text: str) -> str:
