@@ -17,6 +17,7 @@ EXAMPLES = [
     errors.RuleError("r\n  Age is\n  ^^^"),
     errors.UnsupportedQuestion("f"),
     errors.FileError("g"),
+    errors.ChangedFile("people.csv"),
     errors.MissingExtra("torch", extra="torch", needed_for="A torch model"),
     errors.Contradiction("h"),
 ]

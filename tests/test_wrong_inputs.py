@@ -18,6 +18,7 @@ from ifonly import (
     Binary,
     Categorical,
     ClassTarget,
+    CsvOutput,
     Distance,
     Explainer,
     FillIn,
@@ -115,6 +116,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
         lambda f: EXPLAINER.explain_to(f / "no" / "a.csv", [ANN]),
         "folder is not there",
     ),
+    "formulas that are escaped in no csv": (lambda f: CsvOutput(f / "a.jsonl"), "a.jsonl"),
     "a table to a file of no kind": (lambda f: EXPLAINER.explain_to(f / "a.xlsx", [ANN]), "a.xlsx"),
     "a column to keep that is not there": (
         lambda f: EXPLAINER.explain_to(f / "a.csv", {n: [v] for n, v in ANN.items()}, keep=["Name"]),

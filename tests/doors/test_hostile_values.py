@@ -30,6 +30,7 @@ from ifonly import (
     Categorical,
     ChangeAtMost,
     ClassTarget,
+    CsvOutput,
     Distance,
     Enumerate,
     Explainer,
@@ -320,6 +321,8 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "rows of a stream": (lambda row: streamed("rows.jsonl", [ANN, row]), {"row": ANN}),
     "columns of a stream": (lambda **k: streamed("columns.jsonl", {**TABLE, **k}), TABLE),
     "Processes": (lambda count: Processes(count), {"count": 2}),
+    "CsvOutput": (lambda path, escape_formulas: CsvOutput(path, escape_formulas),
+                  {"path": "answers.csv", "escape_formulas": True}),
     "cells": (lambda **k: shown(EXPLAINER.using(Enumerate()).explain_many([k])[0]), ANN),
     "columns": (lambda **k: EXPLAINER.using(Enumerate()).explain_many({**TABLE, **k}), TABLE),
     "explain": (

@@ -149,10 +149,10 @@ def test_parts_that_changed_before_they_were_joined(explainer, tmp_path, monkeyp
     path = tmp_path / "answers.jsonl"
     joined = parts.joined
 
-    def joining(target: Path, several: Any, kinds: Any) -> None:
+    def joining(target: Path, several: Any, *given: Any, **more: Any) -> None:
         several = list(several)
         several[0].write_bytes(several[0].read_bytes().replace(b"nearest", b"Nearest", 1))
-        joined(target, several, kinds)
+        joined(target, several, *given, **more)
 
     monkeypatch.setattr(parts, "joined", joining)
     assert "is missing or not what was written" in refused(explainer.explain_to, path, ROWS)

@@ -80,7 +80,7 @@ def check_escaping(output: str | None, *, escape_formulas: bool) -> None:
     """`--escape-formulas` is about a csv file, or a folder of csv parts."""
     if escape_formulas and (output is None or path_of(output).suffix != ".csv"):
         raise QuestionError(
-            "--escape-formulas is about csv files: say where with --output FILE.csv (in .xlsx, texts are never formulas)."
+            "--escape-formulas is about csv files: say where with --output FILE.csv (an .xlsx has none)."
         )
 
 
