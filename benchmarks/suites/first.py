@@ -53,10 +53,10 @@ def _forest() -> Any:
     return RandomForestClassifier(TREES, max_depth=DEPTH, random_state=0)
 
 
-def _boosted() -> Any:
+def _boosted(per_class: int = TREES) -> Any:
     from xgboost import XGBClassifier
 
-    return XGBClassifier(n_estimators=TREES, max_depth=DEPTH, random_state=0)
+    return XGBClassifier(n_estimators=per_class, max_depth=DEPTH, random_state=0)
 
 
 def _network(activation: str) -> Any:
@@ -79,7 +79,7 @@ KINDS: dict[str, tuple[Callable[[], Any] | None, int]] = {
     f"forest, {TREES} trees of depth {DEPTH}": (_forest, 2),
     f"XGBoost, {TREES} trees of depth {DEPTH}": (_boosted, 2),
     "forest, three classes": (_forest, 3),
-    "XGBoost, three classes": (_boosted, 3),
+    "XGBoost, three classes": (lambda: _boosted(TREES // 3), 3),
     "network, three classes": (lambda: _network("relu"), 3),
     "smooth network (tanh), 2x10": (lambda: _network("tanh"), 2),
     "additive model (EBM)": (_additive, 2),

@@ -1,7 +1,7 @@
 """Vectorised kernels: what takes most of the time of the search for trees in plain Python, as numpy does it.
 
-They stand in for kernels of the same names until those are compiled (`ifonly.compiling.plain`), and do the same; sums of
-gains are in another order, so their last bits may differ.
+They stand in for kernels of the same names until those are compiled (`ifonly.compiling.plain`), and do the same; sums
+of gains are in another order, so their last bits may differ.
 """
 
 from __future__ import annotations
