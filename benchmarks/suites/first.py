@@ -2,7 +2,7 @@
 kind of model.
 
 Each time is that of a whole new process, from its start to its end, with a model that was fitted before. The first
-process of a kind has an empty cache of compiled code, which a process that it has started begins to fill; that one is
+ones have an empty cache of compiled code each, which a process that they have started begins to fill; that one is
 ended. The others share a cache in which everything is compiled.
 """
 
@@ -33,6 +33,7 @@ EXPLAIN = """
 import pickle, sys
 from importlib import import_module
 from ifonly import Explainer, datasets
+from ifonly.compiling import ALL_KERNELS
 name, row = sys.argv[2], int(sys.argv[3])
 data = datasets.load(name)
 model = datasets.network(name) if sys.argv[1] == "-" else pickle.load(open(sys.argv[1], "rb"))
@@ -52,10 +53,10 @@ def _forest() -> Any:
     return RandomForestClassifier(TREES, max_depth=DEPTH, random_state=0)
 
 
-def _boosted() -> Any:
+def _boosted(per_class: int = TREES) -> Any:
     from xgboost import XGBClassifier
 
-    return XGBClassifier(n_estimators=TREES, max_depth=DEPTH, random_state=0)
+    return XGBClassifier(n_estimators=per_class, max_depth=DEPTH, random_state=0)
 
 
 def _network(activation: str) -> Any:
@@ -78,7 +79,7 @@ KINDS: dict[str, tuple[Callable[[], Any] | None, int]] = {
     f"forest, {TREES} trees of depth {DEPTH}": (_forest, 2),
     f"XGBoost, {TREES} trees of depth {DEPTH}": (_boosted, 2),
     "forest, three classes": (_forest, 3),
-    "XGBoost, three classes": (_boosted, 3),
+    "XGBoost, three classes": (lambda: _boosted(TREES // 3), 3),
     "network, three classes": (lambda: _network("relu"), 3),
     "smooth network (tanh), 2x10": (lambda: _network("tanh"), 2),
     "additive model (EBM)": (_additive, 2),
@@ -91,43 +92,48 @@ KINDS: dict[str, tuple[Callable[[], Any] | None, int]] = {
     "--rounds", type=click.IntRange(1), default=3, show_default=True, help="Processes of each kind, a row each."
 )
 @click.option("--data", type=click.Choice(["credit", "adult"]), default="credit", show_default=True)
+@click.option("--empty", is_flag=True, help="Only with nothing compiled: compiling everything takes minutes.")
 @click.option("--only", default="", help="Kinds of models whose name has these words.")
-def command(rounds: int, data: str, only: str) -> None:
+def command(rounds: int, data: str, empty: bool, only: str) -> None:
     """The first answer of a new process, with nothing compiled and with everything compiled."""
+    kinds = {name: kind for name, kind in KINDS.items() if only in name}
+    rows: dict[tuple[str, str], tuple[str, ...]] = {}
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as given:
+        folder = Path(given)
+        models = {name: _fitted(kind, data, folder / f"{i}.pickle") for i, (name, kind) in enumerate(kinds.items())}
+        for name, model in models.items():
+            rows[name, "empty"] = _told([_asked(model, data, row, folder / f"{row} {name}") for row in range(rounds)])
+        if not empty:
+            wall, cpu, _ = _run(COMPILE, folder / "filled")
+            for name, model in models.items():
+                rows[name, "filled"] = _told([_asked(model, data, row, folder / "filled") for row in range(rounds)])
     table = Table("model", "cache", "seconds", "slowest", "CPU seconds", "proven")
-    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
-        _run(COMPILE, Path(folder) / "filled")
-        for name, (make, classes) in KINDS.items():
-            if only not in name:
-                continue
-            model = "-" if make is None else _fitted(make(), data, classes, Path(folder) / "model.pickle")
-            for cache in ("empty", "filled"):
-                runs = [_asked(model, data, row, cache, Path(folder)) for row in range(rounds)]
-                table.add_row(name, cache, *_told(runs))
-        if not only:
-            compiling = _run(COMPILE, Path(folder) / "once more")
-            table.add_row("compiling everything", "empty", f"{compiling[0]:.2f}", "", f"{compiling[1]:.2f}", "")
+    for name, cache in sorted(rows, key=lambda row: list(models).index(row[0])):
+        table.add_row(name, cache, *rows[name, cache])
+    if not empty:
+        table.add_row("compiling everything", "empty", f"{wall:.2f}", "", f"{cpu:.2f}", "")
     console().print(table)
 
 
-def _fitted(model: Any, name: str, classes: int, path: Path) -> str:
-    """The fitted model, in a file."""
+def _fitted(kind: tuple[Callable[[], Any] | None, int], name: str, path: Path) -> str:
+    """The fitted model, in a file; "-": the network that comes with the data."""
+    make, classes = kind
+    if make is None:
+        return "-"
     data = datasets.load(name)
     rows, labels = data.schema.encode(data.points()), np.array(data.labels)
     if classes == 3:  # the positive ones are two kinds
         labels[(labels == 1) & (rows[:, 0] > np.median(rows[:, 0]))] = 2
-    path.write_bytes(pickle.dumps(model.fit(rows, labels)))
+    path.write_bytes(pickle.dumps(make().fit(rows, labels)))
     return str(path)
 
 
-def _asked(model: str, data: str, row: int, cache: str, folder: Path) -> tuple[float, float, bool]:
-    """One person, asked of a new process. What it compiles with an empty cache is not waited for."""
-    with tempfile.TemporaryDirectory(dir=folder, ignore_cleanup_errors=True) as empty:
-        words = ["-W", "ignore", "-c", EXPLAIN, model, data, str(row)]
-        *run, said = _run(words, folder / "filled" if cache == "filled" else Path(empty))
-        for compiler in re.findall(r"\d+", said.rpartition("compilers")[2]):
-            os.kill(int(compiler), signal.SIGKILL)
-        return run[0], run[1], "(proven" in said
+def _asked(model: str, data: str, row: int, cache: Path) -> tuple[float, float, bool]:
+    """One person, asked of a new process. What that begins to compile is not waited for."""
+    wall, cpu, said = _run(["-W", "ignore", "-c", EXPLAIN, model, data, str(row)], cache)
+    for compiler in re.findall(r"\d+", said.rpartition("compilers")[2]):
+        os.kill(int(compiler), signal.SIGKILL)
+    return wall, cpu, "(proven" in said
 
 
 def _run(words: list[str], cache: Path) -> tuple[float, float, str]:

@@ -25,7 +25,7 @@ import time
 import zlib
 from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
-from types import FunctionType, SimpleNamespace
+from types import FunctionType, MappingProxyType, SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -56,6 +56,7 @@ class Kernels:
 
     `where` is the name of this object, as "module:name"; `functions` imports what numba was given, with `SOURCES`, the
     fingerprint of all its files; `try_out` calls each of them once, which compiles it or loads it from the cache.
+    `vectorised`: by kernel, what does the same in numpy, where plain Python would take too long.
     """
 
     def __init__(
@@ -64,6 +65,7 @@ class Kernels:
         about: str,
         functions: Callable[[], tuple[Mapping[str, Any], int]],
         try_out: Callable[[Any], None],
+        vectorised: Callable[[], Mapping[Any, Callable[..., Any]]] = dict,
     ) -> None:
         self.where, self.about = where, about
         self.compiled = False
@@ -72,7 +74,7 @@ class Kernels:
         """Is the lock ours, so that others wait for us?"""
         self.compiler: int | None = None
         """The process that we have started, by its number."""
-        self._functions, self._try_out = functions, try_out
+        self._functions, self._try_out, self._vectorised = functions, try_out, vectorised
         self._lock = threading.RLock()  # taken only inside the gate, so no fork copies it locked
         self._looked = -math.inf
         self._told = False
@@ -91,7 +93,8 @@ class Kernels:
                 return
             functions, _ = self._functions()
             self._compile_behind()
-            self.now = SimpleNamespace(**{name: _quiet(function) for name, function in plain(functions).items()})
+            uncompiled = plain(functions, self._vectorised())
+            self.now = SimpleNamespace(**{name: _quiet(function) for name, function in uncompiled.items()})
 
     def begin(self) -> None:
         """Somebody will need them soon: begin to compile behind, unless that is done or under way."""
@@ -288,8 +291,12 @@ def _python() -> bool:
     return not getattr(sys, "frozen", False) and Path(sys.executable or "").name.lower().startswith("python")
 
 
-def plain(kernels: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
-    """The Python functions that numba was given, which call one another instead of what numba makes of them."""
+def plain(
+    kernels: Mapping[str, Any], vectorised: Mapping[Any, Callable[..., Any]] = MappingProxyType({})
+) -> dict[str, Callable[..., Any]]:
+    """The Python functions that numba was given, which call one another instead of what numba makes of them; and in the
+    place of some of them what is vectorised.
+    """
     spaces: dict[int, dict[str, Any]] = {}
     made: dict[int, FunctionType] = {}
 
@@ -297,6 +304,8 @@ def plain(kernels: Mapping[str, Any]) -> dict[str, Callable[..., Any]]:
         function = getattr(kernel, "py_func", None)
         if function is None:
             return kernel
+        if kernel in vectorised:
+            return vectorised[kernel]
         if id(kernel) not in made:
             names = function.__globals__
             space = spaces.get(id(names))

@@ -31,9 +31,9 @@ from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
-PLAIN_STEPS = 150_000
-"""From the roots to all leaves of a forest: with more of them, preparing and a first point take plain Python many
-seconds, and the compiled kernels are waited for."""
+PLAIN_STEPS = 300_000
+"""From the roots to all leaves of a forest: with more of them, preparing takes plain Python many seconds, and the
+compiled kernels are waited for."""
 
 
 class ForestSolver:

@@ -60,4 +60,12 @@ def _try_out(kernel: Any) -> None:
     kernel.advance(forest, opened[0], search.person, opened[1], search.state, 1, NOWHERE)
 
 
-TREE_KERNELS = Kernels("ifonly.search.trees.warm:TREE_KERNELS", "the search for trees", _functions, _try_out)
+def _vectorised() -> Mapping[Any, Any]:
+    from ifonly.search.trees.vectorised import VECTORISED
+
+    return VECTORISED
+
+
+TREE_KERNELS = Kernels(
+    "ifonly.search.trees.warm:TREE_KERNELS", "the search for trees", _functions, _try_out, _vectorised
+)
