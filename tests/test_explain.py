@@ -11,6 +11,7 @@ import pytest
 from numpy.typing import NDArray
 
 from ifonly import (
+    Answer,
     Binary,
     Categorical,
     ClassTarget,
@@ -37,6 +38,7 @@ from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, Sc
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
 from ifonly.proof import Claim, Claims, Progress, Stop, StoppedBy
+from ifonly.report.findings import notes
 
 SCHEMA = Schema([Integer("n", 0, 20), Binary("b", ("no", "yes")), Categorical("c", ["p", "q", "r"])])
 NETWORK = Network.of([([[1.0, 2.0, 0.0, 0.0, 3.0]], [-9.5])])  # approved iff n + 2 [b=yes] + 3 [c=r] > 9.5
@@ -284,6 +286,42 @@ def test_a_gap_is_proven_only_within_the_tolerance() -> None:
 def test_a_wrong_row_is_a_contradiction(point: Any, words: str) -> None:
     with pytest.raises(Contradiction, match=f"'scripted' returned a wrong row: .*{words}"):
         Explainer(MODEL).using(Scripted(lambda p: claim(point))).explain(ANN, constraints=[Fixed("b")])
+
+
+def test_a_bug_that_one_row_meets_leaves_the_others_their_answers() -> None:
+    rows = [{**ANN, "n": n} for n in (4, 5, 6, 7)]
+
+    def lies_of_the_second(point: Any) -> Claim:
+        return claim([10.5 if point[0] == 5 else 10, 0, 0], lower=abs(10 - point[0]) / 20 / 3)
+
+    explainer = Explainer(MODEL).using(Scripted(lies_of_the_second))
+    answers = explainer.explain_many(rows)
+    assert [answer.status for answer in answers] == ["nearest", "error", "nearest", "nearest"]
+    assert [answer.row for answer in answers] == [0, 1, 2, 3]
+    wrong = answers[1]
+    assert isinstance(wrong, Failed) and wrong.contradiction
+    assert wrong.error.startswith("A bug in ifonly, please report it: Method 'scripted' returned a wrong row")
+    assert Answer.from_dict(wrong.to_dict()) == wrong and not Failed.of(0, "no number").contradiction
+    audited = explainer.audit(rows)
+    assert (audited.failed, audited.contradictions, audited.everybody.people) == (1, 1, 3)
+    assert audited.to_dict()["contradictions"] == 1 and "this is a bug in ifonly" in " ".join(notes(audited))
+    with pytest.raises(Contradiction, match="returned a wrong row"):
+        explainer.explain(rows[1])
+
+
+def test_a_bug_on_the_way_to_reasons_is_counted_in_an_audit() -> None:
+    def nothing_but_freely(point: Any) -> Claim:
+        return claim(lower=math.inf)
+
+    class Hesitant(Scripted):
+        def prepare(self, question: Question, tolerances: Any = None) -> Any:
+            if not question.constraints:
+                raise Contradiction("2 is not 3.")
+            return super().prepare(question, tolerances)
+
+    explainer = Explainer(MODEL).using(Hesitant(nothing_but_freely))
+    audited = explainer.audit([ANN, ANN], constraints=[Fixed("b")])
+    assert (audited.failed, audited.everybody.without, audited.contradictions) == (0, 2, 2)
 
 
 def test_a_bound_above_its_own_row_is_a_contradiction() -> None:

@@ -30,9 +30,9 @@ from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, 
 from ifonly.asking.judging import accepted
 from ifonly.asking.lacking import Filling, Others, patterns, query_among
 from ifonly.asking.reasons import find_reasons
-from ifonly.asking.telling import Teller, failed
+from ifonly.asking.telling import Teller
 from ifonly.caching import PREPARING, SizedCache, bytes_of, nothing_to_collect
-from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
+from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
 from ifonly.model.trees import Trees
@@ -53,7 +53,18 @@ from ifonly.problem.lacking import distance_among, fillable, without_leave
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.query import Query, plain_query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
-from ifonly.proof import Answer, Answers, DiverseAnswers, Limits, Listener, Method, NoneExists, Progress, Reasons
+from ifonly.proof import (
+    Answer,
+    Answers,
+    DiverseAnswers,
+    Failed,
+    Limits,
+    Listener,
+    Method,
+    NoneExists,
+    Progress,
+    Reasons,
+)
 from ifonly.proof.records import Records, record_kinds, records_of
 from ifonly.proof.records import merged as merged_records
 from ifonly.schema import Schema, index_of, read_points, schema_to_json
@@ -201,7 +212,7 @@ class Explainer:
                 told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), heard)
             else:
                 told = dict(zip(good, self._answer_all(points[good], good, heard), strict=True))
-        answers = [told[i] if error is None else failed(i, error) for i, error in enumerate(errors)]
+        answers = [told[i] if error is None else Failed.of(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
 
     def explain_to(
@@ -405,7 +416,7 @@ class Explainer:
         wrong = [(i, error) for i, error in enumerate(errors) if error is not None]
         told = []
         if wrong:
-            told.append(([i for i, _ in wrong], records_of([failed(first + i, error) for i, error in wrong])))
+            told.append(([i for i, _ in wrong], records_of([Failed.of(first + i, error) for i, error in wrong])))
         if good and self.schema.may_lack:
             answers = self._answer_patterns(points, good, query, asked)
             told.append((good, records_of([replace(answers[i], row=first + i) for i in good])))
@@ -483,12 +494,15 @@ class Explainer:
             unique, inverse = distinct(points)
             answers = []
             for point in unique:
-                answers.append(self._filled(other, staying, point, lacked, replace(asked, constraints=every)))
+                try:
+                    answers.append(self._filled(other, staying, point, lacked, replace(asked, constraints=every)))
+                except Contradiction as error:
+                    answers.append(Failed.of(0, error))
                 if asked.listen is not None:
                     asked.listen(Progress(finished=len(answers), people=len(unique)))
             return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
         except RowError as error:
-            return [failed(row, error) for row in rows]
+            return [Failed.of(row, error) for row in rows]
 
     def _accepted(self, before: Floats, after: Floats, query: Query) -> NDArray[np.bool_]:
         """Which changed rows are answers to the people beside them; what somebody lacks has to stay missing."""
@@ -556,9 +570,20 @@ class Explainer:
         return [answers[i] for i in range(len(points))]
 
     def _answer(self, points: Floats, rows: list[int], asked: Asked, threads: int) -> list[Answer]:
-        """One answer per point, in order; `rows` are the numbers that the answers carry."""
+        """One answer per point, in order; `rows` are the numbers that the answers carry. A bug that one person meets
+        keeps nobody else from being answered."""
         if not len(points):
             return []
+        try:
+            return self._answered(points, rows, asked, threads)
+        except Contradiction as error:
+            if len(points) == 1:
+                return [Failed.of(rows[0], error)]
+        quiet = replace(asked, listen=None)
+        return [self._answer(points[i : i + 1], [row], quiet, threads)[0] for i, row in enumerate(rows)]
+
+    def _answered(self, points: Floats, rows: list[int], asked: Asked, threads: int) -> list[Answer]:
+        """The same, for everybody or for nobody."""
         askers = self._asker.askers(points, rows)
         told = self._asker.find(askers, asked, threads)
         with nothing_to_collect():

@@ -3,10 +3,22 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 
 import pytest
 
-from ifonly import Explainer, Fixed, ProbabilityTarget, Query, ScoreTarget, certified_query, certify, datasets
+from ifonly import (
+    Certificate,
+    Explainer,
+    Fixed,
+    ProbabilityTarget,
+    Query,
+    ScoreTarget,
+    certified_query,
+    certify,
+    datasets,
+)
+from ifonly.errors import FileError
 
 
 @pytest.mark.parametrize(
@@ -29,3 +41,16 @@ def test_the_question_of_a_certificate_is_asked_again(query: Query) -> None:
     first, second = explainer.explain(row, query), explainer.explain(person, again)
     assert (first.status, first.lower) == (second.status, pytest.approx(second.lower, rel=1e-6))
     assert first.upper == pytest.approx(second.upper, rel=1e-6)
+
+
+def test_the_file_of_a_certificate_will_do(tmp_path: Path) -> None:
+    explainer = Explainer(datasets.network("credit"))
+    certificate = certify(explainer, datasets.load("credit").row(0))
+    certificate.save(tmp_path / "a.cert")
+    for given in (certificate, tmp_path / "a.cert", str(tmp_path / "a.cert")):
+        assert certified_query(given) == certified_query(certificate)
+    with pytest.raises(FileError, match=r"Cannot read '.*b\.cert'"):
+        certified_query(str(tmp_path / "b.cert"))
+    for data in ({}, {"question": None}, {"question": {**certificate.data["question"], "network": [1]}}):
+        with pytest.raises(FileError, match="The question of this certificate cannot be read"):
+            certified_query(Certificate(data))

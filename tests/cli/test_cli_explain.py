@@ -327,6 +327,30 @@ def test_a_method_that_contradicts_itself(run, compas, monkeypatch):
     assert result.exit_code == codes.CONTRADICTION
 
 
+def lies_of_one(point):
+    """A wrong row for who has many priors; for the others, none."""
+    if point[3] > 3.0:
+        return Claim(point=np.full(5, 0.5), lower=0.0, method="pretender")
+    return Claim(point=None, lower=np.inf, method="pretender")
+
+
+def test_a_bug_that_some_rows_meet_ends_neither_an_audit_nor_an_explanation(run, compas, monkeypatch, tmp_path):
+    monkeypatch.setattr(search, "Search", lambda: Pretender(lies_of_one))
+    words = (*compas.words()[1:], "--target", "low risk", "--method", "search")
+    told = run("explain", *words, "--json")
+    assert told.exit_code == codes.CONTRADICTION
+    statuses = [answer["status"] for answer in document(told)["answers"]]
+    bugs = statuses.count("error")
+    assert len(statuses) == 6 and 0 < bugs < 6 and "A bug in ifonly, please report it" in told.stdout
+    audited = run("audit", *words, "--json", "--output", tmp_path / "audit.json")
+    assert audited.exit_code == codes.CONTRADICTION
+    assert f"{bugs} of 6 rows show a bug" in audited.stderr
+    assert document(audited)["contradictions"] == document(audited)["failed"] == bugs
+    assert (tmp_path / "audit.json").exists()
+    several = run("diverse", *words, "-k", 2)
+    assert several.exit_code == codes.CONTRADICTION and several.stderr.count("returned a wrong row") == bugs
+
+
 def test_an_audit_that_is_interrupted_says_what_it_knows(run, monkeypatch):
     monkeypatch.setattr(search, "Search", lambda: Pretender(none_exists, calls=3))
     result = run("audit", "--dataset", "compas", "--first", 60, "--method", "search", "--no-why", "--not")

@@ -446,6 +446,18 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "Near.of": (lambda **k: ask(constraints=[Near.of(SCHEMA, **k)]), {"table": TABLE, "at_most": 1.0, "distance": "l1"}),
     "check": (lambda file: ifonly.check(file), {"file": "x.cert"}),
     "Certificate.load": (ifonly.Certificate.load, {"path": "x.cert"}),
+    "Certificate.from_bytes": (ifonly.Certificate.from_bytes, {"content": b""}),
+    "prove": (ifonly.prove, {"certificate": "x.cert"}),
+    "certified_query": (ifonly.certified_query, {"certificate": "x.cert"}),
+    "certified_query of data": (lambda data: ifonly.certified_query(ifonly.Certificate(data)), {"data": {}}),
+    "certified_query of a question": (
+        lambda asked: ifonly.certified_query(ifonly.Certificate({"question": asked})), {"asked": {}},
+    ),
+    "datasets.load": (ifonly.datasets.load, {"name": "credit"}),
+    "datasets.network": (ifonly.datasets.network, {"name": "credit"}),
+    "answers.plot": (
+        lambda by: Explainer(MODEL).explain_many([ANN, ANN]).plot(by=by), {"by": ["x", "y"]},
+    ),
 }  # fmt: skip
 
 CASES = [(name, argument) for name, (_, given) in CALLS.items() for argument in given]
@@ -481,7 +493,8 @@ def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     """The calls themselves are right: what is refused is refused for the hostile value."""
     monkeypatch.chdir(tmp_path)
     missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
-               "Certificate.load", "read_answers"}  # fmt: skip
+               "Certificate.load", "read_answers", "Certificate.from_bytes", "prove", "certified_query", "certified_query of data",
+               "certified_query of a question"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:
             call(**given)

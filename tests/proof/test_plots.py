@@ -49,6 +49,21 @@ def test_alternatives_and_many(asked):
         answers[:0].plot()
 
 
+def test_labels_in_whatever_holds_them(asked):
+    np, pd = pytest.importorskip("numpy"), pytest.importorskip("pandas")
+    explainer, data = asked
+    answers = explainer.explain_many([data.row(i) for i in range(8)])
+    listed = ["a", "b"] * 4
+    meant = answers.plot(by=listed).get_legend_handles_labels()[1]
+    for labels in (pd.Series(listed), pd.Series(listed, index=range(10, 18)), pd.Categorical(listed), np.array(listed),
+                   pd.Index(listed), tuple(listed)):  # fmt: skip
+        assert answers.plot(by=labels).get_legend_handles_labels()[1] == meant
+    assert len(answers.plot(by=pd.Series([True, False] * 4)).get_lines()) == 2
+    for wrong in ("isMale", 5, {"a": 1}):
+        with pytest.raises(QuestionError, match="one label per row"):
+            answers.plot(by=wrong)
+
+
 def test_a_group_with_a_formula_for_a_name(asked):
     explainer, data = asked
     axes = explainer.explain_many([data.row(i) for i in range(4)]).plot(by=["$x_1$"] * 4)

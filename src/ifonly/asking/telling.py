@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 from ifonly.asking.findings import Findings, Outcomes
 from ifonly.asking.found import Askers, Floats
 from ifonly.asking.spelling import Speller
-from ifonly.errors import Contradiction, RowError
+from ifonly.errors import Contradiction
 from ifonly.model import Model
-from ifonly.proof import Answer, Change, Failed, Nearest, NoneExists, Unknown, Within
+from ifonly.proof import Answer, Change, Nearest, NoneExists, Unknown, Within
 from ifonly.proof.records import Records
 from ifonly.schema import Numeric
 from ifonly.schema.tables import user_columns
@@ -186,11 +186,6 @@ class Teller:
 
     def _decisions(self, decided: NDArray[np.intp]) -> list[Any]:
         return [self.labels[k] for k in decided.tolist()] if self.labels else [None] * len(decided)
-
-
-def failed(row: int, error: RowError) -> Failed:
-    """The answer of a row that could not be read."""
-    return Failed(row=row, factual={}, target="", distance_name="", lower=0.0, error=str(error))
 
 
 def _scores(scores: NDArray[np.float64]) -> list[Any]:

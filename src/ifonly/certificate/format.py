@@ -17,6 +17,7 @@ from typing import Any
 
 from ifonly.caching import cached_property
 from ifonly.errors import FileError
+from ifonly.printing import shown
 from ifonly.schema.given import path_of
 from ifonly.schema.io import write_whole
 
@@ -101,6 +102,8 @@ def file_text(path: str | Path) -> bytes:
 
 def unpacked(content: bytes) -> bytes:
     """The JSON in the bytes of a file."""
+    if not isinstance(content, bytes | bytearray):
+        raise FileError(f"a certificate is made of bytes; got {shown(content)}. A file is read by Certificate.load.")
     if len(content) > MAX_BYTES:
         raise FileError(f"a certificate has at most {MAX_BYTES >> 20} MiB.")
     try:

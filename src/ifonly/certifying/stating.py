@@ -8,6 +8,7 @@ from __future__ import annotations
 import math
 from dataclasses import replace
 from fractions import Fraction
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,7 +16,7 @@ from numpy.typing import NDArray
 
 from ifonly.certificate.check.statement import MAX_BITS
 from ifonly.certificate.format import Certificate, canonical
-from ifonly.errors import UnsupportedQuestion
+from ifonly.errors import FileError, IfonlyError, UnsupportedQuestion
 from ifonly.model import Network, network_model
 from ifonly.problem import (
     Allowed,
@@ -114,12 +115,19 @@ def question_of(asked: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
     return question, _numbers(asked["factual"])
 
 
-def certified_query(certificate: Certificate) -> tuple[Query, dict[str, Any]]:
-    """The query that a certificate answers, and the row that it is about: both can be asked again.
+def certified_query(certificate: Certificate | str | Path) -> tuple[Query, dict[str, Any]]:
+    """The query that a certificate, or the file of one, answers, and the row that it is about: both can be asked again.
 
     Nothing is checked but that the question can be read; `ifonly.check` checks the rest.
     """
-    question, point = question_of(certificate.data["question"])
+    if not isinstance(certificate, Certificate):
+        certificate = Certificate.load(certificate)
+    try:
+        question, point = question_of(certificate.data["question"])
+    except IfonlyError:
+        raise
+    except (LookupError, TypeError, ValueError, AttributeError, ArithmeticError):
+        raise FileError("The question of this certificate cannot be read; `ifonly check` says what is wrong.") from None
     query = Query(target=question.target, distance=question.distance, constraints=question.constraints)
     return query, question.schema.row(point)
 

@@ -10,11 +10,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from ifonly.asking.telling import failed
 from ifonly.errors import IfonlyError, RowError
 from ifonly.explainer import Explainer
 from ifonly.problem import Query
-from ifonly.proof import Answer, Answers
+from ifonly.proof import Answer, Answers, Failed
 from ifonly.waiting import ProgressBar
 
 BATCH_SECONDS = 0.5
@@ -78,5 +77,5 @@ class _Batches:
             try:
                 groups.setdefault(self.explainer.schema.read(row, number=number).tobytes(), []).append(number)
             except RowError as error:
-                self.told.found[number] = failed(number, error)
+                self.told.found[number] = Failed.of(number, error)
         return {same[0]: same for same in groups.values()}

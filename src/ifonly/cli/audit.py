@@ -77,6 +77,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     from ifonly.cli.audit_files import KINDS, write_audit
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, scale_data
+    from ifonly.errors import Contradiction
     from ifonly.population.audit import audit as made_from
     from ifonly.population.labels import Grouping
     from ifonly.report import Heading, audit_data, audit_page, flip_sets_page
@@ -103,6 +104,11 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     if people is not None and people.stopped:
         note(f"{counts.total():,} of about {people.source.about():,} rows are answered.")
         return codes.INTERRUPTED
+    if made.contradictions:
+        raise Contradiction(
+            f"{made.contradictions:,} of {counts.total():,} rows show a bug: two things that must agree do not. They "
+            f"are left out of the audit; `ifonly explain` says which things, row by row. Please report it."
+        )
     return codes.of_counts(counts)
 
 

@@ -32,6 +32,10 @@ Exit codes:
 
 def of_answers(answers: Sequence[Answer]) -> int:
     """The exit code of many answers: the most serious of theirs."""
+    from ifonly.proof import Failed
+
+    if any(isinstance(answer, Failed) and answer.contradiction for answer in answers):
+        return CONTRADICTION
     return of_counts(Counter(answer.status for answer in answers))
 
 

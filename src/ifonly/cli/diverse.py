@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
+    from ifonly.errors import Contradiction, RowError
     from ifonly.explainer import Explainer
     from ifonly.problem import Query
     from ifonly.problem.different import Diversity
@@ -46,7 +47,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     from ifonly.cli.question import read_norm
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_escaping
-    from ifonly.errors import RowError
+    from ifonly.errors import Contradiction, RowError
     from ifonly.problem import Distance
     from ifonly.problem.different import Diversity
     from ifonly.report.diverse import diverse_page
@@ -59,10 +60,10 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     source = read_source(options)
     explainer, query = read_asking(source, {**options, "why": False, "fewest_first": False})
     told: dict[int, DiverseAnswers] = {}
-    wrong: dict[int, RowError] = {}
+    wrong: dict[int, RowError | Contradiction] = {}
     try:
         for number, answers in _sets(explainer, query, source.rows, diversity, options):
-            if isinstance(answers, RowError):
+            if isinstance(answers, RowError | Contradiction):
                 wrong[number] = answers
                 continue
             if not as_json:
@@ -77,8 +78,17 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
         if as_json and told:
             show_json({"sets": [_document(number, answers) for number, answers in told.items()]})
     _write(page, path, told, source.model.outputs, options)
+    return _code(told, wrong)
+
+
+def _code(told: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradiction]) -> int:
+    """The most serious of what happened, once it is said."""
+    from ifonly.errors import Contradiction
+
     for number, error in wrong.items():
         note(f"row {number}: {error}")
+    if any(isinstance(error, Contradiction) for error in wrong.values()):
+        return codes.CONTRADICTION
     return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in told.values()) else codes.LIMIT
 
 
@@ -123,9 +133,9 @@ def _document(number: int, answers: DiverseAnswers) -> dict[str, Any]:
 def _sets(
     explainer: Explainer, query: Query, rows: Any, diversity: Diversity, options: dict[str, Any]
 ) -> Iterator[tuple[int, Any]]:
-    """The set of each row, or the error of one that does not fit the schema."""
+    """The set of each row, or the error of one that does not fit the schema, or that shows a bug."""
     from ifonly.cli.question import read_methods
-    from ifonly.errors import QuestionError, RowError
+    from ifonly.errors import Contradiction, QuestionError, RowError
     from ifonly.proof import Progress
     from ifonly.report import progress
 
@@ -137,6 +147,6 @@ def _sets(
         for done, (number, row) in enumerate(rows.items()):
             try:
                 yield number, explainer.using(method).explain_diverse(row, diversity, query)
-            except RowError as error:
+            except (RowError, Contradiction) as error:
                 yield number, error
             bar(Progress(finished=done + 1, people=len(rows)))

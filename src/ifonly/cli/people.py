@@ -14,7 +14,6 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.asking.telling import failed
 from ifonly.cli.asking import ask
 from ifonly.errors import FileError, IfonlyError, QuestionError, RowError
 from ifonly.explainer import Explainer
@@ -71,7 +70,7 @@ class AuditedPeople:
             if isinstance(told.stopped, IfonlyError):
                 raise told.stopped
             for one in some:
-                answer = failed(one.number, RowError(one.wrong)) if one.wrong else told.found.get(one.number)
+                answer = Failed.of(one.number, RowError(one.wrong)) if one.wrong else told.found.get(one.number)
                 if answer is not None:
                     yield self._counted(answer, one.row)
             done += len(some)

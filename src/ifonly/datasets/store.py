@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from ifonly.datasets.dataset import Dataset
 from ifonly.errors import FileError
 from ifonly.model import Model, load_network, network_model
+from ifonly.printing import shown
 from ifonly.schema import Choice, Feature, Integer, load_schema
 
 _DATA = Path(__file__).parent / "data"
@@ -61,8 +62,8 @@ def _manifest() -> dict[str, Any]:
 
 def _facts(name: str) -> dict[str, Any]:
     manifest = _manifest()
-    if name not in manifest:
-        raise FileError(f"There is no data set {name!r}; the data sets are: {', '.join(manifest)}.")
+    if not isinstance(name, str) or name not in manifest:
+        raise FileError(f"There is no data set {shown(name)}; the data sets are: {', '.join(manifest)}.")
     facts: dict[str, Any] = manifest[name]
     return facts
 

@@ -68,7 +68,6 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
     z[:, : len(side.inputs)] = matrix
     when: list[When] = []
     for i, (mask, count) in enumerate(zip(masks, counts, strict=True)):
-        check_limits()
         low, high = bounds.lower[i], bounds.upper[i]
         parts.append(_rule_rows(lowered, i, z, c, clear))
         h, a = at + np.arange(count), at + count + np.arange(count)

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.drawing.html import fragment, table
-from ifonly.errors import QuestionError
+from ifonly.errors import Contradiction, QuestionError
 from ifonly.population.actions import Judge, find_cover
 from ifonly.population.census import FOUND, NEAREST, OPEN, UNNEEDED, WITHOUT, Census
 from ifonly.population.differences import Difference, Side, find_differences
@@ -38,7 +38,9 @@ MOST_ADVISED = 24
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
 class Audit:
-    """The groups and everybody together. `by` says what they have in common; `failed` rows could not be read.
+    """The groups and everybody together. `by` says what they have in common; `failed` rows could not be read or
+    answered. `contradictions` counts bugs: rows that failed by one, and people for whom it is not known what rules
+    recourse out because of one.
 
     `differences` are the groups of at least `least` people who need recourse, each against everybody else. What was
     drawn by chance was drawn from `seed`.
@@ -50,6 +52,7 @@ class Audit:
     groups: tuple[Group, ...]
     everybody: Group
     failed: int
+    contradictions: int = 0
     differences: tuple[Difference, ...] = ()
     least: int = LEAST
     seed: int = 0
@@ -90,6 +93,7 @@ class Audit:
             "groups": [group.to_dict() for group in self.groups],
             "everybody": self.everybody.to_dict(),
             "failed": self.failed,
+            "contradictions": self.contradictions,
             "differences": [difference.to_dict() for difference in self.differences],
             "least": self.least,
             "seed": self.seed,
@@ -122,6 +126,7 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: Judge | None = Non
         groups=groups,
         everybody=everybody,
         failed=census.failed,
+        contradictions=census.contradictions,
         differences=find_differences([_side(g) for g in groups if g.compared], _side(everybody)),
         least=grouping.least,
         seed=grouping.seed,
@@ -238,8 +243,16 @@ def _blamed(census: Census, judge: Judge) -> dict[int, tuple[str, ...]]:
         for person, answer in census.sample.kept
         if isinstance(answer, NoneExists) and answer.reasons is None and judge.knows(answer)
     ]
-    told = {person: judge.reasons(answer.factual) for person, answer in asked[:MOST_BLAMED]}
-    return {person: reasons.blame for person, reasons in told.items() if reasons is not None}
+    told: dict[int, tuple[str, ...]] = {}
+    for person, answer in asked[:MOST_BLAMED]:
+        try:
+            reasons = judge.reasons(answer.factual)
+        except Contradiction:
+            census.contradictions += 1
+            continue
+        if reasons is not None:
+            told[person] = reasons.blame
+    return told
 
 
 def _frozen(costs: NDArray[np.float64]) -> NDArray[np.float64]:

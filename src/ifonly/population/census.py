@@ -55,7 +55,7 @@ class Census:
         self.sample = Sample(random.Random(grouping.seed))
         self.targets: dict[str, None] = {}
         self.distance_name = ""
-        self.failed = 0
+        self.failed = self.contradictions = 0
 
     @classmethod
     def of(cls, answers: Iterable[Answer], grouping: Grouping, numeric: Container[str] = ()) -> Census:
@@ -68,6 +68,7 @@ class Census:
     def add(self, answer: Answer, label: Any) -> None:
         if isinstance(answer, Failed):
             self.failed += 1
+            self.contradictions += answer.contradiction
             return
         kind, number = self._kind(answer)
         self.labels.add(label)

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ifonly.errors import Contradiction, IfonlyError, MissingExtra, QuestionError, SchemaError
+from ifonly.errors import IfonlyError, MissingExtra, QuestionError, SchemaError
 from ifonly.population.chunks import Chunk
 from ifonly.population.formats import carried, encoded
 from ifonly.population.tally import Tally
@@ -54,13 +54,13 @@ class Task:
 
     def lost(self, chunk: Chunk, why: str) -> Done:
         """Of a chunk that nobody could answer: a record per row that says so."""
-        return self._done(chunk, records_of([_failed(chunk.first + i, why) for i in range(chunk.block.count)]))
+        return self._done(chunk, records_of([Failed.of(chunk.first + i, why) for i in range(chunk.block.count)]))
 
     def _records(self, chunk: Chunk) -> Records:
         wrong, block = chunk.block.wrong, chunk.block
         if not wrong:
             return self._answers(chunk)
-        told = [((i,), records_of([_failed(chunk.first + i, why)])) for i, why in wrong.items()]
+        told = [((i,), records_of([Failed.of(chunk.first + i, why)])) for i, why in wrong.items()]
         told += [((i,), self._answers(one)) for i, one in enumerate(chunk.singles()) if i not in wrong]
         return merged(block.count, told)
 
@@ -72,9 +72,8 @@ class Task:
         except Exception as error:
             if chunk.block.count > 1:
                 return merged(chunk.block.count, [((i,), self._answers(one)) for i, one in enumerate(chunk.singles())])
-            why = str(error) if isinstance(error, IfonlyError) else f"{type(error).__name__}: {shown(str(error), 200)}"
-            told = records_of([_failed(chunk.first, why)])
-            return replace(told, contradictions=int(isinstance(error, Contradiction)))
+            why = error if isinstance(error, IfonlyError) else f"{type(error).__name__}: {shown(str(error), 200)}"
+            return records_of([Failed.of(chunk.first, why)])
 
     def _done(self, chunk: Chunk, records: Records) -> Done:
         columns = dict(records.columns)
@@ -84,7 +83,3 @@ class Task:
         tally.add(records)
         body = encoded(self.suffix, columns, self.kinds, escape_formulas=self.escape_formulas)
         return Done(bodies=(body,), tally=tally)
-
-
-def _failed(row: int, why: str) -> Failed:
-    return Failed(row=row, factual={}, target="", distance_name="", lower=0.0, error=why)

@@ -20,7 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, overload
 
-from ifonly.errors import QuestionError
+from ifonly.errors import Contradiction, QuestionError
 from ifonly.printing import escaped, printable, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.proof.stop import Stop
@@ -301,12 +301,27 @@ class Unknown(Answer):
     status: ClassVar[str] = "unknown"
 
 
+BUG = "A bug in ifonly, please report it: "
+"""How the error of a row begins for which two things did not agree that must."""
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Failed(Answer):
     """The row could not be asked about; `error` says why."""
 
     status: ClassVar[str] = "error"
     error: str = ""
+
+    @classmethod
+    def of(cls, row: int, error: Exception | str) -> Failed:
+        """The answer of a row that could not be read, or that an error kept from being answered."""
+        words = f"{BUG}{error}" if isinstance(error, Contradiction) else str(error)
+        return cls(row=row, factual={}, target="", distance_name="", lower=0.0, error=words)
+
+    @property
+    def contradiction(self) -> bool:
+        """Is it a bug, and not the row, that there is no answer?"""
+        return self.error.startswith(BUG)
 
     @property
     def note(self) -> str:

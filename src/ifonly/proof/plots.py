@@ -14,10 +14,11 @@ from typing import Any
 
 from ifonly.drawing.notebook import in_notebook
 from ifonly.errors import MissingExtra, QuestionError
-from ifonly.printing import MOST, printable
+from ifonly.printing import MOST, printable, shown
 from ifonly.proof.answer import Answer, Answers, Change
 from ifonly.proof.diverse_answers import DiverseAnswers
 from ifonly.proof.speech import amount
+from ifonly.schema.given import is_listed
 
 INK, SOFT = "#1f4e79", "#9a9a9a"
 MOST_LETTERS = 40
@@ -72,6 +73,8 @@ def plot_diverse(several: DiverseAnswers, axes: Any = None) -> Any:
 
 def plot_answers(answers: Answers, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
     """The costs of many people: how many need no more than so much; one line per group of the labels `by` row."""
+    if by is not None and not is_listed(by):
+        raise QuestionError(f"Give one label per row to group people by, such as a column; got {shown(by)}.")
     labels = ["everybody"] * len(answers) if by is None else [str(label) for label in by]
     if len(labels) != len(answers):
         raise QuestionError(f"There are {len(answers)} answers, but {len(labels)} labels to group them by.")
@@ -91,7 +94,7 @@ def plot_answers(answers: Answers, axes: Any = None, *, by: Sequence[Any] | None
         costs = sorted(groups[label])
         shares = [100 * (k + 1) / asked[label] for k in range(len(costs))]
         name = f"{plainly(label, MOST_LETTERS)} ({asked[label]:,})"
-        axes.step([0.0, *costs], [0.0, *shares], style, where="post", label=name, color=None if by else INK)
+        axes.step([0.0, *costs], [0.0, *shares], style, where="post", label=name, color=INK if by is None else None)
     distance = next((answer.distance_name for answer in answers if answer.distance_name), "")
     axes.set_xlabel(f"cost ({plainly(distance)} distance)")
     axes.set_ylabel("% with an answer at no more than this cost")

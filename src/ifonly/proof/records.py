@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ifonly.printing import json_text
-from ifonly.proof.answer import COLUMNS, Answer, Nearest, Within
+from ifonly.proof.answer import COLUMNS, Answer, Failed, Nearest, Within
 
 Kind: TypeAlias = Literal["integer", "number", "numbers", "text", "nested"]
 """What a column of a file holds; numbers are a list of them."""
@@ -51,6 +51,7 @@ def records_of(answers: Sequence[Answer]) -> Records:
         columns={name: [row[name] for row in rows] for name in NAMES},
         sizes=[len(answer.changes) if isinstance(answer, Nearest | Within) else -1 for answer in answers],
         changed=Counter(change.feature for answer in answers for change in answer.changes),
+        contradictions=sum(isinstance(answer, Failed) and answer.contradiction for answer in answers),
     )
 
 

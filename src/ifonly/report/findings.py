@@ -83,7 +83,12 @@ def notes(audit: Audit) -> list[str]:
             f"as people without recourse."
         )
     if audit.failed:
-        told.append(f"{audit.failed:,} rows could not be read and are left out.")
+        told.append(f"{audit.failed:,} rows could not be read or answered and are left out.")
+    if audit.contradictions:
+        told.append(
+            f"{audit.contradictions:,} times two things did not agree that must: this is a bug in ifonly, please "
+            f"report it. The people concerned are left out, or it is not said what rules recourse out for them."
+        )
     return told
 
 

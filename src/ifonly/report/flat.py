@@ -45,7 +45,10 @@ def _lines(audit: Audit, provenance: Provenance | None) -> Iterator[Line]:
         for item, value in one.to_dict().items():
             if item not in ("group", "what"):
                 yield "difference", one.group, f"{one.what}: {item}", value
-    yield from (("audit", "", item, getattr(audit, item)) for item in ("by", "target", "failed", "least", "seed"))
+    yield from (
+        ("audit", "", item, getattr(audit, item))
+        for item in ("by", "target", "failed", "contradictions", "least", "seed")
+    )
     if provenance is not None:
         for item, value in provenance.to_dict().items():
             yield "provenance", "", item, json_text(value) if isinstance(value, dict | list) else value
