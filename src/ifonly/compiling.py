@@ -45,7 +45,7 @@ NICENESS = 10
 ALL_KERNELS = (
     "ifonly.search.warm:KERNELS",
     "ifonly.search.smooth.warm:SMOOTH_KERNELS",
-    "ifonly.search.trees.solver:TREE_KERNELS",
+    "ifonly.search.trees.warm:TREE_KERNELS",
     "ifonly.certifying.warm:TWIN",
 )
 """Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles."""
