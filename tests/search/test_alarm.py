@@ -5,8 +5,6 @@ from __future__ import annotations
 import os
 import threading
 import time
-from types import SimpleNamespace
-from typing import Any
 
 import numpy as np
 import pytest
@@ -15,8 +13,8 @@ from ifonly.search import alarm
 from ifonly.search.alarm import Alarm, ring_all
 
 
-def scratch() -> Any:
-    return SimpleNamespace(I=np.zeros((alarm.HALT + 1, 2), dtype=np.int64))
+def flag() -> np.ndarray:
+    return np.zeros(2, dtype=np.int64)
 
 
 def rings_within(one: Alarm, seconds: float) -> bool:
@@ -28,7 +26,7 @@ def rings_within(one: Alarm, seconds: float) -> bool:
 
 def test_it_rings_when_it_is_due_and_not_before() -> None:
     begun = time.monotonic()
-    with Alarm(scratch(), 0.15) as one:
+    with Alarm(flag(), 0.15) as one:
         assert not one.rung
         assert rings_within(one, 5.0)
         assert time.monotonic() - begun >= 0.15
@@ -36,13 +34,13 @@ def test_it_rings_when_it_is_due_and_not_before() -> None:
 
 
 def test_the_earlier_one_rings_first_though_it_is_set_later() -> None:
-    with Alarm(scratch(), 30.0) as late, Alarm(scratch(), 0.1) as soon, Alarm(scratch(), None) as never:
+    with Alarm(flag(), 30.0) as late, Alarm(flag(), 0.1) as soon, Alarm(flag(), None) as never:
         assert rings_within(soon, 5.0)
         assert not late.rung and not never.rung
 
 
 def test_it_does_not_ring_for_the_next_person() -> None:
-    same = scratch()
+    same = flag()
     for _ in range(200):
         with Alarm(same, 0.01):
             pass
@@ -57,28 +55,28 @@ def test_one_thread_serves_all_and_ends_when_nobody_needs_it(monkeypatch: pytest
     monkeypatch.setattr(alarm, "IDLE_SECONDS", 0.05)
     monkeypatch.setattr(alarm, "_CLOCK", alarm._Clock())
     before = clocks()
-    with Alarm(scratch(), 0.05) as one, Alarm(scratch(), 0.1) as other:
+    with Alarm(flag(), 0.05) as one, Alarm(flag(), 0.1) as other:
         assert clocks() == before + 1
         assert rings_within(one, 5.0) and rings_within(other, 5.0)
     until = time.monotonic() + 5.0
     while clocks() > before and time.monotonic() < until:
         time.sleep(0.01)
     assert clocks() == before
-    with Alarm(scratch(), 0.01) as again:
+    with Alarm(flag(), 0.01) as again:
         assert rings_within(again, 5.0)
 
 
 def test_all_can_be_rung_at_once() -> None:
-    with Alarm(scratch(), 30.0) as one, Alarm(scratch(), None) as other:
+    with Alarm(flag(), 30.0) as one, Alarm(flag(), None) as other:
         ring_all()
         assert one.rung and other.rung
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")
 def test_a_child_has_a_clock_of_its_own() -> None:
-    with Alarm(scratch(), 30.0):
+    with Alarm(flag(), 30.0):
         child = os.fork()
         if child == 0:  # pragma: no cover
-            with Alarm(scratch(), 0.05) as one:
+            with Alarm(flag(), 0.05) as one:
                 os._exit(0 if rings_within(one, 5.0) else 1)
         assert os.waitpid(child, 0)[1] == 0
