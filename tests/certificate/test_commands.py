@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from certificate.samples import restamped
-from ifonly import Certificate
+from ifonly import Certificate, Checked
 from ifonly.cli import codes
 from ifonly.cli.app import app
 
@@ -58,3 +58,28 @@ def test_certify_takes_one_row(tmp_path):
     assert result.exit_code == codes.WRONG_INPUT and "choose one" in result.stderr
     result = run("certify", "--dataset", "compas", "--row", 0, "--output", tmp_path / "x.cert", "--json")
     assert json.loads(result.stdout)["verdict"] == "VALID"
+
+
+@pytest.mark.parametrize(
+    ("limit", "words"), [(("--time-limit", 1e-6), "time limit of 1e-06 s"), (("--node-limit", 1), "node limit of 1")]
+)
+def test_beyond_a_limit_there_is_a_sentence_and_no_file(limit, words, tmp_path):
+    result = run("certify", "--dataset", "credit", "--row", 15, *limit, "--output", tmp_path / "x.cert")
+    assert result.exit_code == codes.WRONG_INPUT and words in result.stderr
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_certificate_that_cannot_be_checked_in_time_is_not_written(tmp_path, monkeypatch):
+    seconds = []
+
+    def undecided(certificate, *, seconds: float = 3600.0, told=seconds):
+        told.append(seconds)
+        return Checked(verdict="UNDECIDED", failure="the check was not over")
+
+    monkeypatch.setattr("ifonly.certificate.check.check", undecided)
+    result = run(
+        "certify", "--dataset", "compas", "--row", 0, "--time-limit", 500, "--output", tmp_path / "x.cert"
+    )  # fmt: skip
+    assert result.exit_code == codes.WRONG_INPUT
+    assert "could not be checked within the time limit of 500 s, and is not written" in result.stderr
+    assert not list(tmp_path.iterdir()) and 0.0 < seconds[0] < 500.0

@@ -56,10 +56,9 @@ class Program:
 
 
 def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0.0) -> Encoded:
-    masks = _with_binaries(lowered, bounds)
+    masks = _with_binaries(lowered, bounds, len(side.form.cost))
     counts = [int(mask.sum()) for mask in masks]
     at, more = len(side.form.cost), 2 * sum(counts)
-    check_limits(2 * 8 * 3 * sum(counts) * (at + more))  # three rows per neuron, and once more as one array
     lower, upper = np.append(side.form.lower, np.zeros(more)), np.append(side.form.upper, np.ones(more))
     integer = np.append(side.form.integer, np.zeros(more, dtype=bool))
     parts = [(np.hstack([side.form.rows, np.zeros((len(side.form.limit), more))]), side.form.limit)]
@@ -98,11 +97,14 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
     return Encoded(form=form, z=z, c=c)
 
 
-def _with_binaries(lowered: Lowered, bounds: Bounds) -> list[NDArray[np.bool_]]:
-    """Which neurons of each hidden layer get columns: the unstable ones, but for rules, from which nothing follows."""
+def _with_binaries(lowered: Lowered, bounds: Bounds, inputs: int) -> list[NDArray[np.bool_]]:
+    """Which neurons of each hidden layer get columns beside the inputs: the unstable ones, but for rules, from which
+    nothing follows."""
     masks = [bounds.unstable(i) for i in range(len(lowered.layers) - 1)]
     for layer, place in lowered.required.tolist():
         masks[layer][place] = False
+    count = sum(int(mask.sum()) for mask in masks)
+    check_limits(2 * 8 * 3 * count * (inputs + 2 * count))  # three rows of each, and all of them once more as one array
     return masks
 
 
