@@ -6,7 +6,6 @@ import math
 
 import numpy as np
 import pytest
-from numba import njit
 
 from certificate.far_problems import far_problem, tie_problem
 from ifonly.certificate.check.box import Box
@@ -18,15 +17,23 @@ from ifonly.certifying.multipliers import Planes
 from ifonly.certifying.prove import sides
 from ifonly.certifying.stating import grids, hexes, question_data
 from ifonly.certifying.twin.bounds import bound_hidden
-from ifonly.certifying.twin.layout import CLOSED, EMPTY, FIRST, FORCED, ROOM
+from ifonly.certifying.twin.layout import CLOSED, EMPTY, FIRST, FORCED, ROOM, SOURCES
 from ifonly.certifying.twin.planes import most_of, plane
 from ifonly.certifying.twin.region import clip
 from ifonly.certifying.twin.tree import new_work
+from ifonly.certifying.warm import TWIN
 from ifonly.schema import Choice
+from kernel_cache import cached
 from oracles.random_problems import random_problem
 
 
-@njit
+@pytest.fixture(scope="module", autouse=True)
+def ready() -> None:
+    """As the writer of a proof has it, whichever test comes first."""
+    TWIN.prepare()
+
+
+@cached(SOURCES)
 def look(q, low, high, mask, side, known, row, slope):
     """What becomes of a region; its bounds, the slacks, the slopes that were taken, and the most of a row."""
     w = new_work(q, len(mask), len(side), len(low), 1)

@@ -10,11 +10,9 @@ import math
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cache
-from pathlib import Path
 from typing import Any
 
 import numpy as np
-from numba import config, njit
 from numpy.typing import NDArray
 
 from ifonly.model import Network, network_model
@@ -28,6 +26,7 @@ from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAX
 from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_question, units
 from ifonly.search.smooth.kernels.layout import SOURCES
 from ifonly.tolerances import DEFAULT
+from kernel_cache import cached
 
 Floats = NDArray[np.float64]
 Rng = np.random.Generator
@@ -39,17 +38,9 @@ IDS = ("l0", "l1", "l2", "linf", "mixture")
 
 @cache
 def compiled(kernel: Any) -> Callable[..., Any]:
-    """The kernel with a Python wrapper, from a cache of its own per version of all kernel files: numba looks only at the
-    file of what it caches."""
+    """The kernel with a Python wrapper."""
     options = {name: value for name, value in layout.OUTER.items() if name != "cache"}
-    place, before = Path(layout.__file__).parent / "__pycache__" / f"tests-{SOURCES:08x}", config.CACHE_DIR
-    config.CACHE_DIR = str(place)
-    try:
-        return njit(cache=True, **options)(kernel.py_func)
-    except RuntimeError:  # no place that we may write to
-        return njit(**options)(kernel.py_func)
-    finally:
-        config.CACHE_DIR = before
+    return cached(SOURCES, **options)(kernel.py_func)
 
 
 # ---------------------------------------------------------------------------------------------- random questions
