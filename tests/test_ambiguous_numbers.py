@@ -357,3 +357,12 @@ def test_groups_are_named_as_they_are_written() -> None:
 def test_clear_numbers_read_back_by_any_mark(number: float) -> None:
     text = clear_number(number)
     assert float(text) == number and other_reading(text) is None
+
+
+def test_what_is_compared_counts_as_a_sum() -> None:
+    with pytest.raises(RuleError, match="may be 90 or 90000, where Income is .*, Kreditbetrag is"):
+        read_constraint("2 * Income + Kreditbetrag <= 90.000", SCHEMA)
+    small = Schema([Integer("n", -1, 9), Integer("m", 0, 30)])
+    assert read_constraint("2 * n - m >= 14.295", small).describe() == "2 * n - m >= 14.2950"
+    with pytest.raises(RuleError, match="may be 14 or 14000"):
+        read_constraint("2 * n - m >= 14.000", small)

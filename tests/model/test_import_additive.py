@@ -129,7 +129,8 @@ def test_categories_missing_values_and_unseen_ones() -> None:
     labels = (frame["rate"].fillna(1.5) + (frame["town"] == "y") + points[:, 2] / 30 > 1.2).to_numpy().astype(int)
     with pytest.warns(UserWarning, match="Missing values detected"):
         model = ExplainableBoostingClassifier(interactions=[(0, 1)], **QUICK).fit(frame, labels)
-    imported = import_model(model, RAW, classes=("no", "yes"))
+    with pytest.warns(UserWarning, match="fitted without the option 'unseen' of feature 'town'"):
+        imported = import_model(model, RAW, classes=("no", "yes"))
     assert imported.deviation == 0.0
     rows = everywhere(imported)
     assert np.array_equal(imported.exact_scores(rows)[:, 0], model.decision_function(frame_of(rows, RAW)))

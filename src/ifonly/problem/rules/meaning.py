@@ -253,20 +253,18 @@ class _TreeReader:
         options = frozenset(i for i in range(len(choice.options)) if _COMPARES[sign](i, index))
         return Member(self.schema.index(choice.name), options)
 
-    def check_clear(self, *sides: syntax.Number) -> None:
-        """Refuse a number that may be meant by either decimal mark, by the features that it stands beside."""
-        parts = [one for side in sides for one in syntax.numbers_in(side)]
-        named = [self.schema[one.name] for one in parts if isinstance(one, syntax.Word)]
-        for one in parts:
-            if isinstance(one, syntax.Constant):
-                feature = next((feature for feature in named if unclear(feature, one)), None)
-                if feature is not None:
-                    raise syntax.two_ways(self.text, one, f" beside {show_name(feature.name)}, {feature.describe()}")
+    def check_clear(self, amount: _Amount, *sides: syntax.Number) -> None:
+        """Refuse a number that may be meant by either decimal mark, by the features that it is compared with."""
+        beside = {self.schema.features[g]: times for g, times in amount.numbers.items() if times}
+        for one in (one for side in sides for one in syntax.numbers_in(side)):
+            if isinstance(one, syntax.Constant) and unclear(beside, one):
+                named = ", ".join(f"{show_name(feature.name)} is {feature.describe()}" for feature in beside)
+                raise syntax.two_ways(self.text, one, f", where {named}")
 
     def compare_numbers(self, left: syntax.Number, sign: str, right: syntax.Number) -> Formula:
         difference = self.amount(left)
         difference.add(self.amount(right), Fraction(-1))
-        self.check_clear(left, right)
+        self.check_clear(difference, left, right)
         linear = self.linear(difference, left, right)
         if sign in ("<", "<="):
             linear, sign = linear.negative(), _OPPOSITE[sign]

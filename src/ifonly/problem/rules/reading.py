@@ -225,10 +225,9 @@ class _Statement(syntax.Parser):
         if self.here.kind != "number":
             raise self.unexpected("here a number should stand")
         one = syntax.number(self.text, self.advance())
-        if one.other is not None and self.here.value != "%":
-            feature = self.schema[name] if name else None
-            if whole or (feature is not None and unclear(feature, one)):
-                raise syntax.two_ways(self.text, one)
+        beside = {self.schema[name]: Fraction(1)} if name else {}
+        if one.other is not None and self.here.value != "%" and (whole or unclear(beside, one)):
+            raise syntax.two_ways(self.text, one)
         return one.value
 
     def finished(self, constraint: AnyConstraint) -> AnyConstraint:
