@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from ifonly.caching import PREPARING
 from ifonly.model.smooth import SmoothNetwork
 from ifonly.model.trees import Trees
 from ifonly.problem import Question, Steps, lower
@@ -37,13 +38,17 @@ class Search:
         )
 
     def load(self, question: Question) -> None:
-        """Import what answers the question, and the kernels for it: once per process, and nobody's time."""
-        if isinstance(question.model.function, Trees):
-            from ifonly.search.trees.solver import TREE_KERNELS
+        """Import what answers the question, and make its kernels ready: once per process, and nobody's time.
 
-            TREE_KERNELS.load()
-        else:
-            from ifonly.search import solver  # noqa: F401
+        A fork waits for it: it would copy the locks of modules that are half imported.
+        """
+        with PREPARING:
+            if isinstance(question.model.function, Trees):
+                from ifonly.search.trees.solver import TREE_KERNELS
+
+                TREE_KERNELS.prepare()
+            else:
+                from ifonly.search import solver  # noqa: F401
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
         if isinstance(question.model.function, Trees):
