@@ -107,11 +107,11 @@ def command(rounds: int, data: str, empty: bool, only: str) -> None:
             wall, cpu, _ = _run(COMPILE, folder / "filled")
             for name, model in models.items():
                 rows[name, "filled"] = _told([_asked(model, data, row, folder / "filled") for row in range(rounds)])
-    table = Table("model", "cache", "seconds", "slowest", "CPU seconds", "proven")
+    table = Table("model", "cache", "seconds (slowest)", "CPU seconds (slowest)", "proven")
     for name, cache in sorted(rows, key=lambda row: list(models).index(row[0])):
         table.add_row(name, cache, *rows[name, cache])
     if not empty:
-        table.add_row("compiling everything", "empty", f"{wall:.2f}", "", f"{cpu:.2f}", "")
+        table.add_row("compiling everything", "empty", f"{wall:.2f}", f"{cpu:.2f}", "")
     console().print(table)
 
 
@@ -146,6 +146,7 @@ def _run(words: list[str], cache: Path) -> tuple[float, float, str]:
     return wall, after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime, done.stdout
 
 
-def _told(runs: list[tuple[float, float, bool]]) -> tuple[str, str, str, str]:
+def _told(runs: list[tuple[float, float, bool]]) -> tuple[str, ...]:
     wall, cpu, proven = zip(*runs, strict=True)
-    return f"{np.median(wall):.2f}", f"{max(wall):.2f}", f"{np.median(cpu):.2f}", f"{sum(proven)} of {len(proven)}"
+    both = (f"{np.median(seconds):.1f} ({max(seconds):.1f})" for seconds in (wall, cpu))
+    return *both, f"{sum(proven)} of {len(proven)}"

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.search.trees.kernels import boxes, greedy, points
+from ifonly.search.trees.kernels import boxes, greedy, points, search
+from ifonly.search.trees.kernels.boxes import BITS
 from ifonly.search.trees.kernels.layout import (
     ADDITIVE,
     COLUMN,
@@ -22,6 +23,7 @@ from ifonly.search.trees.kernels.layout import (
     FEATURE,
     FREE,
     GROWN,
+    HEIGHT,
     LEAF,
     LEAST,
     LEFT,
@@ -29,10 +31,12 @@ from ifonly.search.trees.kernels.layout import (
     NEED,
     RIGHT,
     SLACK,
+    WORD,
     Forest,
     LeafTable,
     PricedPerson,
     Stack,
+    State,
 )
 
 Floats = NDArray[np.float64]
@@ -149,10 +153,72 @@ def _permitted(forest: Forest, person: PricedPerson, cells: Places, g: int, cell
     )
 
 
+def _best_bits(table: LeafTable, alive: NDArray[np.uint64]) -> NDArray[np.int64]:
+    """The best leaf that a box leaves each tree: its first bit that is set; -1 if there is none."""
+    some = np.flatnonzero(alive)
+    place = np.searchsorted(some, table.tree[WORD, :-1])
+    word = np.append(some, len(alive))[place]
+    found = word < table.tree[WORD, 1:]
+    bits = np.append(alive, np.uint64(0))[word]
+    lowest = np.frexp((bits & (~bits + np.uint64(1))).astype(np.float64))[1] - 1  # a power of two is exact
+    return np.where(found, word * BITS + lowest, -1)
+
+
+def add_up(table: LeafTable, stack: Stack, s: int, sums: Floats) -> bool:
+    """Per condition, what the best leaves that are left add up to, and those of the nearest point; False if a tree has
+    no leaf left.
+    """
+    best, condition, count = _best_bits(table, stack.alive[s]), table.tree[CONDITION, :-1], len(table.settled)
+    sums[:, :count] = table.settled
+    if (best < 0).any():
+        return False
+    sums[0, :count] += np.bincount(condition, table.gives[best], count)
+    sums[1, :count] += np.bincount(condition, table.gives[stack.at[s]], count)
+    return True
+
+
+def choose(forest: Forest, table: LeafTable, stack: Stack, state: State) -> tuple[int, int, int]:
+    """The split that the best leaves want most and the nearest point breaks: (feature, side, cell or limit)."""
+    s, priced = int(state.count[HEIGHT]) - 1, len(table.settled) > len(forest.value)
+    condition, best, at = table.tree[CONDITION, :-1], _best_bits(table, stack.alive[s]), stack.at[s]
+    need = np.append(forest.demand[NEED] + forest.demand[SLACK], math.inf)
+    wanting = (best != at) & ~(state.sums[1, condition] >= need[condition])
+    for wants in (condition == len(forest.value), condition < len(forest.value)) if priced else (wanting,):
+        v = np.flatnonzero(wanting & wants)
+        gain = np.maximum(table.gives[best[v]] - table.gives[at[v]], 1e-300)
+        if (split := _most_wanted(forest, stack.near[s], table.leaf[best[v]], gain)) is not None:
+            return split
+    return -1, 0, 0
+
+
+def _most_wanted(forest: Forest, near: Places, leaves: Places, gain: Floats) -> tuple[int, int, int] | None:
+    """Credit every limit of these leaves that the nearest point breaks; the first one with the most credit."""
+    count = forest.limit_at[leaves + 1] - forest.limit_at[leaves]
+    i = np.repeat(forest.limit_at[leaves] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
+    g, gain = forest.limit[FEATURE, i], np.repeat(gain, count)
+    above, options = near[g] < forest.limit[LEAST, i], forest.choice[g] != 0
+    broken = above | (near[g] > forest.limit[MOST, i])
+    broken[options] = ~_in_set(forest.limit_set[i[options]], near[g[options]])
+    i, g, gain, side, options = i[broken], g[broken], gain[broken], (above & ~options)[broken], options[broken]
+    if not len(i):
+        return None
+    cell = np.where(options, 0, np.where(side, forest.limit[LEAST, i], forest.limit[MOST, i]))
+    _, first, which = np.unique(2 * (forest.start[g] + cell) + side, return_index=True, return_inverse=True)
+    weight = np.bincount(which, gain)
+    chosen = min(np.flatnonzero(weight == weight.max()).tolist(), key=lambda key: int(first[key]))
+    k = int(first[chosen])
+    if not options[k]:
+        return int(g[k]), int(side[k]), int(cell[k])
+    mine = np.flatnonzero(which == chosen)
+    return int(g[k]), 0, int(i[mine[np.argmax(gain[mine])]])
+
+
 VECTORISED: dict[Any, Callable[..., Any]] = {
     points.sums_of: sums_of,
     points.single_moves: single_moves,
     boxes.move_point: move_point,
+    boxes.add_up: add_up,
+    search.choose: choose,
     greedy._pick: pick,
 }
 """By kernel, what stands in for it."""
