@@ -10,12 +10,13 @@ from collections import Counter
 from pathlib import Path
 from typing import Any
 
-from benchmarks.attack.kinds import KINDS
+from benchmarks.attack.decisions import missing_library
+from benchmarks.attack.kinds import KINDS, NEEDS
 from benchmarks.attack.shrink import fault_kind, shrunk
 from benchmarks.attack.work import Worker, drawn
 
 CASE_SECONDS = 20.0
-WARM_SECONDS = 300.0
+WARM_SECONDS = 900.0
 """To compile whatever is compiled at the first question."""
 SHOWN = 12
 """Different failures that are made small and printed."""
@@ -39,8 +40,21 @@ def main(words: list[str] | None = None) -> int:
     options = parser.parse_args(words)
     if options.case:
         return replay(options)
+    options.only = present(options.only)
     found = Attack(options).run()
     return 1 if found else 0
+
+
+def present(kinds: list[str]) -> list[str]:
+    """The kinds whose libraries are installed; says which are not."""
+    found = []
+    for kind in kinds:
+        lacking = missing_library(NEEDS.get(kind, ()))
+        if lacking:
+            print(f"{kind} is skipped: {lacking} is not installed")
+        else:
+            found.append(kind)
+    return found
 
 
 def replay(options: Any) -> int:

@@ -7,13 +7,13 @@ from __future__ import annotations
 
 import importlib.util
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from typing import Any
 
 from benchmarks.attack import distance
-from benchmarks.attack.space import Feature, Row, belongs, count, rows, values
+from benchmarks.attack.space import Feature, Row, belongs, count, is_number, rows, values
 from benchmarks.attack.verdict import GAP, RELATIVE
 
 Decision = tuple[Any, float]
@@ -52,8 +52,8 @@ class Truth:
         return found
 
 
-def wrong(truth: Truth, answer: Any, domains: Sequence[Sequence[Any]] | None) -> Iterator[str]:
-    """Faults of an answer; `domains` are the values of each feature, None where they are too many to list."""
+def wrong(truth: Truth, answer: Any, every: Iterable[Row]) -> Iterator[str]:
+    """Faults of an answer; `every` are the rows to hold it against: all there are, where they can be listed."""
     if answer.status not in ("nearest", "none exists", "within", "unknown"):
         yield f"status {answer.status}: {answer.note}"
         return
@@ -65,8 +65,7 @@ def wrong(truth: Truth, answer: Any, domains: Sequence[Sequence[Any]] | None) ->
         yield from wrong_row(truth, answer)
     elif answer.status in ("nearest", "within"):
         yield f"{answer.status} without a row"
-    if domains is not None and count(domains) <= MOST_ROWS:
-        yield from beaten(truth, answer, [row for row in rows(domains) if truth.allowed(row)])
+    yield from beaten(truth, answer, [row for row in every if truth.allowed(row)])
 
 
 def wrong_row(truth: Truth, answer: Any) -> Iterator[str]:
@@ -110,16 +109,15 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def listed(features: Sequence[Feature], before: Row) -> list[Sequence[Any]] | None:
-    """The values of each feature; a number that is missing stays so. None where one has too many to list."""
-    found: list[Sequence[Any]] = []
+def all_rows(features: Sequence[Feature], before: Row) -> list[Row]:
+    """All rows; a number that is missing stays so. None at all where they are too many to list."""
+    domains: list[Sequence[Any]] = []
     for feature, value in zip(features, before, strict=True):
-        missing = value is None and feature["kind"] in ("integer", "real")
-        every = [None] if missing else values(feature)
-        if every is None or len(every) > MOST_ROWS:
-            return None
-        found.append(every if value in every else [*every, value])
-    return found
+        own = [None] if value is None and is_number(feature) else values(feature)
+        if own is None:
+            return []
+        domains.append(own if value in own else [*own, value])
+    return list(rows(domains)) if count(domains) <= MOST_ROWS else []
 
 
 def ahead(scores: Sequence[float]) -> float:

@@ -11,7 +11,10 @@ from typing import Any
 from benchmarks.attack.space import width
 
 Case = dict[str, Any]
-LISTS = ("rules", "everybody", "mine", "people", "edits")
+LISTS = ("rules", "everybody", "mine", "people", "edits", "tail", "trees", "fills", "ranges", "train")
+
+MANY = 8
+"""Of a list with more, half of it is tried first."""
 
 
 def fault_kind(told: dict[str, Any]) -> str:
@@ -38,6 +41,9 @@ def shrunk(case: Case, told: dict[str, Any], run: Callable[[Case], dict[str, Any
 def candidates(case: Case) -> Iterator[Case]:
     """Cases that are a little smaller, the boldest first."""
     for key in LISTS:
+        if len(case.get(key) or ()) > MANY:
+            yield {**case, key: case[key][::2]}
+            yield {**case, key: case[key][1::2]}
         for i in range(len(case.get(key) or ())):
             yield {**case, key: [x for j, x in enumerate(case[key]) if j != i]}
     if "features" in case and "layers" in case:

@@ -19,6 +19,8 @@ from pathlib import Path
 from typing import Any
 
 MEMORY_BYTES = 4 * 2**30
+LOADING_SECONDS = 300.0
+"""More than it takes to import the libraries of a kind; the first case of a process has so much longer."""
 ROOT = Path(__file__).resolve().parents[2]
 
 
@@ -45,6 +47,7 @@ def run(case: dict[str, Any]) -> dict[str, Any]:
 def warmed() -> dict[str, Any]:
     """Ask everything that has to be compiled once."""
     import ifonly
+    from benchmarks.attack.decisions import missing_library
 
     schema = ifonly.Schema([ifonly.Real("a", 0, 1), ifonly.Integer("b", 0, 9), ifonly.Categorical("c", ["u", "v"])])
     net = ifonly.Network.of([([[1.0, 1.0, 0.0, 0.5], [-1.0, 0.3, 1.0, 0.0]], [-2.0, 0.1]), ([[1.0, -0.5]], [-0.3])])
@@ -52,6 +55,17 @@ def warmed() -> dict[str, Any]:
     for norm in ("l0", "l1", "l2", "linf"):
         explainer.explain([0.2, 1, "u"], distance=norm, constraints=["a + b <= 9", "at most 3 changes"])
         ifonly.check(ifonly.certify(explainer, [0.2, 1, "u"], distance=norm))
+    card = {"base": 0, "cutoff": 5, "features": {"b": [{"below": 4, "points": 0}, {"points": 7}]}}
+    models: list[Any] = [ifonly.Scorecard.from_dict(card)]
+    if not missing_library(["sklearn"]):
+        from sklearn.tree import DecisionTreeClassifier
+
+        rows = [[0.1, k, 1, 0] for k in range(10)]
+        models += [DecisionTreeClassifier().fit(rows, [k * classes // 10 for k in range(10)]) for classes in (2, 3)]
+    for model in models:
+        for norm in ("l0", "l1", "l2", "linf"):
+            trees = ifonly.Explainer(model, schema=schema)
+            trees.explain([0.2, 1, "u"], target=trees.model.classes[1], distance=norm)
     return {"status": "warm", "faults": []}
 
 
@@ -86,10 +100,13 @@ class Worker:
         self.process: subprocess.Popen[str] | None = None
         self.busy: dict[str, Any] | None = None
         self.since = 0.0
+        self.loaded: set[str] = set()
+        """Kinds whose libraries the process has imported."""
 
     def start(self) -> subprocess.Popen[str]:
         if self.process is None or self.process.poll() is not None:
             path = os.pathsep.join(filter(None, [os.environ.get("PYTHONPATH", ""), str(ROOT)]))
+            self.loaded = set()
             threads = dict.fromkeys(("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"), "1")
             self.process = subprocess.Popen(
                 [sys.executable, "-W", "ignore", "-c", "from benchmarks.attack.work import serve; serve()"],
@@ -114,17 +131,32 @@ class Worker:
         ready, _, _ = select.select([self.process.stdout], [], [], 0)
         if ready:
             line = self.process.stdout.readline()
+            self.loaded.add(self.kind)
             self.busy = None
             if line:
                 told: dict[str, Any] = json.loads(line)
                 return told
             code = self.process.wait()
             return {"status": "crash", "faults": [f"the process ended with code {code}"]}
-        if time.monotonic() - self.since > seconds:
+        if time.monotonic() - self.since > seconds + self.loading:
             self.stop()
             self.busy = None
             return {"status": "hang", "faults": [f"no answer within {seconds:g} s"]}
         return None
+
+    @property
+    def kind(self) -> str:
+        """What it is busy with."""
+        assert self.busy is not None
+        name: str = (self.busy.get("case") or self.busy)["kind"]
+        return name
+
+    @property
+    def loading(self) -> float:
+        """Seconds that the process may take to import libraries first."""
+        from benchmarks.attack.kinds import NEEDS
+
+        return LOADING_SECONDS if self.kind in NEEDS and self.kind not in self.loaded else 0.0
 
     def ask(self, asked: dict[str, Any], seconds: float) -> dict[str, Any]:
         """Give, and wait for the outcome."""

@@ -214,7 +214,7 @@ def test_the_users_own_values_with_encoders_and_missing_options() -> None:
     assert np.array_equal(model.exact_scores(rows), search.predict_proba(asked))
 
 
-@pytest.mark.parametrize("mark", ["category", "names"])
+@pytest.mark.parametrize("mark", ["category", "names", "objects"])
 def test_categories_of_histogram_boosting(mark: str) -> None:
     schema = Schema([Real("rate", -3, 3), Categorical("town", ["x", "y", "z", None, "new"]), Integer("age", 0, 60)])
     points = schema.sample(400, np.random.default_rng(1))
@@ -223,12 +223,16 @@ def test_categories_of_histogram_boosting(mark: str) -> None:
     labels = (points[:, 0] + (points[:, 1] == 2) - (points[:, 1] == 3) > 0.3).astype(int)
     if mark == "category":
         table["town"] = pd.Categorical(table["town"])
+    if mark == "objects":  # as pandas 2 makes them: None is a category of its own, and NaN another
+        table["town"] = pd.Series([schema.row(point)["town"] for point in points], dtype=object)
     chosen = "from_dtype" if mark == "category" else ["town"]
     boosting = HistGradientBoostingClassifier(max_iter=15, categorical_features=chosen).fit(table, labels)
     with pytest.warns(UserWarning, match="was fitted without the option 'new' of feature 'town'"):
         model = import_model(boosting, schema)
     rows = everywhere(model)
     asked = pd.DataFrame([schema.row(row) for row in rows])
+    if mark == "objects":
+        asked["town"] = pd.Series([schema.row(row)["town"] for row in rows], dtype=object)
     assert np.array_equal(model.exact_scores(rows)[:, 0], boosting.decision_function(asked))
     assert len(model.function.option_sets[1]) >= 1
 

@@ -58,3 +58,11 @@ KINDS: dict[str, Kind] = {
     "numbers": numbers.Numbers(),
     "splits": splits.Splits(),
 }
+
+NEEDS: dict[str, tuple[str, ...]] = {
+    "encoders": ("sklearn", "pandas"),
+    "graphs": ("onnx", "onnxruntime"),
+    "leaves": ("onnx", "onnxruntime"),
+    "splits": ("sklearn", "pandas"),
+}
+"""Modules without which a kind is skipped."""

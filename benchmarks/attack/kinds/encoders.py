@@ -17,7 +17,7 @@ from types import SimpleNamespace
 from typing import Any
 
 from benchmarks.attack.asking import Fault, Outcome, Refused, ask, shown
-from benchmarks.attack.decisions import Decision, Truth, ahead, listed, same, wrong
+from benchmarks.attack.decisions import Decision, Truth, ahead, all_rows, same, wrong
 from benchmarks.attack.space import Feature, Row, is_number, options
 
 CODES: dict[str, list[Any]] = {
@@ -42,8 +42,6 @@ UNSEEN = {"str": ["01068", "3", "C", "truth"], "int": [4, 7], "bool": [], "float
 class Encoders:
     """One fitted pipeline, one way to its schema, three people."""
 
-    needs = ("sklearn", "pandas")
-
     def make(self, chance: random.Random) -> dict[str, Any]:
         drawn = chance.sample(sorted(CODES), chance.randint(1, 3))
         values = [chance.sample(CODES[family], min(len(CODES[family]), chance.randint(2, 5))) for family in drawn]
@@ -60,7 +58,7 @@ class Encoders:
             else [] for own in values
         ]  # fmt: skip
         return {
-            "columns": [chance.choice([f"{family.replace(' ', '_')}{i}", f"plz_{i}"]) for i, family in enumerate(drawn)],
+            "columns": [chance.choice([f"{name.replace(' ', '_')}{i}", f"plz_{i}"]) for i, name in enumerate(drawn)],
             "values": values,
             "unseen": unseen if schema == "stated" else [[] for _ in values],
             "train": rows,
@@ -115,6 +113,9 @@ def asked_of(
     told.status = answer.status
     own = dict(zip(case["columns"], person, strict=True))
     before = tuple(read(f, own[f["name"]]) for f in features)
+    if any(not is_number(f) and value not in (options(f) or ()) for f, value in zip(features, before, strict=True)):
+        yield f"answered for a value that is not among the options of {features}"
+        return
 
     def in_own_values(row: Row) -> Row:
         """What stays as it is, is the user's own; columns that the schema leaves out stay as well."""
@@ -125,7 +126,7 @@ def asked_of(
         return user.decide([in_own_values(row) for row in rows])
 
     truth = Truth(features, before, wanted, decide, {"norm": "l1"})
-    yield from wrong(truth, answer, listed(features, before))
+    yield from wrong(truth, answer, all_rows(features, before))
 
 
 def read(feature: Feature, value: Any) -> Any:
@@ -133,9 +134,17 @@ def read(feature: Feature, value: Any) -> Any:
     if is_number(feature):
         number = float(str(value).replace(",", ""))
         return int(number) if feature["kind"] == "integer" else number
+    ways = (same, lambda a, b: str(a) == str(b), lambda a, b: number_of(a) == number_of(b) is not None)
     named = options(feature) or []
-    return next((option for option in named if same(option, value)),
-                next((option for option in named if str(option) == str(value)), value))  # fmt: skip
+    return next((option for alike in ways for option in named if alike(option, value)), value)
+
+
+def number_of(value: Any) -> float | None:
+    """The number that a text stands for, if it does."""
+    try:
+        return float(value)
+    except ValueError:
+        return None
 
 
 def schema_of(case: dict[str, Any], user: User, folder: Path) -> Any:

@@ -1,18 +1,21 @@
-"""Missing numbers that may be filled in: scorecards over grids, against a loop over all values in rational arithmetic."""
+"""Missing numbers that may be filled in: scorecards over grids, against a loop over all values in fractions."""
 
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from fractions import Fraction
 from typing import Any
 
 from benchmarks.attack import distance, draw
 from benchmarks.attack.asking import Outcome, ask
-from benchmarks.attack.decisions import Decision, Truth, listed, wrong
-from benchmarks.attack.space import Feature, Row, decimal, is_number, options, values
+from benchmarks.attack.decisions import Decision, Truth, wrong
+from benchmarks.attack.space import Feature, Row, decimal, is_number, options, rows, values
 
 CLASSES = ("deny", "approve")
+GRIDS = (("0", "0.1"), ("1", "8"), ("0", "500"), ("-0.3", "0.2"), ("1000.5", "0.25"), ("0", "1/8"), ("5", "0.01"),
+         ("-7", "3"))  # fmt: skip
+"""Lower bound and step, as they are written."""
 
 
 class Fills:
@@ -27,10 +30,11 @@ class Fills:
         row[0] = None
         lacked = [f for f, value in zip(features, row, strict=True) if value is None and is_number(f)]
         filled = [f["name"] for f in lacked if chance.random() < 0.85]
-        ranges = []
-        for feature in features:
-            if is_number(feature) and chance.random() < 0.3:
-                ranges.append([feature["name"], *sorted(draw_value(chance, feature) for _ in range(2))])
+        ranges = [
+            [f["name"], *sorted(draw_value(chance, f) for _ in range(2))]
+            for f in features
+            if is_number(f) and chance.random() < 0.3
+        ]
         cards = {f["name"]: bins(chance, f) for f in features if chance.random() < 0.9 or f is features[0]}
         spec: dict[str, Any] = {"norm": chance.choice(["l0", "l1", "l1", "l2", "linf", {"l0": 0.25, "l1": 0.75}])}
         if chance.random() < 0.4:
@@ -65,7 +69,7 @@ class Fills:
         )  # fmt: skip
         if truth.decide([before])[0][0] == CLASSES[1]:
             return Outcome("already")
-        return Outcome(answer.status, list(wrong(truth, answer, domains(case))))
+        return Outcome(answer.status, list(wrong(truth, answer, every_row(case))))
 
 
 def number(chance: random.Random, name: str) -> Feature:
@@ -75,8 +79,7 @@ def number(chance: random.Random, name: str) -> Feature:
         low, step = chance.choice([-3, 0, 1, 17, 1000]), chance.choice([1, 2, 5, 100])
         return {"kind": "integer", "name": name, "lower": low, "upper": low + many * step, "step": step,
                 "missing": True}  # fmt: skip
-    low, step = chance.choice([("0", "0.1"), ("1", "8"), ("0", "500"), ("-0.3", "0.2"), ("1000.5", "0.25"), ("0", "1/8"),
-                               ("5", "0.01"), ("-7", "3")])  # fmt: skip
+    low, step = chance.choice(GRIDS)
     high = Fraction(low) + many * Fraction(step)
     written: Any = step if "/" in step else float(step)
     return {"kind": "real", "name": name, "lower": float(low), "upper": float(high), "step": written, "missing": True}
@@ -110,14 +113,16 @@ def points(chance: random.Random) -> float:
 # ---------------------------------------------------------------------- the truth
 
 
-def domains(case: dict[str, Any]) -> list[Sequence[Any]] | None:
-    """What each feature may become: a missing number stays so, or has any value where it may be filled in."""
-    every = listed(case["features"], tuple(case["row"]))
+def every_row(case: dict[str, Any]) -> Iterator[Row]:
+    """All rows: a missing number stays so, or has any value where it may be filled in."""
     fillable = {name for name, _ in case["fills"]}
-    if every is None:
-        return None
-    return [[None, *(values(f) or ())] if value is None and f["name"] in fillable else own
-            for f, value, own in zip(case["features"], case["row"], every, strict=True)]  # fmt: skip
+    domains: list[Sequence[Any]] = []
+    for feature, value in zip(case["features"], case["row"], strict=True):
+        own = list(values(feature) or ())
+        if value is None and is_number(feature):
+            own = [None, *own] if feature["name"] in fillable else [None]
+        domains.append(own)
+    return rows(domains)
 
 
 def decided(card: dict[str, Any], features: Sequence[Feature], row: Row) -> Decision:

@@ -11,7 +11,7 @@ from functools import partial
 from typing import Any
 
 from benchmarks.attack.asking import Outcome, Refused, ask
-from benchmarks.attack.decisions import Truth, listed, missing_library, same, wrong
+from benchmarks.attack.decisions import Truth, all_rows, missing_library, same, wrong
 from benchmarks.attack.onnx_files import ML, Runtime, ensemble, model, tree
 
 TAILS = ("Neg", "Mul", "Add", "Sub", "From", "Abs", "Relu", "Sigmoid", "Identity", "Second", "Softmax")
@@ -22,8 +22,6 @@ EXPORTS = ("tree", "forest", "boosting", "scaled", "stacking", "stacking two", "
 
 class Graphs:
     """Trees by hand with a tail, or an export of skl2onnx."""
-
-    needs = ("onnx", "onnxruntime")
 
     def make(self, chance: random.Random) -> dict[str, Any]:
         features = [
@@ -77,7 +75,7 @@ def asked_of(case: dict[str, Any], explainer: Any, runtime: Runtime, person: tup
 
     least = case.get("least")
     decide = runtime.decide if least is None else partial(runtime.decide_above, least)
-    domains = listed(case["features"], person)
+    rows = all_rows(case["features"], person)
     every = [True] if least is not None else classes(case)
     for wanted in every:
         if same(decide([person])[0][0], wanted):
@@ -89,7 +87,7 @@ def asked_of(case: dict[str, Any], explainer: Any, runtime: Runtime, person: tup
             told.status = "refused"
             continue
         told.status = answer.status
-        yield from wrong(Truth(case["features"], person, wanted, decide, case["distance"]), answer, domains)
+        yield from wrong(Truth(case["features"], person, wanted, decide, case["distance"]), answer, rows)
 
 
 def classes(case: dict[str, Any]) -> list[int]:

@@ -6,7 +6,7 @@ import random
 from typing import Any
 
 from benchmarks.attack.asking import Outcome, Refused, ask
-from benchmarks.attack.decisions import Truth, listed, same, wrong
+from benchmarks.attack.decisions import Truth, all_rows, same, wrong
 from benchmarks.attack.onnx_files import Runtime, ensemble, model, tree
 
 SPOILT = ("ir version", "opset", "post transform", "mode", "labels", "lengths")
@@ -14,8 +14,6 @@ SPOILT = ("ir version", "opset", "post transform", "mode", "labels", "lengths")
 
 class Leaves:
     """Three or more classes (two now and then); what the file's own label says is the decision."""
-
-    needs = ("onnx", "onnxruntime")
 
     def make(self, chance: random.Random) -> dict[str, Any]:
         features = [
@@ -69,7 +67,7 @@ def answered(case: dict[str, Any], explainer: Any, runtime: Runtime, wanted: Any
             continue
         told.status = answer.status
         truth = Truth(case["features"], person, wanted, runtime.decide, case["distance"])
-        told.faults += [f"{fault} for {person}" for fault in wrong(truth, answer, listed(case["features"], person))]
+        told.faults += [f"{fault} for {person}" for fault in wrong(truth, answer, all_rows(case["features"], person))]
     return told
 
 

@@ -220,6 +220,7 @@ def _feed(grown: Grown, source: Source, front: Front, arithmetic: Columns) -> tu
     _check_categories(grown, columns, arithmetic)
     used = set(np.unique(grown.ensemble.nodes.column).tolist())
     owners = [_owner(column, grown.name, arithmetic) if j in used else 0 for j, column in enumerate(columns)]
+    _note_none(grown, columns, arithmetic)
     made = _Columns(grown, source, tuple(step for _, step in front), tuple(owners))
     if grown.bins is not None:
         _check_bins(grown, owners, made, arithmetic)
@@ -250,6 +251,14 @@ def _check_bins(grown: Grown, owners: list[int], made: _Columns, arithmetic: Col
         points[:, owners[j]] = np.arange(len(feature.options))
         places = np.flatnonzero(made(points)[:, j] == bin_number).tolist()
         arithmetic.note(told_unknown(grown.name, feature, places))
+
+
+def _note_none(grown: Grown, columns: list[Column], arithmetic: Columns) -> None:
+    """Where None is a category of the model, a missing option is given to it as None: NaN would be none of its own."""
+    for j, known in grown.categories.items():
+        column = columns[j]
+        if isinstance(column, Options) and any(category is None for category in known):
+            arithmetic.missing[column.feature] = None
 
 
 def _owner(column: Column, name: str, arithmetic: Columns) -> int:
@@ -334,7 +343,8 @@ class _Columns:
         if known is not None:
             values = column.tolist()
             codes = {value: _code(value, known) for value in set(values) if not is_missing(value)}
-            return np.array([np.nan if is_missing(value) else codes[value] for value in values])
+            codes |= {None: float(code) for code, category in enumerate(known) if category is None}
+            return np.array([codes.get(value, np.nan) for value in values])
         if column.dtype.kind in "biuf":
             return column.astype(np.float64)
         try:
