@@ -112,8 +112,9 @@ def test_a_further_question_to_a_forest_keeps_no_more_than_its_leaves_take(fores
 
 def forest_parts(explainer: Explainer) -> list[np.ndarray]:
     from ifonly.search.trees.shared import shared_trees
+    from ifonly.search.trees.warm import TREE_KERNELS
 
-    parts = shared_trees(explainer.model.function).parts  # type: ignore[arg-type]
+    parts = shared_trees(explainer.model.function, TREE_KERNELS.now).parts  # type: ignore[arg-type]
     return [part for part in parts if isinstance(part, np.ndarray)]
 
 

@@ -132,7 +132,7 @@ def test_one_persons_cells_are_priced_within_the_time() -> None:
     solver = next(iter(explainer._asker.finder.prepared._entries.values())).value.solver
     cells: Cells = solver.asked.cells
     with limited(1e-9, None), pytest.raises(LimitReached):
-        cells.person(solver.costs.domains(np.full((1, 5), 0.2)), 0)
+        cells.person(solver.costs.domains(np.full((1, 5), 0.2)), 0, solver.asked.kernels.now)
 
 
 def test_enumerating_looks_at_the_clock_at_once() -> None:

@@ -51,7 +51,8 @@ EXTRA_TESTS = (
     "tests/cli/test_cli_outputs.py",
 )
 NEWER = (
-    "tests/model/test_import_boosting.py::test_what_stopped_early_counts_up_to_its_best_round[lightgbm]",  # fit(eval_X=)
+    # fit(eval_X=...)
+    "tests/model/test_import_boosting.py::test_what_stopped_early_counts_up_to_its_best_round[lightgbm]",
 )
 """Tests that call what only newer versions of a library have."""
 

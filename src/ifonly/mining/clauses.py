@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Integer, Numeric, Schema
-from ifonly.schema.values import show_number
+from ifonly.schema.number_text import clear_number
 
 Points: TypeAlias = NDArray[np.float64]
 Rows: TypeAlias = NDArray[np.bool_]
@@ -180,4 +180,4 @@ def _term(schema: Schema, feature: int, coefficient: float, *, first: bool) -> s
 
 
 def _number(value: float) -> str:
-    return show_number(value).replace(",", "")
+    return clear_number(value)

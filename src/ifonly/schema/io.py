@@ -153,7 +153,7 @@ def _check_plain(value: str, line: int, path: str | Path) -> None:
     if _ODD_NUMBER.fullmatch(value):
         raise FileError(
             f"'{path}' has {shown(value)} in line {line}, which YAML reads as a number of other digits; put a code in "
-            f"quotes ('{value}'), and write numbers plainly."
+            f"quotes, and write numbers plainly."
         )
     if value == "<<":
         raise FileError(f"'{path}' merges mappings (<<), which a schema does not need; write them out.")

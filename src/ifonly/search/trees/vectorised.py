@@ -115,6 +115,7 @@ def _tree_of(forest: Forest) -> NDArray[np.int64]:
     return tree
 
 
+# size: the parameters of the kernel that it stands in for
 def pick(
     forest: Forest, person: PricedPerson, cells: Places, sums: Floats, gains: Floats, most: float, completing: bool
 ) -> tuple[int, int]:

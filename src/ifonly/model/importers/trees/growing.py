@@ -343,7 +343,8 @@ class _Columns:
         if known is not None:
             values = column.tolist()
             codes = {value: _code(value, known) for value in set(values) if not is_missing(value)}
-            codes |= {None: float(code) for code, category in enumerate(known) if category is None}
+            own = [float(code) for code, category in enumerate(known) if category is None]
+            codes |= dict.fromkeys([None] if own else [], own[0] if own else np.nan)
             return np.array([codes.get(value, np.nan) for value in values])
         if column.dtype.kind in "biuf":
             return column.astype(np.float64)
