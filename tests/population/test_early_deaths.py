@@ -92,7 +92,7 @@ def test_workers_that_never_become_ready(tmp_path, monkeypatch, how, words):
     with pytest.raises(QuestionError, match="No worker process becomes ready: 4 in a row did not") as told:
         explainer.explain_to(path, rows, existing="resume", engine=Processes(2))
     assert words in str(told.value) and "--resume" in str(told.value)
-    assert starts.stat().st_size == 4
+    assert starts.stat().st_size in (4, 5)  # the other worker of two may be starting when the fourth one ends
     assert 0 < before == (manifest_of(place_of(path)) or {})["rows"] < COUNT
     assert explainer.explain_to(path, rows, existing="resume").rows == COUNT
 
