@@ -3,7 +3,7 @@
 #   docker build -t ifonly-desk .
 #   docker run --rm --read-only --tmpfs /tmp --cap-drop ALL --security-opt no-new-privileges \
 #       -p 127.0.0.1:8000:8000 ifonly-desk --demo
-#   docker run ... -v "$PWD/models:/models:ro" -e IFONLY_DESK_KEY ifonly-desk \
+#   docker run ... -v "$PWD/models:/models:ro" -e IFONLY_SERVICE_KEY ifonly-desk \
 #       --model /models/net.onnx --schema /models/schema.json
 #
 # EXTRAS are the packages that your models need, e.g. --build-arg EXTRAS=serve,onnx

@@ -15,7 +15,8 @@
 import torch
 from torch import nn
 
-from ifonly import Explainer, Query, certify, check, cost_by_changes, datasets, import_model, score_path
+from ifonly import Explainer, Query, certify, check, datasets, import_model
+from ifonly.diagnostics import cost_by_changes, score_path
 
 # %% [markdown]
 # ## The network
@@ -86,14 +87,14 @@ picture = fewer.answers[1].plot()
 # ## float32 and float64
 #
 # In float32 the network's own scores are uncertain in the sixth digit. An answer keeps clear of the boundary by as much,
-# and `lucky` says how near a row could be that is accepted only by the luck of rounding. In float64 the two are the same
+# and `lower_any_rounding` says how near a row could be that is accepted only by the luck of rounding. In float64 the two are the same
 # up to the tolerance of the search. Both are checked with the module itself.
 
 # %%
 for dtype in (torch.float32, torch.float64):
     same = import_model(module.to(dtype), data.schema, classes=("deny", "approve"))
     told = Explainer(same).explain(person, query)
-    print(f"{same.precision}: {told.status} at {told.upper:.8f}, by luck not nearer than {told.lucky:.8f}")
+    print(f"{same.precision}: {told.status} at {told.upper:.8f}, by luck not nearer than {told.lower_any_rounding:.8f}")
 
 # %% [markdown]
 # ## A proof to hand over

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections import Counter
 from collections.abc import Iterator
 from importlib import import_module
 
@@ -20,6 +21,26 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("ifonly")
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all", action="store_true", help="also the long tests: oracles on many problems, killed runs, fuzzing"
+    )
+    parser.addoption("--rest", action="store_true", help="only what is left out without --all")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Without --all, of a test that is marked `long(keep=n)` only its first n cases run (none where nothing is said)."""
+    if config.getoption("--all"):
+        return
+    short, rest, cases = list[pytest.Item](), list[pytest.Item](), Counter[str]()
+    for item in items:
+        mark, test = item.get_closest_marker("long"), item.nodeid.partition("[")[0]
+        cases[test] += 1
+        (short if mark is None or cases[test] <= mark.kwargs.get("keep", 0) else rest).append(item)
+    items[:], left_out = (rest, short) if config.getoption("--rest") else (short, rest)
+    config.hook.pytest_deselected(items=left_out)
 
 
 @pytest.fixture(scope="session", autouse=True)

@@ -14,8 +14,8 @@ then die), or work."""
 
 
 def work(end: socket.socket) -> None:
-    """In the place of `ifonly.desk.worker.work`."""
-    from ifonly.desk import worker
+    """In the place of `ifonly.service.worker.work`."""
+    from ifonly.service import worker
 
     file = Path(os.environ[PHASE])
     while (phase := file.read_text()) == "hold":
@@ -23,9 +23,9 @@ def work(end: socket.socket) -> None:
     if phase == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if phase == "raise":
-        worker.Clerk.warm_up = failing  # type: ignore[method-assign]
+        worker.Handler.compile_kernels = failing  # type: ignore[method-assign]
     if phase == "ready":
-        end.sendall(worker.framed(worker.Back(worker.READY, None)))
+        end.sendall(worker.framed(worker.WorkerReply(worker.READY, None)))
         os.kill(os.getpid(), signal.SIGKILL)
     worker.work(end)
 

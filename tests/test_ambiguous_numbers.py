@@ -15,8 +15,8 @@ from ifonly.cli.app import app
 from ifonly.errors import FileError, IfonlyError, RowError, RuleError, SchemaError
 from ifonly.model import network_model, save_network
 from ifonly.population.sources import files_of
-from ifonly.problem import ChangeAtMost, FillIn, Rule, Steps, read_constraint
-from ifonly.proof import Answer
+from ifonly.problem import Imputable, MaxDelta, Rule, Steps, read_constraint
+from ifonly.results import Answer
 from ifonly.schema import Categorical, Integer, Real, Schema, infer, load_schema, read_points, save_schema
 from ifonly.schema.number_text import DecimalMark, clear_number, other_reading
 
@@ -149,8 +149,8 @@ def test_options_that_a_number_may_mean_by_either_mark() -> None:
 
 @pytest.mark.parametrize(
     "constraint",
-    [Range("Income", 1.234, 2.5), Range("Income", upper=12.345), ChangeAtMost("Income", by=1.234), Steps("Income", 1.125),
-     ChangeAtMost("Income", share=0.12345), FillIn("Income", 1.234), Range("Rate", 1.111, 2.222)],
+    [Range("Income", 1.234, 2.5), Range("Income", upper=12.345), MaxDelta("Income", by=1.234), Steps("Income", 1.125),
+     MaxDelta("Income", share=0.12345), Imputable("Income", 1.234), Range("Rate", 1.111, 2.222)],
 )  # fmt: skip
 def test_what_a_constraint_says_of_itself_reads_back(constraint: Any) -> None:
     schema = Schema([Real("Income", 0, 50000, missing=True), Real("Rate", 0, 40)])
@@ -348,7 +348,7 @@ def test_numbers_of_a_scorecard_in_csv(tmp_path: Path) -> None:
 
 
 def test_groups_are_named_as_they_are_written() -> None:
-    from ifonly.cli.people import typed
+    from ifonly.cli.audit_rows import typed
 
     assert [typed(cell) for cell in ("10.000", "007", "12", "3.5")] == ["10.000", "007", 12, 3.5]
 

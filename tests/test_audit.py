@@ -14,13 +14,13 @@ import pytest
 
 from ifonly import Explainer, Failed, Fixed, Integer, Nearest, Network, NoneExists, Query, Schema, Unknown, Within
 from ifonly.errors import FileError, QuestionError
-from ifonly.population.audit import audit
+from ifonly.population.auditing import audit
+from ifonly.population.moves import NumberedItems, flip_sets
 from ifonly.population.reading import read_answers
-from ifonly.population.ways import Numbered, flip_sets
-from ifonly.proof import Change, Stop, StoppedBy
-from ifonly.proof.answer import COLUMNS
 from ifonly.report import audit_page, audit_svg, flip_sets_page, plain
-from ifonly.report.picture import COLOURS
+from ifonly.report.audit_svg import COLOURS
+from ifonly.results import Change, Stop, StoppedBy
+from ifonly.results.answer import COLUMNS
 
 
 def common(row: int, group: Any, **more: Any) -> dict[str, Any]:
@@ -224,7 +224,7 @@ def test_what_changes_and_what_stops() -> None:
 
 
 def test_ways_are_counted_in_bounded_memory() -> None:
-    numbered = Numbered(most=2)
+    numbered = NumberedItems(most=2)
     assert [numbered((k,)) for k in "abcab"] == [0, 1, -1, 0, 1]
     assert numbered.counts(np.array([0, 1, -1, 0, 1])) == {("a",): 2, ("b",): 2}
 

@@ -11,7 +11,8 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from ifonly import Answer, Binary, Categorical, Explainer, Integer, Network, Real, Schema, cost_by_changes
+from ifonly import Answer, Binary, Categorical, Explainer, Integer, Network, Real, Schema
+from ifonly.diagnostics import cost_by_changes
 from ifonly.errors import IfonlyError, QuestionError, RowError, RuleError, SchemaError
 from ifonly.model import Affine, network_model
 from ifonly.problem.rules import read_constraint

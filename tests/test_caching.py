@@ -9,8 +9,9 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from ifonly import Explainer, Limits, MipObjective, Network, Real, Schema
+from ifonly import Explainer, Limits, Network, Real, Schema
 from ifonly.caching import SizedCache, bytes_of, cached
+from ifonly.methods import MipObj
 from ifonly.model import network_model
 
 
@@ -97,7 +98,7 @@ def forest() -> Explainer:
 
 
 def prepared(explainer: Explainer) -> SizedCache[Any]:
-    return explainer._asker.finder.prepared
+    return explainer._runner.finder.prepared
 
 
 def test_a_further_question_to_a_forest_keeps_no_more_than_its_leaves_take(forest: Explainer) -> None:
@@ -111,8 +112,8 @@ def test_a_further_question_to_a_forest_keeps_no_more_than_its_leaves_take(fores
 
 
 def forest_parts(explainer: Explainer) -> list[np.ndarray]:
-    from ifonly.search.trees.shared import shared_trees
-    from ifonly.search.trees.warm import TREE_KERNELS
+    from ifonly.solvers.search.trees.compiled import TREE_KERNELS
+    from ifonly.solvers.search.trees.shared import shared_trees
 
     parts = shared_trees(explainer.model.function, TREE_KERNELS.now).parts  # type: ignore[arg-type]
     return [part for part in parts if isinstance(part, np.ndarray)]
@@ -133,7 +134,7 @@ def test_however_many_questions_the_bytes_are_bounded() -> None:
 def test_programs_keep_bounds_of_some_domains() -> None:
     rng = np.random.default_rng(0)
     network = Network.of([(rng.normal(size=(8, 2)), rng.normal(size=8)), (rng.normal(size=(1, 8)), np.zeros(1))])
-    explainer = Explainer(network_model(network, Schema([Real("x", 0, 1), Real("y", 0, 1)]))).using(MipObjective())
+    explainer = Explainer(network_model(network, Schema([Real("x", 0, 1), Real("y", 0, 1)]))).using(MipObj())
     explainer.explain([0.5, 0.5])
     (entry,) = prepared(explainer)._entries.values()
     kept = entry.value.solver.kept

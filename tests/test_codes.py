@@ -17,8 +17,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline, make_pipeline
 from sklearn.preprocessing import OneHotEncoder
 
-from ifonly import Explainer, doubts
+from ifonly import Explainer
 from ifonly.cli.app import app
+from ifonly.diagnostics import schema_conflicts
 from ifonly.errors import ModelError
 from ifonly.population.reading import read_answers
 from ifonly.schema import Categorical, Integer, Schema, infer, load_schema
@@ -204,4 +205,4 @@ def test_the_command_line_and_doubts_say_what_an_encoder_does_not_know(
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         explainer = Explainer(model, schema=load_schema(tmp_path / "schema.json"))
-    assert "fitted without the option '99999'" in doubts(explainer, frame.head(5))[0]
+    assert "fitted without the option '99999'" in schema_conflicts(explainer, frame.head(5))[0]

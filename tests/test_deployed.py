@@ -14,22 +14,21 @@ from ifonly import (
     Explainer,
     Integer,
     Limits,
-    MipObjective,
     Model,
     Nearest,
     Ordinal,
     Real,
     Schema,
-    Search,
     certify,
     check,
 )
-from ifonly.exact import each
+from ifonly.methods import MipObj, Search
 from ifonly.model import Network, network_model
 from ifonly.model.importers import import_model
 from ifonly.problem import question
 from ifonly.schema import read_points
-from ifonly.search import sure
+from ifonly.solvers.common import per_person as each
+from ifonly.solvers.search import rounding as sure
 
 torch = pytest.importorskip("torch")
 
@@ -99,25 +98,25 @@ def test_float32_answers_are_nearest_and_the_module_accepts_them_in_any_batch(
 
 
 def test_how_near_luck_could_bring_a_row() -> None:
-    """A row nearer than `lower` may be accepted by luck, and none nearer than `lucky`, whatever sums round to."""
+    """A row nearer than `lower` may be accepted by luck, and none nearer than `lower_any_rounding`, whatever sums round to."""
     made, points = module(3, (12, 12))
     model, answers = asked(made, points)
-    explainer = Explainer(model).using(Search(luck=True))
-    lucky = 0
+    explainer = Explainer(model).using(Search(any_rounding=True))
+    lower_any_rounding = 0
     for answer in answers[:15]:
         told = explainer.explain(dict(answer.factual), target="yes")
         assert isinstance(told, Nearest)
-        assert told.lucky is not None and told.lucky <= told.lower <= told.upper
-        assert told.blur > 0.0
-        lucky += told.upper - told.lucky > 5e-6 * told.upper
-        if told.upper - told.lucky > 5e-6 * told.upper:
+        assert told.lower_any_rounding is not None and told.lower_any_rounding <= told.lower <= told.upper
+        assert told.rounding_bound > 0.0
+        lower_any_rounding += told.upper - told.lower_any_rounding > 5e-6 * told.upper
+        if told.upper - told.lower_any_rounding > 5e-6 * told.upper:
             assert "float32 arithmetic blurs this by up to 0.0" in str(told)
         # in real arithmetic on the stored weights, a row that meets the plain margin lies in between
         exact = network_model(model.network, SCHEMA, classes=("no", "yes"))
         real = Explainer(exact).explain(dict(answer.factual), target=ClassTarget("yes", margin=0.0))
-        assert told.lucky <= real.upper * (1.0 + 1e-6)
+        assert told.lower_any_rounding <= real.upper * (1.0 + 1e-6)
         assert real.upper <= told.upper * (1.0 + 1e-6)
-    assert lucky > 0
+    assert lower_any_rounding > 0
 
 
 def test_a_certificate_is_about_the_row_that_explain_returns_and_a_margin_that_covers_rounding() -> None:
@@ -133,7 +132,7 @@ def test_a_certificate_is_about_the_row_that_explain_returns_and_a_margin_that_c
         assert certificate.data["deployed"]["agrees"] is True
 
 
-@pytest.mark.parametrize("method", [Search(), MipObjective()], ids=["search", "mip"])
+@pytest.mark.parametrize("method", [Search(), MipObj()], ids=["search", "mip"])
 @pytest.mark.parametrize("guesses", [1, 6])
 def test_a_row_that_is_not_sure_is_no_answer(method: Any, guesses: int, monkeypatch: pytest.MonkeyPatch) -> None:
     """Where rounding is guessed far too small, the guess is mended, or there is no row; never one that is not sure."""
@@ -149,7 +148,7 @@ def test_a_row_that_is_not_sure_is_no_answer(method: Any, guesses: int, monkeypa
         if claim.point is not None:
             rows += 1
             found = claim.point[None, :]
-            assert asked_.error_at(found)[0] <= claim.blur <= asked_.lead(found)[0][0]
+            assert asked_.error_at(found)[0] <= claim.rounding_bound <= asked_.score_margin(found)[0][0]
     assert 0 < rows < 6 if guesses == 1 else rows > 0
 
 
@@ -160,7 +159,7 @@ def test_ties_on_the_margin_are_luck() -> None:
     answer = Explainer(model).explain({"n": 0}, target=ClassTarget(1, margin=0.0))
     assert isinstance(answer, Nearest)
     assert answer.counterfactual == {"n": 6}
-    assert answer.lucky == pytest.approx(0.5, abs=1e-9)
+    assert answer.lower_any_rounding == pytest.approx(0.5, abs=1e-9)
     top = Explainer(model).explain({"n": 0}, target=ClassTarget(1, margin=5.0))
     assert top.status == "unknown"
     assert "rounding in float64 may decide either way" in top.note

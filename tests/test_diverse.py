@@ -15,12 +15,10 @@ from ifonly import (
     Binary,
     Distance,
     DiverseAnswers,
-    Enumerate,
     Explainer,
     Fixed,
     Integer,
     Limits,
-    MipObjective,
     Network,
     NoneExists,
     Range,
@@ -28,13 +26,14 @@ from ifonly import (
     Schema,
     Unknown,
 )
-from ifonly.asking.branching import combined
+from ifonly.answering.branching import combined
 from ifonly.errors import QuestionError
+from ifonly.methods import Enumerate, MipObj
 from ifonly.model import network_model
-from ifonly.problem.apart import Apart, Shares
-from ifonly.problem.conditions import Either
-from ifonly.problem.different import Diversity, far_in_one, other_values
-from ifonly.proof import Claim
+from ifonly.problem.disjunctions import Either
+from ifonly.problem.distance_rules import AtLeastFar, DistanceShares
+from ifonly.problem.diversity import Diversity, far_in_one, other_values
+from ifonly.results import Claim
 
 
 @pytest.fixture(scope="module")
@@ -145,7 +144,7 @@ def test_real_numbers_keep_apart_to_the_last_bit() -> None:
     network = Network.of([(np.array([[1.0, 1.0, 0.1]]), np.array([-0.3]))])
     explainer = Explainer(network_model(network, schema))
     person = {"x": 0.0, "y": 0.0, "n": 0}
-    for method in (None, MipObjective()):
+    for method in (None, MipObj()):
         answers = explainer.using(method).explain_diverse(person, Diversity(5, apart=0.03))
         assert len(answers) == 5
         assert answers.proven
@@ -279,13 +278,13 @@ def test_far_in_one_feature_begins_at_the_first_value_that_is_far() -> None:
                 end = option.lower if math.isfinite(option.lower) else option.upper
                 other = point.copy()
                 other[g] = end
-                assert Shares(MIXED, distance).between(point, other) >= by
+                assert DistanceShares(MIXED, distance).between(point, other) >= by
                 hair = 4.0 * math.ulp(max(abs(end), abs(point[g])))
                 inside = (
                     end + math.copysign(hair, point[g] - end) if g == 0 else end + math.copysign(3.0, point[g] - end)
                 )
                 other[g] = inside
-                assert Shares(MIXED, distance).between(point, other) < by
+                assert DistanceShares(MIXED, distance).between(point, other) < by
 
 
 def test_a_value_next_to_zero_is_found_at_once() -> None:
@@ -297,8 +296,8 @@ def test_a_value_next_to_zero_is_found_at_once() -> None:
 
 
 def test_constraints_are_combined() -> None:
-    rule = Apart(point=(1.0, 0.0, 0.0), at_least=0.1, distance=Distance())
-    sided = Apart(point=(1.0, 0.0, 0.0), at_least=0.1, distance=Distance(), sides=(("x", 1),))
+    rule = AtLeastFar(point=(1.0, 0.0, 0.0), at_least=0.1, distance=Distance())
+    sided = AtLeastFar(point=(1.0, 0.0, 0.0), at_least=0.1, distance=Distance(), sides=(("x", 1),))
     both = combined([Range("x", 0, 5), rule, Fixed("b"), Range("x", 2, 9), sided])
     assert both == (Range("x", 2, 5), sided, Fixed("b"))
     assert combined([Range("x", 0, 1), Range("x", 2, 3)]) is None

@@ -35,6 +35,7 @@ PAGES = (
 BLOCK = re.compile(r"^```(\w*)\n(.*?)^```$", re.S | re.M)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("page", PAGES)
 def test_examples(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     blocks = BLOCK.findall((ROOT / page).read_text(encoding="utf-8"))

@@ -16,7 +16,6 @@ from ifonly import (
     Categorical,
     ClassTarget,
     Distance,
-    Enumerate,
     Explainer,
     Failed,
     Fixed,
@@ -35,10 +34,11 @@ from ifonly import (
     explain,
 )
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, SchemaError, UnsupportedQuestion
+from ifonly.methods import Enumerate
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
-from ifonly.proof import Claim, Claims, Progress, Stop, StoppedBy
-from ifonly.report.findings import notes
+from ifonly.report.audit_sentences import notes
+from ifonly.results import Claim, Claims, Progress, Stop, StoppedBy
 
 SCHEMA = Schema([Integer("n", 0, 20), Binary("b", ("no", "yes")), Categorical("c", ["p", "q", "r"])])
 NETWORK = Network.of([([[1.0, 2.0, 0.0, 0.0, 3.0]], [-9.5])])  # approved iff n + 2 [b=yes] + 3 [c=r] > 9.5

@@ -45,7 +45,7 @@ def test_an_answer_without_any_extra() -> None:
 import ifonly
 from ifonly import datasets
 data, model = datasets.load("compas"), datasets.network("compas")
-answers = ifonly.Explainer(model).using(ifonly.Enumerate()).explain_many([data.row(i) for i in range(20)])
+answers = ifonly.Explainer(model).using(ifonly.methods.Enumerate()).explain_many([data.row(i) for i in range(20)])
 print(answers)
 """
     assert run(blocked(EXTRAS) + code) == "<Answers: 20 nearest>"

@@ -13,28 +13,13 @@ import numpy as np
 import pytest
 from sklearn.ensemble import RandomForestClassifier
 
-from ifonly import (
-    Binary,
-    Enumerate,
-    Explainer,
-    Integer,
-    Limits,
-    MipInterval,
-    MipObjective,
-    Nearest,
-    Network,
-    NoneExists,
-    Real,
-    Schema,
-    Search,
-    SmtReduced,
-    Unknown,
-)
+from ifonly import Binary, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema, Unknown
+from ifonly.methods import Enumerate, MipExp, MipObj, MipSat, Search
 from ifonly.model import network_model
 from ifonly.model.trees import Trees
-from ifonly.proof import StoppedBy
 from ifonly.resources import LimitReached, check_limits, limited
-from ifonly.search.trees.cells import Cells
+from ifonly.results import StoppedBy
+from ifonly.solvers.search.trees.cells import Cells
 
 REALS = Schema([Real(f"x{i}", 0, 1) for i in range(5)])
 FEW = Schema([Binary("a"), Integer("b", 0, 9), Binary("c")])
@@ -70,12 +55,12 @@ CASES: dict[str, tuple[Callable[[], Explainer], Any]] = {
     "trees": (forest, Search()),
     "trees and steps": (lambda: forest(STEPS), Search()),
     "smooth network": (smooth, Search()),
-    "network, program": (lambda: network(REALS), MipObjective()),
-    "network, intervals": (lambda: network(REALS), MipInterval()),
-    "network, formula": (lambda: network(REALS), SmtReduced()),
-    "trees, program": (forest, MipObjective()),
-    "trees, intervals": (forest, MipInterval()),
-    "trees, formula": (forest, SmtReduced()),
+    "network, program": (lambda: network(REALS), MipObj()),
+    "network, intervals": (lambda: network(REALS), MipExp()),
+    "network, formula": (lambda: network(REALS), MipSat()),
+    "trees, program": (forest, MipObj()),
+    "trees, intervals": (forest, MipExp()),
+    "trees, formula": (forest, MipSat()),
 }
 
 
@@ -93,7 +78,7 @@ def test_no_time_to_prepare(name: str) -> None:
     assert isinstance(answer, Unknown) and answer.lower == 0.0
     assert answer.stop is not None and (answer.stop.by, answer.stop.amount) == (StoppedBy.SECONDS, 1e-9)
     assert "1e-09 seconds" in answer.note or "time" in answer.note
-    assert len(explainer._asker.finder.prepared) == 0, "nothing was prepared to the end"
+    assert len(explainer._runner.finder.prepared) == 0, "nothing was prepared to the end"
     done = explainer.explain(row, limits=Limits(seconds=600.0))
     assert isinstance(done, Nearest | NoneExists) and done.stop is None
 
@@ -107,7 +92,7 @@ def test_no_memory_to_prepare(name: str) -> None:
 
 
 def test_a_program_of_trees_is_not_written_where_it_does_not_fit() -> None:
-    explainer = forest().using(MipObjective())
+    explainer = forest().using(MipObj())
     answer = explainer.explain([0.2] * 5, limits=Limits(memory_bytes=8_000))
     assert isinstance(answer, Unknown) and answer.stop is not None and answer.stop.by is StoppedBy.MEMORY
 
@@ -119,7 +104,7 @@ def test_several_people_have_their_time_together(monkeypatch: pytest.MonkeyPatch
         seen.append(seconds)
         return limited(None, memory_bytes)
 
-    monkeypatch.setattr("ifonly.asking.finder.limited", kept)
+    monkeypatch.setattr("ifonly.answering.checked_solver.limited", kept)
     answers = network(REALS).using(limits=Limits(seconds=600.0)).explain_many(np.full((7, 5), 0.2) + np.eye(7, 5) / 9)
     people = len({tuple(answer.factual.values()) for answer in answers})
     assert seen == [600.0 * people]
@@ -129,10 +114,10 @@ def test_one_persons_cells_are_priced_within_the_time() -> None:
     explainer = forest(STEPS)
     explainer.explain([0.2] * 5)
     assert isinstance(explainer.model.function, Trees)
-    solver = next(iter(explainer._asker.finder.prepared._entries.values())).value.solver
-    cells: Cells = solver.asked.cells
+    solver = next(iter(explainer._runner.finder.prepared._entries.values())).value.solver
+    cells: Cells = solver.packed.cells
     with limited(1e-9, None), pytest.raises(LimitReached):
-        cells.person(solver.costs.domains(np.full((1, 5), 0.2)), 0, solver.asked.kernels.now)
+        cells.person(solver.costs.domains(np.full((1, 5), 0.2)), 0, solver.packed.kernels.now)
 
 
 def test_enumerating_looks_at_the_clock_at_once() -> None:

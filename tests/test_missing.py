@@ -26,30 +26,29 @@ from ifonly import (
     Categorical,
     Distance,
     Explainer,
-    FillIn,
     Fixed,
     IfonlyError,
+    Imputable,
     Integer,
-    MipObjective,
     Nearest,
     Network,
     NoneExists,
     ProbabilityTarget,
-    Progress,
     Query,
     Real,
     Schema,
-    certified_query,
     certify,
     check,
     datasets,
-    scales_from_data,
 )
+from ifonly.certifying import certified_query
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, RowError, SchemaError, UnsupportedQuestion
+from ifonly.methods import MipObj
 from ifonly.plausibility import Mahalanobis, Near, pairs, support
-from ifonly.problem import read_constraint
+from ifonly.problem import read_constraint, scales_from_data
 from ifonly.report import text
+from ifonly.results import Progress
 from ifonly.schema import Numeric, infer, schema_from_json, schema_to_json
 
 pytestmark = pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
@@ -58,7 +57,7 @@ NUMBERS = ["Income", "Debt", "Years"]
 CHOICES = ["Job"]
 
 
-def table(count: int = 300, lacking: float = 0.1) -> pd.DataFrame:
+def table(count: int = 300, with_missing: float = 0.1) -> pd.DataFrame:
     rng = np.random.default_rng(7)
     frame = pd.DataFrame({
         "Income": rng.uniform(500, 9000, count).round(2),
@@ -66,7 +65,7 @@ def table(count: int = 300, lacking: float = 0.1) -> pd.DataFrame:
         "Years": rng.integers(0, 30, count).astype(float),
         "Job": rng.choice(["clerk", "nurse", "none"], count),
     })  # fmt: skip
-    frame[NUMBERS] = frame[NUMBERS].mask(rng.uniform(size=(count, 3)) < lacking)
+    frame[NUMBERS] = frame[NUMBERS].mask(rng.uniform(size=(count, 3)) < with_missing)
     return frame
 
 
@@ -126,6 +125,7 @@ def after_scaling(imputer: SimpleImputer) -> list[Any]:
     return [ColumnTransformer([("n", numbers, NUMBERS), ("c", OneHotEncoder(), CHOICES)])]
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("indicator", [False, True], ids=["plain", "indicator"])
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent", "constant"])
 @pytest.mark.parametrize("front", [before_all, inside, after_scaling])
@@ -140,6 +140,7 @@ def test_every_row_is_answered_and_accepted_with_the_nan_in_place(front: Any, st
     assert rows.isna().to_numpy().sum() >= 20
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("indicator", [False, True], ids=["plain", "indicator"])
 @pytest.mark.parametrize("strategy", ["mean", "median", "most_frequent", "constant"])
 def test_an_imputer_before_the_columns_are_parted(strategy: str, indicator: bool) -> None:
@@ -164,6 +165,7 @@ def test_an_imputer_before_the_columns_are_parted(strategy: str, indicator: bool
             assert (after.isna().to_numpy()[0] == row.isna().to_numpy()).all()
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", ["adult", "credit"])
 def test_shipped_data_with_a_tenth_of_its_numbers_missing(name: str) -> None:
     data = datasets.load(name)
@@ -241,7 +243,7 @@ def test_reading_and_writing_rows() -> None:
     schema = Schema([Real("x", 0, 1, missing=True), Integer("n", 0, 9, missing=True), Categorical("c", ["a", None])])
     for nothing in (None, math.nan, np.float32("nan"), pd.NA, "", "NA", " nan "):
         point = schema.read({"x": nothing, "n": nothing, "c": "a"})
-        assert np.isnan(point[:2]).all() and schema.lacked(point) == ("x", "n")
+        assert np.isnan(point[:2]).all() and schema.missing_names(point) == ("x", "n")
     assert schema.row(point) == {"x": None, "n": None, "c": "a"}
     with pytest.raises(RowError, match=r"'x' must be a number in \[0, 1\] or missing; the row has 'much'"):
         schema.read({"x": "much", "n": 1, "c": "a"})
@@ -319,7 +321,7 @@ def test_audits(explainer: Explainer) -> None:
 
 def test_other_methods_and_targets(explainer: Explainer, pipeline: Any) -> None:
     nearest = explainer.explain(NO_DEBT)
-    assert explainer.using(MipObjective()).explain(NO_DEBT).upper == pytest.approx(nearest.upper, rel=1e-5)
+    assert explainer.using(MipObj()).explain(NO_DEBT).upper == pytest.approx(nearest.upper, rel=1e-5)
     assert explainer.explain(NO_DEBT, Query(fewest_first=True)).counterfactual is not None
     sure = explainer.explain(NO_DEBT, target=ProbabilityTarget(nearest.decision_after, at_least=0.9))
     column = list(pipeline.classes_).index(nearest.decision_after)
@@ -336,7 +338,7 @@ def test_progress_counts_people_once(pipeline: Any) -> None:
     answers = (
         Explainer(pipeline, schema=SCHEMA)
         .using(listen=heard.append)
-        .explain_many(twice, constraints=[FillIn("Income", 0.01), FillIn("Debt", 0.01), FillIn("Years", 0.01)])
+        .explain_many(twice, constraints=[Imputable("Income", 0.01), Imputable("Debt", 0.01), Imputable("Years", 0.01)])
     )
     assert {event.people for event in heard} == {4} and heard[-1].finished == 4
     assert [answer.row for answer in answers] == list(range(8)) and answers[5].upper == answers[1].upper
@@ -408,12 +410,12 @@ def test_filling_in_costs_what_is_stated(explainer: Explainer, pipeline: Any) ->
     only = ["Income is fixed", "Years is fixed", "Job is fixed"]
     assert isinstance(explainer.explain(NO_DEBT, constraints=only), NoneExists)
     for change in (0.01, 1.0):
-        answer = explainer.explain(NO_DEBT, constraints=[*only, FillIn("Debt", change)])
+        answer = explainer.explain(NO_DEBT, constraints=[*only, Imputable("Debt", change)])
         assert isinstance(answer, Nearest) and answer.upper == pytest.approx(change / 4)
         assert (pipeline.predict(as_frame([answer])) == answer.decision_after).all()
-    assert explainer.explain(NO_DEBT, constraints=[FillIn("Debt", 50.0)]).counterfactual == stays.counterfactual
+    assert explainer.explain(NO_DEBT, constraints=[Imputable("Debt", 50.0)]).counterfactual == stays.counterfactual
     assert (
-        explainer.explain(NO_DEBT, constraints=[FillIn("Debt", 0.01), Fixed("Debt")]).counterfactual
+        explainer.explain(NO_DEBT, constraints=[Imputable("Debt", 0.01), Fixed("Debt")]).counterfactual
         == stays.counterfactual
     )
     many = explainer.explain_many([NO_DEBT, NO_DEBT], constraints=[*only, "Debt may be filled in"])
@@ -422,12 +424,10 @@ def test_filling_in_costs_what_is_stated(explainer: Explainer, pipeline: Any) ->
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
 def test_filling_in_by_another_method(explainer: Explainer, norm: str) -> None:
-    leave = [FillIn("Income", 0.1), FillIn("Debt", 0.05), FillIn("Years", 0.02)]
+    leave = [Imputable("Income", 0.1), Imputable("Debt", 0.05), Imputable("Years", 0.02)]
     filled = 0
     for _, row in LACKING.head(6).iterrows():
-        answers = [
-            e.explain(row, distance=norm, constraints=leave) for e in (explainer, explainer.using(MipObjective()))
-        ]
+        answers = [e.explain(row, distance=norm, constraints=leave) for e in (explainer, explainer.using(MipObj()))]
         assert answers[0].upper == pytest.approx(answers[1].upper, rel=1e-5)
         filled += any(change.before is None for change in answers[0].changes)
     assert filled or norm == "l0"
@@ -447,7 +447,7 @@ def test_a_filled_in_number_meets_what_is_said_of_it(explainer: Explainer) -> No
 
 
 def test_what_cannot_be_asked_where_numbers_may_be_filled_in(explainer: Explainer) -> None:
-    leave = [FillIn("Debt", 0.001)]
+    leave = [Imputable("Debt", 0.001)]
     with pytest.raises(UnsupportedQuestion, match="That 'Debt' may be filled in can be asked with `explain`"):
         explainer.explain_diverse(NO_DEBT, 2, constraints=leave)
     with pytest.raises(UnsupportedQuestion, match="That 'Debt' may be filled in"):
@@ -461,18 +461,18 @@ def test_what_cannot_be_asked_where_numbers_may_be_filled_in(explainer: Explaine
     with pytest.raises(
         QuestionError, match="Filling in 'Debt' must count as a change between 1e-09 and 1e.09; it is 0"
     ):
-        FillIn("Debt", 0)
+        Imputable("Debt", 0)
     whole = FRAME.dropna().iloc[0]
     assert certify(explainer, whole, constraints=leave) is not None  # who lacks nothing has nothing to fill in
 
 
 def test_the_leave_in_words_and_in_json() -> None:
-    query = Query(constraints=[FillIn("Debt", 0.25), FillIn("Income"), "Years may be filled in at 0.5"])
+    query = Query(constraints=[Imputable("Debt", 0.25), Imputable("Income"), "Years may be filled in at 0.5"])
     assert Query.from_dict(json.loads(query.to_json())) == query
-    assert [FillIn("Debt", 0.25).describe(), FillIn("Income").describe()] == [
+    assert [Imputable("Debt", 0.25).describe(), Imputable("Income").describe()] == [
         "Debt may be filled in at 0.25", "Income may be filled in",
     ]  # fmt: skip
-    assert read_constraint("Debt may be filled in at 0.25", SCHEMA) == FillIn("Debt", 0.25)
+    assert read_constraint("Debt may be filled in at 0.25", SCHEMA) == Imputable("Debt", 0.25)
     with pytest.raises(IfonlyError, match="after 'Debt may' comes: be filled in"):
         read_constraint("Debt may grow", SCHEMA)
 

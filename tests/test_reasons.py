@@ -10,7 +10,6 @@ import pytest
 
 from ifonly import (
     Allowed,
-    Enumerate,
     Explainer,
     Fixed,
     Integer,
@@ -25,21 +24,22 @@ from ifonly import (
     Stop,
     StoppedBy,
 )
-from ifonly.asking import reasons as module
-from ifonly.asking.found import Found
-from ifonly.asking.reasons import relaxed
-from ifonly.problem import AtMostChanges, OnlyWith
-from ifonly.problem.constraints import ChangeAtMost, Steps
+from ifonly.answering import reasons as module
+from ifonly.answering.reasons import relaxed
+from ifonly.answering.values import CheckedResult
+from ifonly.methods import Enumerate
+from ifonly.problem import MaxChanges, OnlyWith
+from ifonly.problem.constraints import MaxDelta, Steps
 from ifonly.problem.rules import Rule
-from ifonly.proof import Claim, Reasons, Witness
+from ifonly.results import Claim, Reasons, Witness
 from ifonly.tolerances import DEFAULT
 
 LATE = Stop(StoppedBy.SECONDS, 1.0)
 THERE = Witness(refusal="", deciding=False, distance=0.5, scores=np.ones(1))
-ROW = Found(Claim(point=np.ones(1), lower=0.5, method="s"), THERE)
-LOOSE = Found(Claim(point=np.ones(1), lower=0.1, method="s", stop=LATE), THERE)
-NONE = Found(Claim(point=None, lower=math.inf, method="s"), None)
-OPEN = Found(Claim(point=None, lower=0.1, method="s", stop=LATE), None)
+ROW = CheckedResult(Claim(point=np.ones(1), lower=0.5, method="s"), THERE)
+LOOSE = CheckedResult(Claim(point=np.ones(1), lower=0.1, method="s", stop=LATE), THERE)
+NONE = CheckedResult(Claim(point=None, lower=math.inf, method="s"), None)
+OPEN = CheckedResult(Claim(point=None, lower=0.1, method="s", stop=LATE), None)
 A, B, C = Fixed("a"), Fixed("b"), Fixed("c")
 
 
@@ -130,11 +130,11 @@ def test_a_relaxation_that_is_not_proven_nearest() -> None:
         (Range("a", lower=-0.5), "a may be below -0.5"),
         (Range("a", 1, 2000), "a may be outside [1, 2,000]"),
         (Allowed("a", ["p", "q"]), "a may be other than p or q"),
-        (ChangeAtMost("a", by=2), "a may change by more than 2"),
-        (ChangeAtMost("a", share=0.07), "a may change by more than 7 %"),
+        (MaxDelta("a", by=2), "a may change by more than 2"),
+        (MaxDelta("a", share=0.07), "a may change by more than 7 %"),
         (Steps("a", 5), "a may change by any amount"),
         (Rule("a >= b"), "the rule 'a >= b' is dropped"),
-        (AtMostChanges(2), "more than 2 may change"),
+        (MaxChanges(2), "more than 2 may change"),
         (OnlyWith("a", "b"), "a may change without b"),
     ],
 )

@@ -7,7 +7,7 @@ import pytest
 
 from ifonly import Explainer, datasets
 from ifonly.population.threads import run_chunks
-from ifonly.proof import Progress
+from ifonly.results import Progress
 from ifonly.schema.tables import user_columns
 
 

@@ -18,11 +18,10 @@ from ifonly import (
     Binary,
     Categorical,
     ClassTarget,
-    CsvOutput,
     Distance,
     Explainer,
-    FillIn,
     Fixed,
+    Imputable,
     Integer,
     Limits,
     Network,
@@ -33,14 +32,13 @@ from ifonly import (
     Schema,
     Scorecard,
     ScoreTarget,
-    Tolerances,
     import_model,
     load_model,
-    load_network,
-    save_network,
 )
 from ifonly.errors import IfonlyError
-from ifonly.model import network_model
+from ifonly.methods import Tolerances
+from ifonly.model import load_network, network_model, save_network
+from ifonly.population import CsvOutput
 from ifonly.schema import schema_from_json
 
 SCHEMA = Schema(
@@ -130,8 +128,8 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     # schemas
     "bounds the wrong way round": (lambda f: Real("Income", 2, 1), "Income"),
     "missing that is neither true nor false": (lambda f: Real("Income", 0, 1, missing="no"), "Income"),  # type: ignore[arg-type]
-    "filling in what is never missing": (lambda f: EXPLAINER.explain(ANN, constraints=[FillIn("Income")]), "Income"),
-    "filling in for nothing": (lambda f: FillIn("Income", 0.0), "Income"),
+    "filling in what is never missing": (lambda f: EXPLAINER.explain(ANN, constraints=[Imputable("Income")]), "Income"),
+    "filling in for nothing": (lambda f: Imputable("Income", 0.0), "Income"),
     "an infinite bound": (lambda f: Real("Income", 0, math.inf), "inf"),
     "an option twice": (lambda f: Categorical("Job", ["a", "a"]), "Job"),
     "an encoding that is none": (lambda f: Ordinal("Job", ["a"], "binary"), "binary"),  # type: ignore[arg-type]

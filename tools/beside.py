@@ -63,7 +63,7 @@ def run(source: str, code: str, **environment: str) -> str:
 
 def compile_seconds(source: str) -> float:
     """Processor seconds to compile the kernels from nothing."""
-    code = "import time; from ifonly.search import load_kernels; load_kernels(); print(time.process_time())"
+    code = "import time; from ifonly.solvers.search import load_kernels; load_kernels(); print(time.process_time())"
     with tempfile.TemporaryDirectory() as cache:
         return float(run(source, code, NUMBA_CACHE_DIR=cache))
 

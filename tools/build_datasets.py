@@ -43,7 +43,7 @@ Record: TypeAlias = dict[str, Cell]  # one row: the features in order, then the 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Recipe:
+class OperationGraph:
     """How one data set comes from its raw files. Features that no table names are integers."""
 
     records: Callable[[Path], Iterator[Record]]
@@ -178,7 +178,7 @@ CREDIT_AMOUNTS = (
 )
 
 RECIPES = {
-    "adult": Recipe(
+    "adult": OperationGraph(
         records=adult_records,
         binary={"Sex": ["Male", "Female"], "NativeCountry": ["United-States", "Other"]},
         ordinal={"EducationLevel": EDUCATION_LEVELS},
@@ -200,7 +200,7 @@ RECIPES = {
         },
         dollars=("CapitalGain", "CapitalLoss"),
     ),
-    "compas": Recipe(
+    "compas": OperationGraph(
         records=compas_records,
         binary={
             "Race": ["African-American", "Caucasian"],
@@ -216,7 +216,7 @@ RECIPES = {
             "ChargeDegree": "degree of the charge",
         },
     ),
-    "credit": Recipe(
+    "credit": OperationGraph(
         records=credit_records,
         binary={"isMale": [0, 1], "isMarried": [0, 1], "HasHistoryOfOverduePayments": [0, 1]},
         ordinal={"AgeGroup": CREDIT_AGES, "EducationLevel": ["other", "high-school", "university", "graduate"]},
@@ -243,13 +243,13 @@ RECIPES = {
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def describe(recipe: Recipe, name: str, values: Sequence[Any]) -> dict[str, Any]:
+def describe(recipe: OperationGraph, name: str, values: Sequence[Any]) -> dict[str, Any]:
     """One feature of the schema."""
     label = {"label": recipe.labels[name]} if name in recipe.labels else {}
     return {**_kind(recipe, name, values), **label, **({"unit": "$"} if name in recipe.dollars else {})}
 
 
-def _kind(recipe: Recipe, name: str, values: Sequence[Any]) -> dict[str, Any]:
+def _kind(recipe: OperationGraph, name: str, values: Sequence[Any]) -> dict[str, Any]:
     if name in recipe.binary:
         return {"kind": "binary", "name": name, "values": recipe.binary[name]}
     if name in recipe.ordinal:
@@ -262,7 +262,7 @@ def _kind(recipe: Recipe, name: str, values: Sequence[Any]) -> dict[str, Any]:
     return {"kind": "integer", "name": name, **bounds, "step": 1}
 
 
-def schema_text(recipe: Recipe, records: Sequence[Record]) -> str:
+def schema_text(recipe: OperationGraph, records: Sequence[Record]) -> str:
     """The schema file, one feature per line."""
     names = list(records[0])[:-1]
     features = [json.dumps(describe(recipe, name, [r[name] for r in records])) for name in names]

@@ -8,7 +8,8 @@ from typing import Any
 import matplotlib
 from sklearn.ensemble import RandomForestClassifier
 
-from ifonly import Explainer, bounds_over_time, cost_by_changes, datasets, score_path
+from ifonly import Explainer, datasets
+from ifonly.diagnostics import bounds_over_time, cost_by_changes, score_path
 
 IMAGES = Path(__file__).parent.parent / "docs" / "images"
 CLASSES = ["deny", "approve"]
@@ -31,8 +32,8 @@ def main() -> None:
     _save(answers.plot(by=[person["AgeGroup"] for person in people]), "costs")
     train = data.split()[0]
     forest = RandomForestClassifier(300, max_depth=11, random_state=0).fit(data.encoded()[train], data.labels[train])
-    grown = Explainer(forest, schema=data.schema, classes=CLASSES)
-    _save(bounds_over_time(grown, data.row(SLOW)).plot(), "bounds")
+    imported_trees = Explainer(forest, schema=data.schema, classes=CLASSES)
+    _save(bounds_over_time(imported_trees, data.row(SLOW)).plot(), "bounds")
 
 
 def _save(axes: Any, name: str) -> None:

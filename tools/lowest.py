@@ -46,8 +46,8 @@ EXTRA_TESTS = (
     "tests/model/test_import_onnx_trees.py",
     "tests/model/test_import_sklearn.py",
     "tests/model/test_import_sklearn_trees.py",
-    "tests/desk/test_desk_doors.py",
-    "tests/test_looking.py",
+    "tests/service/test_service_doors.py",
+    "tests/test_diagnostics.py",
     "tests/cli/test_cli_outputs.py",
 )
 NEWER = (

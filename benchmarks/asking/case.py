@@ -18,7 +18,7 @@ from benchmarks.subjects.data import Data, load
 from benchmarks.subjects.networks import Spec, denied, model
 from ifonly import Distance
 from ifonly.model import Model
-from ifonly.proof import Answer
+from ifonly.results import Answer
 
 WANTED = 1
 """The class that people want."""
@@ -41,7 +41,7 @@ class Case:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Ask:
+class QueryRequest:
     """How a case is asked about."""
 
     norm: str
@@ -69,12 +69,12 @@ def distance_of(norm: str) -> Distance:
     return Distance({name: float(share) for share, name in parts})
 
 
-def cell(case: Case, how: Ask) -> tuple[tuple[str, str, str, str], str, str]:
+def cell(case: Case, how: QueryRequest) -> tuple[tuple[str, str, str, str], str, str]:
     """Network and norm, method, way: what a summary has one line for."""
     return (case.spec.dataset, case.spec.arch, case.spec.variant, how.norm), how.method, how.way
 
 
-def common(case: Case, how: Ask, row: int) -> dict[str, Any]:
+def common(case: Case, how: QueryRequest, row: int) -> dict[str, Any]:
     """What every record of a row says, whatever came of it."""
     (dataset, arch, variant, norm), method, way = cell(case, how)
     return {
@@ -93,7 +93,7 @@ def common(case: Case, how: Ask, row: int) -> dict[str, Any]:
     }
 
 
-def failed(case: Case, how: Ask, row: int, status: str, why: str) -> Record:
+def failed(case: Case, how: QueryRequest, row: int, status: str, why: str) -> Record:
     """A row without an answer, and the reason."""
     nothing: dict[str, Any] = {"lower": 0.0, "upper": math.inf, "valid": False, "seconds": math.inf, "nodes": 0}
     return Record(**common(case, how, row), **nothing, status=status, note=why)

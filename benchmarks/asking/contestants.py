@@ -10,18 +10,18 @@ from typing import Any
 import click
 
 from benchmarks.asking.yardstick import BACKENDS, BigM, available
-from ifonly import MipInterval, MipObjective, SmtPlain, SmtReduced
-from ifonly.proof import Method
-from ifonly.search import Enumerate
+from ifonly.methods import Mace, MipExp, MipObj, MipSat
+from ifonly.results import Method
+from ifonly.solvers.search import Enumerate
 
 OURS = "ifonly"
 MIPS = ("gurobi", "gurobi-ball", "highs", "highs-ball", "scip")
-PAPER = {"smt-plain": "SAT", "smt-reduced": "MIP-SAT", "mip-interval": "MIP-EXP", "mip-objective": "MIP-OBJ"}
+PAPER = {"mace": "SAT", "mip-sat": "MIP-SAT", "mip-exp": "MIP-EXP", "mip-obj": "MIP-OBJ"}
 """The paper's methods and what it calls them. Its mixed-integer programs are Gurobi's, in the paper as here."""
 
 
 def _search() -> Any:
-    from ifonly.search import Search
+    from ifonly.solvers.search import Search
 
     return Search()
 
@@ -33,10 +33,10 @@ METHODS: dict[str, Callable[[], Method]] = {
     "highs": lambda: BigM(backend="highs"),
     "highs-ball": lambda: BigM(backend="highs", ball=True),
     "scip": lambda: BigM(backend="scip"),
-    "smt-plain": SmtPlain,
-    "smt-reduced": SmtReduced,
-    "mip-interval": lambda: MipInterval(backend="gurobi"),
-    "mip-objective": lambda: MipObjective(backend="gurobi"),
+    "mace": Mace,
+    "mip-sat": MipSat,
+    "mip-exp": lambda: MipExp(backend="gurobi"),
+    "mip-obj": lambda: MipObj(backend="gurobi"),
     "enumerate": Enumerate,
 }
 
@@ -54,7 +54,7 @@ def needed(name: str) -> str:
     backend = _backend(name)
     if backend:
         return BACKENDS[backend].module
-    return "z3" if name in ("smt-plain", "smt-reduced") else ""
+    return "z3" if name in ("mace", "mip-sat") else ""
 
 
 def solver_version(name: str) -> str:
@@ -67,7 +67,7 @@ def solver_version(name: str) -> str:
 
 def _backend(name: str) -> str:
     """The MIP solver of a method; empty where there is none."""
-    if name in ("mip-interval", "mip-objective"):
+    if name in ("mip-exp", "mip-obj"):
         return "gurobi"
     backend = name.removesuffix("-ball")
     return backend if backend in BACKENDS else ""

@@ -63,7 +63,7 @@ def cold(folders: Folders, console: Console) -> None:
             Process(suite="cold", spec=EASY, row=r, way="warm" if r else "cold", numba_cache=empty) for r in range(4)
         ]
         _run([first], folders, console)
-        compile_all = [sys.executable, "-m", "ifonly.compiling", "ifonly.search.warm:KERNELS"]
+        compile_all = [sys.executable, "-m", "ifonly.compiling", "ifonly.solvers.search.compiled:KERNELS"]
         subprocess.run(compile_all, env={**os.environ, "NUMBA_CACHE_DIR": empty}, check=True)
         _run(warm, folders, console)
 

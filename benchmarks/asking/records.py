@@ -16,7 +16,7 @@ import numpy as np
 import ifonly
 from benchmarks.asking.contestants import solver_version
 from ifonly.datasets.dataset import SEED
-from ifonly.proof import Stop, StoppedBy
+from ifonly.results import Stop, StoppedBy
 
 NOT_RUN = "not run"
 """The status of a row that nobody was asked about, because the rows before it ran into their limit."""

@@ -19,24 +19,24 @@ from dataclasses import dataclass
 from typing import Any
 
 from benchmarks.asking import contestants, records
-from benchmarks.asking.case import WANTED, Ask, Case, cell, common, distance_of, failed, is_valid, timed_out
+from benchmarks.asking.case import WANTED, Case, QueryRequest, cell, common, distance_of, failed, is_valid, timed_out
 from benchmarks.asking.pace import PACE
 from benchmarks.asking.records import Record
 from ifonly import Distance, Explainer, Limits
 from ifonly.errors import Contradiction, UnsupportedQuestion
-from ifonly.proof import Answer
+from ifonly.results import Answer
 
 WARM_UP = 600
 """Rows, where many are asked about at once: enough that all threads have had some."""
 
 
-def ask(case: Case, how: Ask, known: Sequence[Record]) -> Iterator[list[Record]]:
+def ask(case: Case, how: QueryRequest, known: Sequence[Record]) -> Iterator[list[Record]]:
     """Records of all rows that are not known yet, as they come."""
     mine = {r.row: r for r in known if (r.cell, r.method, r.way, r.threads) == (*cell(case, how), how.threads)}
     left = [r for r in range(len(case.rows)) if r not in mine]
     if not left:
         return
-    warm_up(case, how)
+    compile_kernels(case, how)
     explainer = Explainer(case.model, threads=how.threads)
     for first in range(0, len(left), how.at_once):
         if how.give_up and timed_out(list(mine.values()), how.give_up):
@@ -48,14 +48,14 @@ def ask(case: Case, how: Ask, known: Sequence[Record]) -> Iterator[list[Record]]
         yield batch
 
 
-def warm_up(case: Case, how: Ask) -> None:
+def compile_kernels(case: Case, how: QueryRequest) -> None:
     """Compile what is compiled once and start what is started once, on an explainer that is then thrown away."""
     if how.method == contestants.OURS and len(case.rows):
         some = 1 if how.way == "one" else min(len(case.rows), WARM_UP)
         _ask(Explainer(case.model, threads=how.threads), case, how, range(some))
 
 
-def _ask(explainer: Explainer, case: Case, how: Ask, rows: Sequence[int]) -> list[Record]:
+def _ask(explainer: Explainer, case: Case, how: QueryRequest, rows: Sequence[int]) -> list[Record]:
     table = case.data.table(case.rows[list(rows)])
     explainer = explainer.using(contestants.make(how.method))
     question: dict[str, Any] = {
@@ -94,7 +94,7 @@ class _Batch:
     """Seconds per row that no row's own search accounts for."""
 
 
-def _record(case: Case, how: Ask, row: int, answer: Answer, batch: _Batch) -> Record:
+def _record(case: Case, how: QueryRequest, row: int, answer: Answer, batch: _Batch) -> Record:
     seconds = answer.seconds + batch.share
     return Record(
         **common(case, how, row),

@@ -11,17 +11,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from benchmarks.asking import contestants
-from benchmarks.asking.case import WANTED, Ask, Case, cell, common, distance_of, failed, is_valid
+from benchmarks.asking.case import WANTED, Case, QueryRequest, cell, common, distance_of, failed, is_valid
 from benchmarks.asking.pace import PACE
 from benchmarks.asking.records import Record
 from ifonly import Explainer, Limits
 from ifonly.errors import IfonlyError
-from ifonly.problem.different import Diversity
+from ifonly.problem.diversity import Diversity
 
 APART = 0.01
 
 
-def ask(case: Case, how: Ask, known: Sequence[Record], sizes: Sequence[int]) -> Iterator[list[Record]]:
+def ask(case: Case, how: QueryRequest, known: Sequence[Record], sizes: Sequence[int]) -> Iterator[list[Record]]:
     """One record per person and size: `upper` is the mean distance from the person, `diversity` that between rows."""
     explainer = Explainer(case.model, threads=how.threads)
     warm = False
@@ -36,7 +36,7 @@ def ask(case: Case, how: Ask, known: Sequence[Record], sizes: Sequence[int]) -> 
                 yield [_record(explainer, case, asked, row, k)]
 
 
-def _record(explainer: Explainer, case: Case, how: Ask, row: int, k: int) -> Record:
+def _record(explainer: Explainer, case: Case, how: QueryRequest, row: int, k: int) -> Record:
     schema, person = case.data.schema, case.data.points[case.rows[row]]
     begun, spent = time.perf_counter(), time.process_time()
     try:

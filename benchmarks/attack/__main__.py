@@ -49,9 +49,9 @@ def present(kinds: list[str]) -> list[str]:
     """The kinds whose libraries are installed; says which are not."""
     found = []
     for kind in kinds:
-        lacking = missing_library(NEEDS.get(kind, ()))
-        if lacking:
-            print(f"{kind} is skipped: {lacking} is not installed")
+        with_missing = missing_library(NEEDS.get(kind, ()))
+        if with_missing:
+            print(f"{kind} is skipped: {with_missing} is not installed")
         else:
             found.append(kind)
     return found

@@ -154,7 +154,7 @@ def built(constraint: Constraint, features: Sequence[Feature]) -> Any:
         case "fixed":
             return ifonly.Fixed(name)
         case "free":
-            return ifonly.Free(name)
+            return ifonly.Unconstrained(name)
         case "up":
             return ifonly.OnlyUp(name)
         case "down":
@@ -167,13 +167,13 @@ def built(constraint: Constraint, features: Sequence[Feature]) -> Any:
         case "allowed":
             return ifonly.Allowed(name, constraint["values"])
         case "by":
-            return ifonly.ChangeAtMost(name, by=float(constraint["most"]))
+            return ifonly.MaxDelta(name, by=float(constraint["most"]))
         case "percent":
-            return ifonly.ChangeAtMost(name, share=float(Decimal(constraint["most"]) / 100))
+            return ifonly.MaxDelta(name, share=float(Decimal(constraint["most"]) / 100))
         case "steps":
             return ifonly.Steps(name, float(constraint["step"]))
         case "changes":
-            return ifonly.AtMostChanges(constraint["k"])
+            return ifonly.MaxChanges(constraint["k"])
         case "with":
             return ifonly.OnlyWith(name, constraint["partner"])
     return words(constraint, features)

@@ -29,7 +29,7 @@ class Truth:
 
     features: Sequence[Feature]
     before: Row
-    wanted: Any
+    resolved: Any
     decide: Callable[[list[Row]], list[Decision]]
     spec: distance.Spec
     size: Callable[[Row], Fraction] | None = None
@@ -82,8 +82,8 @@ def wrong_row(truth: Truth, answer: Any) -> Iterator[str]:
     if not truth.allowed(row):
         yield f"{row} is not allowed"
     label, _ = truth.decide([row])[0]
-    if not same(label, truth.wanted):
-        yield f"refused: the model itself decides {label!r} of {row}, not {truth.wanted!r}"
+    if not same(label, truth.resolved):
+        yield f"refused: the model itself decides {label!r} of {row}, not {truth.resolved!r}"
     if not math.isclose(truth.far(row), answer.upper, rel_tol=RELATIVE, abs_tol=1e-300):
         yield f"{row} is at {truth.far(row)!r}, not at {answer.upper!r}"
 
@@ -92,12 +92,12 @@ def beaten(truth: Truth, answer: Any, every: list[Row]) -> Iterator[str]:
     """Is one of these rows clearly decided as asked, and nearer than what is called proven?"""
     decided = truth.decide(every) if every else []
     good = [row for row, (label, ahead) in zip(every, decided, strict=True)
-            if same(label, truth.wanted) and ahead >= CLEAR]  # fmt: skip
+            if same(label, truth.resolved) and ahead >= CLEAR]  # fmt: skip
     if not good:
         return
     best, row = min((truth.far(row), i) for i, row in enumerate(good))
     if answer.status == "none exists":
-        yield f"none exists, but the model itself decides {truth.wanted!r} of {good[row]} at {best!r}"
+        yield f"none exists, but the model itself decides {truth.resolved!r} of {good[row]} at {best!r}"
     elif best < answer.lower * (1 - RELATIVE):
         yield f"{answer.status}, nothing nearer than {answer.lower!r}, but {good[row]} at {best!r}"
 

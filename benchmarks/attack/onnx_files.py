@@ -117,10 +117,10 @@ class Runtime:
         labels, scores = self.outputs(rows)
         if scores is None:
             return [(label, 1.0) for label in labels or ()]
-        leads = [abs(s[0]) if len(s) == 1 else ahead(s) for s in scores.tolist()]
+        score_margins = [abs(s[0]) if len(s) == 1 else ahead(s) for s in scores.tolist()]
         if labels is None:
             labels = [int(s[0] > 0) if len(s) == 1 else s.index(max(s)) for s in scores.tolist()]
-        return list(zip(labels, leads, strict=True))
+        return list(zip(labels, score_margins, strict=True))
 
     def decide_above(self, least: float, rows: list[Row]) -> list[Decision]:
         """A regression: does the prediction reach so much?"""

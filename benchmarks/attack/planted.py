@@ -19,9 +19,9 @@ def plant(name: str, patch: Patch = setattr) -> None:
 
 def wrong_bound(patch: Patch) -> None:
     """What a search that was stopped calls proven is too much."""
-    from ifonly.asking.telling import Teller
+    from ifonly.answering.build_answers import AnswerBuilder
 
-    made = Teller.answers
+    made = AnswerBuilder.answers
 
     def higher(self: Any, *args: Any) -> Any:
         for answer in made(self, *args):
@@ -29,7 +29,7 @@ def wrong_bound(patch: Patch) -> None:
             unknown = answer.status == "unknown"
             yield dataclasses.replace(answer, lower=low, upper=max(answer.upper, low)) if unknown else answer
 
-    patch(Teller, "answers", higher)
+    patch(AnswerBuilder, "answers", higher)
 
 
 def narrow_range(patch: Patch) -> None:
@@ -86,9 +86,9 @@ def raw_error(patch: Patch) -> None:
 
 def endless(patch: Patch) -> None:
     """A question is never answered."""
-    from ifonly.asking.asker import Asker
+    from ifonly.answering.runner import QueryRunner
 
-    patch(Asker, "find", lambda self, *args: time.sleep(1e6))
+    patch(QueryRunner, "find", lambda self, *args: time.sleep(1e6))
 
 
 PLANTS: dict[str, Callable[[Patch], None]] = {

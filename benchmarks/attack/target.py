@@ -22,7 +22,7 @@ def decision(scores: Sequence[Any]) -> int:
     return max(range(len(scores)), key=lambda i: (scores[i], -i))
 
 
-def lead(scores: Sequence[Any], c: int, other: int) -> Any:
+def score_margin(scores: Sequence[Any], c: int, other: int) -> Any:
     """By how much class c is ahead of another."""
     if len(scores) == 1:
         return scores[0] if c == 1 else -scores[0]
@@ -35,7 +35,7 @@ def stands(target: Target, scores: Sequence[Any], decided: int) -> bool:
         return met(target, scores, decided)
     if "probability" in target:
         c = target["probability"]
-        odds = lead(scores, c, 1 - c)
+        odds = score_margin(scores, c, 1 - c)
         small = math.exp(-abs(odds))
         return bool((1.0 if odds > 0 else small) / (1.0 + small) >= target["at_least"])
     return met({**target, "margin": 0.0}, scores, decided)
@@ -56,17 +56,21 @@ def met(target: Target, scores: Sequence[Any], decided: int, slack: Any = 0) -> 
         return (low is None or s - low >= margin) and (high is None or high - s >= margin)
     if "class" in target:
         c = target["class"]
-        return now == c and all(lead(scores, c, o) >= margin for o in range(classes) if o != c)
+        return now == c and all(score_margin(scores, c, o) >= margin for o in range(classes) if o != c)
     if "probability" in target:
         c, p = target["probability"], target["at_least"]
         room = 1e-12 if slack else -1e-12  # of the logarithm: of rows that surely have it, or of one that is given
-        return bool(lead(scores, c, 1 - c) - math.log(p / (1 - p)) >= margin + room)
+        return bool(score_margin(scores, c, 1 - c) - math.log(p / (1 - p)) >= margin + room)
     if "one_of" in target:
-        wanted = target["one_of"]
-        rest = [o for o in range(classes) if o not in wanted]
-        return now in wanted and any(all(lead(scores, c, o) >= margin for o in rest) for c in wanted)
+        resolved = target["one_of"]
+        rest = [o for o in range(classes) if o not in resolved]
+        return now in resolved and any(all(score_margin(scores, c, o) >= margin for o in rest) for c in resolved)
     if "other" in target:
-        return now != decided and any(lead(scores, c, decided) >= margin for c in range(classes) if c != decided)
+        return now != decided and any(
+            score_margin(scores, c, decided) >= margin for c in range(classes) if c != decided
+        )
     c, k = target["top"], target["k"]
-    before = sum(lead(scores, o, c) > 0 or (lead(scores, o, c) == 0 and o < c) for o in range(classes) if o != c)
-    return before < k and sum(lead(scores, c, o) >= margin for o in range(classes) if o != c) >= classes - k
+    before = sum(
+        score_margin(scores, o, c) > 0 or (score_margin(scores, o, c) == 0 and o < c) for o in range(classes) if o != c
+    )
+    return before < k and sum(score_margin(scores, c, o) >= margin for o in range(classes) if o != c) >= classes - k

@@ -48,10 +48,10 @@ def wrong_bound(world: World, answer: Any, near: Rows) -> Iterator[str]:
     if answer.status == "none exists":
         yield f"none exists, but {row} at {best!r}"
         return
-    lucky = answer.lucky if answer.counterfactual is not None else answer.lower
-    if lucky is not None and lucky > best * (1 + RELATIVE) + 1e-300:
-        yield f"{answer.status}, not by luck nearer than {lucky!r}, but {row} at {best!r}"
-    sure = next(((size, row) for size, row in near if world.sure(row, answer.blur)), None)
+    lower_any_rounding = answer.lower_any_rounding if answer.counterfactual is not None else answer.lower
+    if lower_any_rounding is not None and lower_any_rounding > best * (1 + RELATIVE) + 1e-300:
+        yield f"{answer.status}, not by luck nearer than {lower_any_rounding!r}, but {row} at {best!r}"
+    sure = next(((size, row) for size, row in near if world.sure(row, answer.rounding_bound)), None)
     if sure is not None and answer.lower > world.shown(sure[0]) * (1 + RELATIVE) + 1e-300:
         yield f"{answer.status}, nothing nearer than {answer.lower!r}, but {sure[1]} at {world.shown(sure[0])!r}"
 

@@ -100,10 +100,10 @@ class World:
         """Does the deployed model decide the row as asked? Where a float may be off by a rounding: surely."""
         return target.met(self.target, self.deployed.scores(row), self.decided, self.slack(row))
 
-    def sure(self, row: Row, blur: float) -> bool:
+    def sure(self, row: Row, rounding_bound: float) -> bool:
         """Is the row's exact score above the margin by the blur? Where a float may be off by a rounding: surely."""
         scores = network.exact(self.layers, encode(self.features, row))
-        return target.met(self.target, scores, self.decided, Fraction(blur) + Fraction(self.slack(row)))
+        return target.met(self.target, scores, self.decided, Fraction(rounding_bound) + Fraction(self.slack(row)))
 
     def slack(self, row: Row) -> float:
         rounded = any(f["kind"] == "real" and a != b for f, a, b in zip(self.features, self.row, row, strict=True))

@@ -70,7 +70,7 @@ def _same_distances(found: list[Record]) -> Claim:
 
 
 def _faster_than_sat(found: list[Record]) -> Claim | None:
-    if not any(r.method == "smt-plain" for r in found):
+    if not any(r.method == "mace" for r in found):
         return None
     parts = [f"{LOOKS[m].name} {_done(found, m)}, {_typical(found, m)}" for m in LOOKS if _of(found, m)]
     return Claim(

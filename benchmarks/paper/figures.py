@@ -26,8 +26,8 @@ QUICK_BUDGET = 2.0
 DICE_BUDGET = 60.0
 """Seconds: DiCE's gradient descent takes longer than anybody else, and is let."""
 GIVE_UP = 2
-MIPS = ("mip-objective", "mip-interval")
-SMTS = ("smt-reduced", "smt-plain")
+MIPS = ("mip-obj", "mip-exp")
+SMTS = ("mip-sat", "mace")
 DICE = ("dice-gradient",)
 NORMS = ("l0", "l1", "l2", "linf")
 SHALLOW = tuple(f"1x{width}" for width in range(20, 341, 40))
@@ -57,7 +57,7 @@ def _whole(figure: str, base: Plan) -> list[Plan]:
             ]
         case "dice":
             base = replace(base, specs=specs(PAPER, ["2x10"]))
-            return [replace(base, methods=(OURS, "mip-objective"), rows=50), _dice(base, 10)]
+            return [replace(base, methods=(OURS, "mip-obj"), rows=50), _dice(base, 10)]
         case "depth":
             return _ladder(base, DEPTHS, DEPTHS[::4])
         case "width":
@@ -67,7 +67,7 @@ def _whole(figure: str, base: Plan) -> list[Plan]:
             return [replace(base, methods=(OURS,), rows=45), _dice(base, 2)]
         case "sparsity":
             base = replace(base, specs=specs(PAPER, ["2x10"], ["raw"]), norms=MIXTURES)
-            return [replace(base, methods=(OURS,), rows=50), replace(base, methods=("mip-objective",), rows=10)]
+            return [replace(base, methods=(OURS,), rows=50), replace(base, methods=("mip-obj",), rows=10)]
         case _:
             raise ValueError(f"There is no figure '{figure}'.")
 
@@ -94,7 +94,7 @@ def _quick(figure: str, base: Plan) -> list[Plan]:
             return [replace(base, methods=(OURS, *MIPS), rows=5), replace(base, methods=SMTS, rows=2)]
         case "dice":
             base = replace(base, specs=specs(PAPER, ["2x10"]))
-            return [replace(base, methods=(OURS, "mip-objective"), rows=5), _dice(base, 1)]
+            return [replace(base, methods=(OURS, "mip-obj"), rows=5), _dice(base, 1)]
         case "depth" | "width":
             archs = ("1x10", "3x10", "5x10") if figure == "depth" else ("1x20", "1x60", "1x100")
             base = replace(base, specs=specs(["compas"], archs), ladder=True)

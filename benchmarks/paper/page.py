@@ -19,7 +19,7 @@ from benchmarks.paper import claims, draw
 from benchmarks.paper.cross_check import AGREE, Agreement, agreement
 from benchmarks.paper.figures import FIGURES, suite
 from benchmarks.paper.style import DATASETS, LOOKS
-from benchmarks.showing.sheet import Sheet, time_text
+from benchmarks.showing.sheet import TextTable, time_text
 
 STYLE = (Path(__file__).resolve().parent / "page.css").read_text(encoding="utf-8")
 MACHINE = "machine.json"
@@ -126,14 +126,14 @@ COVERAGE_NOTES = [
 ]
 
 
-def coverage(figure: str, found: Sequence[Record]) -> Sheet:
+def coverage(figure: str, found: Sequence[Record]) -> TextTable:
     """All rows of every cell: nearest, proven none, found but not proven, limit, not run, failed."""
     groups: dict[tuple[str, ...], list[Record]] = defaultdict(list)
     for r in found:
         norm = f"{r.norm}, {r.way}" if r.way.startswith("k=") else r.norm
         groups[f"{DATASETS[r.dataset]} {r.arch} {r.variant}", norm, LOOKS[r.method].name].append(r)
     rows = [[*place, *_covered(group)] for place, group in groups.items()]
-    return Sheet(FIGURES[figure], COVERAGE, rows, [*COVERAGE_NOTES])
+    return TextTable(FIGURES[figure], COVERAGE, rows, [*COVERAGE_NOTES])
 
 
 def _covered(group: Sequence[Record]) -> list[str]:
@@ -167,7 +167,7 @@ def _time(seconds: float) -> str:
     return time_text(float(seconds))
 
 
-def _table(sheet: Sheet) -> str:
+def _table(sheet: TextTable) -> str:
     head = "".join(f"<th>{html.escape(name)}</th>" for name in sheet.columns)
     lines = "".join("<tr>" + "".join(f"<td>{html.escape(text)}</td>" for text in row) + "</tr>" for row in sheet.rows)
     notes = "".join(f"<li>{html.escape(note)}</li>" for note in sheet.notes)

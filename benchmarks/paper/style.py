@@ -19,10 +19,10 @@ class Look:
 
 LOOKS = {
     OURS: Look("our search", "#0072B2", "o"),
-    "mip-objective": Look("MIP-OBJ", "#E69F00", "s"),
-    "mip-interval": Look("MIP-EXP", "#009E73", "D"),
-    "smt-reduced": Look("MIP-SAT", "#CC79A7", "^"),
-    "smt-plain": Look("SAT", "#D55E00", "v"),
+    "mip-obj": Look("MIP-OBJ", "#E69F00", "s"),
+    "mip-exp": Look("MIP-EXP", "#009E73", "D"),
+    "mip-sat": Look("MIP-SAT", "#CC79A7", "^"),
+    "mace": Look("SAT", "#D55E00", "v"),
     "dice-gradient": Look("DiCE", "#808080", "X"),
 }
 EXACT = tuple(name for name in LOOKS if name != "dice-gradient")

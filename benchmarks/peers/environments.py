@@ -28,10 +28,10 @@ class NoEnvironment(Exception):
 def python_of(library: str, cache: Path, console: Console) -> Path:
     """The interpreter of a library's environment, which is made now if the cache does not have it."""
     lock = LOCKS / f"{library}.txt"
-    wanted = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()
+    resolved = hashlib.sha256(lock.read_bytes() + sys.version.encode()).hexdigest()
     folder = cache / f"env-{library}"
     python, mark = folder / "bin" / "python", folder / "made-from"
-    if mark.exists() and mark.read_text() == wanted:
+    if mark.exists() and mark.read_text() == resolved:
         return python
     shutil.rmtree(folder, ignore_errors=True)
     with console.status(f"making an environment for {library} (about a minute, some hundred megabytes)"):
@@ -48,7 +48,7 @@ def python_of(library: str, cache: Path, console: Console) -> Path:
     if done.returncode:
         said = [line for line in done.stderr.splitlines() if line.startswith("ERROR")]
         raise NoEnvironment(f"no environment for {library}: {' '.join(said)[:300] or 'pip failed'}")
-    mark.write_text(wanted)
+    mark.write_text(resolved)
     return python
 
 

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from rich.console import Console
 
 from benchmarks.asking import records
-from benchmarks.asking.case import WANTED, Ask, Case, cell, common, distance_of, failed, timed_out
+from benchmarks.asking.case import WANTED, Case, QueryRequest, cell, common, distance_of, failed, timed_out
 from benchmarks.asking.records import Record
 from benchmarks.asking.sets import spread
 from benchmarks.peers import environments, handover
@@ -39,7 +39,7 @@ EXACT = ("gurobi", "scip", "highs")
 
 
 def ask(
-    case: Case, how: Ask, known: Sequence[Record], cache: Path, console: Console, sizes: Sequence[int] = (1,)
+    case: Case, how: QueryRequest, known: Sequence[Record], cache: Path, console: Console, sizes: Sequence[int] = (1,)
 ) -> Iterator[list[Record]]:
     """Records of all rows that are not known yet, as they come. With `sizes`, sets of so many rows (`way` is k=...)."""
     for k in sizes:
@@ -51,7 +51,7 @@ def ask(
 
 
 def _asked(
-    case: Case, how: Ask, left: list[int], mine: dict[int, Record], cache: Path, console: Console, k: int
+    case: Case, how: QueryRequest, left: list[int], mine: dict[int, Record], cache: Path, console: Console, k: int
 ) -> Iterator[list[Record]]:
     try:
         python = environments.python_of(how.method.partition("-")[0], cache, console)
@@ -75,7 +75,7 @@ def _asked(
             peer.close()
 
 
-def record(case: Case, how: Ask, row: int, said: Said, peer: Peer, k: int) -> Record:
+def record(case: Case, how: QueryRequest, row: int, said: Said, peer: Peer, k: int) -> Record:
     """What a peer's rows are worth."""
     person, schema = case.data.points[case.rows[row]], case.data.schema
     entry = common(case, how, row)
@@ -112,7 +112,7 @@ def _none(error: str) -> bool:
 
 
 @dataclass(frozen=True)
-class Judged:
+class JudgedRow:
     """What the network and the schema say of the rows returned."""
 
     distance: NDArray[np.float64]
@@ -128,13 +128,13 @@ class Judged:
         return int(np.lexsort((self.distance, rank))[0])
 
 
-def judge(case: Case, person: NDArray[np.float64], points: NDArray[np.float64], norm: str = "l1") -> Judged:
+def judge(case: Case, person: NDArray[np.float64], points: NDArray[np.float64], norm: str = "l1") -> JudgedRow:
     """Distance, validity and plausibility of rows as they were returned."""
     schema, model = case.data.schema, case.model
     whole = np.array([f.kind == "integer" for f in schema.features])
     lower, upper = (np.array([_bound(f, end) for f in schema.features]) for end in ("lower", "upper"))
     rounded = np.clip(np.where(whole, np.round(points), points), lower, upper)
-    return Judged(
+    return JudgedRow(
         distance=np.asarray(distance_of(norm).between(schema, person, points)),
         valid=model.decide(model.scores(points)) == WANTED,
         plausible=schema.admits(points),

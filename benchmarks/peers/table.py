@@ -14,7 +14,7 @@ from benchmarks.asking import records
 from benchmarks.asking.contestants import OURS
 from benchmarks.asking.records import Record, spent
 from benchmarks.peers.race import EXACT, PEERS
-from benchmarks.showing.sheet import Sheet, time_text
+from benchmarks.showing.sheet import TextTable, time_text
 from benchmarks.subjects.data import NAMES
 
 LABELS = {OURS: "ifonly", "gurobi": "Gurobi MIP", "scip": "SCIP MIP", "highs": "HiGHS MIP", **PEERS}
@@ -65,9 +65,9 @@ def lines(found: Sequence[Record], dataset: str) -> list[tuple[Line, list[Record
     return result
 
 
-def sheets(found: Sequence[Record]) -> list[Sheet]:
+def sheets(found: Sequence[Record]) -> list[TextTable]:
     """One table, data set by data set."""
-    sheet = Sheet("Peers: 2x10 on normalised inputs, l1, the same rows for everybody", ["data set", *COLUMNS])
+    sheet = TextTable("Peers: 2x10 on normalised inputs, l1, the same rows for everybody", ["data set", *COLUMNS])
     for dataset in dict.fromkeys(r.dataset for r in found):
         for line, mine in lines(found, dataset):
             sheet.rows.append(

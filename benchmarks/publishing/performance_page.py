@@ -22,7 +22,7 @@ from benchmarks.showing.growth import LAWS, SERIES, fit, series
 from benchmarks.showing.sheet import time_text
 from benchmarks.subjects.data import NAMES
 
-Found = dict[str, list[Record]]
+CheckedResult = dict[str, list[Record]]
 Row = tuple[str, str, str]
 """Claim, figure, command."""
 
@@ -59,7 +59,7 @@ def write(results: Path, path: Path) -> Path:
 OTHERS = ("size", "inputs", "rows", "throughput", "memory", "speed", "cold")
 
 
-def _conditions(found: Found, here: dict[str, str]) -> str:
+def _conditions(found: CheckedResult, here: dict[str, str]) -> str:
     loads = [r.load for group in found.values() for r in group if r.load > 0.0]
     if not loads:
         return ""
@@ -74,7 +74,7 @@ def _conditions(found: Found, here: dict[str, str]) -> str:
 # ---------------------------------------------------------------------- the paper
 
 
-def _full(found: Found) -> list[Row]:
+def _full(found: CheckedResult) -> list[Row]:
     here, command = found[suite("full")], "python -m benchmarks paper --only full"
     if not here:
         return []
@@ -96,7 +96,7 @@ def _full(found: Found) -> list[Row]:
     return rows
 
 
-def _agree(found: Found) -> list[Row]:
+def _agree(found: CheckedResult) -> list[Row]:
     result = agreement([r for figure in FIGURES for r in found[suite(figure)]])
     if not result.rows:
         return []
@@ -105,7 +105,7 @@ def _agree(found: Found) -> list[Row]:
     return [("exact methods agree wherever two finish a row", text, "python -m benchmarks paper")]
 
 
-def _dice(found: Found) -> list[Row]:
+def _dice(found: CheckedResult) -> list[Row]:
     rows = []
     for dataset, name in DATASETS.items():
         cell = asked_of_all([r for r in found[suite("dice")] if r.dataset == dataset])
@@ -122,7 +122,7 @@ def _dice(found: Found) -> list[Row]:
     return rows
 
 
-def _ladders(found: Found) -> list[Row]:
+def _ladders(found: CheckedResult) -> list[Row]:
     rows = []
     for figure, text in (
         ("depth", "1 to 9 layers of 10"),
@@ -140,7 +140,7 @@ def _ladders(found: Found) -> list[Row]:
     return rows
 
 
-def _sets(found: Found) -> list[Row]:
+def _sets(found: CheckedResult) -> list[Row]:
     here = found[suite("diversity")]
     ours = [r for r in here if r.method == OURS]
     if not ours:
@@ -156,7 +156,7 @@ def _middle(ours: Sequence[Record], way: str) -> float:
     return float(np.median(times)) if times else math.nan
 
 
-def _mixtures(found: Found) -> list[Row]:
+def _mixtures(found: CheckedResult) -> list[Row]:
     here = found[suite("sparsity")]
     command = "python -m benchmarks paper --only sparsity"
     return [("l0, l1 and mixtures of them, 2x10: our search", f"{_proven(here, OURS)} proven", command)] if here else []
@@ -165,7 +165,7 @@ def _mixtures(found: Found) -> list[Row]:
 # ---------------------------------------------------------------------- peers and size
 
 
-def _peers(found: Found) -> list[Row]:
+def _peers(found: CheckedResult) -> list[Row]:
     here, command = found["peers"], "python -m benchmarks peers"
     rows = []
     for method in (*EXACT, *PEERS):
@@ -182,7 +182,7 @@ def _peers(found: Found) -> list[Row]:
     return rows
 
 
-def _growth(found: Found) -> list[Row]:
+def _growth(found: CheckedResult) -> list[Row]:
     here = [r for name in ("size", "inputs", "rows") for r in found[name]]
     rows = []
     sizes = found["size"]
@@ -204,7 +204,7 @@ def _growth(found: Found) -> list[Row]:
     return rows
 
 
-def _throughput(found: Found) -> list[Row]:
+def _throughput(found: CheckedResult) -> list[Row]:
     rows = []
     for arch in dict.fromkeys(r.arch for r in found["throughput"]):
         for threads in sorted({r.threads for r in found["throughput"]}):
@@ -216,7 +216,7 @@ def _throughput(found: Found) -> list[Row]:
     return rows
 
 
-def _memory(found: Found) -> list[Row]:
+def _memory(found: CheckedResult) -> list[Row]:
     here = found["memory"]
     if not here:
         return []
@@ -225,7 +225,7 @@ def _memory(found: Found) -> list[Row]:
     return [(f"memory of a hard search of up to {most:,} nodes", text, "python -m benchmarks scale --only memory")]
 
 
-def _speed(found: Found) -> list[Row]:
+def _speed(found: CheckedResult) -> list[Row]:
     here, rows = [r for r in found["speed"] if r.way == "many"], []
     for method in contestants.MIPS:
         for norm in ("l1", "l0", "l2", "linf"):
@@ -245,7 +245,7 @@ def _speed(found: Found) -> list[Row]:
     return rows
 
 
-def _cold(found: Found) -> list[Row]:
+def _cold(found: CheckedResult) -> list[Row]:
     times = {way: [r.seconds for r in found["cold"] if r.way == way] for way in ("cold", "warm")}
     if not all(times.values()):
         return []
@@ -253,7 +253,7 @@ def _cold(found: Found) -> list[Row]:
     return [("first answer of a new process with nothing compiled", text, "python -m benchmarks search --only cold")]
 
 
-MAKERS: tuple[Callable[[Found], list[Row]], ...] = (
+MAKERS: tuple[Callable[[CheckedResult], list[Row]], ...] = (
     _full, _agree, _dice, _ladders, _sets, _mixtures, _peers, _growth, _throughput, _memory, _speed, _cold,
 )  # fmt: skip
 

@@ -12,7 +12,7 @@ from rich.table import Table
 
 
 @dataclass
-class Sheet:
+class TextTable:
     """A small table of strings, for the terminal and for Markdown."""
 
     title: str
@@ -38,7 +38,7 @@ def _line(cells: Iterable[str]) -> str:
     return f"| {' | '.join(cells)} |"
 
 
-def show(sheet: Sheet, path: Path, console: Console) -> None:
+def show(sheet: TextTable, path: Path, console: Console) -> None:
     """Print a table and keep it as Markdown."""
     console.print(sheet.rich())
     path.write_text(sheet.markdown(), encoding="utf-8")

@@ -14,14 +14,14 @@ from benchmarks.asking import records
 from benchmarks.asking.contestants import OURS
 from benchmarks.asking.records import Record
 from benchmarks.showing.growth import LAWS, SERIES, fit, series
-from benchmarks.showing.sheet import Sheet, show, time_text
+from benchmarks.showing.sheet import TextTable, show, time_text
 from benchmarks.subjects.data import load
 
 AGREE = 1e-6
 """Two distances closer than this are the same."""
 
 
-def summary(suite: str, found: list[Record]) -> list[Sheet]:
+def summary(suite: str, found: list[Record]) -> list[TextTable]:
     """The tables of a suite."""
     if not found:
         return []
@@ -59,8 +59,8 @@ COMPARED_NOTES = [
 ]
 
 
-def _compared(suite: str, found: list[Record]) -> Sheet:
-    sheet = Sheet(f"{suite}: seconds per row, one thread", COMPARED)
+def _compared(suite: str, found: list[Record]) -> TextTable:
+    sheet = TextTable(f"{suite}: seconds per row, one thread", COMPARED)
     ratios: dict[tuple[str, str], list[float]] = defaultdict(list)
     for (network, norm), group in _grouped(found, lambda r: (f"{r.dataset} {r.arch} {r.variant}", r.norm)).items():
         ours = {r.row: r for r in group if r.method == OURS and r.way == "many"}
@@ -113,9 +113,9 @@ def _growth_notes(found: list[Record]) -> list[str]:
     return notes
 
 
-def _sizes(suite: str, found: list[Record]) -> Sheet:
+def _sizes(suite: str, found: list[Record]) -> TextTable:
     limits = (1.0, 10.0, 60.0)
-    sheet = Sheet(
+    sheet = TextTable(
         f"{suite}: seconds per row, l1, each row asked alone",
         ["network", "inputs", "rows", "proven", "valid", "median", "CPU", "95 %", "slowest", "nodes (median)"]
         + [f"within {limit:g} s" for limit in limits],
@@ -134,8 +134,8 @@ def _sizes(suite: str, found: list[Record]) -> Sheet:
     return sheet
 
 
-def _rows(found: list[Record]) -> Sheet:
-    sheet = Sheet("rows: one call about many people", ["network", "rows", "proven", "seconds", "CPU", "per row"])
+def _rows(found: list[Record]) -> TextTable:
+    sheet = TextTable("rows: one call about many people", ["network", "rows", "proven", "seconds", "CPU", "per row"])
     for r in sorted(found, key=lambda r: (r.batch, r.row)):
         spent = [f"{r.seconds:.4f}", f"{r.cpu_seconds:.4f}", time_text(r.cpu_seconds / r.batch)]
         sheet.rows.append([f"{r.dataset} {r.arch}", str(r.batch), f"{r.nodes}/{r.batch}", *spent])
@@ -143,8 +143,8 @@ def _rows(found: list[Record]) -> Sheet:
     return sheet
 
 
-def _throughput(found: list[Record]) -> Sheet:
-    sheet = Sheet(
+def _throughput(found: list[Record]) -> TextTable:
+    sheet = TextTable(
         "throughput: answers per second, all in",
         ["network", "norm", "threads", "rows", "proven", "seconds", "per second"],
     )
@@ -162,8 +162,8 @@ def _throughput(found: list[Record]) -> Sheet:
     return sheet
 
 
-def _processes(suite: str, found: list[Record]) -> Sheet:
-    sheet = Sheet(
+def _processes(suite: str, found: list[Record]) -> TextTable:
+    sheet = TextTable(
         f"{suite}: one answer in a new process", ["network", "row", "way", "status", "seconds", "nodes", "peak growth"]
     )
     for r in found:

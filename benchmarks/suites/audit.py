@@ -18,7 +18,7 @@ from rich.table import Table
 
 from benchmarks.terminal import console
 from ifonly import Answer, Nearest, NoneExists, audit
-from ifonly.proof import Change
+from ifonly.results import Change
 
 GROUPS = (2, 4, 8)
 PEOPLE = 300
@@ -34,7 +34,8 @@ def command(populations: int, rows: int) -> None:
     table = Table("groups", "noise: told", "one pays 1.5 times: found", "one lacks it 2 times as often: found")
     for groups in GROUPS:
         shares = [
-            f"{_told(groups, populations, dearer, lacking):.1%}" for dearer, lacking in ((1, 1), (1.5, 1), (1, 2))
+            f"{_told(groups, populations, dearer, with_missing):.1%}"
+            for dearer, with_missing in ((1, 1), (1.5, 1), (1, 2))
         ]
         table.add_row(str(groups), *shares)
     console().print(table)
@@ -47,23 +48,23 @@ def command(populations: int, rows: int) -> None:
     console().print(f"{rows:,} answers: {took:.1f} CPU s, {_peak() - before:.0f} MiB more than before")
 
 
-def _told(groups: int, populations: int, dearer: float, lacking: float) -> float:
+def _told(groups: int, populations: int, dearer: float, with_missing: float) -> float:
     """How often a difference is told; of a planted one, of the right group."""
     told = 0
     for seed in range(populations):
-        found = audit(people(PEOPLE, groups, seed, dearer, lacking), by="group").differences
-        noise = dearer == lacking == 1
+        found = audit(people(PEOPLE, groups, seed, dearer, with_missing), by="group").differences
+        noise = dearer == with_missing == 1
         told += any(one.real and (noise or one.group == "0") for one in found)
     return told / populations
 
 
-def people(count: int, groups: int, seed: int, dearer: float = 1.0, lacking: float = 1.0) -> Iterator[Answer]:
-    """Made-up answers; group 0 pays `dearer` times as much and has none `lacking` times as often."""
+def people(count: int, groups: int, seed: int, dearer: float = 1.0, with_missing: float = 1.0) -> Iterator[Answer]:
+    """Made-up answers; group 0 pays `dearer` times as much and has none `with_missing` times as often."""
     chance = np.random.default_rng(seed)
     labels, costs, draws = chance.integers(groups, size=count), chance.exponential(1.0, count), chance.random(count)
     for i, (label, cost, draw) in enumerate(zip(labels.tolist(), costs.tolist(), draws.tolist(), strict=True)):
         common: dict[str, Any] = {"row": i, "factual": {"group": label}, "target": "yes", "distance_name": "l1"}
-        if draw < 0.2 * (1.0 if label else lacking):
+        if draw < 0.2 * (1.0 if label else with_missing):
             yield NoneExists(lower=math.inf, **common)
             continue
         paid = cost * (1.0 if label else dearer)

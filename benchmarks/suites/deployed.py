@@ -158,7 +158,7 @@ CASES = (
 )  # fmt: skip
 
 
-def _refused(deployed: Deployed, answers: list[Answer], wanted: int) -> int:
+def _refused(deployed: Deployed, answers: list[Answer], resolved: int) -> int:
     """How many of the rows returned the original refuses, alone or in a batch of any of the sizes."""
     schema = deployed.model.schema
     points = read_points(schema, [a.counterfactual for a in answers if a.counterfactual is not None])
@@ -167,7 +167,7 @@ def _refused(deployed: Deployed, answers: list[Answer], wanted: int) -> int:
     for size in BATCHES:
         step = size or max(1, len(points))
         for first in range(0, len(points), step):
-            bad[first : first + step] |= deployed.favours(encoded[first : first + step]) != bool(wanted)
+            bad[first : first + step] |= deployed.favours(encoded[first : first + step]) != bool(resolved)
     return int(bad.sum())
 
 

@@ -23,11 +23,12 @@ from rich.console import Console
 
 from benchmarks.subjects import data, networks
 from benchmarks.terminal import cache_option, console, results_option
-from ifonly import Distance, Explainer, Limits, MipObjective, Nearest, NoneExists
-from ifonly.exact.backends import available
-from ifonly.problem.apart import Apart
-from ifonly.problem.different import Diversity
-from ifonly.proof import DiverseAnswers
+from ifonly import Distance, Explainer, Limits, Nearest, NoneExists
+from ifonly.methods import MipObj
+from ifonly.problem.distance_rules import AtLeastFar
+from ifonly.problem.diversity import Diversity
+from ifonly.results import DiverseAnswers
+from ifonly.solvers.common.backends import available
 from ifonly.tolerances import EDGE
 
 APART = 0.01
@@ -100,8 +101,8 @@ def _checked(explainer: Explainer, person: Any, answers: DiverseAnswers, record:
     """The record with the MIP's opinion on its answer, given the earlier ones."""
     schema = explainer.schema
     earlier = [schema.read(answer.counterfactual) for answer in answers[: record.number - 1]]
-    rules = [Apart(point=point, at_least=APART + EDGE, distance=Distance("l1")) for point in earlier]
-    method = MipObjective(backend="gurobi" if available("gurobi") else "highs")
+    rules = [AtLeastFar(point=point, at_least=APART + EDGE, distance=Distance("l1")) for point in earlier]
+    method = MipObj(backend="gurobi" if available("gurobi") else "highs")
     begun = time.perf_counter()
     told = explainer.using(method, reasons=False).explain(person, constraints=rules, limits=Limits(seconds=budget))
     spent = time.perf_counter() - begun

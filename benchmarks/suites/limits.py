@@ -19,7 +19,7 @@ from rich.table import Table
 from benchmarks.terminal import console
 from ifonly import ClassTarget, Distance, Explainer, Limits, Network, Real, Schema
 from ifonly.model import network_model
-from ifonly.search import load_kernels
+from ifonly.solvers.search import load_kernels
 
 SHAPES = ((20, (10, 10)), (500, (50, 50)), (50, (200,) * 3), (20, (100,) * 10), (200, (100,) * 10), (20, (400,) * 5),
           (400, (400,) * 5), (100, (1000, 1000)), (100, (50,) * 20), (1000, (2000,)))  # fmt: skip

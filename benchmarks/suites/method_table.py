@@ -16,14 +16,15 @@ import click
 import numpy as np
 
 from benchmarks.terminal import folder_options
-from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtPlain, SmtReduced, datasets
-from ifonly.exact.backends import BACKENDS, available
-from ifonly.exact.backends.protocol import Capability
-from ifonly.exact.bounds import BoundsName, neuron_bounds
-from ifonly.exact.distances import cut_to
-from ifonly.exact.inputs import Person
+from ifonly import ClassTarget, Explainer, Limits, datasets
+from ifonly.methods import Mace, MipExp, MipObj, MipSat, Search
 from ifonly.problem import Question, lower
-from ifonly.proof import Method
+from ifonly.results import Method
+from ifonly.solvers.common.backends import BACKENDS, available
+from ifonly.solvers.common.backends.protocol import Capability
+from ifonly.solvers.common.bounds import BoundsName, neuron_bounds
+from ifonly.solvers.common.distances import cut_to
+from ifonly.solvers.common.inputs import Person
 
 NORMS = ("l0", "l1", "l2", "linf")
 BUDGETS = (0.01, 0.1, 1.0)
@@ -45,15 +46,15 @@ def entries() -> list[Entry]:
     here = [name for name in BACKENDS if available(name)]
     return [
         Entry("search", "", Search()),
-        *(Entry("mip-objective", name, MipObjective(backend=name)) for name in here),  # type: ignore[arg-type]
+        *(Entry("mip-obj", name, MipObj(backend=name)) for name in here),  # type: ignore[arg-type]
         *(
-            Entry("mip-objective, unbounded", name, MipObjective(backend=name, bounds="none"))  # type: ignore[arg-type]
+            Entry("mip-obj, unbounded", name, MipObj(backend=name, bounds="none"))  # type: ignore[arg-type]
             for name in here
             if Capability.INDICATORS in BACKENDS[name].capabilities
         ),
-        *(Entry("mip-objective, ball", name, MipObjective(backend=name, ball=True)) for name in here),  # type: ignore[arg-type]
-        *(Entry("mip-interval", name, MipInterval(backend=name)) for name in here),  # type: ignore[arg-type]
-        *([Entry("smt-reduced", "z3", SmtReduced()), Entry("smt-plain", "z3", SmtPlain())] if _z3() else []),
+        *(Entry("mip-obj, ball", name, MipObj(backend=name, ball=True)) for name in here),  # type: ignore[arg-type]
+        *(Entry("mip-exp", name, MipExp(backend=name)) for name in here),  # type: ignore[arg-type]
+        *([Entry("mip-sat", "z3", MipSat()), Entry("mace", "z3", Mace())] if _z3() else []),
     ]
 
 

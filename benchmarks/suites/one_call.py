@@ -7,7 +7,7 @@ import time
 from rich.console import Console
 
 from benchmarks.asking import contestants, records
-from benchmarks.asking.case import WANTED, Ask, Case, common
+from benchmarks.asking.case import WANTED, Case, QueryRequest, common
 from benchmarks.asking.records import Record
 from benchmarks.subjects.networks import Spec, arch, train_missing
 from benchmarks.terminal import Folders, bar
@@ -41,7 +41,7 @@ def _record(case: Case, count: int, repeat: int) -> Record:
     seconds, cpu = time.perf_counter() - begun, time.process_time() - spent
     proven = sum(answer.status == "nearest" for answer in answers)
     return Record(
-        **common(case, Ask(norm="l1", method=contestants.OURS, way=f"rows={count}"), repeat),
+        **common(case, QueryRequest(norm="l1", method=contestants.OURS, way=f"rows={count}"), repeat),
         status="nearest" if proven == len(answers) else "within",
         lower=max(answer.lower for answer in answers),
         upper=max(answer.upper for answer in answers),

@@ -29,8 +29,9 @@ from ifonly.population.engines.processes import cores
 RUN = """
 import json, sys, time
 from dataclasses import replace
-from ifonly import Explainer, Processes, Query, datasets
-from ifonly.population.engines import Here
+from ifonly import Explainer, Query, datasets
+from ifonly.engines import Processes
+from ifonly.population.engines import InProcess
 
 class SlowAtFirst:  # as on a machine that is busy for a moment
     def __init__(self, inner, seconds):
@@ -42,7 +43,7 @@ class SlowAtFirst:  # as on a machine that is busy for a moment
         return self.inner(points)
 
 def main(table, output, processes, slow):
-    engine = Processes(int(processes)) if int(processes) else Here()
+    engine = Processes(int(processes)) if int(processes) else InProcess()
     model = datasets.network("adult")
     if float(slow):
         model = replace(model, original=SlowAtFirst(model.original, float(slow)))

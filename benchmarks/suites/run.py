@@ -9,7 +9,7 @@ from pathlib import Path
 from rich.console import Console
 
 from benchmarks.asking import contestants, records, rows, sets
-from benchmarks.asking.case import Ask, Case, cell, failed, timed_out
+from benchmarks.asking.case import Case, QueryRequest, cell, failed, timed_out
 from benchmarks.asking.plan import Plan
 from benchmarks.asking.records import Record
 from benchmarks.peers import race
@@ -47,12 +47,12 @@ def run(plan: Plan, folders: Folders, budget: float, console: Console) -> None:
                 progress.remove_task(task)
 
 
-def asks(plan: Plan, budget: float) -> Iterator[Ask]:
+def asks(plan: Plan, budget: float) -> Iterator[QueryRequest]:
     """Ours and theirs, norm by norm, so that a ratio compares neighbours in time."""
     for norm in plan.norms:
         for name in plan.methods:
             for threads in plan.threads:
-                how = Ask(
+                how = QueryRequest(
                     norm=norm, method=name, way=plan.way, threads=threads, budget=budget, chunk=plan.chunk,
                     give_up=plan.give_up,
                 )  # fmt: skip
@@ -62,7 +62,7 @@ def asks(plan: Plan, budget: float) -> Iterator[Ask]:
 
 
 def _records(
-    plan: Plan, case: Case, how: Ask, known: list[Record], too_large: bool, cache: Path, console: Console
+    plan: Plan, case: Case, how: QueryRequest, known: list[Record], too_large: bool, cache: Path, console: Console
 ) -> Iterator[list[Record]]:
     if too_large:
         mine = {r.row for r in known if (r.cell, r.method, r.way) == cell(case, how)}
@@ -77,7 +77,7 @@ def _records(
         yield from rows.ask(case, how, known)
 
 
-def _gave_up(known: list[Record], before: Spec, spec: Spec, how: Ask) -> bool:
+def _gave_up(known: list[Record], before: Spec, spec: Spec, how: QueryRequest) -> bool:
     """Did the method run into its limits on the next smaller network of the same data set?"""
     if before.dataset != spec.dataset or not how.give_up:
         return False
@@ -86,7 +86,7 @@ def _gave_up(known: list[Record], before: Spec, spec: Spec, how: Ask) -> bool:
     return timed_out(mine, how.give_up)
 
 
-def _slow(known: list[Record], case: Case, how: Ask) -> bool:
+def _slow(known: list[Record], case: Case, how: QueryRequest) -> bool:
     place = (case.spec.dataset, case.spec.arch, case.spec.variant, how.norm)
     mine = [r.seconds for r in known if (r.cell, r.method, r.way) == (place, how.method, "many")]
     return sum(mine) > WORTH_ASKING_SINGLY * len(mine)

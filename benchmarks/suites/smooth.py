@@ -14,7 +14,7 @@ from rich.table import Table
 from ifonly import ClassTarget, Distance, Limits, datasets, import_model
 from ifonly.model import Model
 from ifonly.problem import Question
-from ifonly.search import Search
+from ifonly.solvers.search import Search
 from ifonly.tolerances import DEFAULT
 
 SKLEARN = {"tanh": "tanh", "sigmoid": "logistic"}
@@ -44,11 +44,11 @@ def _torch(activation: str, width: int, x: Any, labels: Any) -> Any:
         scale, nn.Linear(x.shape[1], width), bend(), nn.Linear(width, width), bend(), nn.Linear(width, 1)
     )
     some = np.random.default_rng(0).permutation(len(x))[:TRAINED_ON]
-    rows, wanted = torch.tensor(x[some], dtype=torch.float32), torch.tensor(labels[some], dtype=torch.float32)
+    rows, resolved = torch.tensor(x[some], dtype=torch.float32), torch.tensor(labels[some], dtype=torch.float32)
     trained = torch.optim.Adam(module.parameters(), lr=0.01)
     for _ in range(200):
         trained.zero_grad()
-        nn.functional.binary_cross_entropy_with_logits(module(rows)[:, 0], wanted).backward()
+        nn.functional.binary_cross_entropy_with_logits(module(rows)[:, 0], resolved).backward()
         trained.step()
     return module
 

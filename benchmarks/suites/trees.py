@@ -15,7 +15,7 @@ from rich.table import Table
 from ifonly import ClassTarget, Distance, Limits, Real, Schema, datasets, import_model
 from ifonly.model import Model
 from ifonly.problem import Question
-from ifonly.search import Search
+from ifonly.solvers.search import Search
 
 
 def _forest(trees: int, depth: int | None) -> Callable[[], Any]:

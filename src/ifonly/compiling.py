@@ -43,10 +43,10 @@ LOAD_SECONDS = 1.0
 """More than it takes to load what is compiled: nobody with less time than this is made to wait for it."""
 NICENESS = 10
 ALL_KERNELS = (
-    "ifonly.search.warm:KERNELS",
-    "ifonly.search.smooth.warm:SMOOTH_KERNELS",
-    "ifonly.search.trees.warm:TREE_KERNELS",
-    "ifonly.certifying.warm:TWIN",
+    "ifonly.solvers.search.compiled:KERNELS",
+    "ifonly.solvers.search.smooth.compiled:SMOOTH_KERNELS",
+    "ifonly.solvers.search.trees.compiled:TREE_KERNELS",
+    "ifonly.certifying.compiled:FLOAT_CHECK",
 )
 """Every set of kernels of the package, as "module:name": what `python -m ifonly.compiling --all` compiles."""
 

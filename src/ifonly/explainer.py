@@ -2,7 +2,8 @@
 
     row -> point -> asked of a method -> checked with the user's own model -> answer
 
-A method only claims. What it claims is checked in `asking.finder`, and made into an answer in `asking.telling`, once
+A method only claims. What it claims is checked in `answering.checked_solver`, and made into an answer in
+`answering.build_answers`, once
 for all methods; loops over several questions (`asking`) work on points.
 """
 
@@ -22,38 +23,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.asking.asker import Asker, parted
-from ifonly.asking.correlated import least_correlated
-from ifonly.asking.diverse import Asking, find_several
-from ifonly.asking.findings import Findings, Outcomes
-from ifonly.asking.found import Asked, Askers, Floats, Found, Wanted, distinct, shifted, uncounted
-from ifonly.asking.judging import accepted
-from ifonly.asking.lacking import Filling, Others, patterns, query_among
-from ifonly.asking.reasons import find_reasons
-from ifonly.asking.telling import Teller
+from ifonly.answering.build_answers import AnswerBuilder
+from ifonly.answering.checked_results import CheckedResults, TargetResults
+from ifonly.answering.correlated import least_correlated
+from ifonly.answering.diverse import DiverseSearch, find_diverse
+from ifonly.answering.missing import Imputation, RunnersByMissing, patterns, query_restricted_to
+from ifonly.answering.proposals import accepted
+from ifonly.answering.reasons import find_reasons
+from ifonly.answering.runner import QueryRunner, parted
+from ifonly.answering.values import (
+    Batch,
+    CheckedResult,
+    Floats,
+    PreparedQuery,
+    ResolvedTarget,
+    distinct,
+    shifted,
+    uncounted,
+)
 from ifonly.caching import PREPARING, SizedCache, bytes_of, nothing_to_collect
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
 from ifonly.model.trees import Trees
-from ifonly.population.actions import Judge
-from ifonly.population.audit import Audit, audit
-from ifonly.population.earlier import Existing
-from ifonly.population.engines import Engine, Here
+from ifonly.population.actions import ChangeEvaluator
+from ifonly.population.auditing import Audit, audit
+from ifonly.population.engines import Engine, InProcess
+from ifonly.population.existing_output import Existing
 from ifonly.population.labels import By
-from ifonly.population.parts import CsvOutput
-from ifonly.population.run import Plan, Written, run
+from ifonly.population.output import CsvOutput
+from ifonly.population.run import Plan, RunResult, run
 from ifonly.population.sources import source_of
 from ifonly.population.threads import run_chunks
 from ifonly.printing import json_text, shown
 from ifonly.problem import Distance, Question
-from ifonly.problem.conditions import Situation
-from ifonly.problem.different import Diversity, distances_between, settled_reals
-from ifonly.problem.lacking import distance_among, fillable, without_leave
+from ifonly.problem.disjunctions import PersonContext
+from ifonly.problem.diversity import Diversity, distances_between, settled_reals
 from ifonly.problem.learned.correlated import Mahalanobis
+from ifonly.problem.missing import distance_restricted_to, fillable, without_leave
 from ifonly.problem.query import Query, plain_query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
-from ifonly.proof import (
+from ifonly.progress import on_terminal
+from ifonly.results import (
     Answer,
     Answers,
     DiverseAnswers,
@@ -65,15 +76,14 @@ from ifonly.proof import (
     Progress,
     Reasons,
 )
-from ifonly.proof.records import Records, record_kinds, records_of
-from ifonly.proof.records import merged as merged_records
+from ifonly.results.records import Records, record_kinds, records_of
+from ifonly.results.records import merged as merged_records
 from ifonly.schema import Schema, index_of, read_points, schema_to_json
 from ifonly.schema.editing import unlabelled
 from ifonly.schema.given import items
 from ifonly.schema.values import plain
-from ifonly.search import Search
+from ifonly.solvers.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances
-from ifonly.waiting import on_terminal
 
 QUERY_BYTES = 2**22
 """Queries that are not read again."""
@@ -116,9 +126,9 @@ class Explainer:
         self.listen: Listener | None = None
         self.reasons: bool | None = None
         self._everybody = merged(self.schema, (), self.constraints)
-        self._asker = Asker(self.model, tolerances)
-        self._others = Others(self.model, tolerances, self._asker.finder.prepared)
-        self._teller = Teller(self.model, tolerances)
+        self._runner = QueryRunner(self.model, tolerances)
+        self._others = RunnersByMissing(self.model, tolerances, self._runner.finder.prepared)
+        self._builder = AnswerBuilder(self.model, tolerances)
         self._kept = _queries()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -140,7 +150,7 @@ class Explainer:
     ) -> Explainer:
         """The same explainer with another way of answering; what is not given stays as it is.
 
-        `method`: how to search, such as MipObjective(). `limits`: what one row may spend. `listen` is called with
+        `method`: how to search, such as MipObj(). `limits`: what one row may spend. `listen` is called with
         `Progress`. `reasons`: where there is no row, say which constraints rule it out and what would help (by default
         for one row, not for many); of the seconds of a row, they have what its answer has left.
         """
@@ -182,14 +192,16 @@ class Explainer:
         added). What the answer may spend and how it is found is said with `limits` here, or with `using`.
         """
         point = self.schema.read(row)
-        if lacked := self.schema.lacked(point):
-            return self._explain_lacking(lacked, point, query_of(query, target, distance, constraints), limits)
-        asked = self._read_once(query, target, distance, constraints, limits)
-        askers = self._asker.askers(point[None, :], [0])
-        with _heard(asked) as heard:
-            told = self._asker.find(askers, heard, self.threads)
-            answer = next(self._teller.answers(askers, [0], told, _named(asked), asked.words))
-            return answer if self.reasons is False else self._with_reasons(answer, point, told.wanted[0], heard)
+        if missing_names := self.schema.missing_names(point):
+            return self._explain_missing(missing_names, point, query_of(query, target, distance, constraints), limits)
+        prepared_query = self._read_once(query, target, distance, constraints, limits)
+        batch = self._runner.batch(point[None, :], [0])
+        with _with_progress(prepared_query) as with_progress:
+            told = self._runner.find(batch, with_progress, self.threads)
+            answer = next(self._builder.answers(batch, [0], told, _named(prepared_query), prepared_query.words))
+            return (
+                answer if self.reasons is False else self._with_reasons(answer, point, told.resolved[0], with_progress)
+            )
 
     def explain_many(
         self,
@@ -203,15 +215,17 @@ class Explainer:
     ) -> Answers:
         """One answer per row, in order; a row that does not fit the schema gives a `Failed` one. Limits are per row."""
         begun = time.perf_counter()
-        asked = self._read_once(query, target, distance, constraints, limits)
+        prepared_query = self._read_once(query, target, distance, constraints, limits)
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors)
         good = [i for i, error in enumerate(errors) if error is None]
-        with _heard(asked) as heard:
-            if self.schema.may_lack:
-                told = self._answer_patterns(points, good, query_of(query, target, distance, constraints), heard)
+        with _with_progress(prepared_query) as with_progress:
+            if self.schema.may_have_missing:
+                told = self._answer_patterns(
+                    points, good, query_of(query, target, distance, constraints), with_progress
+                )
             else:
-                told = dict(zip(good, self._answer_all(points[good], good, heard), strict=True))
+                told = dict(zip(good, self._answer_all(points[good], good, with_progress), strict=True))
         answers = [told[i] if error is None else Failed.of(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
 
@@ -224,7 +238,7 @@ class Explainer:
         keep: Sequence[str] | bool = (),
         existing: Existing = "refuse",
         engine: Engine | None = None,
-    ) -> Written:
+    ) -> RunResult:
         """Answer a table of any size into a file (.csv, .jsonl, .parquet), or a folder of parts ("answers.parquet/").
 
         For people who open it in a spreadsheet: `CsvOutput("answers.csv")`, in which no text is taken for a formula.
@@ -252,7 +266,7 @@ class Explainer:
         )
         bar = None if self.listen is not None else on_terminal(lazy=False)
         with nullcontext() if bar is None else bar:
-            return run(plan, Here() if engine is None else engine, existing=existing, listen=self.listen or bar)
+            return run(plan, InProcess() if engine is None else engine, existing=existing, listen=self.listen or bar)
 
     def explain_diverse(
         self,
@@ -272,35 +286,42 @@ class Explainer:
         point = self.schema.read(row)
         diversity = several if isinstance(several, Diversity) else Diversity(several)
         whole = query_of(query, target, distance, constraints)
-        if lacked := self.schema.lacked(point):
-            other, among = self._staying(lacked, whole)
+        if missing_names := self.schema.missing_names(point):
+            other, among = self._kept_missing(missing_names, whole)
             if isinstance(diversity.apart_distance, Distance):
-                diversity = replace(diversity, apart_distance=distance_among(diversity.apart_distance, lacked))
+                diversity = replace(
+                    diversity, apart_distance=distance_restricted_to(diversity.apart_distance, missing_names)
+                )
             return other.explain_diverse(self.schema.row(point), diversity, among)
-        return self._diverse(point, diversity, self._asker.branched(self._asked(whole, None, listen=False)))
+        return self._diverse(point, diversity, self._runner.branched(self._prepared_query(whole, None, listen=False)))
 
-    def _diverse(self, point: Floats, diversity: Diversity, asked: Asked) -> DiverseAnswers:
+    def _diverse(self, point: Floats, diversity: Diversity, prepared_query: PreparedQuery) -> DiverseAnswers:
         """Several answers of one person."""
         begun = time.perf_counter()
-        diversity.check(self.schema, asked.distance)
-        askers, wanted = self._one(point, asked)
-        conditions, ordinary = parted(asked.constraints)
-        asking = Asking(
-            self._asker.branching(wanted, point, asked, self.threads),
-            Situation(self.schema, point, asked.distance),
+        diversity.check(self.schema, prepared_query.distance)
+        batch, resolved = self._one(point, prepared_query)
+        conditions, ordinary = parted(prepared_query.constraints)
+        asking = DiverseSearch(
+            self._runner.branching(resolved, point, prepared_query, self.threads),
+            PersonContext(self.schema, point, prepared_query.distance),
             conditions,
             settled_reals(self.schema, point, ordinary),
         )
-        with _heard(asked, lazy=False):
-            found = find_several(asking, diversity, self._asker.standing(wanted, askers, asked)[0], asked.limits)
-        ended = None if found.ended is None else self._told(askers, wanted, found.ended, asked)
+        with _with_progress(prepared_query, lazy=False):
+            found = find_diverse(
+                asking,
+                diversity,
+                self._runner.already_satisfied(resolved, batch, prepared_query)[0],
+                prepared_query.limits,
+            )
+        ended = None if found.ended is None else self._told(batch, resolved, found.ended, prepared_query)
         if isinstance(ended, NoneExists) and not found.found:  # the query itself has no answer: say why
-            ended = self._with_reasons(ended, point, wanted, asked)
+            ended = self._with_reasons(ended, point, resolved, prepared_query)
         return DiverseAnswers(
-            [self._told(askers, wanted, one, asked) for one in found.found],
+            [self._told(batch, resolved, one, prepared_query) for one in found.found],
             ended=ended,
-            apart=distances_between(self.schema, asked.distance, found.points),
-            condition=diversity.describe(asked.distance),
+            apart=distances_between(self.schema, prepared_query.distance, found.points),
+            condition=diversity.describe(prepared_query.distance),
             seconds=time.perf_counter() - begun,
         )
 
@@ -317,23 +338,23 @@ class Explainer:
 
         By searching on the cost: is there a row that costs at most so much? The limits are for each such question.
         """
-        asked = self._asked(query_of(query, target, None, constraints), None, listen=False)
-        if any(parted(asked.constraints)[0]):
+        prepared_query = self._prepared_query(query_of(query, target, None, constraints), None, listen=False)
+        if any(parted(prepared_query.constraints)[0]):
             raise QuestionError("A correlated cost cannot be minimised under a condition such as Near.")
         point = self.schema.read(row)
-        if lacked := self.schema.lacked(point):
-            name = lacked[0]
+        if missing_names := self.schema.missing_names(point):
+            name = missing_names[0]
             raise RowError(f"A correlated cost has no meaning where '{name}' is missing; fill it in.", feature=name)
-        askers, wanted = self._one(point, asked)
-        with _heard(asked, lazy=False):
-            found = self._asker.standing(wanted, askers, asked)[0] or least_correlated(
-                self._asker.ask(wanted, point, asked, self.threads),
-                Situation(self.schema, point, asked.distance),
+        batch, resolved = self._one(point, prepared_query)
+        with _with_progress(prepared_query, lazy=False):
+            found = self._runner.already_satisfied(resolved, batch, prepared_query)[0] or least_correlated(
+                self._runner.ask(resolved, point, prepared_query, self.threads),
+                PersonContext(self.schema, point, prepared_query.distance),
                 cost,
-                limits=asked.limits,
+                limits=prepared_query.limits,
                 tolerances=self.tolerances,
             )
-        return self._told(askers, wanted, found, asked, "correlated l1")
+        return self._told(batch, resolved, found, prepared_query, "correlated l1")
 
     def audit(
         self,
@@ -349,7 +370,7 @@ class Explainer:
         whole = query_of(query, target, distance, constraints)
         return audit(self.explain_many(table, whole), by=by, judge=self.judge(whole))
 
-    def judge(self, query: Query | None = None, *, reasons: bool = True) -> Judge:
+    def judge(self, query: Query | None = None, *, reasons: bool = True) -> ChangeEvaluator:
         """Whom an audit asks which changes help whom, and (with `reasons`) what rules recourse out, by this query."""
         whole = query_of(query)
         if not isinstance(reasons, bool | np.bool_):
@@ -360,27 +381,30 @@ class Explainer:
             answer = self.using(reasons=True, limits=limits).explain(row, whole)
             return answer.reasons if isinstance(answer, NoneExists) else None
 
-        return Judge(self.schema, lambda before, after: self._accepted(before, after, whole), why if reasons else None)
+        return ChangeEvaluator(
+            self.schema, lambda before, after: self._accepted(before, after, whole), why if reasons else None
+        )
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, Floats]:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
         point = self.schema.read(row)
-        if lacked := self.schema.lacked(point):
-            other, among = self._staying(lacked, query_of(query, None, None, ()))
+        if missing_names := self.schema.missing_names(point):
+            other, among = self._kept_missing(missing_names, query_of(query, None, None, ()))
             return other.question(self.schema.row(point), among)
-        asked = self._asked(query_of(query, None, None, ()), None)
-        wanted = self._asker.wanted(asked.target, int(self._asker.askers(point[None, :], [0]).decided[0]))
-        return self._asker.finder.question(wanted.alternatives[0], asked), point
+        prepared_query = self._prepared_query(query_of(query, None, None, ()), None)
+        resolved = self._runner.resolved(prepared_query.target, int(self._runner.batch(point[None, :], [0]).decided[0]))
+        return self._runner.finder.question(resolved.alternatives[0], prepared_query), point
 
     def check(self, query: Query) -> None:
         """Complain about a query before any row is asked about: does it fit the model, the schema and the method?"""
-        asked = self._asker.branched(self._asked(query, None))
-        _, ordinary = parted(asked.constraints)
-        for target in self._asker.wanted(asked.target, 0).alternatives:
-            self._asker.finder.question(target, replace(asked, constraints=ordinary))
+        prepared_query = self._runner.branched(self._prepared_query(query, None))
+        _, ordinary = parted(prepared_query.constraints)
+        for target in self._runner.resolved(prepared_query.target, 0).alternatives:
+            self._runner.finder.question(target, replace(prepared_query, constraints=ordinary))
 
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
-        """The schema's own rules, those for everybody, and a person's; `Free` ones undo what holds for the feature."""
+        """The schema's own rules, those for everybody, and a person's; `Unconstrained` ones undo what holds for the
+        feature."""
         own = read_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
 
@@ -411,95 +435,126 @@ class Explainer:
         """The records of some rows; the number of the first of them is `first`."""
         errors: list[RowError | None] = []
         points = read_points(self.schema, table, errors=errors, first=first)
-        asked = self._read_once(query, None, None, (), None)
+        prepared_query = self._read_once(query, None, None, (), None)
         good = [i for i, error in enumerate(errors) if error is None]
         wrong = [(i, error) for i, error in enumerate(errors) if error is not None]
         told = []
         if wrong:
             told.append(([i for i, _ in wrong], records_of([Failed.of(first + i, error) for i, error in wrong])))
-        if good and self.schema.may_lack:
-            answers = self._answer_patterns(points, good, query, asked)
+        if good and self.schema.may_have_missing:
+            answers = self._answer_patterns(points, good, query, prepared_query)
             told.append((good, records_of([replace(answers[i], row=first + i) for i in good])))
         elif good:
             rows = [first + i for i in good]
-            askers = self._asker.askers(points[good], rows)
-            told.append((good, self._teller.records(askers, rows, self._asker.find(askers, asked, self.threads))))
+            batch = self._runner.batch(points[good], rows)
+            told.append(
+                (
+                    good,
+                    self._builder.records(batch, rows, self._runner.find(batch, prepared_query, self.threads)),
+                )
+            )
         return merged_records(len(errors), told)
 
     # ------------------------------------------------------------------ people who lack numbers
 
-    def _among(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+    def _restricted_to(self, missing_names: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
         """The explainer of the people who lack these numbers, and the query as it is for them."""
-        asker, teller = self._others.of(lacked)
+        runner, builder = self._others.of(missing_names)
         other = copy.copy(self)
-        other.model, other.schema = asker.model, asker.model.schema
-        other._asker, other._teller, other._kept = asker, teller, _queries()
+        other.model, other.schema = runner.model, runner.model.schema
+        other._runner, other._builder, other._kept = runner, builder, _queries()
         other.constraints = other._everybody = ()  # they are in the query
-        return other, query_among(self.schema, query, self.constraints_for(query.constraints), lacked)
+        return other, query_restricted_to(self.schema, query, self.constraints_for(query.constraints), missing_names)
 
-    def _staying(self, lacked: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
+    def _kept_missing(self, missing_names: tuple[str, ...], query: Query) -> tuple[Explainer, Query]:
         """The same, where nothing can be filled in."""
-        if changes := fillable(self.constraints_for(query.constraints), lacked):
+        if changes := fillable(self.constraints_for(query.constraints), missing_names):
             raise UnsupportedQuestion(
                 f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; "
                 f"here it stays missing: leave that out."
             )
-        return self._among(lacked, query)
+        return self._restricted_to(missing_names, query)
 
-    def _explain_lacking(self, lacked: tuple[str, ...], point: Floats, query: Query, limits: Any) -> Answer:
+    def _explain_missing(self, missing_names: tuple[str, ...], point: Floats, query: Query, limits: Any) -> Answer:
         """The answer of one person who lacks numbers."""
-        other, among = self._among(lacked, query)
-        if not fillable(self.constraints_for(query.constraints), lacked):
+        other, among = self._restricted_to(missing_names, query)
+        if not fillable(self.constraints_for(query.constraints), missing_names):
             return other.explain(self.schema.row(point), among, limits=limits)
-        asked = replace(self._asked(query, limits), constraints=self.constraints_for(query.constraints))
-        return self._filled(other, other._read_once(among, None, None, (), limits), point, lacked, asked)
+        prepared_query = replace(
+            self._prepared_query(query, limits), constraints=self.constraints_for(query.constraints)
+        )
+        return self._filled(
+            other, other._read_once(among, None, None, (), limits), point, missing_names, prepared_query
+        )
 
-    def _filled(self, other: Explainer, staying: Asked, point: Floats, lacked: tuple[str, ...], asked: Asked) -> Answer:
+    def _filled(
+        self,
+        other: Explainer,
+        staying: PreparedQuery,
+        point: Floats,
+        missing_names: tuple[str, ...],
+        prepared_query: PreparedQuery,
+    ) -> Answer:
         """The answer of one person who lacks numbers that may be filled in."""
-        filling = Filling(
-            others=self._others, schema=self.schema, point=point, lacked=lacked,
-            changes=fillable(asked.constraints, lacked), asked=asked,
+        filling = Imputation(
+            others=self._others, schema=self.schema, point=point, missing_names=missing_names,
+            changes=fillable(prepared_query.constraints, missing_names), prepared_query=prepared_query,
         )  # fmt: skip
-        askers, wanted = other._one(np.nan_to_num(point, nan=0.0), staying)
-        has = other._asker.standing(wanted, askers, staying)[0]
+        batch, resolved = other._one(np.nan_to_num(point, nan=0.0), staying)
+        has = other._runner.already_satisfied(resolved, batch, staying)[0]
         if has is not None:
-            return other._told(askers, wanted, has, staying)
-        found = filling.nearest(wanted, self.threads)
-        told = self._told(replace(askers, points=point[None, :]), wanted, found, asked)
+            return other._told(batch, resolved, has, staying)
+        found = filling.nearest(resolved, self.threads)
+        told = self._told(replace(batch, points=point[None, :]), resolved, found, prepared_query)
         changes = tuple(one for one in told.changes if (one.before, one.after) != (None, None))  # NaN is not NaN
         return replace(told, changes=changes)
 
-    def _answer_patterns(self, points: Floats, rows: list[int], query: Query, asked: Asked) -> dict[int, Answer]:
+    def _answer_patterns(
+        self, points: Floats, rows: list[int], query: Query, prepared_query: PreparedQuery
+    ) -> dict[int, Answer]:
         """One answer per row, for all who lack the same numbers at once."""
         told: dict[int, Answer] = {}
         done, people = 0, len(distinct(points[rows])[0]) if rows else 0
-        for lacked, members in patterns(self.schema, points, rows).items():
-            heard = replace(asked, listen=shifted(asked.listen, done, people))
-            told |= zip(members, self._answer_pattern(lacked, points[members], members, query, heard), strict=True)
+        for missing_names, members in patterns(self.schema, points, rows).items():
+            with_progress = replace(prepared_query, listen=shifted(prepared_query.listen, done, people))
+            told |= zip(
+                members,
+                self._answer_pattern(missing_names, points[members], members, query, with_progress),
+                strict=True,
+            )
             done += len(distinct(points[members])[0]) if members else 0
         return told
 
     def _answer_pattern(
-        self, lacked: tuple[str, ...], points: Floats, rows: list[int], query: Query, asked: Asked
+        self,
+        missing_names: tuple[str, ...],
+        points: Floats,
+        rows: list[int],
+        query: Query,
+        prepared_query: PreparedQuery,
     ) -> list[Answer]:
         """One answer per person of those who lack the same numbers."""
-        if not lacked or not rows:
-            return self._answer_all(points, rows, asked)
+        if not missing_names or not rows:
+            return self._answer_all(points, rows, prepared_query)
         try:
-            other, among = self._among(lacked, query)
-            staying = replace(other._read_once(among, None, None, (), asked.limits), listen=asked.listen)
+            other, among = self._restricted_to(missing_names, query)
+            staying = replace(
+                other._read_once(among, None, None, (), prepared_query.limits), listen=prepared_query.listen
+            )
             every = self.constraints_for(query.constraints)
-            if not fillable(every, lacked):
+            if not fillable(every, missing_names):
                 return other._answer_all(np.nan_to_num(points, nan=0.0), rows, staying)
             unique, inverse = distinct(points)
             answers = []
             for point in unique:
                 try:
-                    answers.append(self._filled(other, staying, point, lacked, replace(asked, constraints=every)))
+                    answers.append(
+                        self._filled(other, staying, point, missing_names, replace(prepared_query, constraints=every))
+                    )
                 except Contradiction as error:
                     answers.append(Failed.of(0, error))
-                if asked.listen is not None:
-                    asked.listen(Progress(finished=len(answers), people=len(unique)))
+                if prepared_query.listen is not None:
+                    prepared_query.listen(Progress(finished=len(answers), people=len(unique)))
             return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
         except RowError as error:
             return [Failed.of(row, error) for row in rows]
@@ -508,28 +563,28 @@ class Explainer:
         """Which changed rows are answers to the people beside them; what somebody lacks has to stay missing."""
         good = np.zeros(len(before), dtype=np.bool_)
         same = np.flatnonzero((np.isnan(before) == np.isnan(after)).all(axis=1)).tolist()
-        for lacked, members in patterns(self.schema, before, same).items():
+        for missing_names, members in patterns(self.schema, before, same).items():
             if members:
-                other, among = self._among(lacked, query) if lacked else (self, query)
-                asked = other._read_once(among, None, None, (), None)
+                other, among = self._restricted_to(missing_names, query) if missing_names else (self, query)
+                prepared_query = other._read_once(among, None, None, (), None)
                 points = (np.nan_to_num(each[members], nan=0.0) for each in (before, after))
-                good[members] = accepted(other._asker, asked, *points)
+                good[members] = accepted(other._runner, prepared_query, *points)
         return good
 
     # ------------------------------------------------------------------ from a query to answers
 
-    def _read_once(self, query: Any, target: Any, distance: Any, constraints: Any, limits: Any) -> Asked:
+    def _read_once(self, query: Any, target: Any, distance: Any, constraints: Any, limits: Any) -> PreparedQuery:
         """The query of a call as it is put to a method; of a call like the last ones, the one that was read then."""
         listed = tuple(constraints) if isinstance(constraints, list) else constraints
         return self._kept.get_or_make(
             (query, target, distance, listed, limits),
-            lambda: self._asker.branched(self._asked(query_of(query, target, distance, constraints), limits)),
+            lambda: self._runner.branched(self._prepared_query(query_of(query, target, distance, constraints), limits)),
         )
 
-    def _asked(self, query: Query, limits: Limits | None, *, listen: bool = True) -> Asked:
+    def _prepared_query(self, query: Query, limits: Limits | None, *, listen: bool = True) -> PreparedQuery:
         """The query with the constraints that hold for everybody, and the way of answering."""
         constraints = self.constraints_for(query.constraints)
-        return Asked(
+        return PreparedQuery(
             target=query.target,
             distance=query.measure,
             constraints=without_leave(constraints, self.schema),
@@ -540,85 +595,102 @@ class Explainer:
             listen=self.listen if listen else None,
         )
 
-    def _one(self, point: Floats, asked: Asked) -> tuple[Askers, Wanted]:
+    def _one(self, point: Floats, prepared_query: PreparedQuery) -> tuple[Batch, ResolvedTarget]:
         """One person, and what this person wants."""
-        if asked.fewest_first:
+        if prepared_query.fewest_first:
             raise QuestionError("The fewest changes are asked for with `explain` and `explain_many` only; use l0 here.")
-        askers = self._asker.askers(point[None, :], [0])
-        return askers, self._asker.wanted(asked.target, int(askers.decided[0]))
+        batch = self._runner.batch(point[None, :], [0])
+        return batch, self._runner.resolved(prepared_query.target, int(batch.decided[0]))
 
-    def _told(self, askers: Askers, wanted: Wanted, found: Found, asked: Asked, name: str = "") -> Answer:
-        told = Outcomes(wanted=[wanted], found=Findings.of([found], askers.points, self.model.outputs))
-        return next(self._teller.answers(askers, [0], told, name or _named(asked), asked.words))
+    def _told(
+        self,
+        batch: Batch,
+        resolved: ResolvedTarget,
+        found: CheckedResult,
+        prepared_query: PreparedQuery,
+        name: str = "",
+    ) -> Answer:
+        told = TargetResults(
+            resolved=[resolved],
+            found=CheckedResults.of([found], batch.points, self.model.outputs),
+        )
+        return next(self._builder.answers(batch, [0], told, name or _named(prepared_query), prepared_query.words))
 
-    def _answer_all(self, points: Floats, rows: list[int], asked: Asked) -> list[Answer]:
+    def _answer_all(self, points: Floats, rows: list[int], prepared_query: PreparedQuery) -> list[Answer]:
         """One answer per point; of many people chunk by chunk, on all threads. Identical people share a chunk."""
         if len(points) < 2 * PEOPLE_PER_CHUNK:
-            return self._answer(points, rows, asked, self.threads)
+            return self._answer(points, rows, prepared_query, self.threads)
         unique, inverse = distinct(points)
         of = np.array(inverse) // PEOPLE_PER_CHUNK
         ends = np.bincount(of).cumsum()[:-1]
         chunks = [members.tolist() for members in np.split(np.argsort(of, kind="stable"), ends)]
 
-        def task(members: list[int], heard: Listener | None) -> list[Answer]:
-            return self._answer(points[members], [rows[i] for i in members], replace(asked, listen=heard), 1)
+        def task(members: list[int], with_progress: Listener | None) -> list[Answer]:
+            return self._answer(
+                points[members], [rows[i] for i in members], replace(prepared_query, listen=with_progress), 1
+            )
 
         sizes = [min(PEOPLE_PER_CHUNK, len(unique) - k * PEOPLE_PER_CHUNK) for k in range(len(chunks))]
-        told = run_chunks(task, chunks, sizes, self.threads, asked.listen)
+        told = run_chunks(task, chunks, sizes, self.threads, prepared_query.listen)
         answers = {i: answer for members, part in zip(chunks, told, strict=True)
                    for i, answer in zip(members, part, strict=True)}  # fmt: skip
         return [answers[i] for i in range(len(points))]
 
-    def _answer(self, points: Floats, rows: list[int], asked: Asked, threads: int) -> list[Answer]:
+    def _answer(self, points: Floats, rows: list[int], prepared_query: PreparedQuery, threads: int) -> list[Answer]:
         """One answer per point, in order; `rows` are the numbers that the answers carry. A bug that one person meets
         keeps nobody else from being answered."""
         if not len(points):
             return []
         try:
-            return self._answered(points, rows, asked, threads)
+            return self._answered(points, rows, prepared_query, threads)
         except Contradiction as error:
             if len(points) == 1:
                 return [Failed.of(rows[0], error)]
-        quiet = replace(asked, listen=None)
+        quiet = replace(prepared_query, listen=None)
         return [self._answer(points[i : i + 1], [row], quiet, threads)[0] for i, row in enumerate(rows)]
 
-    def _answered(self, points: Floats, rows: list[int], asked: Asked, threads: int) -> list[Answer]:
+    def _answered(self, points: Floats, rows: list[int], prepared_query: PreparedQuery, threads: int) -> list[Answer]:
         """The same, for everybody or for nobody."""
-        askers = self._asker.askers(points, rows)
-        told = self._asker.find(askers, asked, threads)
+        batch = self._runner.batch(points, rows)
+        told = self._runner.find(batch, prepared_query, threads)
         with nothing_to_collect():
-            answers = list(self._teller.answers(askers, rows, told, _named(asked), asked.words))
+            answers = list(self._builder.answers(batch, rows, told, _named(prepared_query), prepared_query.words))
         if not self.reasons:
             return answers
         known: dict[bytes, Reasons | None] = {}
-        for i, (answer, point, wanted) in enumerate(zip(answers, points, told.wanted, strict=True)):
+        for i, (answer, point, resolved) in enumerate(zip(answers, points, told.resolved, strict=True)):
             if isinstance(answer, NoneExists):  # identical people have identical reasons
                 who = point.tobytes()
                 if who not in known:
-                    explained = self._with_reasons(answer, point, wanted, asked)
+                    explained = self._with_reasons(answer, point, resolved, prepared_query)
                     known[who] = explained.reasons if isinstance(explained, NoneExists) else None
                 answers[i] = replace(answer, reasons=known[who])
         return answers
 
-    def _with_reasons(self, answer: Answer, point: Floats, wanted: Wanted, asked: Asked) -> Answer:
+    def _with_reasons(
+        self, answer: Answer, point: Floats, resolved: ResolvedTarget, prepared_query: PreparedQuery
+    ) -> Answer:
         """The answer; where none exists, with the constraints that rule it out and what would help."""
         if not isinstance(answer, NoneExists):
             return answer
-        heard, begun = replace(asked, listen=uncounted(asked.listen)), time.perf_counter() - answer.seconds
+        with_progress, begun = (
+            replace(prepared_query, listen=uncounted(prepared_query.listen)),
+            time.perf_counter() - answer.seconds,
+        )
 
-        def ask(constraints: tuple[Any, ...]) -> Found:
-            left = asked.limits.after(time.perf_counter() - begun)
-            under = self._asker.branched(replace(heard, constraints=constraints, limits=left))
+        def ask(constraints: tuple[Any, ...]) -> CheckedResult:
+            left = prepared_query.limits.after(time.perf_counter() - begun)
+            under = self._runner.branched(replace(with_progress, constraints=constraints, limits=left))
             try:
-                return self._asker.nearest(wanted, point[None, :], under, self.threads)[0]
+                return self._runner.nearest(resolved, point[None, :], under, self.threads)[0]
             except UnsupportedQuestion:  # e.g. the enumerator, when a real number is no longer fixed
-                return self._asker.nearest(wanted, point[None, :], replace(under, method=Search()), self.threads)[0]
+                return self._runner.nearest(resolved, point[None, :], replace(under, method=Search()), self.threads)[0]
 
         reasons = find_reasons(
-            asked.constraints,
+            prepared_query.constraints,
             ask,
-            lambda after: self._teller.changes(point, after),
-            seconds=asked.limits.after(answer.seconds).seconds,
+            lambda after: self._builder.changes(point, after),
+            seconds=prepared_query.limits.after(answer.seconds).seconds,
             tolerances=self.tolerances,
         )
         return replace(answer, reasons=reasons)
@@ -670,22 +742,26 @@ def explain_correlated(
 
 
 @contextmanager
-def _heard(asked: Asked, *, lazy: bool = True) -> Iterator[Asked]:
+def _with_progress(prepared_query: PreparedQuery, *, lazy: bool = True) -> Iterator[PreparedQuery]:
     """What is asked, with someone who listens: on a terminal, where nobody else does, a bar."""
-    bar = None if asked.listen is not None else on_terminal(lazy=lazy)
+    bar = None if prepared_query.listen is not None else on_terminal(lazy=lazy)
     if bar is None:
-        yield asked
+        yield prepared_query
     else:
         with bar:
-            yield replace(asked, listen=bar)
+            yield replace(prepared_query, listen=bar)
 
 
-def _named(asked: Asked) -> str:
+def _named(prepared_query: PreparedQuery) -> str:
     """The distance of an answer, by name."""
-    return f"fewest changes, then {asked.distance.name}" if asked.fewest_first else asked.distance.name
+    return (
+        f"fewest changes, then {prepared_query.distance.name}"
+        if prepared_query.fewest_first
+        else prepared_query.distance.name
+    )
 
 
-def _queries() -> SizedCache[Asked]:
+def _queries() -> SizedCache[PreparedQuery]:
     return SizedCache(QUERY_BYTES, bytes_of)
 
 
@@ -705,7 +781,7 @@ def _checked_threads(threads: Any) -> int:
 def _begin_to_compile(model: Model) -> None:
     """What the search for trees has not compiled yet is begun before the first question."""
     if isinstance(model.function, Trees):
-        from ifonly.search.trees.warm import TREE_KERNELS
+        from ifonly.solvers.search.trees.compiled import TREE_KERNELS
 
         TREE_KERNELS.begin()
 

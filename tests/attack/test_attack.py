@@ -19,6 +19,7 @@ RATING = {"kind": "ordinal", "name": "rating", "levels": ["low", "mid", "high", 
 JOB = {"kind": "categorical", "name": "job", "categories": ["clerk", "nurse"]}
 
 
+@pytest.mark.long
 def test_a_short_run_finds_nothing(tmp_path, capsys):
     ended = main(["--seconds", "15", "--seed", "11", "--jobs", "1", "--shrink-seconds", "2", "--keep", str(tmp_path)])
     said = capsys.readouterr().out
@@ -71,6 +72,7 @@ def test_a_failing_case_is_made_smaller(monkeypatch):
     assert len(json.dumps(small)) < len(json.dumps(case))
 
 
+@pytest.mark.long
 def test_a_hang_is_a_failure_that_can_be_replayed(tmp_path, capsys):
     words = ["--only", "limits", "--jobs", "1", "--cases", "1", "--case-seconds", "2", "--plant", "endless"]
     assert main([*words, "--seconds", "600", "--shrink-seconds", "0.1", "--keep", str(tmp_path), "--no-warm"]) == 1

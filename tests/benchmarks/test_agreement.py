@@ -18,13 +18,13 @@ def run(*words):
 
 def test_reference_optima_are_compared_and_rows_are_asked_once(tmp_path):
     asked = ("reference", "--datasets", "compas", "--variants", "norm", "--norms", "l1", "--results", tmp_path)
-    method = ("--methods", "mip-objective-highs")
+    method = ("--methods", "mip-obj-highs")
     first = run(*asked, *method, "--rows", 1)
-    assert first.startswith("mip-objective-highs compas 2x10 norm l1: 1 of 1 agree, median")
-    assert run(*asked, *method, "--rows", 2).startswith("mip-objective-highs compas 2x10 norm l1: 1 of 1 agree, median")
+    assert first.startswith("mip-obj-highs compas 2x10 norm l1: 1 of 1 agree, median")
+    assert run(*asked, *method, "--rows", 2).startswith("mip-obj-highs compas 2x10 norm l1: 1 of 1 agree, median")
     records = read(tmp_path / "agreement_reference.csv")
     assert [(r.row, r.verdict, r.status) for r in records] == [(0, "agree", "nearest"), (1, "agree", "nearest")]
-    assert "| mip-objective-highs | compas | 2x10 | 2 | 2 | 0 | 0 |" in run(*asked, *method, "--rows", 2)
+    assert "| mip-obj-highs | compas | 2x10 | 2 | 2 | 0 | 0 |" in run(*asked, *method, "--rows", 2)
 
 
 def test_what_counts_as_agreement():
@@ -46,7 +46,7 @@ def test_what_counts_as_agreement():
 
 
 def test_random_questions_and_bounds():
-    said = run("random", "--questions", 3, "--methods", "search,mip-objective-highs")
+    said = run("random", "--questions", 3, "--methods", "search,mip-obj-highs")
     assert "3 questions, " in said and " 0 with a disagreement" in said
     assert run("bounds", "--datasets", "compas", "--rows", 20, "--random", 2).endswith(" 0 pre-activations outside\n")
 

@@ -10,7 +10,8 @@ from benchmarks.__main__ import main
 from benchmarks.asking import records
 from benchmarks.asking.records import Record
 from benchmarks.showing import summaries
-from ifonly import Stop, StoppedBy, datasets, save_network
+from ifonly import Stop, StoppedBy, datasets
+from ifonly.model import save_network
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ from click.testing import CliRunner
 
 from benchmarks.__main__ import main
 from benchmarks.asking import records, rows
-from benchmarks.asking.case import Ask, Case, distance_of
+from benchmarks.asking.case import Case, QueryRequest, distance_of
 from benchmarks.asking.pace import Pace
 from benchmarks.asking.records import NOT_RUN, Record
 from benchmarks.asking.rows import ask
@@ -19,7 +19,8 @@ from benchmarks.publishing import archive, performance_page, publish
 from benchmarks.showing.growth import fit
 from benchmarks.subjects.networks import Spec, arch
 from benchmarks.terminal import ROOT
-from ifonly import datasets, save_network
+from ifonly import datasets
+from ifonly.model import save_network
 
 
 @pytest.fixture
@@ -40,7 +41,7 @@ def record(method="ifonly", row=0, upper=0.5, **others):
 
 def test_after_two_rows_at_their_limit_the_rest_are_recorded_as_not_run(folders, monkeypatch):
     case = Case.make("paper_full", Spec("compas", arch("2x10"), "raw"), folders[0], 5)
-    how = Ask(norm="l1", method="enumerate", way="one", give_up=2)
+    how = QueryRequest(norm="l1", method="enumerate", way="one", give_up=2)
     slow = replace(record("enumerate"), status="unknown", note="time limit of 1 s", stopped_by="seconds")
     monkeypatch.setattr(rows, "_ask", lambda explainer, case, how, rows: [replace(slow, row=r) for r in rows])
     made = [r for batch in ask(case, how, []) for r in batch]
@@ -54,12 +55,12 @@ def test_after_two_rows_at_their_limit_the_rest_are_recorded_as_not_run(folders,
 
 
 def test_exact_methods_that_differ_are_listed():
-    fine = [record(), record("mip-objective", upper=0.5 + 1e-9), record("smt-plain", status="unknown", valid=False)]
+    fine = [record(), record("mip-obj", upper=0.5 + 1e-9), record("mace", status="unknown", valid=False)]
     assert agreement(fine).holds and agreement(fine).rows == 1
-    far = [record(), record("mip-interval", upper=0.6)]
+    far = [record(), record("mip-exp", upper=0.6)]
     texts = agreement(far).differences
     assert len(texts) == 2 and "our search 0.5, MIP-EXP 0.6" in texts[0] and "MIP-EXP bounds at 0.6" in texts[1]
-    none = [record(), record("mip-objective", upper=math.inf, status="none exists", valid=False)]
+    none = [record(), record("mip-obj", upper=math.inf, status="none exists", valid=False)]
     assert not agreement(none).holds
 
 
@@ -87,6 +88,7 @@ def test_the_quick_report_of_a_figure(folders):
     assert "/tmp" not in text and str(cache) not in text
 
 
+@pytest.mark.long
 def test_all_figures_are_drawn_from_records(tmp_path):
     pytest.importorskip("matplotlib", reason="plots are drawn with matplotlib")
     for figure in figures.FIGURES:
@@ -134,8 +136,8 @@ def invented(plan):
                     for k in plan.sizes:
                         yield record(method, row, 0.1 + 0.1 * row, suite=plan.suite, dataset=spec.dataset, arch=spec.arch,
                                      variant=spec.variant, norm=norm, changed=1, l1=0.1, diversity=0.2 if k > 1 else math.nan,
-                                     way="one" if k == 1 else f"k={k}", note="time limit" * (method == "smt-plain"),
-                                     stopped_by="seconds" * (method == "smt-plain"))  # fmt: skip
+                                     way="one" if k == 1 else f"k={k}", note="time limit" * (method == "mace"),
+                                     stopped_by="seconds" * (method == "mace"))  # fmt: skip
 
 
 def test_every_plan_asks_something_and_quick_asks_less():

@@ -5,14 +5,15 @@ import sys
 import numpy as np
 import pytest
 
-from benchmarks.asking.case import Ask, Case
+from benchmarks.asking.case import Case, QueryRequest
 from benchmarks.asking.records import Record
 from benchmarks.peers import environments, handover, race, table, talk
 from benchmarks.peers.inside.handed import Handed
 from benchmarks.peers.talk import Peer, Said
 from benchmarks.subjects.data import load
 from benchmarks.subjects.networks import Spec, arch
-from ifonly import datasets, save_network
+from ifonly import datasets
+from ifonly.model import save_network
 
 
 @pytest.fixture
@@ -40,13 +41,13 @@ def test_rows_are_judged_as_they_came(case):
     assert judged.plausible.tolist() == [False, True, True]
     assert judged.distance[2] == 0.0 and not judged.valid[2]
     assert judged.distance[0] == pytest.approx(0.5 / 98 / 12)
-    made = race.Judged(np.array([0.1, 0.2, 0.3, 0.05]), *(np.array(b) for b in (
+    made = race.JudgedRow(np.array([0.1, 0.2, 0.3, 0.05]), *(np.array(b) for b in (
         [True, True, True, False], [False, True, True, True], [True, True, True, False])))  # fmt: skip
     assert made.best == 1
 
 
 def test_what_came_of_a_row_is_a_record(case):
-    how = Ask(norm="l1", method="nice", way="one")
+    how = QueryRequest(norm="l1", method="nice", way="one")
     peer = Peer(None, "nice", None)
     person = case.data.points[case.rows[0]]
     accepted = case.data.points[case.model.decide(case.model.scores(case.data.points)) == 1][0]
@@ -92,7 +93,7 @@ def test_an_environment_that_cannot_be_made_is_a_reason_on_every_row(case, tmp_p
         raise environments.NoEnvironment("no environment for nice: no network")
 
     monkeypatch.setattr(environments, "python_of", refuse)
-    how = Ask(norm="l1", method="nice", way="one")
+    how = QueryRequest(norm="l1", method="nice", way="one")
     (batch,) = race.ask(case, how, [], tmp_path, None)
     assert [(r.row, r.status, r.note) for r in batch] == [
         (i, "error", "no environment for nice: no network") for i in range(3)

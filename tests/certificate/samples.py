@@ -7,9 +7,10 @@ from functools import cache
 import numpy as np
 
 from cases import load
-from ifonly import Certificate, ClassTarget, Distance, Fixed, Limits, Range, Real, Schema, Tolerances
+from ifonly import Certificate, ClassTarget, Distance, Fixed, Limits, Range, Real, Schema
 from ifonly.certificate.format import stamp
-from ifonly.certifying.certify import certify_question
+from ifonly.certifying.certifier import certify_question
+from ifonly.methods import Tolerances
 from ifonly.model import Network, network_model
 from ifonly.problem import Question
 from ifonly.schema import Categorical, Integer

@@ -32,6 +32,7 @@ def run(path):
     return json.loads(done.stdout)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("bomb", BOMBS, ids=lambda bomb: bomb.__name__)
 def test_it_ends_within_its_limits(bomb, tmp_path):
     path = tmp_path / "bomb.cert"

@@ -7,10 +7,11 @@ import pytest
 
 from cases import load
 from certificate.samples import question
-from ifonly import ClassTarget, Distance, Limits, Search, Tolerances, check
-from ifonly.certifying import certify, leaves
-from ifonly.certifying.certify import Certifier
+from ifonly import ClassTarget, Distance, Limits, check
+from ifonly.certifying import certifier, leaves
+from ifonly.certifying.certifier import Certifier
 from ifonly.errors import IfonlyError
+from ifonly.methods import Search, Tolerances
 from ifonly.problem import Question
 
 
@@ -51,6 +52,7 @@ def test_a_sound_engine_is_not_refused():
     assert caught() == 0
 
 
+@pytest.mark.long
 def test_a_bound_that_is_too_tight(monkeypatch):
     """Every bound is taken too low by a share of its terms, so boxes are closed that hold favourable rows."""
     monkeypatch.setattr(leaves, "SLACK", -0.02)
@@ -59,16 +61,17 @@ def test_a_bound_that_is_too_tight(monkeypatch):
 
 def test_a_radius_that_is_too_large(monkeypatch):
     """The engine claims a hundredth more than it has proven."""
-    honest = certify._exactly
+    honest = certifier._exactly
 
     def boasting(*args):
         tree, lower, witness, upper = honest(*args)
         return tree, None if lower is None else lower * 1.01, witness, None if upper is None else upper * 1.02
 
-    monkeypatch.setattr(certify, "_exactly", boasting)
+    monkeypatch.setattr(certifier, "_exactly", boasting)
     assert caught() == len(CASES)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("which", [0, -1])
 def test_a_leaf_is_dropped(monkeypatch, which):
     honest, searches = leaves.Leaves.of_record, set()
@@ -128,7 +131,7 @@ def test_an_option_off_by_one(monkeypatch):
 
 
 def test_a_witness_off_by_one_option(monkeypatch):
-    honest = certify._exactly
+    honest = certifier._exactly
 
     def shifted(*args):
         tree, lower, witness, upper = honest(*args)
@@ -137,5 +140,5 @@ def test_a_witness_off_by_one_option(monkeypatch):
         moved = tuple((v + 1) % len(schema.features[g].options) if k == g else v for k, v in enumerate(witness))
         return tree, lower, moved, upper
 
-    monkeypatch.setattr(certify, "_exactly", shifted)
+    monkeypatch.setattr(certifier, "_exactly", shifted)
     assert caught() > len(CASES) // 2

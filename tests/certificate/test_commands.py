@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 
 from certificate.samples import restamped
-from ifonly import Certificate, Checked
+from ifonly import Certificate, CheckResult
 from ifonly.cli import codes
 from ifonly.cli.app import app
 
@@ -74,7 +74,7 @@ def test_a_certificate_that_cannot_be_checked_in_time_is_not_written(tmp_path, m
 
     def undecided(certificate, *, seconds: float = 3600.0, told=seconds):
         told.append(seconds)
-        return Checked(verdict="UNDECIDED", failure="the check was not over")
+        return CheckResult(verdict="UNDECIDED", failure="the check was not over")
 
     monkeypatch.setattr("ifonly.certificate.check.check", undecided)
     result = run(

@@ -6,9 +6,10 @@ import pytest
 
 import ifonly
 from certificate.far_problems import far_problem, tie_problem
-from ifonly import Limits, Tolerances, check
-from ifonly.certifying import leaves, prove
-from ifonly.certifying.certify import Certifier, certify_question
+from ifonly import Limits, check
+from ifonly.certifying import leaves, prover
+from ifonly.certifying.certifier import Certifier, certify_question
+from ifonly.methods import Tolerances
 
 TOLERANCES = Tolerances()
 LIMITS = Limits(seconds=600.0)
@@ -28,6 +29,7 @@ def test_what_is_written_is_valid(first):
     assert written == 20
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("slack", [1e-13, 1e-9, 1e-5])
 def test_a_larger_slack_closes_less_and_nothing_else(monkeypatch, slack):
     """What floating point closes does not hang on how small the slack is; and ties are where it would."""
@@ -47,11 +49,12 @@ def test_a_box_that_is_not_empty():
         assert check(Certifier(question, TOLERANCES, verified=verified).proven(point, LIMITS)).valid
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("slack", [0.0, -1e-14])
 def test_doubtful_leaves_are_verified(monkeypatch, slack):
     """A floating point that closes what is on the edge is caught, although only doubtful leaves are looked at."""
     monkeypatch.setattr(leaves, "SLACK", slack)
-    monkeypatch.setattr(prove, "SMALL_TREE", 0)
+    monkeypatch.setattr(prover, "SMALL_TREE", 0)
     refused = 0
     for seed in (*KNOWN, 13982, *range(80, 100)):
         question, point = tie_problem(seed)

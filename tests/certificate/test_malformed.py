@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 
 from certificate.samples import question, restamped, small
-from ifonly import Certificate, Limits, Real, Schema, Tolerances, check
+from ifonly import Certificate, Limits, Real, Schema, check
 from ifonly.certificate.format import MAX_TEXT, canonical
-from ifonly.certifying.certify import certify_question
+from ifonly.certifying.certifier import certify_question
 from ifonly.errors import FileError, UnsupportedQuestion
+from ifonly.methods import Tolerances
 from ifonly.model import network_model
 
 

@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 
 from certificate.samples import of_case, question, restamped, small
-from ifonly import Limits, Search, check
+from ifonly import Limits, check
 from ifonly.certificate.format import Certificate
+from ifonly.methods import Search
 
 
 def places(data, path=()):
@@ -57,6 +58,7 @@ def others(value):
 TRUTH = {"claim", "witness", "proof"}
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("norm", "hopeless"), [("l1", False), ("l2", False), ("linf", False), ("l0", True)])
 def test_every_field_of_the_answer(norm, hopeless):
     """The question untouched: whatever is said about it must be true."""
@@ -78,6 +80,7 @@ def test_every_field_of_the_answer(norm, hopeless):
     assert tried > 60 and passed < tried / 2
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("hopeless", [False, True])
 def test_every_field_of_the_question(hopeless):
     """Another question with the old answer: VALID only if the old answer is right for it too."""

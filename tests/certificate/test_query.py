@@ -7,17 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from ifonly import (
-    Certificate,
-    Explainer,
-    Fixed,
-    ProbabilityTarget,
-    Query,
-    ScoreTarget,
-    certified_query,
-    certify,
-    datasets,
-)
+from ifonly import Certificate, Explainer, Fixed, ProbabilityTarget, Query, ScoreTarget, certify, datasets
+from ifonly.certifying import certified_query
 from ifonly.errors import FileError
 
 

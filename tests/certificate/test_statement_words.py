@@ -166,7 +166,7 @@ def test_rows_of_leaves_have_the_stated_form_even_where_nothing_is_left():
 def test_columns_of_options_are_those_of_the_schema():
     """The checker writes one-hot, thermometer and code out by itself."""
     from ifonly.certificate.check.layers import columns_of
-    from ifonly.certificate.check.reading import Meter
+    from ifonly.certificate.check.reading import CheckBudget
     from ifonly.schema import Binary, Integer, Ordinal, Schema
 
     schema = Schema([
@@ -174,7 +174,7 @@ def test_columns_of_options_are_those_of_the_schema():
         Ordinal("d", ["l", "m", "n"], "onehot"), Ordinal("e", ["l", "m", "n"], "code"), Binary("f"), Integer("g", 0, 9),
     ])  # fmt: skip
     rows = np.random.default_rng(3).integers(-9, 9, (4, len(schema.columns)))
-    found = columns_of(schema, tuple(tuple(row) for row in rows.tolist()), Meter())
+    found = columns_of(schema, tuple(tuple(row) for row in rows.tolist()), CheckBudget())
     for feature, places, own in zip(schema.features, schema.feature_columns, found, strict=True):
         codes = getattr(feature, "codes", np.ones((1, 1)))
         assert np.array_equal(np.array(own), codes @ rows[:, places].T)

@@ -12,21 +12,22 @@ from click.testing import CliRunner
 import ifonly
 from cases import load
 from certificate.samples import question, restamped
-from ifonly import ClassTarget, Distance, Limits, MipObjective, Real, Schema, Search, SmtReduced, Tolerances, check
-from ifonly.certifying.certify import Certifier, disagreement, prove
-from ifonly.certifying.stating import question_of
+from ifonly import ClassTarget, Distance, Limits, Real, Schema, check
+from ifonly.certifying.certifier import Certifier, disagreement, prove
+from ifonly.certifying.statement import question_of
 from ifonly.cli import codes
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.methods import MipObj, MipSat, Search, Tolerances
 from ifonly.model import Network, network_model
 from ifonly.problem import Question
-from ifonly.proof import Claim
-from ifonly.proof.deployed import covering_margin, deployed_answer
+from ifonly.results import Claim
+from ifonly.results.deployed import covering_margin, deployed_answer
 
 TRUSTED = "VALID EXCEPT FOR THE SOLVER'S WORD"
 
 
-@pytest.mark.parametrize("method", [MipObjective(), SmtReduced()], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [MipObj(), MipSat()], ids=lambda method: method.name)
 def test_a_solvers_word_is_marked_and_can_be_proven(method, tmp_path):
     pytest.importorskip("z3" if method.name.startswith("smt") else "highspy")
     model, points, _ = load("compas")
@@ -37,11 +38,11 @@ def test_a_solvers_word_is_marked_and_can_be_proven(method, tmp_path):
     assert "NOT PROVEN" in checked.statement and "decides as asked" in checked.deployed
     path = tmp_path / "word.cert"
     certificate.save(path)
-    proven = ifonly.prove(path)
+    proven = ifonly.certifying.prove(path)
     after = check(proven)
     assert after.valid and not disagreement(checked, after) and method.name in proven.data["made_by"]
     assert after.lower <= checked.upper and abs(after.upper - checked.upper) <= 1e-6
-    assert ifonly.prove(proven) is proven
+    assert ifonly.certifying.prove(proven) is proven
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
@@ -143,7 +144,7 @@ def test_the_clock_holds():
 
 
 def test_a_proof_that_is_too_large_is_not_written(monkeypatch):
-    monkeypatch.setattr("ifonly.certifying.certify.MAX_BYTES", 100)
+    monkeypatch.setattr("ifonly.certifying.certifier.MAX_BYTES", 100)
     asked, point = question("l1")
     with pytest.raises(UnsupportedQuestion, match="MiB"):
         Certifier(asked, Tolerances()).proven(np.array(point), Limits())
@@ -156,10 +157,10 @@ def test_commands(tmp_path):
     def run(*words):
         return CliRunner().invoke(app, [str(w) for w in words])
 
-    result = run("certify", "--dataset", "compas", "--row", 0, "--method", "mip-objective", "--output", word)
+    result = run("certify", "--dataset", "compas", "--row", 0, "--method", "mip-obj", "--output", word)
     assert result.exit_code == codes.LIMIT and result.stdout.startswith(TRUSTED) and "ifonly certify" in result.stderr
     assert run("check", word).exit_code == 3
-    assert json.loads(run("check", word, "--json").stdout)["trusted"] == "mip-objective"
+    assert json.loads(run("check", word, "--json").stdout)["trusted"] == "mip-obj"
     assert run("check", word, "--time-limit", 1e-9).exit_code == 4
     result = run("certify", word, "--output", proven)
     assert result.exit_code == codes.PROVEN and result.stdout.startswith("VALID\n")

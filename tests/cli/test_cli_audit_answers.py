@@ -11,12 +11,13 @@ import numpy as np
 import pytest
 
 from ifonly import Explainer, Query, Real, Schema, datasets
-from ifonly.cli import codes, people
+from ifonly.cli import audit_rows as people
+from ifonly.cli import codes
 from ifonly.errors import QuestionError
 from ifonly.population import chunks
 from ifonly.population.reading import read_answers
 from ifonly.population.sources import FrameRows, LooseRows
-from ifonly.waiting import progress
+from ifonly.progress import progress
 
 ASKED = ("--target", "low risk", "--fix", "Race,Sex,AgeGroup")
 

@@ -9,9 +9,10 @@ import shlex
 
 import pytest
 
-from ifonly import Real, Schema, datasets, load_network
+from ifonly import Real, Schema, datasets
 from ifonly.cli import codes
 from ifonly.cli.app import app
+from ifonly.model import load_network
 
 
 @pytest.mark.parametrize("name", ["compas", "credit", "adult"])
@@ -98,7 +99,7 @@ def test_trees_of_a_library_are_shown_converted_and_asked(run, compas, tmp_path)
     second = json.loads(run(*asked, "--model", file, "--classes", "low,high", "--target", "low").stdout)["answers"]
     assert [a["counterfactual"] for a in first] == [a["counterfactual"] for a in second] and len(first) == 6
     words = ("explain", *schema, "--rows", compas.few, "--model", own, "--target", "low")
-    compared = run(*words, "--method", "enumerate,mip-objective,mip-interval")
+    compared = run(*words, "--method", "enumerate,mip-obj,mip-exp")
     assert compared.exit_code == codes.PROVEN and "No contradiction in 6 rows." in compared.stdout
 
 
@@ -119,6 +120,7 @@ def test_a_table_of_points_is_a_model(run, compas, tmp_path):
     assert "line 2: a bin is '< 25'" in run("model", "show", card, *words).stderr
 
 
+@pytest.mark.long
 def test_datasets(run, tmp_path):
     listed = json.loads(run("datasets", "--json").stdout)["datasets"]
     assert [d["name"] for d in listed] == list(datasets.names())

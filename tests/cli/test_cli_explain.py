@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import ClassTarget, Enumerate, Explainer, Limits, Network, search
+from ifonly import ClassTarget, Explainer, Limits, Network
 from ifonly.cli import codes
 from ifonly.cli.shipped import network
+from ifonly.methods import Enumerate
 from ifonly.model import network_model
-from ifonly.proof import Claim, Stop, StoppedBy
-from ifonly.proof.answer import COLUMNS
+from ifonly.results import Claim, Stop, StoppedBy
+from ifonly.results.answer import COLUMNS
 from ifonly.schema.io import schema_from_json
+from ifonly.solvers import search
 
 
 class Pretender:
@@ -402,7 +404,8 @@ def named(compas, tmp_path):
 
 @pytest.fixture
 def small_parts(monkeypatch):
-    from ifonly.population import parts, run, sources
+    from ifonly.population import output as parts
+    from ifonly.population import run, sources
 
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
@@ -421,13 +424,13 @@ def test_columns_travel_along(run, compas, named, tmp_path):
 
 
 def test_a_run_is_interrupted_and_gone_on_with(run, compas, named, tmp_path, monkeypatch, small_parts):
-    import ifonly.waiting
+    import ifonly.progress
 
     words = [*compas.words(named), "--output", tmp_path / "answers.jsonl", "--keep", "Customer ID"]
     undisturbed = [*compas.words(named), "--output", tmp_path / "undisturbed.jsonl", "--keep", "Customer ID"]
     assert run(*undisturbed).exit_code == codes.PROVEN
 
-    class Stopping(ifonly.waiting.ProgressBar):
+    class Stopping(ifonly.progress.ProgressBar):
         def __call__(self, event):
             if event.finished > 200:
                 raise KeyboardInterrupt

@@ -8,8 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from ifonly import Binary, Categorical, Integer, Network, Schema, save_network
+from ifonly import Binary, Categorical, Integer, Network, Schema
 from ifonly.cli import codes
+from ifonly.model import save_network
 
 WORDS = ["", " ", "0", "-1", "9" * 5000, "1e999", "-inf", "nan", "abc", "\x1b[31mred", "\u202eabc\u2028", "a,b", "z" * 5000,
          "/", ".", "nowhere/at.all", "x.csv", "x.json", "x.npz", "x.onnx", "x.cert", "\udc80", "--", "\u00e9", "\U0001d7d9", "\u00bd"]  # fmt: skip
@@ -45,6 +46,7 @@ def words_for(command: str, option: str, word: str, few: Path) -> list[str]:
     return [*command.split(), *base, *([option] if option else []), word]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("command", "option"), [(c, o) for c, options in COMMANDS.items() for o in options])
 def test_hostile_words(run, compas, command, option, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -13,7 +13,7 @@ OUTPUTS = {
     "explain": ("answers.csv", ["explain", "--dataset", "credit", "--first", "3", "--output"]),
     "explain, one row": ("answers.jsonl", ["explain", *CREDIT, "--output"]),
     "explain, a sheet": ("answers.xlsx", ["explain", *CREDIT, "--output"]),
-    "explain, two methods": ("answers.parquet", ["explain", *CREDIT, "--method", "search,mip-interval", "--output"]),
+    "explain, two methods": ("answers.parquet", ["explain", *CREDIT, "--method", "search,mip-exp", "--output"]),
     "explain, a page": ("page.html", ["explain", *CREDIT, "--html"]),
     "diverse, a page": ("page.html", ["diverse", *CREDIT, "-k", "2", "--html"]),
     "diverse": ("several.csv", ["diverse", *CREDIT, "-k", "2", "--output"]),
@@ -24,6 +24,7 @@ OUTPUTS = {
 }
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("name", "words"), OUTPUTS.values(), ids=OUTPUTS)
 def test_a_file_that_is_there(run, compas, tmp_path: Path, name: str, words: list[str]) -> None:
     if name.endswith(".xlsx"):
@@ -51,6 +52,7 @@ def test_an_export_is_whole_or_not_begun(run, tmp_path: Path) -> None:
     assert len(list(tmp_path.iterdir())) == 3
 
 
+@pytest.mark.long
 def test_a_finished_run_again(run, tmp_path: Path) -> None:
     words = ["explain", "--dataset", "credit", "--first", "3", "--output", tmp_path / "answers.csv"]
     assert run(*words).exit_code == codes.PROVEN

@@ -22,7 +22,7 @@ IFONLY = [sys.executable, "-m", "ifonly.cli"]
 
 SLOW = """
 import sys, time
-from ifonly import search
+from ifonly.solvers import search
 from ifonly.cli import main
 
 class Slow:
@@ -120,6 +120,7 @@ def test_a_reader_that_leaves_is_no_error():
         assert process.wait(SECONDS) == codes.BROKEN_PIPE
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "name", ["quickstart.py", "trees.py", "population.py", "audit.py", "bank.py", "torch_model.py"]
 )

@@ -38,7 +38,7 @@ OPTIONS = [
     (["--allow", "PriorsCount", "1,2"], "use Range instead of Allowed"),
     (["--margin", "-0.5"], "The margin must be a number >= 0; it is -0.5."),
     (["--method", "serach"], "There is no method 'serach'; did you mean 'search'?"),
-    (["--method", "oracle"], "There is no method 'oracle'; the methods are: search, mip-objective, "),
+    (["--method", "gradient"], "There is no method 'gradient'; the methods are: search, mip-obj, "),
     (["--method", "search,search"], "names a method twice"),
     (["--distance", "l3"], "There is no distance 'l3'; choose one of l0, l1, l2, linf."),
     (["--distance", "x*l0+l1"], "'x*l0' in the distance 'x*l0+l1' should look like 0.2*l0."),

@@ -7,17 +7,18 @@ import math
 
 from comparison import LIMITS, answers
 
-from ifonly import NoneExists, Search
-from ifonly.exact.backends import available
-from ifonly.exact.contradiction import contradiction
-from ifonly.mip import MipInterval, MipObjective
+from ifonly import NoneExists
+from ifonly.methods import Search
+from ifonly.solvers.common.backends import available
+from ifonly.solvers.common.contradiction import contradiction
+from ifonly.solvers.mip import MipExp, MipObj
 
 TOLERANCE = 1e-6
 
 
 def methods():
-    chosen = [Search(), MipObjective(), MipInterval()]
-    return [*chosen, MipObjective(backend="scip")] if available("scip") else chosen
+    chosen = [Search(), MipObj(), MipExp()]
+    return [*chosen, MipObj(backend="scip")] if available("scip") else chosen
 
 
 def disagreements(question, points, chosen, limits=LIMITS):

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from ifonly.exact.ball import samples
+from ifonly.solvers.common.distance_box import samples
 
 
 def rows_within(lowered, someone, cut, budget, count, rng):

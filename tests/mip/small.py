@@ -5,9 +5,9 @@ from itertools import pairwise
 import numpy as np
 
 from ifonly import Categorical, Distance, Integer, Network, Ordinal, Real, Schema
-from ifonly.exact.inputs import Person
 from ifonly.model import network_model
 from ifonly.problem import ClassTarget, Question
+from ifonly.solvers.common.inputs import Person
 
 SCHEMA = Schema([Real("a", 0, 10), Integer("b", 0, 9, 3), Ordinal("c", ["x", "y", "z"]), Categorical("d", [1, 2, 3])])
 

@@ -9,11 +9,11 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from ifonly import MipObjective
 from ifonly.errors import MissingExtra, QuestionError
-from ifonly.exact import backends
-from ifonly.exact.backends import scip
-from ifonly.exact.backends.protocol import Capability, Ending, Form, Settings, When
+from ifonly.methods import MipObj
+from ifonly.solvers.common import backends
+from ifonly.solvers.common.backends import scip
+from ifonly.solvers.common.backends.protocol import Capability, Form, Settings, SolveStatus, When
 
 INSTALLED = [name for name in backends.BACKENDS if backends.available(name)]
 EACH = pytest.mark.parametrize("name", INSTALLED)
@@ -35,7 +35,7 @@ def knapsack(square=0.0):
 @EACH
 def test_optimum_and_bound(name):
     outcome = backends.get(name).solve(knapsack(), Settings())
-    assert outcome.ending is Ending.SOLVED
+    assert outcome.ending is SolveStatus.SOLVED
     assert outcome.values[:2] == pytest.approx([0.0, 1.0], abs=1e-8)
     assert outcome.bound == pytest.approx(-4.0, abs=1e-8)
 
@@ -43,7 +43,7 @@ def test_optimum_and_bound(name):
 @EACH
 def test_squares(name):
     outcome = backends.get(name).solve(knapsack(square=1.0), Settings())  # c^2 - c is least at 1/2
-    assert outcome.ending is Ending.SOLVED
+    assert outcome.ending is SolveStatus.SOLVED
     assert outcome.values[2] == pytest.approx(0.5, abs=1e-3)
     assert outcome.bound == pytest.approx(-4.25, abs=1e-7)
     assert outcome.bound <= -4.25 + 1e-8
@@ -55,7 +55,7 @@ def test_infeasible(name):
     form.rows[:] = [[-1.0, -1.0, 0.0]]
     form.limit[:] = -2.5
     outcome = backends.get(name).solve(form, Settings())
-    assert outcome.ending is Ending.INFEASIBLE and outcome.bound == math.inf and outcome.values is None
+    assert outcome.ending is SolveStatus.INFEASIBLE and outcome.bound == math.inf and outcome.values is None
 
 
 @pytest.mark.parametrize("name", [n for n in INSTALLED if Capability.INDICATORS in backends.BACKENDS[n].capabilities])
@@ -104,7 +104,7 @@ def hard(seed=0, columns=250):
 @EACH
 def test_limits_are_kept_and_their_bound_is_a_bound(name):
     outcome = backends.get(name).solve(hard(), Settings(seconds=0.1))
-    assert outcome.ending is Ending.TIME
+    assert outcome.ending is SolveStatus.TIME
     if outcome.values is not None:
         assert outcome.bound <= hard().cost @ np.round(outcome.values) + 1e-6
 
@@ -114,7 +114,7 @@ def test_enough_is_enough(name):
     backend = backends.get(name)
     assert Capability.ENOUGH in backend.capabilities
     outcome = backend.solve(hard(), Settings(seconds=600.0, enough=-100.0))
-    assert outcome.ending is Ending.ENOUGH
+    assert outcome.ending is SolveStatus.ENOUGH
     assert hard().cost @ outcome.values <= -100.0 + 1e-6
 
 
@@ -135,11 +135,11 @@ def test_availability_never_raises_and_a_missing_backend_is_named(monkeypatch):
 
 
 def test_the_methods_import_no_solver():
-    code = "import sys, ifonly.mip, ifonly.smt; print([m for m in ('highspy', 'gurobipy', 'pyscipopt', 'z3', 'scipy') "
+    code = "import sys, ifonly.solvers.mip, ifonly.solvers.smt; print([m for m in ('highspy', 'gurobipy', 'pyscipopt', 'z3', 'scipy') "
     code += "if m in sys.modules])"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
-    assert MipObjective().name == "mip-objective" and MipObjective(backend="scip").name == "mip-objective-scip"
+    assert MipObj().name == "mip-obj" and MipObj(backend="scip").name == "mip-obj-scip"
 
 
 @EACH
@@ -158,7 +158,7 @@ def test_squares_of_many_columns_need_few_rounds(name):
     )
     outcome = backends.get(name).solve(form, Settings())
     values = [0.5 * (1.0 - 0.3 * on) ** 2 / (normal @ normal) + 0.01 * on for on in (0.0, 1.0)]
-    assert outcome.ending is Ending.SOLVED
+    assert outcome.ending is SolveStatus.SOLVED
     assert outcome.bound == pytest.approx(min(values), abs=1e-8) and outcome.bound <= min(values) + 1e-10
     assert form.square @ outcome.values**2 + form.cost @ outcome.values == pytest.approx(min(values), abs=1e-7)
 

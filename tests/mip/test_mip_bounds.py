@@ -9,11 +9,11 @@ from small import person, question
 
 from cases import load
 from ifonly import ClassTarget, Distance
-from ifonly.exact.backends.protocol import Form
-from ifonly.exact.bounds import BOUNDS, neuron_bounds, safe_bound
-from ifonly.exact.distances import cut_to, farthest
-from ifonly.exact.inputs import Person
 from ifonly.problem import Question, lower
+from ifonly.solvers.common.backends.protocol import Form
+from ifonly.solvers.common.bounds import BOUNDS, neuron_bounds, safe_bound
+from ifonly.solvers.common.distances import cut_to, farthest
+from ifonly.solvers.common.inputs import Person
 
 NORMS = ["l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}]
 

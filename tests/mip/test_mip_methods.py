@@ -10,12 +10,13 @@ from agreement import disagreements, methods
 from random_problems import random_problem
 
 from cases import load
-from ifonly import ClassTarget, Explainer, Limits, MipInterval, MipObjective, Search, SmtReduced, Stop, StoppedBy
+from ifonly import ClassTarget, Explainer, Limits, Stop, StoppedBy
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
-from ifonly.exact.backends import available
-from ifonly.exact.contradiction import check_bound
-from ifonly.exact.distances import Finding, Verdict, nearest
+from ifonly.methods import MipExp, MipObj, MipSat, Search
 from ifonly.problem import Question
+from ifonly.solvers.common.backends import available
+from ifonly.solvers.common.contradiction import check_bound
+from ifonly.solvers.common.distances import StepOutcome, Verdict, nearest
 
 GUROBI = pytest.mark.skipif(not available("gurobi"), reason="gurobipy is not installed")
 DATASETS = ("compas", "credit", "adult")
@@ -40,9 +41,10 @@ def compare_with_reference(dataset, variant, norm, method, rows):
         assert answer.lower >= optima[norm][i] - 2e-6
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
 @pytest.mark.parametrize("dataset", DATASETS)
-@pytest.mark.parametrize("method", [MipObjective(), MipInterval(gap=1e-6)], ids=["objective", "interval"])
+@pytest.mark.parametrize("method", [MipObj(), MipExp(gap=1e-6)], ids=["objective", "interval"])
 def test_reference_optima(dataset, norm, method):
     compare_with_reference(dataset, "norm", norm, method, rows=2)
 
@@ -51,18 +53,18 @@ def test_reference_optima(dataset, norm, method):
 @pytest.mark.parametrize("variant", ["norm", "raw"])
 @GUROBI
 def test_reference_optima_l2_with_squares_in_the_solver(dataset, variant):
-    compare_with_reference(dataset, variant, "l2", MipObjective(backend="gurobi"), rows=2)
+    compare_with_reference(dataset, variant, "l2", MipObj(backend="gurobi"), rows=2)
 
 
 @pytest.mark.parametrize("dataset", ["compas", "adult"])
 def test_reference_optima_l2_by_tangents(dataset):
-    compare_with_reference(dataset, "norm", "l2", MipInterval(gap=1e-6), rows=1)
+    compare_with_reference(dataset, "norm", "l2", MipExp(gap=1e-6), rows=1)
 
 
 @pytest.mark.parametrize("dataset", DATASETS)
 def test_reference_optima_of_raw_inputs(dataset):
-    compare_with_reference(dataset, "raw", "l1", MipInterval(gap=1e-6), rows=1)
-    compare_with_reference(dataset, "raw", "l1", MipObjective(bounds="interval"), rows=1)
+    compare_with_reference(dataset, "raw", "l1", MipExp(gap=1e-6), rows=1)
+    compare_with_reference(dataset, "raw", "l1", MipObj(bounds="interval"), rows=1)
 
 
 @pytest.mark.parametrize("dataset", ["credit", "adult"])
@@ -71,7 +73,7 @@ def test_small_distances_by_linf_are_proven_too(dataset):
     model, points, optima = load(dataset, "2x10", "raw")
     answer = (
         Explainer(model)
-        .using(MipObjective())
+        .using(MipObj())
         .explain(model.schema.row(points[0]), target=ClassTarget(1, 0.0), distance="linf")
     )
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["linf"][0], rel=1e-6)
@@ -82,7 +84,7 @@ def test_tangents_of_whole_columns_are_whole():
     model, points, optima = load("adult", "2x10", "norm")
     answer = (
         Explainer(model)
-        .using(MipInterval())
+        .using(MipExp())
         .explain(model.schema.row(points[21]), target=ClassTarget(1, 0.0), distance="l2")
     )
     assert answer.lower <= optima["l2"][21] * (1.0 + 1e-7)
@@ -95,12 +97,13 @@ def test_a_very_small_distance_by_l2():
     model, points, optima = load("adult", "2x10", "raw")
     answer = (
         Explainer(model)
-        .using(MipInterval(backend="gurobi"))
+        .using(MipExp(backend="gurobi"))
         .explain(model.schema.row(points[24]), target=ClassTarget(1, 0.0), distance="l2")
     )
     assert answer.status == "nearest" and answer.upper == pytest.approx(optima["l2"][24], rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 60, 10))
 def test_methods_agree_on_random_questions(first):
     for seed in range(first, first + 10):
@@ -109,17 +112,19 @@ def test_methods_agree_on_random_questions(first):
         assert not sentences, f"random_problem({seed}): {sentences}"
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("seed", [118, 127, 148, 182, 184, 237, 238, 265])
 def test_questions_that_were_hard(seed):
     """A program wrongly called infeasible; the factual itself on the margin; flat networks; squares by tangents."""
     question, points = random_problem(seed)
-    sentences, _ = disagreements(question, points, [Search(), MipObjective(), MipInterval()])
+    sentences, _ = disagreements(question, points, [Search(), MipObj(), MipExp()])
     assert not sentences
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("backend", [name for name in ("gurobi", "scip") if available(name)])
 def test_the_unbounded_encoding_finds_the_same(backend):
-    method = MipObjective(backend=backend, bounds="none")
+    method = MipObj(backend=backend, bounds="none")
     compare_with_reference("credit", "norm", "l1", method, rows=2)
     for seed in range(8):
         question, points = random_problem(seed)
@@ -130,13 +135,13 @@ def test_the_unbounded_encoding_finds_the_same(backend):
 def test_bounds_that_a_method_does_not_have():
     question, _ = random_problem(0)
     with pytest.raises(UnsupportedQuestion, match=r"'highs' has no indicator constraints.*use backend='gurobi'"):
-        MipObjective(bounds="none").prepare(question)
-    for method in (MipInterval(bounds="none"), SmtReduced(bounds="none"), MipObjective(bounds="tight")):
+        MipObj(bounds="none").prepare(question)
+    for method in (MipExp(bounds="none"), MipSat(bounds="none"), MipObj(bounds="tight")):
         with pytest.raises(QuestionError, match=r"There are no bounds .* choose one of linear, backward, interval"):
             method.prepare(question)
 
 
-@pytest.mark.parametrize("method", [MipObjective(), MipInterval()], ids=["objective", "interval"])
+@pytest.mark.parametrize("method", [MipObj(), MipExp()], ids=["objective", "interval"])
 def test_a_time_limit_is_kept_and_its_bound_is_a_bound(method):
     model, points, optima = load("adult", "2x50", "norm")
     row = model.schema.row(points[0])
@@ -174,8 +179,8 @@ def step_at(optimum, sure=None):
 
     def find(budget):
         if budget >= sure:
-            return Finding(verdict=Verdict.FOUND, point=np.zeros(1), distance=0.5 * (sure + budget))
-        return Finding(verdict=Verdict.UNDECIDED if budget >= optimum else Verdict.NONE)
+            return StepOutcome(verdict=Verdict.FOUND, point=np.zeros(1), distance=0.5 * (sure + budget))
+        return StepOutcome(verdict=Verdict.UNDECIDED if budget >= optimum else Verdict.NONE)
 
     return find
 
@@ -203,5 +208,7 @@ def test_nothing_within_the_farthest_row_is_a_proof():
 
 def test_what_stops_the_finder_stops_the_search():
     late = Stop(StoppedBy.SECONDS, 1.0)
-    known = nearest(lambda _: Finding(verdict=Verdict.STOPPED, stop=late), first=1e-3, most=1.0, allowed=lambda _: 1e-6)
+    known = nearest(
+        lambda _: StepOutcome(verdict=Verdict.STOPPED, stop=late), first=1e-3, most=1.0, allowed=lambda _: 1e-6
+    )
     assert known.stop == late and known.proven == 0.0 and known.point is None

@@ -4,12 +4,12 @@ import numpy as np
 import pytest
 from small import SCHEMA, person, question
 
-from ifonly.exact.ball import known_row, within, within_distance
-from ifonly.exact.bounds import BOUNDS, neuron_bounds
-from ifonly.exact.inputs import Person, make_inputs, read_point
-from ifonly.exact.repair import conditions
-from ifonly.mip.program import formulate
 from ifonly.problem import lower
+from ifonly.solvers.common.bounds import BOUNDS, neuron_bounds
+from ifonly.solvers.common.distance_box import known_row, within, within_distance
+from ifonly.solvers.common.inputs import Person, make_inputs, read_point
+from ifonly.solvers.common.repair import conditions
+from ifonly.solvers.mip.program import formulate
 
 
 @pytest.mark.parametrize("how", (*BOUNDS, "none"))

@@ -7,14 +7,14 @@ import pytest
 
 from ifonly import ClassTarget, Explainer, Integer, Network, Real, Schema
 from ifonly.errors import UnsupportedQuestion
-from ifonly.exact import backends
-from ifonly.exact.backends.fitting import fits, fitted
-from ifonly.exact.backends.protocol import Ending, Form, Outcome, Reach, Settings, When
-from ifonly.mip import MipInterval, MipObjective
 from ifonly.model import network_model
+from ifonly.solvers.common import backends
+from ifonly.solvers.common.backends.fitting import fits, fitted
+from ifonly.solvers.common.backends.protocol import Form, NumberRange, Outcome, Settings, SolveStatus, When
+from ifonly.solvers.mip import MipExp, MipObj
 
 INSTALLED = [name for name in backends.BACKENDS if backends.available(name)]
-METHODS = [kind(backend=name) for name in INSTALLED for kind in (MipObjective, MipInterval)]
+METHODS = [kind(backend=name) for name in INSTALLED for kind in (MipObj, MipExp)]
 
 
 def _name(method):
@@ -59,6 +59,7 @@ def _random_question(seed):
     return Explainer(network_model(Network.of(layers), schema)), person
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 @pytest.mark.parametrize("seed", range(6))
 def test_random_wide_questions_contradict_no_one(seed, norm):
@@ -68,9 +69,7 @@ def test_random_wide_questions_contradict_no_one(seed, norm):
     target = ClassTarget(1 - decision, margin=1e-3)
     searched = explainer.explain(person, target=target, distance=norm)
     for name in INSTALLED:
-        found = explainer.using(MipObjective(backend=name, bounds="backward")).explain(
-            person, target=target, distance=norm
-        )
+        found = explainer.using(MipObj(backend=name, bounds="backward")).explain(person, target=target, distance=norm)
         assert found.lower <= searched.upper, name
         assert searched.lower <= found.upper, name
         if math.isfinite(searched.upper) and searched.upper - searched.lower < 1e-5:
@@ -97,11 +96,11 @@ def test_what_is_fitted_says_the_same(seed):
         integer=integer,
         when=(when,),
     )
-    made = fitted(form, Reach(smallest=1e-9), "highs")
+    made = fitted(form, NumberRange(smallest=1e-9), "highs")
     new = made.form
     assert np.abs(new.rows).max() <= 1.0
     assert (np.abs(new.rows)[new.rows != 0.0] > 1e-9).all()
-    assert fits(new, Reach(smallest=1e-9))
+    assert fits(new, NumberRange(smallest=1e-9))
     for _ in range(50):
         v = rng.uniform(lower, upper)
         v = np.where(integer, np.round(v), v)
@@ -132,7 +131,7 @@ def _as_fitted(v, made, far):
 
 
 def _read(made, values):
-    return made.outcome(Outcome(ending=Ending.SOLVED, values=values)).values
+    return made.outcome(Outcome(ending=SolveStatus.SOLVED, values=values)).values
 
 
 @pytest.mark.parametrize("name", INSTALLED)
@@ -163,7 +162,7 @@ def test_small_entries_on_wide_columns_are_not_dropped(name):
         integer=np.ones(1, dtype=bool),
     )
     outcome = backends.run(form, name, Settings())
-    assert outcome.ending is Ending.SOLVED
+    assert outcome.ending is SolveStatus.SOLVED
     assert outcome.values[0] == pytest.approx(5e9, rel=1e-7)
     assert outcome.bound <= 5e9
     assert outcome.bound == pytest.approx(5e9, rel=1e-6)

@@ -13,7 +13,7 @@ from sklearn.ensemble import RandomForestClassifier
 
 from ifonly import Categorical, Explainer, Integer, Nearest, Real, Schema, Scorecard, import_model
 from ifonly.errors import ModelError
-from ifonly.model.importers.trees import grown_by, model_of
+from ifonly.model.importers.trees import model_of, read_trees
 from ifonly.model.trees import Ensemble, edge_points
 
 TOWNS = [f"t{k}" for k in range(12)]
@@ -35,24 +35,25 @@ def rare_forest() -> Any:
 
 
 FOREST = rare_forest()
-GROWN = grown_by(FOREST, SCHEMA)
-assert GROWN is not None
+IMPORTED_TREES = read_trees(FOREST, SCHEMA)
+assert IMPORTED_TREES is not None
 
 
 def imported(ensemble: Ensemble) -> Any:
-    assert GROWN is not None
-    return model_of(replace(GROWN, ensemble=ensemble), FOREST, SCHEMA, front=[], classes=(), regression=False)
+    assert IMPORTED_TREES is not None
+    return model_of(replace(IMPORTED_TREES, ensemble=ensemble), FOREST, SCHEMA, front=[], classes=(), regression=False)
 
 
 def changed(**fields: Any) -> Ensemble:
-    ensemble = GROWN.ensemble  # type: ignore[union-attr]
+    ensemble = IMPORTED_TREES.ensemble  # type: ignore[union-attr]
     return replace(ensemble, nodes=replace(ensemble.nodes, **fields))
 
 
+@pytest.mark.long
 def test_every_misread_split_is_found() -> None:
     """A threshold that is off by one float32, or two children that are exchanged: any of them."""
-    nodes, rng = GROWN.ensemble.nodes, np.random.default_rng(1)  # type: ignore[union-attr]
-    assert imported(GROWN.ensemble).classes == (False, True)  # type: ignore[union-attr]
+    nodes, rng = IMPORTED_TREES.ensemble.nodes, np.random.default_rng(1)  # type: ignore[union-attr]
+    assert imported(IMPORTED_TREES.ensemble).classes == (False, True)  # type: ignore[union-attr]
     inner = np.flatnonzero((nodes.column >= 0) & (nodes.column < 3))
     halves = np.flatnonzero(nodes.column >= 0)
     for node in rng.choice(inner, 100, replace=False):
@@ -73,7 +74,7 @@ def test_every_misread_split_is_found() -> None:
 
 
 def test_every_leaf_is_reached() -> None:
-    form = imported(GROWN.ensemble).function.ensemble  # type: ignore[union-attr]
+    form = imported(IMPORTED_TREES.ensemble).function.ensemble  # type: ignore[union-attr]
     reached = np.unique(form.leaves(edge_points(form, SCHEMA)))
     assert len(reached) == len(form.values) > 300
     at_random = np.unique(form.leaves(SCHEMA.sample(20_000, np.random.default_rng(0))))

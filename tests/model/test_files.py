@@ -11,9 +11,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import Network, Schema, load_model, load_network, save_network
+from ifonly import Network, Schema, load_model
 from ifonly.errors import FileError, IfonlyError, ModelError
-from ifonly.model import files
+from ifonly.model import files, load_network, save_network
 from ifonly.schema.io import replacing
 
 NETWORK = Network.of([(np.arange(6.0).reshape(2, 3) / 7, [0.1, -0.2]), ([[1.0, -1.0 / 3]], [1e-300])])
@@ -212,8 +212,8 @@ def test_a_network_that_relies_on_bounds_is_not_asked_beyond_them(tmp_path: Path
     narrow = ifonly.Schema([ifonly.Real("x", -1, 1), ifonly.Real("y", -2, 2)])
     wide = narrow.replace(ifonly.Real("y", -2, 2000))
     network = ifonly.import_model(module, narrow).network
-    ifonly.save_network(network, tmp_path / f"n.{ending}")
-    read, _ = ifonly.load_network(tmp_path / f"n.{ending}")
+    ifonly.model.save_network(network, tmp_path / f"n.{ending}")
+    read, _ = ifonly.model.load_network(tmp_path / f"n.{ending}")
     assert read == network and read.within is not None
     ifonly.Explainer(read, schema=narrow)
     with pytest.raises(ModelError, match=r"only where 'y' is in \[-2, 2\].*may be in \[-2, 2000\].*Import the model"):

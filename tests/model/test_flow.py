@@ -20,7 +20,7 @@ WIDTH = len(SCHEMA.columns)
 STEPS = ("linear", "scale", "relu", "pick", "plus", "joined")
 
 
-def grown(seed: int, names: list[str], dtype: Any, rows: Any) -> tuple[Flow, Any]:
+def imported_trees(seed: int, names: list[str], dtype: Any, rows: Any) -> tuple[Flow, Any]:
     """A random flow, and the same steps done one by one on rows in the given precision."""
     rng = np.random.default_rng(seed)
     flow, value = Flow.of(WIDTH), rows.astype(dtype)
@@ -56,7 +56,7 @@ def grown(seed: int, names: list[str], dtype: Any, rows: Any) -> tuple[Flow, Any
 @given(st.integers(0, 10**6), st.lists(st.sampled_from(STEPS), max_size=8), st.sampled_from(["float32", "float64"]))
 def test_any_steps_give_the_same_values_up_to_the_bound(seed: int, names: list[str], precision: Any) -> None:
     points = comparison_rows(SCHEMA, 50, seed)
-    flow, value = grown(seed, names, np.dtype(precision), SCHEMA.encode(points))
+    flow, value = imported_trees(seed, names, np.dtype(precision), SCHEMA.encode(points))
     network = flow.finish()
     assert len(network.layers) == 1 + flow.depth
     model = Model(function=network, schema=SCHEMA, original=lambda p: value, precision=precision)

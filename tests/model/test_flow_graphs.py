@@ -41,7 +41,7 @@ class Machine:
         return array.astype(self.dtype)
 
 
-def grown(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
+def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
     """A random graph as a flow, and its values of rows by a machine: the same graph for each."""
     rng = np.random.default_rng(seed)
     machine = Machine(dtype, rng)
@@ -116,7 +116,7 @@ def test_no_graph_is_farther_off_than_the_bound(precision: Any) -> None:
     for seed in range(COUNT):
         points = SCHEMA.sample(6, np.random.default_rng(seed))
         rows = SCHEMA.encode(points)
-        flow, deployed = grown(seed, np.dtype(precision), rows)
+        flow, deployed = imported_trees(seed, np.dtype(precision), rows)
         network = flow.finish()
         model = Model(function=network, schema=SCHEMA, original=lambda p: p, precision=precision)
         bounds, everywhere = model.error_at(points), model.error
@@ -134,7 +134,7 @@ def test_the_network_is_the_graph_in_exact_arithmetic() -> None:
     for seed in range(COUNT):
         points = SCHEMA.sample(3, np.random.default_rng(seed))
         rows = SCHEMA.encode(points)
-        flow, exact = grown(seed, object, rows)
+        flow, exact = imported_trees(seed, object, rows)
         network = flow.finish()
         bound = Model(function=network, schema=SCHEMA, original=lambda p: p).error_at(points)
         for i, row in enumerate(rows):

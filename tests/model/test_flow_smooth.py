@@ -45,7 +45,7 @@ def deployed_curve(activation: Activation, value: Any) -> Any:
     return functions[activation.name](z).numpy()
 
 
-def grown(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
+def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
     """A random chain as a flow, and its values of rows in a precision."""
     rng = np.random.default_rng(seed)
 
@@ -104,7 +104,7 @@ def test_no_chain_is_farther_off_than_the_bound(precision: Any) -> None:
     for seed in range(COUNT):
         points = SCHEMA.sample(3, np.random.default_rng(seed))
         rows = SCHEMA.encode(points)
-        flow, deployed = grown(seed, np.dtype(precision), rows)
+        flow, deployed = imported_trees(seed, np.dtype(precision), rows)
         function = flow.finish()
         smooth += isinstance(function, SmoothNetwork)
         model = Model(function=function, schema=SCHEMA, original=lambda p: p, precision=precision)

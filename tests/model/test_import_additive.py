@@ -134,8 +134,8 @@ def test_categories_missing_values_and_unseen_ones() -> None:
     assert imported.deviation == 0.0
     rows = everywhere(imported)
     assert np.array_equal(imported.exact_scores(rows)[:, 0], model.decision_function(frame_of(rows, RAW)))
-    lacking = imported.for_schema(RAW.lacking(("rate",)))
-    assert lacking.deviation == 0.0
+    with_missing = imported.for_schema(RAW.with_missing(("rate",)))
+    assert with_missing.deviation == 0.0
     without = {"rate": None, "town": "z", "age": 1, "owner": "no"}
     answer = Explainer(imported).explain(without, target="yes")
     assert isinstance(answer, Nearest) and answer.counterfactual["rate"] is None

@@ -77,6 +77,7 @@ def estimators() -> Any:
         yield catboost.CatBoostClassifier(grow_policy=policy, **QUIET_CAT)
 
 
+@pytest.mark.long(keep=5)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("estimator", list(estimators()), ids=lambda e: type(e).__name__)
 def test_classifiers(estimator: Any, classes: int) -> None:

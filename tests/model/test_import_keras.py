@@ -170,11 +170,11 @@ def asked(seed: int) -> str:
     points = np.array(list(itertools.product(range(7), range(-3, 4), range(2))), dtype=float)
     own = model.predict(SMALL.encode(points), verbose=0).astype(float)
     if own.shape[1] == 1:
-        decided, lead = (own[:, 0] > 0.5).astype(int), np.abs(own[:, 0] - 0.5)
+        decided, score_margin = (own[:, 0] > 0.5).astype(int), np.abs(own[:, 0] - 0.5)
     else:
         ranked = np.sort(own, axis=1)
-        decided, lead = own.argmax(axis=1), ranked[:, -1] - ranked[:, -2]
-    if (lead < 1e-5).any():
+        decided, score_margin = own.argmax(axis=1), ranked[:, -1] - ranked[:, -2]
+    if (score_margin < 1e-5).any():
         return ""
     imported, place = import_model(model, SMALL), int(rng.integers(len(points)))
     wanted = int(rng.choice([k for k in range(len(imported.classes)) if k != decided[place]]))

@@ -40,7 +40,8 @@ from sklearn.preprocessing import (
 )
 from sklearn.svm import SVC, SVR, LinearSVC, LinearSVR
 
-from ifonly import Enumerate, Explainer, Model, import_model
+from ifonly import Explainer, Model, import_model
+from ifonly.methods import Enumerate
 from ifonly.model.importers.probabilities import settled
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema, to_frame
 
@@ -208,6 +209,7 @@ PIPELINES = {
 }
 
 
+@pytest.mark.long(keep=13)
 @pytest.mark.parametrize("make", PIPELINES.values(), ids=PIPELINES)
 @pytest.mark.parametrize("names", [("no", "yes"), ("low", "mid", "high")], ids=str)
 def test_pipelines(

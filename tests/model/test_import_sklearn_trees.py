@@ -80,6 +80,7 @@ def exact(model: Any) -> bool:
     return bool(model.function.ensemble.summation.ordered)
 
 
+@pytest.mark.long(keep=6)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("estimator", FRACTIONS, ids=lambda e: type(e).__name__)
 def test_fractions(estimator: Any, classes: int) -> None:
@@ -172,6 +173,7 @@ ENDS = {
 }
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("end", ENDS)
 @pytest.mark.parametrize("front", FRONTS)
 def test_at_the_end_of_a_pipeline(front: str, end: str) -> None:

@@ -19,7 +19,7 @@ from torch.nn import functional  # noqa: E402
 from ifonly import Model, Schema, import_model, load_model  # noqa: E402
 from ifonly.errors import FileError, ModelError, UnsupportedModel  # noqa: E402
 from ifonly.model.importers import load_pickle  # noqa: E402
-from ifonly.model.recipe import Bend, Given, Stage  # noqa: E402
+from ifonly.model.operations import AffineOperation, LeakyReLU, RoundedInput  # noqa: E402
 
 Agree = Callable[[Model], None]
 COLUMNS = 13
@@ -123,7 +123,13 @@ def test_consecutive_linear_layers_are_merged(schema: Schema) -> None:
     assert model.network.hidden == (4,)
     recipe = model.network.recipe
     assert recipe is not None and recipe.fold is None  # the last layer is the model's own
-    assert [type(step.operation) for step in recipe.steps] == [Given, Stage, Stage, Bend, Stage]
+    assert [type(step.operation) for step in recipe.steps] == [
+        RoundedInput,
+        AffineOperation,
+        AffineOperation,
+        LeakyReLU,
+        AffineOperation,
+    ]
     product = np.abs(module[1].weight.detach().numpy()) @ np.abs(module[0].weight.detach().numpy())
     assert recipe.steps[3].fold is not None
     assert recipe.steps[3].fold.sizes[0] == pytest.approx(product, rel=1e-6)

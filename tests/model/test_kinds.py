@@ -15,7 +15,6 @@ from ifonly import (
     Binary,
     Categorical,
     Distance,
-    Enumerate,
     Explainer,
     Fixed,
     Integer,
@@ -27,6 +26,7 @@ from ifonly import (
     certify,
 )
 from ifonly.errors import UnsupportedQuestion
+from ifonly.methods import Enumerate
 from ifonly.model import Kind
 from ifonly.model.kind import by_sign_or_largest
 

@@ -86,6 +86,7 @@ def random_file(rng: np.random.Generator) -> tuple[Any, list[Any]]:
     return ensemble(stumps, names, ["NONE", "LOGISTIC", "SOFTMAX"][int(rng.integers(3))], base), names
 
 
+@pytest.mark.long
 def test_labels_are_those_of_the_runtime_or_the_file_is_refused() -> None:
     """Of 600 random files at least 150 are imported; each decides as its labels do, on every row."""
     imported = 0

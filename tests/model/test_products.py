@@ -8,6 +8,7 @@ import pytest
 from ifonly.model.products import LARGE, SMALL, rows_times
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("rows", "outputs", "inputs"),
     [

@@ -14,10 +14,10 @@ from ifonly.model import Model, Network, network_model
 from ifonly.model.flow import Flow
 from ifonly.problem import ClassTarget, Question
 from ifonly.problem.lowering import lower
-from ifonly.proof import Nearest
+from ifonly.results import Nearest
 from ifonly.schema import Integer, Real, Schema
-from ifonly.search.enumerate import Enumerate
-from ifonly.search.pack import errors_everywhere
+from ifonly.solvers.search.enumerate import Enumerate
+from ifonly.solvers.search.pack import errors_everywhere
 
 MAGNITUDES = {
     "float32": (0.0, 1e-45, 1e-40, 1e-38, 1e-30, 1e-20, 1e-8, 1.0, 1e8, 1e20, 1e30, 1e37),
@@ -74,6 +74,7 @@ def within(deployed: list[Any], exact: list[Fraction], error: Any) -> None:
         assert bound == np.inf or abs(Fraction(float(ours)) - real) <= Fraction(float(bound))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("flushes", [False, True])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
@@ -96,6 +97,7 @@ def test_no_deployed_model_is_farther_off_than_the_bound(precision: Any, flushes
             within(h, exactly(layers, x), model.error_at(np.array([x]))[0])
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("flushes", [False, True])
 @pytest.mark.parametrize("precision", ["float32", "float64"])
@@ -126,6 +128,7 @@ def test_steps_that_an_importer_multiplied_are_counted_one_by_one(precision: Any
         within(h, exact, model.error_at(np.array([x]))[0])
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.filterwarnings("ignore::RuntimeWarning")
 @pytest.mark.parametrize("flushes", [False, True])
 @pytest.mark.parametrize("precision", ["float32", "float64"])

@@ -20,7 +20,6 @@ from ifonly import (
     Binary,
     Categorical,
     Distance,
-    Enumerate,
     Explainer,
     Integer,
     Nearest,
@@ -34,6 +33,7 @@ from ifonly import (
     load_model,
 )
 from ifonly.errors import FileError, ModelError, RowError
+from ifonly.methods import Enumerate
 from model.forests import everywhere
 
 SCHEMA = Schema(

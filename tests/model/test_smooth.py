@@ -16,8 +16,9 @@ from sklearn.neural_network import MLPClassifier, MLPRegressor
 from torch import nn
 from torch.nn import functional
 
-from ifonly import Enumerate, Explainer, MipInterval, MipObjective, Search, SmtReduced, certify, import_model
+from ifonly import Explainer, certify, import_model
 from ifonly.errors import ModelError, UnsupportedModel, UnsupportedQuestion
+from ifonly.methods import Enumerate, MipExp, MipObj, MipSat, Search
 from ifonly.model import Model, Network, save_network
 from ifonly.model.smooth import Activation, SmoothNetwork
 from ifonly.model.smooth.activations import LIBRARY_UNITS
@@ -284,7 +285,7 @@ def test_what_it_is_not_made_of() -> None:
 
 def test_methods_that_need_a_piecewise_linear_network_name_one_that_does_not() -> None:
     explainer, row = Explainer(import_model(chain(nn.Tanh()), SCHEMA)), SCHEMA.row(points()[0])
-    for method in (MipObjective(), MipInterval(), SmtReduced()):
+    for method in (MipObj(), MipExp(), MipSat()):
         with pytest.raises(UnsupportedQuestion, match=r"network with tanh inside; use search or enumerate\."):
             explainer.using(method).explain(row)
     with pytest.raises(UnsupportedQuestion, match="A certificate cannot state a network with tanh inside"):

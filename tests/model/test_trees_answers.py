@@ -31,23 +31,18 @@ from ifonly import (
     Binary,
     Categorical,
     Distance,
-    Enumerate,
     Explainer,
     Integer,
-    MipInterval,
-    MipObjective,
     Nearest,
     NoneExists,
     Ordinal,
     ProbabilityTarget,
     Schema,
-    Search,
-    SmtPlain,
-    SmtReduced,
     import_model,
 )
 from ifonly.errors import UnsupportedQuestion
-from ifonly.proof import Method
+from ifonly.methods import Enumerate, Mace, MipExp, MipObj, MipSat, Search
+from ifonly.results import Method
 
 SCHEMA = Schema(
     [Integer("n", 0, 9), Binary("b"), Categorical("c", ["x", "y", "z"]), Ordinal("o", ["low", "mid", "high"])]
@@ -93,6 +88,7 @@ def trained(maker: Any, seed: int, classes: int) -> Any:
         return maker(seed).fit(ENCODED[rows], labels)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", MAKERS)
 def test_nearest_rows_are_those_of_the_library(name: str) -> None:
     """200 questions: five models (two of them with three classes), ten people, four norms."""
@@ -100,8 +96,8 @@ def test_nearest_rows_are_those_of_the_library(name: str) -> None:
         estimator = trained(MAKERS[name], seed, classes=3 if seed > 2 else 2)
         model = import_model(estimator, SCHEMA)
         scores, decided = model.scores(EVERY), np.ravel(estimator.predict(ENCODED))
-        lead = np.sort(scores, axis=1)
-        sure = (np.abs(scores[:, 0]) if scores.shape[1] == 1 else lead[:, -1] - lead[:, -2]) >= 1e-6
+        score_margin = np.sort(scores, axis=1)
+        sure = (np.abs(scores[:, 0]) if scores.shape[1] == 1 else score_margin[:, -1] - score_margin[:, -2]) >= 1e-6
         explainer = Explainer(model).using(Enumerate())
         for person, norm in itertools.product(range(seed, len(EVERY), 18), ("l0", "l1", "l2", "linf")):
             wanted = (decided[person] + 1) % len(model.classes)
@@ -129,9 +125,10 @@ def test_probabilities_of_a_forest_can_be_asked_for(classes: int) -> None:
             assert answer.upper == pytest.approx(nearest, abs=1e-12)
 
 
-METHODS = [Search(), MipObjective(), MipInterval(), SmtReduced(), SmtPlain()]
+METHODS = [Search(), MipObj(), MipExp(), MipSat(), Mace()]
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("name", MAKERS)
 def test_the_program_finds_what_the_enumerator_finds(name: str) -> None:
     """Two and three classes, four norms; several hundred leaves in some."""
@@ -142,7 +139,7 @@ def test_the_program_finds_what_the_enumerator_finds(name: str) -> None:
             row, wanted = SCHEMA.row(EVERY[person]), int((np.ravel(estimator.predict(ENCODED))[person] + 1) % classes)
             answer, every = (
                 Explainer(model).using(how).explain(row, target=wanted, distance=norm)
-                for how in (MipObjective(), Enumerate())
+                for how in (MipObj(), Enumerate())
             )
             assert answer.status == every.status
             assert answer.upper == pytest.approx(every.upper, abs=1e-9)
@@ -164,11 +161,11 @@ def test_a_method_that_cannot_take_so_many_trees_names_one_that_can(
     method: Method, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     explainer = Explainer(import_model(trained(MAKERS["forest"], 0, 2), SCHEMA))
-    monkeypatch.setattr("ifonly.exact.trees.LARGEST", 3)
+    monkeypatch.setattr("ifonly.solvers.common.trees.LARGEST", 3)
     said = f"The method '{method.name}' takes trees with at most 3 splits in all, but these have [0-9]+; use search or"
     with pytest.raises(UnsupportedQuestion, match=said):
         explainer.using(method).explain(SCHEMA.row(EVERY[0]))
     monkeypatch.undo()
-    monkeypatch.setattr("ifonly.exact.trees.DEEPEST", 1)
+    monkeypatch.setattr("ifonly.solvers.common.trees.DEEPEST", 1)
     with pytest.raises(UnsupportedQuestion, match="takes trees of depth 1 at most, but one has [0-9]+; use search or"):
         explainer.using(method).explain(SCHEMA.row(EVERY[0]))

@@ -14,7 +14,7 @@ import pytest
 from ifonly import Categorical, Integer, Real, Schema
 from ifonly.errors import ModelError
 from ifonly.model import Kind
-from ifonly.model.trees import EVERY, Ensemble, Feed, LibraryTree, Summation, Trees, bound
+from ifonly.model.trees import EVERY, Ensemble, FeatureColumns, LibraryTree, Summation, Trees, bound
 from ifonly.model.trees.edges import _boxes, edge_points
 
 SCHEMA = Schema([Real("a", -2.0, 2.0), Integer("n", -9, 9, 3), Categorical("c", ["x", "y", "z"]), Real("b", 0.1, 1e9)])
@@ -53,7 +53,7 @@ def test_categories_and_missing_values_by_hand() -> None:
     assert sides(one(stump(0.0, missing_left=[True, False, False])), [math.nan]) == [1.0]
 
 
-def grown(rng: np.random.Generator, columns: int, depth: int, width: int, adds_to: int) -> LibraryTree:
+def imported_trees(rng: np.random.Generator, columns: int, depth: int, width: int, adds_to: int) -> LibraryTree:
     """A random tree: a heap of nodes, some of which are leaves early; thresholds are short numbers, often equal."""
     count = 2 ** (depth + 1) - 1
     column = np.where(
@@ -101,10 +101,10 @@ OWNERS = [0, 0, 0, 1, 2, 2, 3]
 def test_over_features_it_is_the_same_function_at_every_cut(comparison: Any, compared_in: Any) -> None:
     rng = np.random.default_rng(0)
     for vector, precision in itertools.product([True, False], ["float32", "float64"]):
-        trees = [grown(rng, len(OWNERS), 4, 2 if vector else 1, EVERY if vector else t % 2) for t in range(30)]
+        trees = [imported_trees(rng, len(OWNERS), 4, 2 if vector else 1, EVERY if vector else t % 2) for t in range(30)]
         how = Summation(start=[0.25, -1.0], shift=[0.5, 0.0], divisor=12.0, scale=0.7, precision=precision)
         library = Ensemble.of(trees, columns=len(OWNERS), summation=how, comparison=comparison, compared_in=compared_in)
-        kind = Trees(bound(library, Feed(OWNERS, columns_of), SCHEMA), SCHEMA)
+        kind = Trees(bound(library, FeatureColumns(OWNERS, columns_of), SCHEMA), SCHEMA)
         rows = np.concatenate([SCHEMA.sample(300, rng), edge_points(kind.ensemble, SCHEMA, seed=1)])
         assert SCHEMA.admits(rows).all() and len(rows) > 400
         assert np.array_equal(kind.scores(SCHEMA.encode(rows)), library.scores(columns_of(rows)))
@@ -118,9 +118,11 @@ def test_edges_show_every_wrong_cut() -> None:
     """Each cut can be reached, and, moved down by one step, sends some edge point to another leaf."""
     rng = np.random.default_rng(4)
     library = Ensemble.of(
-        [grown(rng, len(OWNERS), 4, 1, 0) for _ in range(12)], columns=len(OWNERS), summation=Summation.plain(1)
+        [imported_trees(rng, len(OWNERS), 4, 1, 0) for _ in range(12)],
+        columns=len(OWNERS),
+        summation=Summation.plain(1),
     )
-    kind = Trees(bound(library, Feed(OWNERS, columns_of), SCHEMA), SCHEMA)
+    kind = Trees(bound(library, FeatureColumns(OWNERS, columns_of), SCHEMA), SCHEMA)
     points, form, nodes = edge_points(kind.ensemble, SCHEMA, seed=0), kind.ensemble, kind.ensemble.nodes
     inner = np.flatnonzero((nodes.column >= 0) & (nodes.chosen < 0))
     boxes = _boxes(form, SCHEMA, inner)
@@ -137,7 +139,7 @@ def test_edges_show_every_wrong_cut() -> None:
 
 def test_sums_are_within_their_bound_in_any_order() -> None:
     rng = np.random.default_rng(2)
-    trees = [grown(rng, 1, 2, 1, 0) for _ in range(200)]
+    trees = [imported_trees(rng, 1, 2, 1, 0) for _ in range(200)]
     for precision in ("float32", "float64"):
         how = Summation(start=[3.0], shift=[0.1], divisor=7.0, scale=1.3, precision=precision)
         ensemble = Ensemble.of(trees, columns=1, summation=how)
@@ -158,7 +160,9 @@ def test_sums_are_within_their_bound_in_any_order() -> None:
 
 def test_equal_rows_have_equal_scores_wherever_they_stand() -> None:
     rng = np.random.default_rng(3)
-    ensemble = Ensemble.of([grown(rng, 3, 4, 2, EVERY) for _ in range(50)], columns=3, summation=Summation.plain(2))
+    ensemble = Ensemble.of(
+        [imported_trees(rng, 3, 4, 2, EVERY) for _ in range(50)], columns=3, summation=Summation.plain(2)
+    )
     rows = rng.normal(size=(40, 3))
     alone = np.concatenate([ensemble.scores(row[None, :]) for row in rows])
     assert np.array_equal(alone, ensemble.scores(rows))
@@ -203,9 +207,9 @@ def test_nodes_that_form_no_tree_are_refused(wrong: dict[str, Any]) -> None:
 
 def test_columns_and_features_must_fit() -> None:
     with pytest.raises(ModelError, match="read 1 columns, but there are 2"):
-        bound(one(stump(0.5)), Feed([0, 1], columns_of), SCHEMA)
+        bound(one(stump(0.5)), FeatureColumns([0, 1], columns_of), SCHEMA)
     with pytest.raises(ModelError, match="split feature 'a' by categories, but the schema calls it a number"):
-        bound(one(stump(0.5, sets={0: [1]})), Feed([0], lambda points: points[:, :1]), SCHEMA)
+        bound(one(stump(0.5, sets={0: [1]})), FeatureColumns([0], lambda points: points[:, :1]), SCHEMA)
     with pytest.raises(ModelError, match="read 1 features, but the schema has 4"):
         Trees(one(stump(0.5)), SCHEMA)
     with pytest.raises(ModelError, match="compare by <= in float64"):

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ifonly import Answer, Explainer, Limits, NoneExists
 from ifonly.problem import Question
-from ifonly.proof import Method
+from ifonly.results import Method
 
 TOLERANCE = 1e-6
 

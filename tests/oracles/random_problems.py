@@ -209,8 +209,8 @@ def _target(rng: Rng, schema: Schema, network: Network, factual: Floats, whole: 
     if network.outputs > 1:
         if rng.random() < 0.3:
             return _score_target(rng, scores[:, 1], margin, output=1), network
-        wanted = int(rng.integers(0, 3)) if rng.random() < 0.1 else int((now.argmax() + rng.integers(1, 3)) % 3)
-        return ClassTarget(wanted, margin), network
+        resolved = int(rng.integers(0, 3)) if rng.random() < 0.1 else int((now.argmax() + rng.integers(1, 3)) % 3)
+        return ClassTarget(resolved, margin), network
     if rng.random() < 0.15:
         return _score_target(rng, scores[:, 0], margin, output=0), network
     how = rng.random()

@@ -38,20 +38,20 @@ def random_tree_problem(seed: int, *, finite: bool = False, ruled: bool = False)
 def _trees(rng: Rng, schema: Schema, points: Floats) -> Trees:
     outputs, whole = (3 if rng.random() < 0.25 else 1), bool(rng.random() < 0.4)
     every = outputs > 1 and bool(rng.random() < 0.5)
-    grown = []
+    imported_trees = []
     for t in range(int(rng.integers(1, 9))):
         adds_to = EVERY if every or outputs == 1 else t % outputs
-        grown.append(_tree(rng, schema, points, whole, outputs if every else 1, adds_to))
+        imported_trees.append(_tree(rng, schema, points, whole, outputs if every else 1, adds_to))
     if outputs == 1:
-        grown = [replace(tree, adds_to=0) for tree in grown]
+        imported_trees = [replace(tree, adds_to=0) for tree in imported_trees]
     summation = Summation(
         start=rng.integers(-1, 2, outputs).astype(np.float64),
         shift=np.zeros(outputs),
-        divisor=float(rng.choice([1.0, len(grown)])),
+        divisor=float(rng.choice([1.0, len(imported_trees)])),
         precision=str(rng.choice(["float32", "float64"])),
         ordered=bool(rng.random() < 0.7),
     )
-    ensemble = Ensemble.of(grown, columns=len(schema), summation=summation)
+    ensemble = Ensemble.of(imported_trees, columns=len(schema), summation=summation)
     widest = max((len(f.options) for f in schema.features if isinstance(f, Choice)), default=0)
     sets = np.zeros((len(ensemble.sets), widest), dtype=bool)
     sets[:, : ensemble.sets.shape[1]] = ensemble.sets[:, :widest]
@@ -111,10 +111,10 @@ def _target(rng: Rng, trees: Trees, factual: Floats) -> tuple[Target, Trees]:
 
 
 def nearest_by_cells(
-    question: Question, factual: Floats, most: int = 300_000, *, by_luck: bool = False
+    question: Question, factual: Floats, most: int = 300_000, *, any_rounding_forest: bool = False
 ) -> float | None:
     """The least distance of a surely favourable row, by trying every value at which anything changes; None: too many.
-    `by_luck`: of one that the luck of rounding may make acceptable.
+    `any_rounding_forest`: of one that the luck of rounding may make acceptable.
 
     Of a number these are its own value, the ends of ranges, the cuts and their next numbers above; of an integer and of
     a choice all values.
@@ -141,9 +141,9 @@ def nearest_by_cells(
         return math.inf
     scores = question.model.exact_scores(rows)
     c, d = question.conditions
-    least = question.target.margin + (-1.0 if by_luck else 1.0) * question.error
+    least = question.target.margin + (-1.0 if any_rounding_forest else 1.0) * question.error
     sure = (scores @ c.T - d >= least).all(axis=1)
-    if not by_luck or question.largest_error == 0.0:
+    if not any_rounding_forest or question.largest_error == 0.0:
         sure &= question.target.met(question.model, scores)
     rows = rows[sure]
     if question.rules:

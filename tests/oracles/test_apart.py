@@ -18,7 +18,7 @@ import numpy as np
 import pytest
 
 from ifonly import Binary, Categorical, Distance, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Schema
-from ifonly.problem.different import Diversity
+from ifonly.problem.diversity import Diversity
 from ifonly.schema import Feature
 
 ROUND = ["0.1", "0.05", "0.25", "0.2", "0.3", "0.15", "0.5", "0.01", "0.125", "0.4", "0.6"]
@@ -148,6 +148,7 @@ def run(seeds: range, kind: str) -> list[str]:
     return wrong
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("kind", ["round", "lattice", "values"])
 def test_sets_lose_no_row(kind: str) -> None:
     assert run(range(150), kind) == []

@@ -15,9 +15,10 @@ import pytest
 from numpy.typing import NDArray
 from random_problems import random_problem
 
-from ifonly import DiverseAnswers, Diversity, Enumerate, Explainer, Limits, MipObjective, NoneExists, Search
+from ifonly import DiverseAnswers, Diversity, Explainer, Limits, NoneExists
+from ifonly.methods import Enumerate, MipObj, Search
 from ifonly.problem import Distance, Question
-from ifonly.proof import Method
+from ifonly.results import Method
 from ifonly.schema import Integer, Real
 
 Floats = NDArray[np.float64]
@@ -49,8 +50,10 @@ def favourable(question: Question, rows: Floats) -> tuple[NDArray[np.bool_], NDA
     c, d = question.conditions
     scores = question.model.network.scores(question.schema.encode(rows)) @ c.T - d - question.target.margin
     slack = 2.0 * np.abs(c) @ question.model.error
-    assert question.blur is not None
-    return (scores >= question.blur + slack).all(axis=1), (scores >= question.blur - slack).all(axis=1)
+    assert question.rounding_bound is not None
+    return (scores >= question.rounding_bound + slack).all(axis=1), (scores >= question.rounding_bound - slack).all(
+        axis=1
+    )
 
 
 def differs(question: Question, diversity: Diversity, before: Floats, rows: Floats, other: Floats) -> NDArray[np.bool_]:
@@ -69,11 +72,11 @@ def differs(question: Question, diversity: Diversity, before: Floats, rows: Floa
 def wrong(question: Question, before: Floats, diversity: Diversity, told: DiverseAnswers) -> str:
     """What a loop over all rows finds wrong with a set; empty when nothing is."""
     rows = all_rows(question, before)
-    surely, could = favourable(question, rows)
+    robustly, could = favourable(question, rows)
     distance = question.distance.between(question.schema, before, rows) if len(rows) else np.zeros(0)
     left = np.ones(len(rows), dtype=bool)
     for i, answer in enumerate((*told, *([told.ended] if told.ended else []))):
-        nearest = float(distance[left & surely].min(initial=math.inf))
+        nearest = float(distance[left & robustly].min(initial=math.inf))
         possible = float(distance[left & could].min(initial=math.inf))
         said = f"answer {i}: {answer.status} [{answer.lower!r}, {answer.upper!r}] {answer.note}"
         if i == 0 and answer.already:  # the model's own word, whatever the margin and the constraints ask of changes
@@ -88,7 +91,7 @@ def wrong(question: Question, before: Floats, diversity: Diversity, told: Divers
         if answer.upper > nearest + TOLERANCE and not (isinstance(answer, NoneExists) and math.isinf(nearest)):
             return f"{said}, but a row at {nearest!r} is nearer"
         if answer.counterfactual is None:
-            if isinstance(answer, NoneExists) and (left & surely).any():
+            if isinstance(answer, NoneExists) and (left & robustly).any():
                 return f"{said}, but rows are left"
             continue
         point = question.schema.read(answer.counterfactual)
@@ -131,7 +134,8 @@ def told(question: Question, before: Floats, diversity: Diversity, method: Metho
     )
 
 
-@pytest.mark.parametrize("method", [Enumerate(), Search(), MipObjective()], ids=lambda method: method.name)
+@pytest.mark.long
+@pytest.mark.parametrize("method", [Enumerate(), Search(), MipObj()], ids=lambda method: method.name)
 def test_random_sets(method: Method) -> None:
     found, ended = 0, 0
     for seed in range({"enumerate": 25, "search": 40}.get(method.name, 15)):

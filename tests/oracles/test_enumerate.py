@@ -14,7 +14,8 @@ import numpy as np
 import pytest
 
 from cases import DATA, NORMS, load
-from ifonly import ClassTarget, Enumerate, Explainer, Fixed, Nearest, NoneExists, OnlyUp, Range
+from ifonly import ClassTarget, Explainer, Fixed, Nearest, NoneExists, OnlyUp, Range
+from ifonly.methods import Enumerate
 
 Person: TypeAlias = tuple[int, int, int, int, int]  # age group, race, sex, priors, charge degree
 SPACE: list[Person] = list(itertools.product(range(3), range(2), range(2), range(39), range(2)))
@@ -55,8 +56,8 @@ def plain_distance(norm: str, a: Person, b: Person) -> float:
     }[norm]
 
 
-def plain_nearest(variant: str, norm: str, person: Person, *, wanted: bool) -> float:
-    good = [other for other in SPACE if (plain_score(variant, other) > 0) == wanted]
+def plain_nearest(variant: str, norm: str, person: Person, *, resolved: bool) -> float:
+    good = [other for other in SPACE if (plain_score(variant, other) > 0) == resolved]
     return min((plain_distance(norm, person, other) for other in good), default=math.inf)
 
 
@@ -98,7 +99,7 @@ def test_all_people_agree_with_the_loop(variant: str, norm: str) -> None:
     for answer, point in zip(answers, points, strict=True):
         assert isinstance(answer, Nearest)
         assert (answer.decision_before, answer.decision_after) == (0, 1)
-        assert answer.upper == pytest.approx(plain_nearest(variant, norm, as_person(point), wanted=True), abs=1e-12)
+        assert answer.upper == pytest.approx(plain_nearest(variant, norm, as_person(point), resolved=True), abs=1e-12)
         found = as_person(model.schema.read(answer.counterfactual))
         assert plain_score(variant, found) > 0
         assert plain_distance(norm, as_person(point), found) == pytest.approx(answer.upper, abs=1e-12)
@@ -117,7 +118,7 @@ def test_the_opposite_direction_agrees_with_the_loop(variant: str, norm: str) ->
     for answer, person in zip(answers, favourable, strict=True):
         assert isinstance(answer, Nearest)
         assert (answer.decision_before, answer.decision_after) == (1, 0)
-        assert answer.upper == pytest.approx(plain_nearest(variant, norm, person, wanted=False), abs=1e-12)
+        assert answer.upper == pytest.approx(plain_nearest(variant, norm, person, resolved=False), abs=1e-12)
 
 
 @pytest.mark.parametrize("margin", [0.1, 0.5])

@@ -12,10 +12,11 @@ import numpy as np
 import pytest
 from random_problems import random_problem
 
-from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema
+from ifonly import Distance, Explainer, Integer, Limits, Nearest, Network, NoneExists, Real, Schema
+from ifonly.methods import Enumerate
 from ifonly.problem import Query, Question
-from ifonly.proof import Claim, Stop, StoppedBy
-from ifonly.search import Search
+from ifonly.results import Claim, Stop, StoppedBy
+from ifonly.solvers.search import Search
 
 SEEDS = 150
 
@@ -27,7 +28,7 @@ def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
         for f in question.schema.features
     ]
     rows = np.array(list(itertools.product(*values)), dtype=float)
-    rows = rows[question.lead(rows)[0] >= question.blur]  # sure rows: a tie on the margin is none
+    rows = rows[question.score_margin(rows)[0] >= question.rounding_bound]  # sure rows: a tie on the margin is none
     rows = np.array([row for row in rows if question.allows(factual, row) is None])
     if not len(rows):
         return None
@@ -36,6 +37,7 @@ def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
     return int(changes.min()), float(question.distance.between(question.schema, factual, fewest).min())
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("method", [Enumerate(), Search(), Search(table_rows=0)], ids=["enumerate", "search", "tree"])
 def test_against_all_rows(method: Any) -> None:
     kinds: Counter[str] = Counter()

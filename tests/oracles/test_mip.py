@@ -5,11 +5,12 @@ from comparison import answers, disagreements
 from random_problems import random_problem
 
 from benchmarks.asking.yardstick import BigM, available
-from ifonly import Enumerate
+from ifonly.methods import Enumerate
 
 BACKENDS = [backend for backend in ("gurobi", "highs") if available(backend)]
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("ball", [False, True], ids=["box", "ball"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("first", range(0, 300, 50))
@@ -22,6 +23,7 @@ def test_mip_agrees_with_the_enumerator(first, backend, ball):
         assert not found, f"random_problem({seed}, finite=True): {found}"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("first", range(0, 100, 20))
 def test_two_solvers_agree_on_mixed_questions(first):
     for seed in range(first, first + 20):

@@ -28,19 +28,17 @@ from ifonly import (
     Binary,
     Categorical,
     Distance,
-    Enumerate,
     Explainer,
-    FillIn,
+    Imputable,
     Integer,
-    MipObjective,
     Nearest,
     NoneExists,
     Ordinal,
     Query,
     Real,
     Schema,
-    Search,
 )
+from ifonly.methods import Enumerate, MipObj, Search
 
 pytestmark = pytest.mark.filterwarnings("ignore")
 
@@ -210,7 +208,7 @@ def sayings(space: Space, rng: np.random.Generator, filled: bool) -> Iterator[Sa
     yield from rng.choice(np.array(every, dtype=object), rng.integers(0, 5), replace=False)
 
 
-def away(one: Asked, after: Row) -> float:
+def away(one: PreparedQuery, after: Row) -> float:
     """The distance, as the documents define it."""
     before, norm, weights = one.before, one.norm, one.weights
     total, most, changed = 0.0, 0.0, 0.0
@@ -238,7 +236,7 @@ def table(rows: list[Row]) -> pd.DataFrame:
 
 
 @dataclass(frozen=True)
-class Asked:
+class PreparedQuery:
     """A question of one person, and what it means."""
 
     space: Space
@@ -250,7 +248,7 @@ class Asked:
 
     @property
     def query(self) -> Query:
-        leave = [FillIn(name, change) for name, change in self.filling.items()]
+        leave = [Imputable(name, change) for name, change in self.filling.items()]
         words = [one.words for one in self.said]
         return Query(distance=Distance(self.norm, weights=self.weights), constraints=[*words, *leave])
 
@@ -285,9 +283,9 @@ class Asked:
         return far[other | edge].min(initial=math.inf), far[other & ~edge].min(initial=math.inf)
 
 
-def asked(space: Space, rng: np.random.Generator, row: Row) -> Asked:
+def asked(space: Space, rng: np.random.Generator, row: Row) -> PreparedQuery:
     filled = bool(rng.integers(2)) or space is not WHOLE
-    return Asked(
+    return PreparedQuery(
         space=space,
         before={name: None if value is None or value != value else value for name, value in row.items()},
         norm=str(rng.choice(["l0", "l1", "l2", "linf"])),
@@ -297,7 +295,7 @@ def asked(space: Space, rng: np.random.Generator, row: Row) -> Asked:
     )
 
 
-def judge(one: Asked, answer: Any, model: Any, within: float = 1e-9) -> None:
+def judge(one: PreparedQuery, answer: Any, model: Any, within: float = 1e-9) -> None:
     """Is it what every row says?"""
     assert answer.factual == one.before
     least, most = one.nearest(model)
@@ -314,21 +312,23 @@ def judge(one: Asked, answer: Any, model: Any, within: float = 1e-9) -> None:
     assert [change.feature for change in answer.changes] == [n for n in after if one.before[n] != after[n]]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(("space", "seed"), [(name, seed) for name in SPACES for seed in range(SEEDS[name])])
 def test_against_every_row(space: str, seed: int) -> None:
     rng = np.random.default_rng(seed)
     model = pipeline(SPACES[space], rng)
     explainer = Explainer(model, schema=SPACES[space].schema)
     frame = people(SPACES[space], rng, 400)
-    lacking = frame[frame[list(NUMBERS)].isna().any(axis=1)]
+    with_missing = frame[frame[list(NUMBERS)].isna().any(axis=1)]
     for position in range(PEOPLE):
-        row = lacking.iloc[position].to_dict()
+        row = with_missing.iloc[position].to_dict()
         one = asked(SPACES[space], rng, row)
         judge(one, explainer.explain(row, one.query), model)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("space", ["steps", "mixed"])
-@pytest.mark.parametrize("method", [Search(), Enumerate(), MipObjective()], ids=lambda method: method.name)
+@pytest.mark.parametrize("method", [Search(), Enumerate(), MipObj()], ids=lambda method: method.name)
 def test_every_method_fills_in_a_value_of_the_grid(method: Any, space: str) -> None:
     filled = 0
     for seed in range(12):
@@ -340,6 +340,6 @@ def test_every_method_fills_in_a_value_of_the_grid(method: Any, space: str) -> N
         one = asked(SPACES[space], rng, row.to_dict())
         one = replace(one, filling={"p": 0.01}, said=[], norm="l1")
         answer = Explainer(model, schema=SPACES[space].schema).using(method).explain(row.to_dict(), one.query)
-        judge(one, answer, model, 1e-6 if isinstance(method, MipObjective) else 1e-9)
+        judge(one, answer, model, 1e-6 if isinstance(method, MipObj) else 1e-9)
         filled += answer.counterfactual is not None and answer.counterfactual["p"] is not None
     assert filled >= 3

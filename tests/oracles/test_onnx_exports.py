@@ -25,7 +25,7 @@ skl2onnx = pytest.importorskip("skl2onnx")
 COUNT = int(os.environ.get("IFONLY_EXPORTS", "0"))
 CLOSE = 1e-5
 Rng = np.random.Generator
-Made = tuple[Any, Schema, Callable[[list[dict[str, Any]]], dict[str, np.ndarray]]]
+BuiltOperation = tuple[Any, Schema, Callable[[list[dict[str, Any]]], dict[str, np.ndarray]]]
 """A model, its schema, and how its user gives rows to it."""
 
 
@@ -85,7 +85,7 @@ def options(rng: Rng, last: Any, dtype: str = "float32") -> dict[str, Any]:
     return {"options": {"zipmap": zipped}} if hasattr(last, "predict_proba") else {}
 
 
-def one_table(rng: Rng) -> Made:
+def one_table(rng: Rng) -> BuiltOperation:
     """A pipeline of numbers with one input, of floats, doubles or whole numbers."""
     from skl2onnx.common import data_types as t
     from sklearn.pipeline import make_pipeline
@@ -100,7 +100,7 @@ def one_table(rng: Rng) -> Made:
     return proto, schema, lambda some: {"X": np.array([list(r.values()) for r in some], dtype=float).astype(dtype)}
 
 
-def by_column(rng: Rng) -> Made:
+def by_column(rng: Rng) -> BuiltOperation:
     """A ColumnTransformer with one input per column: numbers, texts, whole numbers."""
     pandas = pytest.importorskip("pandas")
     from skl2onnx.common import data_types as t
@@ -132,7 +132,7 @@ def by_column(rng: Rng) -> Made:
     return proto, schema, given
 
 
-def from_torch(rng: Rng) -> Made:
+def from_torch(rng: Rng) -> BuiltOperation:
     """A torch export: a fixed batch or a symbolic one, with a softmax or bare scores."""
     import io
 
@@ -157,7 +157,7 @@ def from_torch(rng: Rng) -> Made:
     )
 
 
-KINDS: dict[str, tuple[Callable[[Rng], Made], int]] = {
+KINDS: dict[str, tuple[Callable[[Rng], BuiltOperation], int]] = {
     "one table": (one_table, 12),
     "by column": (by_column, 10),
     "torch": (from_torch, 8),
@@ -194,20 +194,22 @@ def asked(seed: int, kind: str) -> str:
         proto, schema, given = KINDS[kind][0](rng)
     rows = every(schema)
     try:
-        decided, lead = judged(proto, given, rows)
+        decided, score_margin = judged(proto, given, rows)
     except runtime.capi.onnxruntime_pybind11_state.NotImplemented:  # it has no imputer of doubles
         return ""
-    if (lead < CLOSE).any():
+    if (score_margin < CLOSE).any():
         return ""
     model = import_model(proto, schema)
     place = int(rng.integers(len(rows)))
-    wanted = int(rng.choice([k for k in range(len(model.classes)) if k != decided[place]]))
+    resolved = int(rng.choice([k for k in range(len(model.classes)) if k != decided[place]]))
     distance = Distance(str(rng.choice(["l1", "l2", "linf", "l0"])))
-    answer = Explainer(model).using(reasons=False).explain(rows[place], target=model.classes[wanted], distance=distance)
+    answer = (
+        Explainer(model).using(reasons=False).explain(rows[place], target=model.classes[resolved], distance=distance)
+    )
     assert answer.decision_before == model.classes[decided[place]], (seed, answer)
     points = np.array([schema.read(row) for row in rows])
     far = np.array([distance.between(schema, points[place], point) for point in points])
-    nearest = far[decided == wanted].min(initial=math.inf)
+    nearest = far[decided == resolved].min(initial=math.inf)
     if nearest == math.inf:
         assert isinstance(answer, NoneExists), (seed, answer)
         return "none"
@@ -217,10 +219,11 @@ def asked(seed: int, kind: str) -> str:
         nearest,
         answer,
     )
-    assert decided[rows.index(dict(answer.counterfactual or {}))] == wanted
+    assert decided[rows.index(dict(answer.counterfactual or {}))] == resolved
     return "nearest"
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_agrees_with_the_runtime_on_every_row(kind: str) -> None:
     ends = [asked(seed, kind) for seed in range(COUNT or KINDS[kind][1])]

@@ -12,7 +12,6 @@ from ifonly import (
     Binary,
     Categorical,
     Distance,
-    Enumerate,
     Explainer,
     Fixed,
     Integer,
@@ -22,16 +21,16 @@ from ifonly import (
     Ordinal,
     Real,
     Schema,
-    Search,
     datasets,
 )
 from ifonly.errors import QuestionError
+from ifonly.methods import Enumerate, Search
 from ifonly.model import network_model
 from ifonly.plausibility import Mahalanobis, Near, explain_correlated, pairs, support
 from ifonly.problem import Query
-from ifonly.problem.apart import unrolled
+from ifonly.problem.distance_rules import unrolled
 from ifonly.problem.parts import UnrolledColumns
-from ifonly.proof import Method
+from ifonly.results import Method
 
 SMALL = Schema([Integer("a", 0, 6), Ordinal("b", ["x", "y", "z"]), Categorical("c", ["u", "v", "w"]), Binary("d")])
 ROWS = np.array(list(itertools.product(range(7), range(3), range(3), range(2))), dtype=np.float64)

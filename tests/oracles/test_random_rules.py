@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from ifonly import Binary, Categorical, Enumerate, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Schema
+from ifonly import Binary, Categorical, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Schema
 from ifonly.errors import QuestionError
+from ifonly.methods import Enumerate
 from ifonly.model import network_model
 
 SCHEMA = Schema(
@@ -52,6 +53,7 @@ def sentence(rng: np.random.Generator) -> str:
             return atom(rng)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("seed", range(4))
 def test_search_and_enumerator_agree(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -12,9 +12,10 @@ import pytest
 from random_problems import _constraint, random_problem
 from test_random_rules import SCHEMA, sentence
 
-from ifonly import ClassTarget, Enumerate, Explainer, MipObjective, Nearest, Network, NoneExists, Real
+from ifonly import ClassTarget, Explainer, Nearest, Network, NoneExists, Real
+from ifonly.methods import Enumerate, MipObj
 from ifonly.model import network_model
-from ifonly.problem import AtMostChanges, Question
+from ifonly.problem import MaxChanges, Question
 from ifonly.problem.rules import read_constraint
 
 SEEDS = 400
@@ -29,11 +30,11 @@ def busy(seed: int, *, finite: bool) -> tuple[Question, Any, list[Any]]:
     rng = np.random.default_rng([seed, 77])
     constraints = [_constraint(rng, f) for f in question.schema for _ in range(int(rng.choice([0, 1, 1, 2])))]
     if finite and rng.random() < 0.3:
-        constraints.append(AtMostChanges(int(rng.integers(0, 3))))
+        constraints.append(MaxChanges(int(rng.integers(0, 3))))
     return question, question.schema.row(points[0]), list(dict.fromkeys(constraints))
 
 
-def asker(question: Question, row: Any, method: Any) -> Any:
+def runner(question: Question, row: Any, method: Any) -> Any:
     explainer = Explainer(question.model)
 
     def ask(constraints: Any) -> Any:
@@ -51,7 +52,7 @@ def check_reasons(seed: int, question: Question, row: Any, constraints: list[Any
     )
     if not isinstance(answer, NoneExists):
         return "recourse"
-    reasons, ask = answer.reasons, asker(question, row, judge)
+    reasons, ask = answer.reasons, runner(question, row, judge)
     assert reasons is not None
     if reasons.note:
         assert "of the margin, where rounding in float64 may decide either way" in reasons.note, (
@@ -93,6 +94,7 @@ def judge_is_exact(judge: Any) -> bool:
     return isinstance(judge, Enumerate)
 
 
+@pytest.mark.long
 def test_reasons_against_the_enumerator() -> None:
     kinds: Counter[str] = Counter()
     for seed in range(SEEDS):
@@ -104,7 +106,7 @@ def test_reasons_against_the_enumerator() -> None:
 
 def test_reasons_of_the_search_against_the_mip() -> None:
     kinds: Counter[str] = Counter()
-    judge = MipObjective(backend="highs")
+    judge = MipObj(backend="highs")
     for seed in range(MIXED):
         question, row, constraints = busy(seed, finite=False)
         kinds[check_reasons(seed, question, row, constraints, None, judge)] += 1
@@ -118,11 +120,11 @@ def test_reasons_with_rules_in_words() -> None:
         layers = [(rng.normal(size=(6, len(SCHEMA.columns))), rng.normal(size=6)), (rng.normal(size=(1, 6)), [0.0])]
         model = network_model(Network.of(layers), SCHEMA)
         point = SCHEMA.sample(1, rng)[0]
-        wanted = 1 - int(model.decide(model.scores(point[None, :]))[0])
+        resolved = 1 - int(model.decide(model.scores(point[None, :]))[0])
         texts = [sentence(rng) for _ in range(int(rng.integers(2, 7)))]
         texts = [text for text in texts if "steps of 3" not in text]  # two kinds of steps at once are refused
         constraints = list({c.describe(): c for c in (read_constraint(text, SCHEMA) for text in texts)}.values())
-        question = Question(model=model, target=ClassTarget(wanted), constraints=constraints)
+        question = Question(model=model, target=ClassTarget(resolved), constraints=constraints)
         kinds[check_reasons(trial, question, SCHEMA.row(point), constraints, None, Enumerate())] += 1
     assert kinds["one"] >= 5 and kinds["pair"] >= 1 and kinds["recourse"] >= 3, kinds
 

@@ -5,13 +5,14 @@ from comparison import answers, disagreements
 from random_problems import random_problem
 
 from benchmarks.asking.yardstick import BigM, available
-from ifonly import Enumerate
-from ifonly.search import Search
+from ifonly.methods import Enumerate
+from ifonly.solvers.search import Search
 
 CHUNK = 50
 SEEDS = 1000
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("method", [Search(), Search(table_rows=0)], ids=["as it is", "without the table"])
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_search_agrees_with_the_enumerator(first, method):
@@ -24,6 +25,7 @@ def test_search_agrees_with_the_enumerator(first, method):
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_search_agrees_with_the_mip(first):
     wrong = []

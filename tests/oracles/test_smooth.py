@@ -14,9 +14,9 @@ from comparison import answers, disagreements
 from random_smooth import ACTIVATIONS, random_smooth_problem
 
 from ifonly.problem import Question
-from ifonly.proof import Claim, Limits
+from ifonly.results import Claim, Limits
 from ifonly.schema import Real
-from ifonly.search import Enumerate, Search
+from ifonly.solvers.search import Enumerate, Search
 
 SEEDS = int(os.environ.get("IFONLY_SMOOTH_SEEDS", "12"))
 SEARCH = Search(table_rows=0)
@@ -24,6 +24,7 @@ SAMPLES = 2_000
 every_activation = pytest.mark.parametrize("activation", ACTIVATIONS)
 
 
+@pytest.mark.long(keep=3)
 @every_activation
 @pytest.mark.parametrize("ruled", [False, True], ids=["plain", "ruled"])
 def test_agrees_with_the_enumerator(activation: str, ruled: bool) -> None:
@@ -36,10 +37,11 @@ def test_agrees_with_the_enumerator(activation: str, ruled: bool) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.long(keep=2)
 @every_activation
 @pytest.mark.parametrize("single", [False, True], ids=["float64", "float32"])
 def test_no_sampled_row_is_nearer(activation: str, single: bool) -> None:
-    """Rows that the original accepts are not nearer than `lucky`; those whose exact score is as sure as the answer's are
+    """Rows that the original accepts are not nearer than `lower_any_rounding`; those whose exact score is as sure as the answer's are
     not nearer than `lower`."""
     kinds = set()
     for seed in range(4000, 4000 + SEEDS):
@@ -60,13 +62,13 @@ def nearer(question: Question, factual: np.ndarray, claim: Claim, rng: np.random
     rows = sampled(question, factual, claim.point, rng)
     distance = question.measure.between(factual, rows)
     c, d = question.conditions
-    lead = (question.model.scores(rows) @ c.T - d - question.target.margin).min(axis=1)
-    lucky = -math.inf if claim.lucky is None else claim.lucky
-    broken = (question.lead(rows)[0] >= claim.blur) & (distance < claim.lower * (1.0 - 1e-9) - 1e-12)
-    broken |= (lead >= 0.0) & (distance < lucky * (1.0 - 1e-9) - 1e-12)
+    score_margin = (question.model.scores(rows) @ c.T - d - question.target.margin).min(axis=1)
+    lower_any_rounding = -math.inf if claim.lower_any_rounding is None else claim.lower_any_rounding
+    broken = (question.score_margin(rows)[0] >= claim.rounding_bound) & (distance < claim.lower * (1.0 - 1e-9) - 1e-12)
+    broken |= (score_margin >= 0.0) & (distance < lower_any_rounding * (1.0 - 1e-9) - 1e-12)
     for row in rows[broken]:
         if question.allows(factual, row) is None:
-            return f"{row.tolist()} is nearer than {claim.lower} or {claim.lucky}"
+            return f"{row.tolist()} is nearer than {claim.lower} or {claim.lower_any_rounding}"
     return ""
 
 

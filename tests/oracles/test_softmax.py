@@ -16,13 +16,14 @@ import numpy as np
 import pytest
 from random_problems import random_problem
 
-from ifonly import Explainer, MipObjective, Model, Nearest, Network, NoneExists, ProbabilityTarget, Search, import_model
+from ifonly import Explainer, Model, Nearest, Network, NoneExists, ProbabilityTarget, import_model
+from ifonly.methods import MipObj, Search
 from ifonly.model import network_model
 from ifonly.problem import Question, Range
 from ifonly.schema import Integer, Schema
 
 COUNT = int(os.environ.get("IFONLY_SOFTMAX", "0"))
-Given = tuple[Model, Callable[[np.ndarray], np.ndarray]]
+RoundedInput = tuple[Model, Callable[[np.ndarray], np.ndarray]]
 
 
 def every_row(question: Question, factual: np.ndarray) -> np.ndarray:
@@ -40,7 +41,7 @@ def every_row(question: Question, factual: np.ndarray) -> np.ndarray:
     return np.array(list(itertools.product(*values)), dtype=np.float64)
 
 
-def random_network(rng: np.random.Generator, schema: Schema) -> Given:
+def random_network(rng: np.random.Generator, schema: Schema) -> RoundedInput:
     classes, hidden = int(rng.integers(3, 5)), int(rng.integers(1, 7))
     spread = np.maximum(np.abs(schema.encode(schema.sample(50, rng))).max(axis=0), 1.0)
     layers = [
@@ -58,8 +59,8 @@ def random_network(rng: np.random.Generator, schema: Schema) -> Given:
     return network_model(network, schema).as_log_odds(), own
 
 
-def fitted(made: Callable[[int], Any]) -> Callable[[np.random.Generator, Schema], Given]:
-    def given(rng: np.random.Generator, schema: Schema) -> Given:
+def fitted(made: Callable[[int], Any]) -> Callable[[np.random.Generator, Schema], RoundedInput]:
+    def given(rng: np.random.Generator, schema: Schema) -> RoundedInput:
         points = schema.sample(120, rng)
         x = schema.encode(points)
         direction = rng.normal(size=(x.shape[1], 3)) / np.maximum(np.abs(x).max(axis=0), 1.0)[:, None]
@@ -100,9 +101,9 @@ def boosting(seed: int) -> Any:
     return GradientBoostingClassifier(n_estimators=4, max_depth=3, random_state=seed)
 
 
-KINDS: dict[str, tuple[Callable[[np.random.Generator, Schema], Given], Any, int]] = {
+KINDS: dict[str, tuple[Callable[[np.random.Generator, Schema], RoundedInput], Any, int]] = {
     "network": (random_network, Search(), 40),
-    "network by MIP": (random_network, MipObjective(), 8),
+    "network by MIP": (random_network, MipObj(), 8),
     "MLPClassifier": (fitted(mlp), Search(), 12),
     "LogisticRegression": (fitted(logistic), Search(), 6),
     "XGBoost": (fitted(xgboost), Search(), 10),
@@ -130,12 +131,12 @@ def asked(seed: int, kind: str) -> str:
     allowed = base.schema.admits(rows, np.broadcast_to(factual, rows.shape))
     allowed &= [base.allows(factual, row) is None for row in rows]
     with np.errstate(divide="ignore"):  # probabilities that are rounded to 0 or 1
-        lead = np.log(given) - np.log1p(-given) - math.log(least / (1.0 - least)) - target.margin
-    blur = 1e-9 if model.precision == "float64" else 1e-5
-    if (allowed & (np.abs(lead) < blur)).any():
+        score_margin = np.log(given) - np.log1p(-given) - math.log(least / (1.0 - least)) - target.margin
+    rounding_bound = 1e-9 if model.precision == "float64" else 1e-5
+    if (allowed & (np.abs(score_margin) < rounding_bound)).any():
         return ""
     far = np.array([base.distance.between(base.schema, factual, row) for row in rows])
-    nearest = far[allowed & (lead > 0.0)].min(initial=math.inf)
+    nearest = far[allowed & (score_margin > 0.0)].min(initial=math.inf)
     explainer = Explainer(model).using(method, reasons=False)
     answer = explainer.explain(
         base.schema.row(factual), target=target, distance=base.distance, constraints=base.constraints
@@ -153,6 +154,7 @@ def asked(seed: int, kind: str) -> str:
     return "nearest"
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("kind", list(KINDS))
 def test_agrees_with_every_row(kind: str) -> None:
     ends = [asked(seed, kind) for seed in range(COUNT or KINDS[kind][2])]

@@ -6,18 +6,20 @@ from comparison import answers, disagreements
 from random_problems import random_problem
 from random_rules import random_ruled_problem
 
-from ifonly import Binary, ClassTarget, Distance, Enumerate, MipObjective, Network, Real, Schema
+from ifonly import Binary, ClassTarget, Distance, Network, Real, Schema
 from ifonly.errors import UnsupportedQuestion
+from ifonly.methods import Enumerate, MipObj
 from ifonly.model import network_model
 from ifonly.problem import Question
-from ifonly.proof import show
+from ifonly.results import show
 from ifonly.schema.decimals import written
-from ifonly.search import Search
+from ifonly.solvers.search import Search
 
 CHUNK = 50
 SEEDS = 500
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("problem", [random_problem, random_ruled_problem], ids=["plain", "ruled"])
 @pytest.mark.parametrize("first", range(0, SEEDS, CHUNK))
 def test_search_agrees_with_the_enumerator_on_grids(first, problem):
@@ -33,6 +35,7 @@ def test_search_agrees_with_the_enumerator_on_grids(first, problem):
     assert off_grid > 10  # people whose own values are between the steps
 
 
+@pytest.mark.long
 def test_no_answer_has_more_digits_than_its_grid_needs():
     changed = 0
     for seed in range(SEEDS):
@@ -59,7 +62,7 @@ def test_a_program_counts_steps_or_says_why_not():
         question, points = random_problem(seed, finite=True, steps=True)
         enumerated = answers(question, points, Enumerate())
         try:
-            programmed = answers(question, points, MipObjective())
+            programmed = answers(question, points, MipObj())
         except UnsupportedQuestion as refusal:
             assert "needs values on the grid" in str(refusal) and "use the method 'search'" in str(refusal)
             refused += 1

@@ -21,7 +21,7 @@ from ifonly import Binary, Categorical, Integer, Schema, import_model
 pandas = pytest.importorskip("pandas")
 COUNT = int(os.environ.get("IFONLY_IMPORTS", "3"))
 Rng = np.random.Generator
-Made = tuple[Any, Schema, Any, Any]
+BuiltOperation = tuple[Any, Schema, Any, Any]
 """A fitted model, the schema, every row as a table of the model's own, and every row as points."""
 
 
@@ -83,13 +83,18 @@ def drawn(rng: Rng, schema: Schema, *, categories: bool | None) -> tuple[Any, An
     """A training table and its labels, the table of every row, and every row."""
     rows = every(schema)
     some = rows[rng.choice(len(rows), int(rng.integers(60, 300)))]
-    wanted = labels(rng, some, int(rng.integers(2, 4)))
+    resolved = labels(rng, some, int(rng.integers(2, 4)))
     if categories is None:
-        return encoded(schema, some), encoded(schema, rows), rows, wanted
-    return frame_of(schema, some, categories=categories), frame_of(schema, rows, categories=categories), rows, wanted
+        return encoded(schema, some), encoded(schema, rows), rows, resolved
+    return (
+        frame_of(schema, some, categories=categories),
+        frame_of(schema, rows, categories=categories),
+        rows,
+        resolved,
+    )
 
 
-def sklearn_model(rng: Rng) -> Made:
+def sklearn_model(rng: Rng) -> BuiltOperation:
     from sklearn import ensemble, tree
 
     seed, depth = int(rng.integers(1000)), int(rng.integers(1, 7))
@@ -105,53 +110,53 @@ def sklearn_model(rng: Rng) -> Made:
                                   voting="soft", weights=[1.0, 2.5]),
     ][int(rng.integers(7))]  # fmt: skip
     schema = schema_of(rng)
-    table, whole, rows, wanted = drawn(rng, schema, categories=None)
-    return model.fit(table, wanted), schema, whole, rows
+    table, whole, rows, resolved = drawn(rng, schema, categories=None)
+    return model.fit(table, resolved), schema, whole, rows
 
 
-def histogram_model(rng: Rng) -> Made:
+def histogram_model(rng: Rng) -> BuiltOperation:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     schema = schema_of(rng, missing=True)
-    table, whole, rows, wanted = drawn(rng, schema, categories=True)
+    table, whole, rows, resolved = drawn(rng, schema, categories=True)
     model = HistGradientBoostingClassifier(
         max_iter=int(rng.integers(1, 8)), categorical_features="from_dtype", min_samples_leaf=int(rng.integers(1, 10))
     )
-    return model.fit(table, wanted), schema, whole, rows
+    return model.fit(table, resolved), schema, whole, rows
 
 
-def xgboost_model(rng: Rng) -> Made:
+def xgboost_model(rng: Rng) -> BuiltOperation:
     xgboost = pytest.importorskip("xgboost")
     native = bool(rng.random() < 0.6)
     schema = schema_of(rng, missing=native)
-    table, whole, rows, wanted = drawn(rng, schema, categories=True if native else None)
+    table, whole, rows, resolved = drawn(rng, schema, categories=True if native else None)
     more: dict[str, Any] = {"missing": 0.0} if rng.random() < 0.4 else {}
     model = xgboost.XGBClassifier(
         n_estimators=int(rng.integers(1, 8)), max_depth=int(rng.integers(1, 6)), n_jobs=1, enable_categorical=native,
         max_cat_to_onehot=int(rng.integers(1, 8)), max_cat_threshold=int(rng.integers(1, 9)), **more,
     )  # fmt: skip
-    return model.fit(table, wanted), schema, whole, rows
+    return model.fit(table, resolved), schema, whole, rows
 
 
-def lightgbm_model(rng: Rng) -> Made:
+def lightgbm_model(rng: Rng) -> BuiltOperation:
     lightgbm = pytest.importorskip("lightgbm")
     native = bool(rng.random() < 0.7)
     schema = schema_of(rng, missing=native)
-    table, whole, rows, wanted = drawn(rng, schema, categories=True if native else None)
+    table, whole, rows, resolved = drawn(rng, schema, categories=True if native else None)
     model = lightgbm.LGBMClassifier(
         n_estimators=int(rng.integers(1, 8)), num_leaves=int(rng.integers(2, 20)), verbose=-1, n_jobs=1,
         min_child_samples=int(rng.integers(1, 6)), min_data_per_group=1, cat_smooth=float(rng.choice([0.1, 10.0])),
         zero_as_missing=bool(rng.random() < 0.5), use_missing=bool(rng.random() < 0.7),
         max_cat_to_onehot=int(rng.integers(1, 8)),
     )  # fmt: skip
-    return model.fit(table, wanted), schema, whole, rows
+    return model.fit(table, resolved), schema, whole, rows
 
 
-def catboost_model(rng: Rng) -> Made:
+def catboost_model(rng: Rng) -> BuiltOperation:
     catboost = pytest.importorskip("catboost")
     native = bool(rng.random() < 0.6)
     schema = schema_of(rng)
-    table, whole, rows, wanted = drawn(rng, schema, categories=False if native else None)
+    table, whole, rows, resolved = drawn(rng, schema, categories=False if native else None)
     more: dict[str, Any] = {"cat_features": ["town", "job"], "max_ctr_complexity": 1} if native else {}
     more |= {"nan_mode": str(rng.choice(["Min", "Max"]))}
     policy = "SymmetricTree" if native else str(rng.choice(["SymmetricTree", "Lossguide", "Depthwise"]))
@@ -159,17 +164,17 @@ def catboost_model(rng: Rng) -> Made:
         iterations=int(rng.integers(1, 8)), depth=int(rng.integers(1, 5)), verbose=0, allow_writing_files=False,
         thread_count=1, one_hot_max_size=int(rng.integers(1, 8)), grow_policy=policy, **more,
     )  # fmt: skip
-    return model.fit(table, wanted), schema, whole, rows
+    return model.fit(table, resolved), schema, whole, rows
 
 
-def interpret_model(rng: Rng) -> Made:
+def interpret_model(rng: Rng) -> BuiltOperation:
     glassbox = pytest.importorskip("interpret.glassbox")
     schema = schema_of(rng)
-    table, whole, rows, wanted = drawn(rng, schema, categories=None)
+    table, whole, rows, resolved = drawn(rng, schema, categories=None)
     model = glassbox.ExplainableBoostingClassifier(
         max_rounds=5, outer_bags=1, interactions=int(rng.integers(0, 3)), n_jobs=1, max_bins=int(rng.integers(3, 9))
     )
-    return model.fit(table, wanted % 2), schema, whole, rows
+    return model.fit(table, resolved % 2), schema, whole, rows
 
 
 class OnnxFile:
@@ -184,7 +189,7 @@ class OnnxFile:
         return np.asarray(self.session.run(None, {"X": table.astype(np.float32)})[0])
 
 
-def onnx_model(rng: Rng) -> Made:
+def onnx_model(rng: Rng) -> BuiltOperation:
     export = pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import FloatTensorType
     from sklearn import ensemble, tree
@@ -196,8 +201,8 @@ def onnx_model(rng: Rng) -> Made:
         ensemble.GradientBoostingClassifier(n_estimators=int(rng.integers(1, 8)), random_state=seed),
     ][int(rng.integers(3))]
     schema = schema_of(rng)
-    table, whole, rows, wanted = drawn(rng, schema, categories=None)
-    model.fit(table, wanted)
+    table, whole, rows, resolved = drawn(rng, schema, categories=None)
+    model.fit(table, resolved)
     given = {
         "initial_types": [("X", FloatTensorType([None, table.shape[1]]))],
         "options": {"zipmap": rng.random() < 0.5},
@@ -205,7 +210,7 @@ def onnx_model(rng: Rng) -> Made:
     return OnnxFile(export.convert_sklearn(model, **given)), schema, whole, rows
 
 
-KINDS: dict[str, Callable[[Rng], Made]] = {
+KINDS: dict[str, Callable[[Rng], BuiltOperation]] = {
     "scikit-learn": sklearn_model,
     "histogram": histogram_model,
     "xgboost": xgboost_model,
@@ -224,8 +229,10 @@ def disagreements(kind: str, seed: int) -> int:
         imported = import_model(model.proto if isinstance(model, OnnxFile) else model, schema)
         theirs = np.ravel(model.predict(whole)).tolist()
     ours, scores = imported.decide(imported.scores(rows)), imported.exact_scores(rows)
-    lead = np.abs(scores[:, 0]) if scores.shape[1] == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
-    sure = lead > 2.0 * imported.error.max() + 1e-9
+    score_margin = (
+        np.abs(scores[:, 0]) if scores.shape[1] == 1 else np.diff(np.sort(scores, axis=1)[:, -2:], axis=1)[:, 0]
+    )
+    sure = score_margin > 2.0 * imported.error.max() + 1e-9
     wrong = np.array([imported.classes[k] for k in ours.tolist()], dtype=object) != np.array(theirs, dtype=object)
     by_function = np.array([imported.classes[k] for k in imported.decide(scores)], dtype=object)
     return int(wrong.sum() + ((by_function != np.array(theirs, dtype=object)) & sure).sum())

@@ -14,13 +14,14 @@ import pytest
 from comparison import answers, disagreements
 from random_trees import random_tree_problem
 
-from ifonly import Enumerate, Limits, MipObjective, Search, SmtPlain, SmtReduced
-from ifonly.exact.backends import available
+from ifonly import Limits
+from ifonly.methods import Enumerate, Mace, MipObj, MipSat, Search
 from ifonly.model.trees import Trees
 from ifonly.problem import Question
 from ifonly.problem.rules import read_constraint
-from ifonly.proof import Method
+from ifonly.results import Method
 from ifonly.schema import Real
+from ifonly.solvers.common.backends import available
 
 COUNT = int(os.environ.get("IFONLY_TREES", "40"))
 SEARCH = Search(table_rows=0)
@@ -51,12 +52,13 @@ def compared(question: Question, points: np.ndarray, method: Method, seed: int) 
     return [f"{method.name}, seed {seed}: {sentence}" for sentence in found]
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("kind", ["plain", "ruled", "finite", "finite ruled"])
 def test_search_program_and_enumerator_agree(kind: str) -> None:
     found: list[str] = []
     for seed in range(COUNT):
         question, points = random_tree_problem(seed, finite="finite" in kind, ruled="ruled" in kind)
-        found += compared(supported(question, seed), points, MipObjective(), seed)
+        found += compared(supported(question, seed), points, MipObj(), seed)
     assert not found
 
 
@@ -65,11 +67,12 @@ def test_other_solvers_agree_too(backend: str) -> None:
     found: list[str] = []
     for seed in range(1000, 1000 + max(COUNT // 4, 10)):
         question, points = random_tree_problem(seed, ruled=True)
-        found += compared(supported(question, seed), points[:1], MipObjective(backend=backend), seed)
+        found += compared(supported(question, seed), points[:1], MipObj(backend=backend), seed)
     assert not found
 
 
-@pytest.mark.parametrize("method", [SmtPlain(), SmtReduced()], ids=lambda method: method.name)
+@pytest.mark.long
+@pytest.mark.parametrize("method", [Mace(), MipSat()], ids=lambda method: method.name)
 def test_formulas_agree_with_the_enumerator(method: Method) -> None:
     pytest.importorskip("z3", reason="z3-solver is not installed")
     found: list[str] = []
@@ -90,7 +93,7 @@ def test_what_is_compared_is_not_all_alike() -> None:
         seen |= {type(feature).__name__ for feature in question.schema.features}
         seen |= {trees.ensemble.summation.precision, trees.outputs, question.distance.kind.value}
     assert seen >= {
-        "AtMostChanges",
+        "MaxChanges",
         "OnlyWith",
         "Rule",
         "Real",
@@ -110,4 +113,4 @@ def test_what_is_compared_is_not_all_alike() -> None:
 )
 def test_questions_that_some_method_got_wrong(seed: int, finite: bool, ruled: bool) -> None:
     question, points = random_tree_problem(seed, finite=finite, ruled=ruled)
-    assert not compared(question, points, MipObjective(), seed)
+    assert not compared(question, points, MipObj(), seed)

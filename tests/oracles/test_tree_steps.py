@@ -9,7 +9,8 @@ import pytest
 from sklearn.ensemble import RandomForestClassifier
 from xgboost import XGBClassifier
 
-from ifonly import Enumerate, Explainer, Integer, Ordinal, Real, Schema, import_model
+from ifonly import Explainer, Integer, Ordinal, Real, Schema, import_model
+from ifonly.methods import Enumerate
 
 NORMS = ("l0", "l1", "l2", "linf")
 
@@ -39,6 +40,7 @@ def made(seed: int) -> tuple[Any, Schema, list[Any]]:
     return import_model(fitted, schema), schema, [schema.row(point) for point in points[:6]]
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("seed", range(12))
 def test_the_search_finds_what_the_enumerator_finds(seed: int) -> None:
     model, _, people = made(seed)

@@ -11,7 +11,9 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from ifonly import Dask, Progress, Query, Ray
+from ifonly import Query
+from ifonly.engines import Dask, Ray
+from ifonly.results import Progress
 from population import streaming
 
 

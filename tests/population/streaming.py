@@ -7,14 +7,17 @@ python streaming.py TABLE OUTPUT here|2 [resume] [hold=ROWS]     parts of one ch
 
 from __future__ import annotations
 
+import signal
 import sys
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ifonly import Explainer, Processes, Query, datasets
-from ifonly.population import chunks, parts, run, sources
+from ifonly import Explainer, Query, datasets
+from ifonly.engines import Processes
+from ifonly.population import chunks, run, sources
+from ifonly.population import output as parts
 from ifonly.schema.tables import user_columns
 
 ROWS = 64
@@ -87,6 +90,7 @@ def same(found: list[dict[str, Any]], meant: list[dict[str, Any]]) -> bool:
 
 
 def main(source: str, output: str, workers: str, *rest: str) -> None:
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # what a shell starts in the background ignores it
     small_parts()
     for word in rest:
         if word.startswith("hold="):

@@ -11,7 +11,7 @@ import pytest
 from ifonly import Categorical, Explainer, Integer, Network, Query, Real, Schema, audit
 from ifonly.population import actions
 from ifonly.population.actions import ActionStep, applied, candidates, find_cover, greedy
-from ifonly.population.census import Sample
+from ifonly.population.aggregation import Sample
 
 SCHEMA = Schema(
     [Integer("Age", 18, 80), Real("Income", 0, 100, step=0.5), Categorical("Job", ["clerk", "nurse", "none"])],
@@ -134,6 +134,6 @@ def test_a_sample_is_fair() -> None:
     for seed in range(2000):
         sample = Sample(random.Random(seed), most=5)
         for i in range(20):
-            sample.offer(i, None)  # type: ignore[arg-type]
+            sample.registered(i, None)  # type: ignore[arg-type]
         counts[[person for person, _ in sample.kept]] += 1
     assert (abs(counts - 500) < 100).all()

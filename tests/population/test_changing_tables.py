@@ -10,11 +10,14 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
-from ifonly import Explainer, Processes, datasets
+from ifonly import Explainer, datasets
 from ifonly.cli.app import app
+from ifonly.engines import Processes
 from ifonly.errors import FileError, IfonlyError
-from ifonly.population import parts, run, sources, verified
-from ifonly.population.parts import manifest_of, place_of
+from ifonly.population import checksums as verified
+from ifonly.population import output as parts
+from ifonly.population import run, sources
+from ifonly.population.output import manifest_of, place_of
 from ifonly.schema.tables import user_columns
 from population.streaming import records, same
 from population.test_streams import as_rows, in_file
@@ -107,6 +110,7 @@ def check_ended_and_goes_on(explainer: Explainer, output: Path, table: Path, ori
     assert same(records(output), meant)
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("change", CHANGES)
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
 def test_a_table_that_changes_ends_the_run(explainer, rows, meant, tmp_path, kind, change):
@@ -122,6 +126,7 @@ def test_a_table_that_changes_ends_the_run(explainer, rows, meant, tmp_path, kin
     check_ended_and_goes_on(explainer, output, table, original, meant)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("change", ["truncated", "appended"])
 def test_also_with_processes(explainer, rows, meant, tmp_path, change):
     table, output = tmp_path / "people.csv", tmp_path / "answers.jsonl"
@@ -205,7 +210,7 @@ def test_the_command_says_so(rows, tmp_path, monkeypatch):
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
 def test_an_audit_of_a_table_that_changes(rows, tmp_path, monkeypatch, kind):
     """Its page would show the checksum of another table."""
-    from ifonly.cli import people
+    from ifonly.cli import audit_rows as people
 
     table = tmp_path / f"people.{kind}"
     in_file(rows, table)
@@ -225,7 +230,7 @@ def test_an_audit_of_a_table_that_changes(rows, tmp_path, monkeypatch, kind):
 
 
 def test_an_audit_of_answers_that_change(rows, tmp_path, monkeypatch):
-    from ifonly.cli import people
+    from ifonly.cli import audit_rows as people
 
     table, output = tmp_path / "people.csv", tmp_path / "answers.csv"
     in_file(rows, table)

@@ -11,8 +11,9 @@ from typing import Any
 
 import pytest
 
-from ifonly.population import chunks, parts, run
-from ifonly.population.engines import Here
+from ifonly.population import chunks, run
+from ifonly.population import output as parts
+from ifonly.population.engines import InProcess
 from population.streaming import records, same
 from population.test_streams import moody
 
@@ -31,7 +32,7 @@ class Measured:
 
     @contextmanager
     def begin(self, task: Any) -> Iterator[Any]:
-        with Here().begin(task) as self.pool:
+        with InProcess().begin(task) as self.pool:
             yield self
 
     @property
@@ -92,6 +93,7 @@ def test_times_of_any_size(seconds):
         assert 1 <= size.rows <= chunks.ROWS
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("seed", range(3))
 @pytest.mark.parametrize("kind", ["rows", "columns", "file"])
 def test_records_and_resuming_do_not_depend_on_the_cut(tmp_path, monkeypatch, seed, kind):

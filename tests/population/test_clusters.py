@@ -44,6 +44,8 @@ def test_a_cluster_that_is_not_installed(name: str, package: str, tmp_path: Path
     monkeypatch.setitem(sys.modules, package, None)
     with pytest.raises(MissingExtra, match=rf"ifonly\[{name.lower()}\]"):
         streaming.explainer().explain_to(
-            tmp_path / "answers.jsonl", streaming.table(5, tmp_path / "people.csv"), engine=getattr(ifonly, name)()
+            tmp_path / "answers.jsonl",
+            streaming.table(5, tmp_path / "people.csv"),
+            engine=getattr(ifonly.engines, name)(),
         )
     assert [one.name for one in tmp_path.iterdir()] == ["people.csv"]

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import Grouping, Nearest, NoneExists, audit
+from ifonly import Nearest, NoneExists, audit
+from ifonly.population import Grouping
 from ifonly.population.differences import Side, find_differences, fisher, holm, rank_sums
-from ifonly.proof import Change
 from ifonly.report import audit_page, plain
+from ifonly.results import Change
 
 
 def test_fisher_against_all_tables() -> None:

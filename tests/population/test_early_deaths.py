@@ -11,12 +11,14 @@ from typing import Any
 
 import pytest
 
-from ifonly import Explainer, Processes
+from ifonly import Explainer
+from ifonly.engines import Processes
 from ifonly.errors import QuestionError
 from ifonly.model import Model
-from ifonly.population import parts, run, sources
+from ifonly.population import output as parts
+from ifonly.population import run, sources
 from ifonly.population.engines import processes
-from ifonly.population.parts import manifest_of, place_of
+from ifonly.population.output import manifest_of, place_of
 from population.streaming import records, same
 from population.test_streams import SCHEMA, Moody, moody, points, stopped
 
@@ -58,6 +60,7 @@ def no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(processes, "FIRST_PAUSE", 0.001)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("workers", "how"), [(1, "killed"), (2, "killed"), (1, "exit"), (1, "raise")])
 def test_workers_that_end_before_they_are_ready_cost_nothing(tmp_path, workers, how):
     rows = points(COUNT)
@@ -67,6 +70,7 @@ def test_workers_that_end_before_they_are_ready_cost_nothing(tmp_path, workers, 
     assert same(records(tmp_path / "answers.jsonl"), records(tmp_path / "meant.jsonl"))
 
 
+@pytest.mark.long
 def test_a_row_that_ends_its_worker_is_still_found(tmp_path):
     rows = points(40)
     explainer = stillborn(tmp_path / "starts", 4, kills=rows["x"][17])
@@ -76,6 +80,7 @@ def test_a_row_that_ends_its_worker_is_still_found(tmp_path):
     assert "This row was given up" in found[17]["note"]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(("how", "words"), [("killed", "by the signal SIGKILL"), ("exit", "with the exit code 3"),
                                             ("raise", "(MemoryError: 'nothing left')")])  # fmt: skip
 def test_workers_that_never_become_ready(tmp_path, monkeypatch, how, words):
@@ -125,13 +130,14 @@ def test_pauses_become_longer(monkeypatch):
 
 
 SCRIPT = """
-from ifonly import Processes
+from ifonly.engines import Processes
 from population.test_streams import moody, points
 
 moody().explain_to("answers.jsonl", points(10), engine=Processes(2))
 """
 
 
+@pytest.mark.long
 def test_a_script_without_a_main(tmp_path):
     """One sentence, and no traceback of each worker that was tried."""
     (tmp_path / "script.py").write_text(SCRIPT, encoding="utf-8")

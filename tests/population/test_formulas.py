@@ -13,12 +13,14 @@ from click.testing import CliRunner
 from hypothesis import given
 from hypothesis import strategies as st
 
-from ifonly import Categorical, CsvOutput, Explainer, Integer, Network, Processes, Query, Schema, save_network
+from ifonly import Categorical, Explainer, Integer, Network, Query, Schema
 from ifonly.cli.app import app
+from ifonly.engines import Processes
 from ifonly.errors import IfonlyError
-from ifonly.model import network_model
+from ifonly.model import network_model, save_network
+from ifonly.population import CsvOutput
 from ifonly.population.formats import formula_escaped, formula_unescaped
-from ifonly.population.parts import place_of
+from ifonly.population.output import place_of
 from ifonly.population.reading import read_answers
 
 EVIL = ["=1+1", "+cmd|' /C calc'!A0", "-2+3", "@SUM(A1)", "\t=1", "\r=1", "\uff1d1+1", "#N/A", "'=1", "''", "a\x07b"]
@@ -55,6 +57,7 @@ def looks_like_a_formula(cell: str) -> bool:
 # ---------------------------------------------------------------------- csv
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("engine", [None, Processes(1)])
 @pytest.mark.parametrize("folder", [False, True])
 def test_csv_with_and_without(tmp_path, folder, engine):

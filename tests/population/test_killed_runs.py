@@ -90,14 +90,15 @@ def workers_of(process: int) -> list[int]:
     return found
 
 
+@pytest.mark.long
 def test_a_run_that_is_killed_goes_on(people: Path, undisturbed: list[dict], tmp_path: Path) -> None:
-    luck, output = random.Random(1), tmp_path / "answers.jsonl"
+    any_rounding, output = random.Random(1), tmp_path / "answers.jsonl"
     for kill in range(KILLS):
         before = parts_there(output)
         process = started(people, output, "here", "resume", f"hold={(before + 4) * streaming.ROWS}")
-        more = before + 1 + luck.randrange(3)
+        more = before + 1 + any_rounding.randrange(3)
         wait_for(lambda more=more: parts_there(output) >= more, "no part is written")
-        time.sleep(luck.random() * 0.05)  # any moment will do
+        time.sleep(any_rounding.random() * 0.05)  # any moment will do
         process.kill()
         process.communicate()
         assert not output.exists(), kill  # not before all of it is there
@@ -107,18 +108,20 @@ def test_a_run_that_is_killed_goes_on(people: Path, undisturbed: list[dict], tmp
     assert finished(started(people, output, "here", "resume")).split() == ["already", str(COUNT)]
 
 
+@pytest.mark.long
 def test_workers_that_are_killed_cost_nothing(people: Path, undisturbed: list[dict], tmp_path: Path) -> None:
-    luck, output = random.Random(2), tmp_path / "answers.jsonl"
+    any_rounding, output = random.Random(2), tmp_path / "answers.jsonl"
     process = started(people, output, 2, f"hold={HELD}")
     for kill in range(KILLS):
         wait_for(lambda kill=kill: parts_there(output) > kill and bool(workers_of(process.pid)), "no part is written")
-        time.sleep(luck.random() * 0.05)  # any moment will do
+        time.sleep(any_rounding.random() * 0.05)  # any moment will do
         with contextlib.suppress(ProcessLookupError):
-            os.kill(luck.choice(workers_of(process.pid)), signal.SIGKILL)
+            os.kill(any_rounding.choice(workers_of(process.pid)), signal.SIGKILL)
     assert finished(process).split() == ["held", "finished", str(COUNT)]
     assert streaming.same(streaming.records(output), undisturbed)
 
 
+@pytest.mark.long
 def test_workers_end_with_the_run(people: Path, tmp_path: Path) -> None:
     process = started(people, tmp_path / "answers.jsonl", 2, f"hold={HELD}")
     assert process.stdout is not None and process.stdout.readline() == "held\n"
@@ -136,6 +139,7 @@ def _is_zombie(process: int) -> bool:
     return True
 
 
+@pytest.mark.long
 def test_ctrl_c_leaves_a_run_that_goes_on(people: Path, undisturbed: list[dict], tmp_path: Path) -> None:
     output = tmp_path / "answers.jsonl"
     process = started(people, output, "here", f"hold={HELD}")
@@ -149,6 +153,7 @@ def test_ctrl_c_leaves_a_run_that_goes_on(people: Path, undisturbed: list[dict],
     assert streaming.same(streaming.records(output), undisturbed)
 
 
+@pytest.mark.long
 def test_a_full_disk_leaves_a_run_that_goes_on(people: Path, undisturbed: list[dict], tmp_path: Path) -> None:
     output = tmp_path / "answers.jsonl"
     limited = "import resource, signal, runpy, sys; signal.signal(signal.SIGXFSZ, signal.SIG_IGN); " \

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import Grouping
 from ifonly.errors import QuestionError
+from ifonly.population import Grouping
 from ifonly.population.labels import MOST_LABELS, Labels
 
 

@@ -11,8 +11,8 @@ import pytest
 
 from ifonly import Explainer, datasets
 from ifonly.errors import FileError, IfonlyError
-from ifonly.population import parts
-from ifonly.population.parts import place_of
+from ifonly.population import output as parts
+from ifonly.population.output import place_of
 from ifonly.schema.io import replacing
 
 ROWS = {name: list(column[:40]) for name, column in datasets.load("credit").columns.items()}
@@ -77,7 +77,7 @@ def test_a_finished_run_whose_parts_became_a_link(explainer, tmp_path, mine):
     (tmp_path / "answers.jsonl.parts").symlink_to(mine)
     before = content(mine)
     assert "is a symbolic link" in refused(explainer.explain_to, path, ROWS)
-    link = parts.Place(path=path, folder=tmp_path / "answers.jsonl.parts", manifest=path, suffix=".jsonl")
+    link = parts.OutputPaths(path=path, folder=tmp_path / "answers.jsonl.parts", manifest=path, suffix=".jsonl")
     link.clear({"parts": [{"name": "part-000000000000.jsonl"}], "rows": 40})
     assert content(mine) == before
 
@@ -181,7 +181,7 @@ def test_the_record_of_a_contradiction_is_a_new_file_for_us_alone(tmp_path, monk
 
     import numpy as np
 
-    from ifonly.exact import contradiction
+    from ifonly.solvers.common import contradiction
 
     monkeypatch.setattr(contradiction.tempfile, "tempdir", str(tmp_path))
     function = SimpleNamespace(statement=dict)

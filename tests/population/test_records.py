@@ -10,13 +10,13 @@ import numpy as np
 import pytest
 
 from ifonly import (
-    AtMostChanges,
     Binary,
     Categorical,
     Explainer,
     Fixed,
     Integer,
     Limits,
+    MaxChanges,
     Network,
     Ordinal,
     Query,
@@ -26,10 +26,10 @@ from ifonly import (
     datasets,
 )
 from ifonly.model import network_model
+from ifonly.population.counters import AnswerCounts
 from ifonly.population.formats import begun, carried, encoded, joined
-from ifonly.population.tally import Tally
-from ifonly.proof.records import NAMES, record_kinds, records_of
 from ifonly.report.summary import summary
+from ifonly.results.records import NAMES, record_kinds, records_of
 from ifonly.schema.tables import user_columns
 
 ODD = Schema(
@@ -61,7 +61,7 @@ CASES: dict[str, Any] = {
     "three classes": (3, Query(target=2, distance="l2"), Limits()),
     "hardly any nodes": (3, Query(target=1, distance="linf"), Limits(nodes=1)),
     "nobody": (1, Query(target=ScoreTarget(at_least=1e6)), Limits()),
-    "few changes": (1, Query(distance="l0", constraints=[AtMostChanges(2)]), Limits()),
+    "few changes": (1, Query(distance="l0", constraints=[MaxChanges(2)]), Limits()),
     "fewest first": (1, Query(fewest_first=True), Limits()),
 }
 
@@ -173,11 +173,11 @@ def test_a_tally_is_the_summary_of_the_answers() -> None:
     data = datasets.load("credit")
     answers = explainer.explain_many(user_columns(data.schema, data.points()[:300]))
     meant = summary(answers)
-    tally = Tally()
+    tally = AnswerCounts()
     for first in range(0, 300, 50):
-        part = Tally()
+        part = AnswerCounts()
         part.add(records_of(answers[first : first + 50]))
-        tally.merge(Tally.from_data(json.loads(json.dumps(part.to_data()))))
+        tally.merge(AnswerCounts.from_data(json.loads(json.dumps(part.to_data()))))
     found = tally.summary("l1", meant["total_seconds"])
     for name in ("rows", "counts", "stopped_by", "distance_name", "changed_features", "changed_most", "unchanged"):
         assert found[name] == meant[name], name

@@ -12,12 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import Explainer, Limits, Network, Processes, Query, Real, Schema, datasets
+from ifonly import Explainer, Limits, Network, Query, Real, Schema, datasets
+from ifonly.engines import Processes
 from ifonly.errors import IfonlyError
 from ifonly.model import Model, network_model
-from ifonly.population import chunks, parts, run, sources
-from ifonly.population.engines import Here, Lost
-from ifonly.population.parts import place_of
+from ifonly.population import chunks, run, sources
+from ifonly.population import output as parts
+from ifonly.population.engines import InProcess, Lost
+from ifonly.population.output import place_of
 from ifonly.schema.tables import user_columns
 from population import streaming
 from population.streaming import records, same
@@ -322,6 +324,7 @@ def test_a_row_that_the_model_fails_on_costs_only_itself(tmp_path):
     assert found[60]["note"] == "The model gives no score (NaN) for row 60, so nothing can be said of it."
 
 
+@pytest.mark.long
 def test_a_row_that_ends_its_worker_costs_only_itself(tmp_path):
     rows = points(40)
     written = moody(kills=rows["x"][17]).explain_to(tmp_path / "answers.jsonl", rows, engine=Processes(1))
@@ -413,7 +416,7 @@ def test_memory_does_not_grow(tmp_path):
 
     counted = []
     explainer = moody().using(listen=lambda event: counted.append((alive, event.finished)))
-    explainer.explain_to(tmp_path / "answers.jsonl", endless(), engine=Here())
+    explainer.explain_to(tmp_path / "answers.jsonl", endless(), engine=InProcess())
     assert counted[-1] == (5000, 5000)
     assert max(read - done for read, done in counted) <= 3 * chunks.ROWS
 
@@ -441,6 +444,7 @@ class Crash(BaseException):
     """The power is gone."""
 
 
+@pytest.mark.long
 def test_a_crash_at_every_step(explainer, columns, meant, tmp_path, monkeypatch):
     """Whatever was to be flushed when it happened: nothing half-done under the final name, and the run goes on."""
     small_chunks(monkeypatch)

@@ -12,7 +12,17 @@ from numpy.typing import NDArray
 
 from ifonly import Binary, Categorical, Integer, Ordinal, Real, Schema
 from ifonly.errors import QuestionError
-from ifonly.problem.constraints import ChangeAtMost, Constraint, Domains, Fixed, Free, OnlyDown, OnlyUp, Range, Steps
+from ifonly.problem.constraints import (
+    Constraint,
+    Domains,
+    Fixed,
+    MaxDelta,
+    OnlyDown,
+    OnlyUp,
+    Range,
+    Steps,
+    Unconstrained,
+)
 from ifonly.schema import Choice, Feature
 
 AGE, INCOME = Integer("age", 20, 70, 5), Real("income", -3, 10)
@@ -34,19 +44,19 @@ def everything(feature: Feature, count: int) -> Domains:
 @pytest.mark.parametrize(
     ("feature", "constraint"),
     [
-        (AGE, ChangeAtMost("age", by=10)),
-        (AGE, ChangeAtMost("age", by=7.5)),
-        (AGE, ChangeAtMost("age", share=0.3)),
-        (INCOME, ChangeAtMost("income", by=0.7)),
-        (INCOME, ChangeAtMost("income", share=0.1)),
-        (LEVEL, ChangeAtMost("level", by=2)),
-        (OWNER, ChangeAtMost("owner", by=0)),
+        (AGE, MaxDelta("age", by=10)),
+        (AGE, MaxDelta("age", by=7.5)),
+        (AGE, MaxDelta("age", share=0.3)),
+        (INCOME, MaxDelta("income", by=0.7)),
+        (INCOME, MaxDelta("income", share=0.1)),
+        (LEVEL, MaxDelta("level", by=2)),
+        (OWNER, MaxDelta("owner", by=0)),
         (INCOME, Range("income", -0.1, 0.3)),
         (LEVEL, OnlyUp("level")),
         (OWNER, OnlyDown("owner")),
         (AGE, Fixed("age")),
-        (INCOME, Free("income")),
-        (JOB, Free("job")),
+        (INCOME, Unconstrained("income")),
+        (JOB, Unconstrained("job")),
     ],
 )
 def test_what_is_allowed_is_what_is_searched(feature: Feature, constraint: Constraint) -> None:
@@ -62,17 +72,17 @@ def test_what_is_allowed_is_what_is_searched(feature: Feature, constraint: Const
     allowed = [constraint.allows(feature, b, a) for b, a in zip(before.tolist(), after.tolist(), strict=True)]
     assert searched.tolist() == allowed
     assert any(allowed)
-    assert isinstance(constraint, Free) or not all(allowed)
+    assert isinstance(constraint, Unconstrained) or not all(allowed)
 
 
 @pytest.mark.parametrize(
     ("constraint", "before", "after"),
     [
-        (ChangeAtMost("income", by=0.1), 0.2, 0.3),
-        (ChangeAtMost("income", by=0.3), 5.27, 5.57),
-        (ChangeAtMost("income", share=0.1), -2.0, -2.2),
-        (ChangeAtMost("income", share=0.0), 1.0, 1.0),
-        (ChangeAtMost("income", share=2), 1.0, -1.0),
+        (MaxDelta("income", by=0.1), 0.2, 0.3),
+        (MaxDelta("income", by=0.3), 5.27, 5.57),
+        (MaxDelta("income", share=0.1), -2.0, -2.2),
+        (MaxDelta("income", share=0.0), 1.0, 1.0),
+        (MaxDelta("income", share=2), 1.0, -1.0),
         (Steps("income", 0.1), 0.7, 1.0),
         (Steps("income", 0.1), 5.27, 5.57),
         (Steps("income", 0.1), 0.7, 0.7),
@@ -111,19 +121,19 @@ def test_steps(feature: Any, step: float) -> None:
 @pytest.mark.parametrize(
     ("make", "words"),
     [
-        (lambda: ChangeAtMost("age"), "how much may 'age' change\\? Give either 'by' or 'share'"),
-        (lambda: ChangeAtMost("age", by=1, share=1), "either 'by' or 'share'"),
-        (lambda: ChangeAtMost("age", by=-1), "'by' of the change of 'age' must be a number >= 0; it is -1"),
-        (lambda: ChangeAtMost("age", share="1"), "'share' of the change of 'age'.*'1'"),
-        (lambda: ChangeAtMost("age", by=math.inf), "it is inf"),
-        (lambda: ChangeAtMost("job", by=1).check(SCHEMA), "'job' has categories without an order"),
-        (lambda: ChangeAtMost("level", share=0.5).check(SCHEMA), "'level' has levels"),
+        (lambda: MaxDelta("age"), "how much may 'age' change\\? Give either 'by' or 'share'"),
+        (lambda: MaxDelta("age", by=1, share=1), "either 'by' or 'share'"),
+        (lambda: MaxDelta("age", by=-1), "'by' of the change of 'age' must be a number >= 0; it is -1"),
+        (lambda: MaxDelta("age", share="1"), "'share' of the change of 'age'.*'1'"),
+        (lambda: MaxDelta("age", by=math.inf), "it is inf"),
+        (lambda: MaxDelta("job", by=1).check(SCHEMA), "'job' has categories without an order"),
+        (lambda: MaxDelta("level", share=0.5).check(SCHEMA), "'level' has levels"),
         (lambda: Steps("age", 0), "step of 'age' must be a number > 0; it is 0"),
         (lambda: Steps("age", math.nan), "it is nan"),
         (lambda: Steps("age", 7).check(SCHEMA), "a multiple of 5; it is 7"),
         (lambda: Steps("job", 1).check(SCHEMA), "'job' has options"),
         (lambda: Steps("income", 1e-20).check(SCHEMA), "too fine for float64"),
-        (lambda: Free("jub").check(SCHEMA), "'jub'; did you mean 'job'"),
+        (lambda: Unconstrained("jub").check(SCHEMA), "'jub'; did you mean 'job'"),
     ],
 )
 def test_what_is_no_constraint(make: Any, words: str) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import Binary, Categorical, Distance, Integer, Ordinal, Real, Schema, scales_from_data
+from ifonly import Binary, Categorical, Distance, Integer, Ordinal, Real, Schema
 from ifonly.errors import QuestionError, SchemaError
+from ifonly.problem import scales_from_data
 
 SCHEMA = Schema(
     [

@@ -11,12 +11,11 @@ import pytest
 from ifonly.errors import QuestionError
 from ifonly.problem import (
     Allowed,
-    AtMostChanges,
-    ChangeAtMost,
     ClassTarget,
     Distance,
     Fixed,
-    Free,
+    MaxChanges,
+    MaxDelta,
     OneOfTarget,
     OnlyDown,
     OnlyUp,
@@ -28,6 +27,7 @@ from ifonly.problem import (
     ScoreTarget,
     Steps,
     TopTarget,
+    Unconstrained,
 )
 from ifonly.problem.query import Query
 from ifonly.problem.target import AheadTarget
@@ -75,16 +75,16 @@ def a_constraint(rng: Random) -> Any:
             lambda: Fixed(name),
             lambda: OnlyUp(name),
             lambda: OnlyDown(name),
-            lambda: Free(name),
+            lambda: Unconstrained(name),
             lambda: Range(name, number(rng)),
             lambda: Range(name, upper=number(rng)),
             lambda: Range(name, -number(rng), number(rng)),
             lambda: Range(name),
             lambda: Allowed(name, rng.sample(LABELS, 3)),
-            lambda: ChangeAtMost(name, by=number(rng)),
-            lambda: ChangeAtMost(name, share=number(rng)),
+            lambda: MaxDelta(name, by=number(rng)),
+            lambda: MaxDelta(name, share=number(rng)),
             lambda: Steps(name, number(rng)),
-            lambda: AtMostChanges(rng.randrange(5)),
+            lambda: MaxChanges(rng.randrange(5)),
             lambda: OnlyWith(name, other),
             lambda: Rule("if Age >= 18 then Job != none"),
             lambda: "Age is fixed",
@@ -143,7 +143,7 @@ def test_the_short_forms() -> None:
         ({"constraints": [{"kind": "fixed", "feature": ["Age", "Sex"]}]}, "must be text"),
         ({"constraints": [{"kind": "fixed", "feature": "Age", "to": 3}]}, "no entry 'to'"),
         ({"constraints": [{"kind": "range", "feature": "Age", "lower": "x"}]}, "must be given by numbers"),
-        ({"constraints": [{"kind": "at_most_changes", "most": -1}]}, "whole number >= 0"),
+        ({"constraints": [{"kind": "max_changes", "most": -1}]}, "whole number >= 0"),
         ({"fewest_first": 1}, "'fewest_first' is True or False"),
     ],
 )

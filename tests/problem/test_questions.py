@@ -24,9 +24,9 @@ from ifonly import (
     Real,
     Schema,
     ScoreTarget,
-    Tolerances,
 )
 from ifonly.errors import IfonlyError
+from ifonly.methods import Tolerances
 from ifonly.model import network_model
 from ifonly.problem import Question, lower
 

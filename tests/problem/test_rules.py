@@ -13,12 +13,13 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from ifonly import Binary, Categorical, Explainer, Integer, Network, Ordinal, Real, Schema, Search, SmtPlain
+from ifonly import Binary, Categorical, Explainer, Integer, Network, Ordinal, Real, Schema
 from ifonly.errors import QuestionError
-from ifonly.problem.constraints import Allowed, ChangeAtMost, Fixed, Free, OnlyDown, OnlyUp, Range, Steps
+from ifonly.methods import Mace, Search
+from ifonly.problem.constraints import Allowed, Fixed, MaxDelta, OnlyDown, OnlyUp, Range, Steps, Unconstrained
 from ifonly.problem.parts import UnrolledColumns
 from ifonly.problem.rules import Rule, merged, normal, read_constraint
-from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.problem.support import MaxChanges, OnlyWith
 
 PEOPLE = Schema(
     [
@@ -108,12 +109,12 @@ def judged(constraint: Any, point: NDArray[np.float64]) -> bool:
 @pytest.mark.parametrize(
     ("text", "constraint"),
     [
-        ("at most 2 changes", AtMostChanges(2)),
-        ("at most 1 change", AtMostChanges(1)),
+        ("at most 2 changes", MaxChanges(2)),
+        ("at most 1 change", MaxChanges(1)),
         ("Job changes only with Age", OnlyWith("Job", "Age")),
         ("'Hours per week' changes only with Job", OnlyWith("Hours per week", "Job")),
         ("Age is fixed", Fixed("Age")),
-        ("Age is free", Free("Age")),
+        ("Age is free", Unconstrained("Age")),
         ("Age only goes up", OnlyUp("Age")),
         ("Age only up", OnlyUp("Age")),
         ("Education only goes down", OnlyDown("Education")),
@@ -135,9 +136,9 @@ def judged(constraint: Any, point: NDArray[np.float64]) -> bool:
         ("Job != none", Allowed("Job", ["clerk", "civil-servant", "art & craft", None])),
         ("Job = none or Job = clerk", Allowed("Job", ["none", "clerk"])),
         ("Education >= Bachelors", Allowed("Education", ["Bachelors", "Masters"])),
-        ("Age changes by at most 5", ChangeAtMost("Age", by=5)),
-        ("Income changes by at most 12.5 %", ChangeAtMost("Income", share=0.125)),
-        ("Income changes by at most 7%", ChangeAtMost("Income", share=0.07)),
+        ("Age changes by at most 5", MaxDelta("Age", by=5)),
+        ("Income changes by at most 12.5 %", MaxDelta("Income", share=0.125)),
+        ("Income changes by at most 7%", MaxDelta("Income", share=0.07)),
         ("Income changes in steps of 0.1", Steps("Income", 0.1)),
     ],
 )
@@ -170,7 +171,7 @@ def test_odd_names_survive() -> None:
     options = ["missing", None, "1", 1, "True", True and 2, -3, 0.5, "a, b", "", "x y", "inf", "(", 'q"', "in"]
     many = Schema([Categorical("c", options, "code")])
     for name in names:
-        for constraint in (Fixed(name), OnlyUp(name), Range(name, 1, 3), Range(name, 2), ChangeAtMost(name, share=0.3)):
+        for constraint in (Fixed(name), OnlyUp(name), Range(name, 1, 3), Range(name, 2), MaxDelta(name, share=0.3)):
             assert read_constraint(constraint.describe(), schema) == constraint
     for option in options:
         constraint = Allowed("c", [option])
@@ -485,15 +486,15 @@ def test_personal_constraints_merge_over_the_defaults() -> None:
     assert merged(schema, [Fixed("Education"), "Age is fixed"]) == (
         up, between, twenty, job, few, Fixed("Education"), Fixed("Age"),
     )  # fmt: skip
-    assert merged(schema, [Free("Age")]) == (between, job, few)
+    assert merged(schema, [Unconstrained("Age")]) == (between, job, few)
     assert merged(schema, ["Age is free", "Age in [30, 40]"]) == (between, job, few, Range("Age", 30, 40))
-    assert merged(schema, ["Age is free", "YearsEmployed is free", Free("Job")]) == (few,)
+    assert merged(schema, ["Age is free", "YearsEmployed is free", Unconstrained("Job")]) == (few,)
     assert merged(schema, ["at most 3 changes"]) == merged(schema)
     assert merged(PEOPLE, ["Age is free"], everybody=[up, between, few]) == (between, few)
     with pytest.raises(QuestionError, match="schema's own rules: There is no feature 'Agee'"):
         merged(Schema(PEOPLE.features, rules=["Agee is fixed"]))
     with pytest.raises(ValueError, match="no feature 'Agee'"):
-        merged(schema, [Free("Agee")])
+        merged(schema, [Unconstrained("Agee")])
 
 
 @pytest.mark.parametrize(
@@ -585,6 +586,6 @@ def test_decimals_add_up() -> None:
     network = Network.of([(np.array([[-1.0, -1.0]]), np.array([0.3001]))])
     explainer = Explainer(network, schema=schema, classes=["no", "yes"])
     held = ["x + y >= 0.3", "x <= 0.1", "y <= 0.2"]
-    for method in (Search(), SmtPlain()):
+    for method in (Search(), Mace()):
         answer = explainer.using(method, reasons=False).explain({"x": 0.5, "y": 0.5}, constraints=held)
         assert answer.status != "none exists", (method, answer)

@@ -12,10 +12,8 @@ import pytest
 
 from ifonly import (
     Diversity,
-    Enumerate,
     Explainer,
     Limits,
-    MipObjective,
     Nearest,
     Network,
     NoneExists,
@@ -26,9 +24,10 @@ from ifonly import (
     certify,
 )
 from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.methods import Enumerate, MipObj
 from ifonly.model import Model, network_model
 from ifonly.problem.softmax import first_weights, log_odds, planes, weights_at
-from ifonly.proof import StoppedBy
+from ifonly.results import StoppedBy
 from ifonly.schema import Integer, Real, Schema
 
 RNG = np.random.default_rng(0)
@@ -57,16 +56,16 @@ def test_weights_are_whole_and_planes_necessary(seed: int) -> None:
         index, threshold = int(rng.integers(classes)), float(rng.normal() * 3.0)
         weights = (*first_weights(classes), *(weights_at(other, index) for other in others[:5]))
         assert all(sum(map(Fraction, w)) == 1 and min(w) >= 0.0 for w in weights)
-        lead = log_odds(scores, index) - threshold
+        score_margin = log_odds(scores, index) - threshold
         c, d = planes(weights, index, threshold)
-        assert ((scores @ c.T - d).min(axis=1) >= np.minimum(lead, 0.0))[lead >= 0.0].all()
-        assert (scores @ c.T - d >= lead[:, None]).all()
-        for row, short in zip(scores, lead, strict=True):
+        assert ((scores @ c.T - d).min(axis=1) >= np.minimum(score_margin, 0.0))[score_margin >= 0.0].all()
+        assert (scores @ c.T - d >= score_margin[:, None]).all()
+        for row, short in zip(scores, score_margin, strict=True):
             c, d = planes((weights_at(row, index),), index, threshold)
             assert math.isclose(float((c @ row - d)[0]), short, abs_tol=1e-8)
 
 
-@pytest.mark.parametrize("method", [None, MipObjective()])
+@pytest.mark.parametrize("method", [None, MipObj()])
 @pytest.mark.parametrize("least", [0.3, 0.4, 0.5])
 def test_real_numbers_just_reach_it(method: Any, least: float) -> None:
     explainer = Explainer(MODEL) if method is None else Explainer(MODEL).using(method)

@@ -9,25 +9,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from ifonly import (
-    Binary,
-    ClassTarget,
-    Explainer,
-    Integer,
-    MipObjective,
-    Nearest,
-    Network,
-    NoneExists,
-    Real,
-    Schema,
-    ScoreTarget,
-)
+from ifonly import Binary, ClassTarget, Explainer, Integer, Nearest, Network, NoneExists, Real, Schema, ScoreTarget
 from ifonly.errors import Contradiction, QuestionError, UnsupportedQuestion
+from ifonly.methods import MipObj
 from ifonly.model import Model, network_model
 from ifonly.problem import OneOfTarget, OtherTarget, ProbabilityTarget, TopTarget
 from ifonly.problem.open_target import MOST_ALTERNATIVES
 from ifonly.problem.target import AheadTarget
-from ifonly.search import Enumerate, Search
+from ifonly.solvers.search import Enumerate, Search
 
 SCHEMA = Schema([Integer("n", 0, 12), Integer("m", 0, 8), Binary("b")])
 LINE = network_model(Network.of([([[0.5, -0.25, 1.0]], [-2.0])]), SCHEMA, classes=("no", "yes"))
@@ -154,7 +143,7 @@ METHODS = {
     "search": Search(),
     "tree": Search(table_rows=0),
     "enumerate": Enumerate(),
-    "mip": MipObjective(backend="highs"),
+    "mip": MipObj(backend="highs"),
 }
 
 
@@ -261,7 +250,7 @@ def test_limits_are_divided_and_a_gap_is_told() -> None:
     from dataclasses import dataclass
 
     from ifonly import Limits
-    from ifonly.proof import Claim, Stop, StoppedBy
+    from ifonly.results import Claim, Stop, StoppedBy
 
     seen: list[Limits] = []
 

@@ -10,10 +10,11 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from ifonly import Answer, Enumerate, Explainer, Nearest, NoneExists, Schema
+from ifonly import Answer, Explainer, Nearest, NoneExists, Schema
+from ifonly.methods import Enumerate
 from ifonly.model import network_model
 from ifonly.problem import Constraint, Question
-from ifonly.proof import check_witnesses
+from ifonly.results import check_witnesses
 from properties.strategies import constraints, generator, questions, seeds
 
 

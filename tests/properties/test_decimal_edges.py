@@ -18,25 +18,25 @@ from hypothesis import strategies as st
 from ifonly import Distance, Explainer, Integer, Nearest, Network, NoneExists, Ordinal, Real, Schema
 from ifonly.errors import QuestionError
 from ifonly.plausibility import NumberGivenOption
-from ifonly.problem import AtMostChanges, ClassTarget, OnlyWith, Question, Rule, lower
-from ifonly.problem.apart import Apart, Around
+from ifonly.problem import ClassTarget, MaxChanges, OnlyWith, Question, Rule, lower
 from ifonly.problem.constraints import (
     Allowed,
-    ChangeAtMost,
     Constraint,
     Domains,
     Fixed,
-    Free,
+    MaxDelta,
     OnlyDown,
     OnlyUp,
     Range,
     Steps,
+    Unconstrained,
     narrowed,
 )
+from ifonly.problem.distance_rules import AtLeastFar, AtMostFar
 from ifonly.problem.learned.correlated import SignedSum
 from ifonly.schema import Categorical, Feature
-from ifonly.search.kernels.layout import HIGH, LOW
-from ifonly.search.pack import errors_everywhere
+from ifonly.solvers.search.kernels.layout import HIGH, LOW
+from ifonly.solvers.search.pack import errors_everywhere
 
 WRITTEN = st.one_of(
     st.sampled_from([0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.57, 5.27, 57.0, 100.0, 1e9, 1e9 + 0.1, 1e-7, 1 / 3, 2 / 3]),
@@ -52,11 +52,11 @@ def kinds(numbers: Any) -> Any:
     """Every constraint on one number."""
     ends = st.tuples(numbers, numbers).map(sorted)
     return st.one_of(
-        st.sampled_from([Fixed("x"), OnlyUp("x"), OnlyDown("x"), Free("x")]),
+        st.sampled_from([Fixed("x"), OnlyUp("x"), OnlyDown("x"), Unconstrained("x")]),
         ends.map(lambda pair: Range("x", *pair)),
-        numbers.map(lambda by: ChangeAtMost("x", by=by)),
-        st.integers(0, 300).map(lambda percent: ChangeAtMost("x", share=percent / 100)),
-        st.decimals(min_value=0, max_value=3, places=3).map(lambda share: ChangeAtMost("x", share=float(share))),
+        numbers.map(lambda by: MaxDelta("x", by=by)),
+        st.integers(0, 300).map(lambda percent: MaxDelta("x", share=percent / 100)),
+        st.decimals(min_value=0, max_value=3, places=3).map(lambda share: MaxDelta("x", share=float(share))),
         POSITIVE.map(lambda step: Steps("x", step)),
     )
 
@@ -71,7 +71,7 @@ def edges(constraint: Constraint, before: float) -> list[float]:
     match constraint:
         case Range():
             found += [decimal(constraint.lower), decimal(constraint.upper)]
-        case ChangeAtMost():
+        case MaxDelta():
             most = decimal(constraint.by) if constraint.by is not None else decimal(constraint.share) * abs(start)
             found += [start - most, start + most]
         case Steps():
@@ -87,10 +87,10 @@ def domain_of(feature: Feature, before: float, constraints: list[Constraint]) ->
 
 @settings(max_examples=600, deadline=None)
 @given(before=WRITTEN, some=st.lists(kinds(WRITTEN), min_size=1, max_size=3))
-@example(before=5.27, some=[Steps("x", 0.1), ChangeAtMost("x", by=0.3)])
-@example(before=100.0, some=[ChangeAtMost("x", share=0.57)])
-@example(before=0.1, some=[ChangeAtMost("x", by=0.2)])
-@example(before=2 / 3, some=[ChangeAtMost("x", by=100.0), Steps("x", 100.0)])
+@example(before=5.27, some=[Steps("x", 0.1), MaxDelta("x", by=0.3)])
+@example(before=100.0, some=[MaxDelta("x", share=0.57)])
+@example(before=0.1, some=[MaxDelta("x", by=0.2)])
+@example(before=2 / 3, some=[MaxDelta("x", by=100.0), Steps("x", 100.0)])
 def test_what_is_allowed_is_searched_and_the_ends_are_allowed(before: float, some: list[Constraint]) -> None:
     try:
         for constraint in some:
@@ -132,7 +132,7 @@ def test_the_same_for_whole_numbers(before: int, constraint: Constraint) -> None
 
 @pytest.mark.parametrize("percent", range(101))
 def test_whole_percents_are_exact(percent: int) -> None:
-    rule = ChangeAtMost("x", share=float(Decimal(percent) / 100))
+    rule = MaxDelta("x", share=float(Decimal(percent) / 100))
     for before in (100.0, 1000.0, 50.0, 200.0, 300.0):
         moved = Decimal(before) * percent / 100
         for after in (Decimal(before) - moved, Decimal(before) + moved):
@@ -161,8 +161,8 @@ def test_a_step_is_a_decimal_step(before: float, step: float, count: int) -> Non
 )
 def test_the_same_for_options(feature: Feature) -> None:
     schema = Schema([feature])
-    rules = [Fixed("x"), OnlyUp("x"), OnlyDown("x"), Allowed("x", ["b", "d"]), Free("x"),
-             *(ChangeAtMost("x", by=by) for by in (0, 0.99, 1, 1.5, 2, 10))]  # fmt: skip
+    rules = [Fixed("x"), OnlyUp("x"), OnlyDown("x"), Allowed("x", ["b", "d"]), Unconstrained("x"),
+             *(MaxDelta("x", by=by) for by in (0, 0.99, 1, 1.5, 2, 10))]  # fmt: skip
     for rule in rules:
         try:
             rule.check(schema)
@@ -237,15 +237,15 @@ RULES: list[Any] = [
     Rule("3 * x - n >= 0.3 or c = r"),
     Rule("x in [0.1, 0.2] or x in [0.3, 5.27]"),
     Rule("n in (1, 3, 57) or x >= 0.3"),
-    Apart(point=POINT, at_least=0.1, distance=Distance("l1")),
-    Apart(point=POINT, at_least=0.25, distance=Distance("l1", weights={"n": 0.7}, scales={"x": 0.3})),
-    Apart(point=POINT, at_least=0.05, distance=Distance("l1"), sides=(("x", 1), ("n", -1))),
-    Around(point=POINT, at_most=0.25, distance=Distance("l1")),
-    Around(point=POINT, at_most=0.1 + 0.2, distance=Distance("l1", weights={"c": 0.1})),
+    AtLeastFar(point=POINT, at_least=0.1, distance=Distance("l1")),
+    AtLeastFar(point=POINT, at_least=0.25, distance=Distance("l1", weights={"n": 0.7}, scales={"x": 0.3})),
+    AtLeastFar(point=POINT, at_least=0.05, distance=Distance("l1"), sides=(("x", 1), ("n", -1))),
+    AtMostFar(point=POINT, at_most=0.25, distance=Distance("l1")),
+    AtMostFar(point=POINT, at_most=0.1 + 0.2, distance=Distance("l1", weights={"c": 0.1})),
     NumberGivenOption("x", "c", ((0.1, 0.3), (0.1 + 0.2, 5.27), (0.57, 10.0))),
     NumberGivenOption("n", "c", ((0.0, 3.0), (3.0, 57.0), (57.0, 60.0))),
     SignedSum((0.1, -0.3, 0.2, 1.0, 0.5, 0.0), 0.57),
-    AtMostChanges(2),
+    MaxChanges(2),
     OnlyWith("x", "n"),
 ]
 NUMBERS = [0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.57, 0.9, 1 / 3, 5.27, 5.57, 9.999999, 10.0]
@@ -260,7 +260,7 @@ def test_a_row_that_a_rule_allows_is_never_surely_broken(rule: Any) -> None:
     lowered = lower(Question(model=model, target=ClassTarget("yes"), constraints=[rule]))
     count = len(lowered.required)
     if not count:  # about changes, not about values: the methods count them
-        assert isinstance(rule, AtMostChanges | OnlyWith)
+        assert isinstance(rule, MaxChanges | OnlyWith)
         return
     floors = errors_everywhere(lowered).need[0, :, -count:]
     rng = np.random.default_rng(5)
@@ -275,7 +275,7 @@ def test_a_row_that_a_rule_allows_is_never_surely_broken(rule: Any) -> None:
         h = np.maximum(z, 0.0)
     allowed = np.array([rule.allows_row(MIXED, point, point) for point in points])
     assert allowed.any() and not allowed.all()
-    broken, surely = (values < floors[LOW]).any(axis=1), (values >= floors[HIGH]).all(axis=1)
+    broken, robustly = (values < floors[LOW]).any(axis=1), (values >= floors[HIGH]).all(axis=1)
     assert not (allowed & broken).any(), points[allowed & broken][:3]
     if not getattr(rule, "sides", ()):  # those are kept by ranges besides
-        assert not (~allowed & surely).any(), points[~allowed & surely][:3]
+        assert not (~allowed & robustly).any(), points[~allowed & robustly][:3]

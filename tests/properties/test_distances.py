@@ -66,8 +66,8 @@ def test_lowered_costs_are_the_distance(question: Question, seed: int) -> None:
             table = lowered.option_cost[g]
             assert np.array_equal(costs[:, g], table[int(factual[g]), rows[:, g].astype(int)])
         else:
-            grown = lowered.rate[g] * change
-            costs[:, g] = grown**2 if squared else lowered.jump[g] * (change > 0) + grown
+            imported_trees = lowered.rate[g] * change
+            costs[:, g] = imported_trees**2 if squared else lowered.jump[g] * (change > 0) + imported_trees
     match lowered.norm:
         case Norm.L2:
             total = np.sqrt(costs.sum(axis=1))

@@ -12,10 +12,11 @@ from typing import Any
 
 import pytest
 
-from ifonly import Categorical, Explainer, Grouping, Integer, Limits, Nearest, Network, NoneExists, Query, Schema, audit
-from ifonly.proof import Change, Reasons, Stop, StoppedBy, Unknown
+from ifonly import Categorical, Explainer, Integer, Limits, Nearest, Network, NoneExists, Query, Schema, audit
+from ifonly.population import Grouping
 from ifonly.report import Provenance, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, provenance
-from ifonly.report.origins import distance_words, files_fingerprint, rows_fingerprint
+from ifonly.report.provenance import distance_words, files_fingerprint, rows_fingerprint
+from ifonly.results import Change, Reasons, Stop, StoppedBy, Unknown
 
 GOLDEN = Path(__file__).parent / "audit.json"
 HOSTILE = ["<script>alert(1)</script>", '"><img src=x onerror=alert(1)>', "&amp;", "\x1b[31mred\x1b[0m", "\u202eabc",

@@ -14,11 +14,12 @@ import numpy as np
 import pytest
 import rich.progress  # noqa: F401  not while the clock runs
 
-from ifonly import Explainer, Limits, Network, Real, Schema, datasets, waiting
+from ifonly import Explainer, Limits, Network, Real, Schema, datasets
+from ifonly import progress as waiting
 from ifonly.model import network_model
-from ifonly.proof import Progress
 from ifonly.report import progress
-from ifonly.search.alarm import ring_all
+from ifonly.results import Progress
+from ifonly.solvers.search.deadline import ring_all
 
 
 class Terminal(io.StringIO):

@@ -9,10 +9,10 @@ import pytest
 from rich.console import Console
 
 from ifonly import Answers, Explainer, Failed, Nearest, NoneExists, Unknown, Within, datasets, report
-from ifonly.proof import Change, Stop, StoppedBy
-from ifonly.report.page import Commands, Facts, Heading, Paragraph, Sheet, plain
+from ifonly.report.page import Commands, Facts, Heading, Paragraph, TextTable, plain
 from ifonly.report.terminal import draw
 from ifonly.report.text import duration, share
+from ifonly.results import Change, Stop, StoppedBy
 
 COMMON = {
     "factual": {"Age": 31, "Income": 1200.5, "Job": None}, "target": "yes", "distance_name": "l1",
@@ -133,7 +133,7 @@ def test_shares_do_not_round_to_all_or_none():
 
 def test_names_cannot_steer_a_terminal():
     page = (Heading("a\x1b[2J"), Paragraph("b\nc"), Facts([("d\r", "e\x07")]), Commands(["f\x1b"]),
-            Sheet(header=("g\t", "h"), rows=[("i\u202e", "j")], marked=frozenset({0})))  # fmt: skip
+            TextTable(header=("g\t", "h"), rows=[("i\u202e", "j")], marked=frozenset({0})))  # fmt: skip
     text = plain(page)
     assert not any(c in text for c in "\x1b\r\x07\t\u202e")
     drawn = io.StringIO()
@@ -154,7 +154,7 @@ def test_the_same_words_on_a_terminal(width):
 
 def test_markup_in_names_is_not_interpreted():
     drawn = io.StringIO()
-    draw((Heading("[red]x[/red]"), Sheet(header=("[b]",), rows=[("[/i]",)])), Console(file=drawn, width=80))
+    draw((Heading("[red]x[/red]"), TextTable(header=("[b]",), rows=[("[/i]",)])), Console(file=drawn, width=80))
     assert "[red]x[/red]" in drawn.getvalue() and "[/i]" in drawn.getvalue() and "[b]" in drawn.getvalue()
 
 

@@ -20,11 +20,22 @@ from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.problem.lowering import Lowered
 from ifonly.problem.lowering import People as Allowed
 from ifonly.schema import Categorical, Feature, Integer, Ordinal, Real, Schema
-from ifonly.search.batch import PackedQuestion
-from ifonly.search.kernels import layout, network, node
-from ifonly.search.kernels.layout import BASE, CHOICE, FIRST, INTEGER, KIND, MAXIMUM, START, Pack, PackedPerson, Scratch
-from ifonly.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_question, units
-from ifonly.search.smooth.kernels.layout import SOURCES
+from ifonly.solvers.search.batch import PackedQuestion
+from ifonly.solvers.search.kernels import layout, network, node
+from ifonly.solvers.search.kernels.layout import (
+    BASE,
+    CHOICE,
+    FIRST,
+    INTEGER,
+    KIND,
+    MAXIMUM,
+    START,
+    Pack,
+    PackedPerson,
+    Scratch,
+)
+from ifonly.solvers.search.pack import errors_everywhere, hidden_neurons, new_scratch, pack_question, units
+from ifonly.solvers.search.smooth.kernels.layout import SOURCES
 from ifonly.tolerances import DEFAULT
 from kernel_cache import cached
 

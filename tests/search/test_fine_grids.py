@@ -6,8 +6,8 @@ from harness import compiled
 
 from ifonly import Explainer, Real, Schema, datasets
 from ifonly.model import network_model
-from ifonly.search.kernels import fine_grids, node
-from ifonly.search.kernels.layout import (
+from ifonly.solvers.search.kernels import fine_grids, node
+from ifonly.solvers.search.kernels.layout import (
     BASE,
     DOWN,
     FEATURE,
@@ -16,40 +16,43 @@ from ifonly.search.kernels.layout import (
     INT_ROWS,
     INTEGER,
     ITEM_DOWN,
+    ITEM_GRID_OFFSET,
     ITEM_KIND,
-    ITEM_LEAD,
     ITEM_RATE,
     UP,
     X,
 )
 
 
-@pytest.mark.parametrize("lead", [0.0, 0.25, 0.1234567, 1.0 - 1e-9])
-def test_values_in_order(lead):
+@pytest.mark.parametrize("grid_offset", [0.0, 0.25, 0.1234567, 1.0 - 1e-9])
+def test_values_in_order(grid_offset):
     below, following = compiled(node.value_below), compiled(node.next_value)
-    values = sorted({0.0, *(k + lead for k in range(-6, 6))})
+    values = sorted({0.0, *(k + grid_offset for k in range(-6, 6))})
     for before, after in zip(values, values[1:], strict=False):
-        assert following(before, lead, 1.0) == after
-        assert following(after, lead, -1.0) == before
-        assert below(before, lead) == before
-        assert below(0.5 * (before + after), lead) == before or after - before < 1e-8
+        assert following(before, grid_offset, 1.0) == after
+        assert following(after, grid_offset, -1.0) == before
+        assert below(before, grid_offset) == before
+        assert below(0.5 * (before + after), grid_offset) == before or after - before < 1e-8
 
 
-@pytest.mark.parametrize("leads", [(0.0, 0.0, 0.0), (0.3, 0.0, 0.8)])
-def test_numbers_rounded_together_gain_as_much_and_cost_less(leads):
+@pytest.mark.long
+@pytest.mark.parametrize("grid_offsets", [(0.0, 0.0, 0.0), (0.3, 0.0, 0.8)])
+def test_numbers_rounded_together_gain_as_much_and_cost_less(grid_offsets):
     rng = np.random.default_rng(5)
     better = 0
     for _ in range(50):
         F, I = np.zeros((FLOAT_ROWS, 4)), np.zeros((INT_ROWS, 5), dtype=np.int64)
         I[FIRST, :4], I[FEATURE, :3], I[ITEM_KIND, :3] = range(4), range(3), INTEGER
-        F[UP, :3] = np.array(leads) + 1000.0
-        F[DOWN, :3] = 1000.0 - np.array(leads)
+        F[UP, :3] = np.array(grid_offsets) + 1000.0
+        F[DOWN, :3] = 1000.0 - np.array(grid_offsets)
         F[ITEM_RATE, :3] = F[ITEM_DOWN, :3] = rate = rng.uniform(1e-3, 2e-3, 3)
-        F[ITEM_LEAD, :3] = leads
+        F[ITEM_GRID_OFFSET, :3] = grid_offsets
         slope = rng.uniform(0.5, 2.0, 3) * rng.choice([-1.0, 1.0], 3)
         y = slope / rate**2 * 1e-4  # a minimiser of squares on a plane
         take = np.abs(slope * y)
-        first = np.where(slope > 0.0, leads, np.where(np.array(leads) > 0.0, 1.0 - np.array(leads), 0.0))
+        first = np.where(
+            slope > 0.0, grid_offsets, np.where(np.array(grid_offsets) > 0.0, 1.0 - np.array(grid_offsets), 0.0)
+        )
         up = np.sign(slope) * (np.ceil(np.abs(y) - first) + first)
         F[X, :3], F[BASE, :3] = up, 0.0
         if compiled(fine_grids.round_together)(3, slope, take, 0.0, F, I):
@@ -57,8 +60,8 @@ def test_numbers_rounded_together_gain_as_much_and_cost_less(leads):
             found = F[X, :3].copy()
             assert slope @ found >= take.sum() - 1e-9
             assert ((rate * found) ** 2).sum() < ((rate * up) ** 2).sum()
-            assert np.allclose((found - leads) % 1.0, 0.0, atol=1e-9) or np.allclose(
-                np.abs((found - leads) % 1.0 - 0.5), 0.5
+            assert np.allclose((found - grid_offsets) % 1.0, 0.0, atol=1e-9) or np.allclose(
+                np.abs((found - grid_offsets) % 1.0 - 0.5), 0.5
             )
         else:
             assert (F[X, :3] == up).all()

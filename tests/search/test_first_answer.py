@@ -25,35 +25,23 @@ from random_problems import random_problem
 from random_rules import random_ruled_problem
 from random_trees import random_tree_problem
 
-from ifonly import (
-    Explainer,
-    Limits,
-    Query,
-    Real,
-    Schema,
-    Search,
-    StoppedBy,
-    Unknown,
-    certify,
-    check,
-    compiling,
-    datasets,
-)
-from ifonly.certifying.warm import TWIN
+from ifonly import Explainer, Limits, Query, Real, Schema, StoppedBy, Unknown, certify, check, compiling, datasets
+from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.compiling import Kernels, plain
+from ifonly.methods import Search
 from ifonly.model import Model, Network, network_model
 from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import OneOfTarget, OtherTarget, ScoreTarget
-from ifonly.proof import Claim
-from ifonly.search import worker
-from ifonly.search.smooth.warm import SMOOTH_KERNELS
-from ifonly.search.trees import solver as trees_solver
-from ifonly.search.trees.forest_search import ForestSearch
-from ifonly.search.trees.warm import TREE_KERNELS
-from ifonly.search.warm import KERNELS
+from ifonly.results import Claim
+from ifonly.solvers.search import worker
+from ifonly.solvers.search.compiled import KERNELS
+from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
+from ifonly.solvers.search.trees import solver as trees_solver
+from ifonly.solvers.search.trees.compiled import TREE_KERNELS
+from ifonly.solvers.search.trees.forest_search import ForestSearch
 from ifonly.tolerances import DEFAULT
 
-EVERY = (KERNELS, SMOOTH_KERNELS, TREE_KERNELS, TWIN)
+EVERY = (KERNELS, SMOOTH_KERNELS, TREE_KERNELS, FLOAT_CHECK)
 
 
 @pytest.fixture(autouse=True)
@@ -93,6 +81,7 @@ def large(inputs: int = 40, *hidden: int) -> tuple[Explainer, dict[str, float]]:
 # ---------------------------------------------------------------------------------------------- the same answers
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     "make, kernels",
     [
@@ -104,7 +93,7 @@ def large(inputs: int = 40, *hidden: int) -> tuple[Explainer, dict[str, float]]:
 )
 def test_plain_and_compiled_agree(make: Any, kernels: Kernels, monkeypatch: pytest.MonkeyPatch) -> None:
     """Row or none, bounds and (all but always) nodes. Sums are in another order, so the last bits may differ."""
-    asked = nodes_differ = 0
+    packed = nodes_differ = 0
     for seed in range(40):
         question, points = make(seed)
         compiled = Search(table_rows=0).prepare(question).solve(points, Limits(nodes=200))
@@ -116,17 +105,17 @@ def test_plain_and_compiled_agree(make: Any, kernels: Kernels, monkeypatch: pyte
         for one in EVERY:
             one.load()
         for one, other in zip(compiled, claims, strict=True):
-            asked += 1
+            packed += 1
             nodes_differ += one.nodes != other.nodes
             assert same(one, other), (seed, one, other)
-    assert asked >= 70 and nodes_differ <= asked // 20
+    assert packed >= 70 and nodes_differ <= packed // 20
 
 
 def test_smooth_activations_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     pytest.importorskip("torch", reason="the random smooth networks are torch's")
     from random_smooth import random_smooth_problem
 
-    asked = 0
+    packed = 0
     for seed in range(12):
         if (made := random_smooth_problem(seed, "tanh")) is None:
             continue
@@ -140,8 +129,8 @@ def test_smooth_activations_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> 
         for one in EVERY:
             one.load()
         assert all(map(same, compiled, claims)), seed
-        asked += len(claims)
-    assert asked >= 10
+        packed += len(claims)
+    assert packed >= 10
 
 
 def same(one: Claim, other: Claim) -> bool:
@@ -223,11 +212,11 @@ def test_every_question_has_the_signature_that_is_tried_out(make: Any) -> None:
 
 def test_certificates_of_plain_proofs_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
-    for kernels in (KERNELS, TWIN):
+    for kernels in (KERNELS, FLOAT_CHECK):
         take_away(kernels, monkeypatch)
     for row in (0, 51):
         assert check(certify(explainer, data.row(row))).valid
-    assert not KERNELS.compiled and not TWIN.compiled
+    assert not KERNELS.compiled and not FLOAT_CHECK.compiled
 
 
 # ---------------------------------------------------------------------------------------------- who answers when
@@ -313,6 +302,7 @@ def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPat
     assert KERNELS.compiled
 
 
+@pytest.mark.long
 def test_threads_forks_and_pickles_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"), threads=2)
     rows = [data.row(i) for i in range(8)]
@@ -480,6 +470,7 @@ KINDS = {
 }
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_new_machine(kind: str, classes: int, tmp_path: Path) -> None:

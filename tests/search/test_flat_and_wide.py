@@ -10,13 +10,14 @@ import pytest
 
 from cases import load
 from certificate.far_problems import far_problem
-from ifonly import Distance, Enumerate, Explainer, Integer, Limits, Network, Real, Rule, Schema, Search
+from ifonly import Distance, Explainer, Integer, Limits, Network, Real, Rule, Schema
 from ifonly.errors import UnsupportedQuestion
+from ifonly.methods import Enumerate, Search
 from ifonly.model import network_model
 from ifonly.problem import ClassTarget, Question
-from ifonly.proof import Progress, Stop, StoppedBy
+from ifonly.results import Progress, Stop, StoppedBy
 from ifonly.schema import Binary
-from ifonly.search.table import rows_in_chunks
+from ifonly.solvers.search.table import rows_in_chunks
 
 
 @pytest.mark.parametrize("seed", [70, 116, 197, 234, 239, 243, 269])

@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-import twins
+import reference_kernels
 from harness import DISTANCES, IDS, Node, compiled, random_node
 
-from ifonly.search.kernels import layout, network
-from ifonly.search.kernels.layout import ACT, ALPHA, CHOICE, OUT, PLANE, SIZES, X, Y
+from ifonly.solvers.search.kernels import layout, network
+from ifonly.solvers.search.kernels.layout import ACT, ALPHA, CHOICE, OUT, PLANE, SIZES, X, Y
 
 SEEDS = range(12)
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
@@ -33,6 +33,7 @@ def padded(node: Node, slopes: np.ndarray) -> np.ndarray:
     return np.concatenate([slopes, np.zeros(node.F.shape[1] - len(slopes))])
 
 
+@pytest.mark.long(keep=2)
 @every_distance
 def test_forward_is_the_network(norm) -> None:
     for seed in SEEDS:
@@ -64,6 +65,7 @@ def test_a_linear_model_has_no_hidden_neurons() -> None:
     assert node.F[OUT, :2] == pytest.approx(node.pre_activations(x)[1][0], rel=1e-10, abs=1e-10)
 
 
+@pytest.mark.long(keep=1)
 @every_distance
 def test_bounds_hold_for_sampled_points(norm) -> None:
     """10,000 points of box and ball in all: no pre-activation outside its bounds."""
@@ -87,17 +89,17 @@ def test_bounds_are_those_of_the_twin(norm) -> None:
         unstable = node.bound_hidden()
         zl, zu = node.zl.copy(), node.zu.copy()
         twin = random_node(seed, norm).make_compact()
-        twins.hidden_bounds(twin)
-        unsure = (twin.zl < 0.0) & (twin.zu > 0.0)
+        reference_kernels.hidden_bounds(twin)
+        not_robust = (twin.zl < 0.0) & (twin.zu > 0.0)
         assert unstable == np.sum((zl < 0.0) & (zu > 0.0))
         if node.norm == layout.SQUARED:  # the kernel's multiplier is sometimes not the best one: wider, never narrower
             assert (zl <= twin.zl + 1e-7).all()
             assert (zu >= twin.zu - 1e-7).all()
         else:
             # the kernel stops at the first side that makes a neuron stable
-            assert zu[unsure] == pytest.approx(twin.zu[unsure], rel=1e-9, abs=1e-9)
-            assert zl[unsure] == pytest.approx(twin.zl[unsure], rel=1e-9, abs=1e-9)
-            assert (np.sign(zu[~unsure]) == np.sign(twin.zu[~unsure])).all()
+            assert zu[not_robust] == pytest.approx(twin.zu[not_robust], rel=1e-9, abs=1e-9)
+            assert zl[not_robust] == pytest.approx(twin.zl[not_robust], rel=1e-9, abs=1e-9)
+            assert (np.sign(zu[~not_robust]) == np.sign(twin.zu[~not_robust])).all()
 
 
 @every_distance
@@ -130,7 +132,7 @@ def test_planes_are_those_of_the_twin_and_lie_above_the_network(norm) -> None:
             for h, (layer, i) in enumerate(neurons(node)):
                 for sign in (1.0, -1.0):
                     constant, a = neuron_plane(node, layer, i, sign, padded(node, slopes))
-                    expected, b, coefficients = twins.upper_plane(node, layer, i, sign, slopes)
+                    expected, b, coefficients = reference_kernels.upper_plane(node, layer, i, sign, slopes)
                     size = 1.0 + np.abs(constant) + np.abs(a).sum()
                     assert constant == pytest.approx(expected, abs=1e-11 * size)
                     assert a == pytest.approx(b, abs=1e-11 * size)

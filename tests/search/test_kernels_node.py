@@ -6,11 +6,11 @@ import math
 
 import numpy as np
 import pytest
-import twins
+import reference_kernels
 from harness import DISTANCES, IDS, compiled, random_node
 
-from ifonly.search.kernels import layout, node
-from ifonly.search.kernels.layout import CHOICE, INTEGER, MAXIMUM, SQUARED, START, X
+from ifonly.solvers.search.kernels import layout, node
+from ifonly.solvers.search.kernels.layout import CHOICE, INTEGER, MAXIMUM, SQUARED, START, X
 
 SEEDS = range(25)
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
@@ -109,7 +109,7 @@ def test_compact_columns_are_the_first_layer(norm) -> None:
     for seed in SEEDS:
         box = random_node(seed, norm).make_compact()
         x = box.sample(100, np.random.default_rng(seed))
-        constant, weight = twins.compact_first_layer(box)
+        constant, weight = reference_kernels.compact_first_layer(box)
         full, bias = box.lowered.layers[0]
         expected = box.lowered.unrolled(box.point(x)) @ full.T + bias
         size = np.abs(box.lowered.unrolled(box.point(x))) @ np.abs(full).T + np.abs(bias)
@@ -122,7 +122,7 @@ def test_items_say_what_moving_costs(norm) -> None:
     for seed in SEEDS:
         box = random_node(seed, norm).make_compact()
         live = set()
-        for item, g in zip(twins.items_of(box), box.I[layout.FEATURE, : box.items], strict=True):
+        for item, g in zip(reference_kernels.items_of(box), box.I[layout.FEATURE, : box.items], strict=True):
             live.add(int(g))
             for x in box.sample(20, np.random.default_rng(seed), inside=False):
                 alone = box.base.copy()

@@ -8,13 +8,13 @@ from collections.abc import Iterator
 
 import numpy as np
 import pytest
-import twins
+import reference_kernels
 from harness import Node, compiled, random_node
 
-from ifonly.search.kernels import layout, planes, simplex
-from ifonly.search.kernels.layout import CHOICE, LP_COLUMN, MAXIMUM, MULTIPLIER, PLANE, RHS, Cut, Y
-from ifonly.search.kernels.node import farthest_cost
-from ifonly.search.kernels.simplex import INFEASIBLE, OPTIMAL
+from ifonly.solvers.search.kernels import layout, planes, simplex
+from ifonly.solvers.search.kernels.layout import CHOICE, LP_COLUMN, MAXIMUM, MULTIPLIER, PLANE, RHS, Cut, Y
+from ifonly.solvers.search.kernels.node import farthest_cost
+from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL
 
 # ---------------------------------------------------------------------------------------------- the simplex alone
 
@@ -60,6 +60,7 @@ def random_program(seed: int) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.nd
     return c, u, rows, b
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("at_once", [True, False], ids=["all rows", "row by row"])
 def test_simplex_against_another_solver(at_once: bool) -> None:
     kinds = set()
@@ -73,7 +74,7 @@ def test_simplex_against_another_solver(at_once: bool) -> None:
                 status, failed = tableau.solve()
         if status == OPTIMAL:
             status, failed = tableau.solve()
-        other = twins.solve_lp(c, A_ub=-rows, b_ub=-b, bounds=list(zip(np.zeros(len(u)), u, strict=True)))
+        other = reference_kernels.solve_lp(c, A_ub=-rows, b_ub=-b, bounds=list(zip(np.zeros(len(u)), u, strict=True)))
         kinds.add(other.status)
         assert status == (OPTIMAL if other.status == 0 else INFEASIBLE), seed
         m = tableau.multipliers(failed if status == INFEASIBLE else -1)
@@ -115,10 +116,10 @@ class Program:
         s = node.scratch
         self.columns = compiled(planes.begin_program)(node.norm, node.items, node.F, node.I, s.LF, s.LI)
 
-    def add(self, a: np.ndarray, constant: float, shift: float = 0.0, surely: float = 0.0) -> None:
+    def add(self, a: np.ndarray, constant: float, shift: float = 0.0, robustly: float = 0.0) -> None:
         node, s = self.node, self.node.scratch
         node.F[PLANE, : node.width] = a
-        compiled(planes.add_plane)(node.norm, constant, shift, surely, self.rows, self.columns, node.width, s)
+        compiled(planes.add_plane)(node.norm, constant, shift, robustly, self.rows, self.columns, node.width, s)
         self.rows += 1
 
     def solve(self) -> tuple[float, int, int]:
@@ -132,7 +133,7 @@ class Program:
 def random_planes(node: Node, rng: np.random.Generator, count: int) -> tuple[np.ndarray, np.ndarray]:
     """Planes that some point of the box satisfies (usually), but not its base."""
     a = rng.normal(size=(count, node.width))
-    for item in twins.items_of(node):
+    for item in reference_kernels.items_of(node):
         if item.kind != CHOICE:
             a[:, item.columns] /= item.up + item.down
     y = node.compact_columns(node.sample(1, rng, inside=False))[0]
@@ -155,12 +156,13 @@ def usable(seed: int, norm, **options) -> bool:
     return random_node(seed, norm, hidden=(3,), ball=False, **options).make_compact().items > 0
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("norm", ["l0", "l1", "linf", {"l0": 0.3, "l1": 0.7}], ids=["l0", "l1", "linf", "mixture"])
 def test_linear_programs_against_another_solver(norm) -> None:
     kinds = set()
     for seed in filter(lambda seed: usable(seed, norm), range(40)):
         node, a, constants, (bound, _, found), rng = solved(seed, norm)
-        best = twins.program_l1_linf(node, a, -constants)
+        best = reference_kernels.program_l1_linf(node, a, -constants)
         kinds.add(found)
         assert found == (INFEASIBLE if math.isinf(best) else OPTIMAL), seed
         if found == INFEASIBLE:
@@ -183,7 +185,7 @@ def squares(seeds: range) -> Iterator[tuple[int, float, float, int]]:
         node = random_node(seed, "l2", hidden=(3,), ball=False, numbers=True).make_compact()
         if 1 <= node.items <= 3:
             node, a, constants, (bound, _, found), _ = solved(seed, "l2", count=1 + seed % 3, numbers=True)
-            best = node.base_cost + twins.program_l2(twins.items_of(node), a, -constants)
+            best = node.base_cost + reference_kernels.program_l2(reference_kernels.items_of(node), a, -constants)
             if found == OPTIMAL:
                 y = node.F[Y, : node.width]
                 assert (constants + a @ y >= -1e-8 * (1.0 + np.abs(constants))).all()
@@ -238,7 +240,7 @@ def test_more_planes_never_lower_the_bound(norm) -> None:
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_combinations(norm) -> None:
-    """PLANE is the sum of multiplier times plane, over planes only; `combine_surely` takes `surely` off each constant."""
+    """PLANE is the sum of multiplier times plane, over planes only; `combine_robustly` takes `robustly` off each constant."""
     for seed in filter(lambda seed: usable(seed, norm), range(20)):
         node = random_node(seed, norm, hidden=(3,), ball=False).make_compact()
         rng = np.random.default_rng(seed)
@@ -258,8 +260,8 @@ def test_combinations(norm) -> None:
         constant = compiled(planes.combine)(rows, node.width, node.F, s.LF, s.LI, s.A)
         assert constant == pytest.approx(expected, rel=1e-9, abs=1e-12)
         assert node.F[PLANE, : node.width] == pytest.approx(weight, rel=1e-9, abs=1e-12)
-        surely = compiled(planes.combine_surely)(rows, node.width, node.F, s.LF, s.LI, s.A)
-        assert surely == pytest.approx(expected - 0.25 * (m[:3] * scale).sum(), rel=1e-9, abs=1e-12)
+        robustly = compiled(planes.combine_robustly)(rows, node.width, node.F, s.LF, s.LI, s.A)
+        assert robustly == pytest.approx(expected - 0.25 * (m[:3] * scale).sum(), rel=1e-9, abs=1e-12)
 
 
 def test_a_program_is_solved_for_a_little_more() -> None:
@@ -285,7 +287,7 @@ def test_variables_of_a_program() -> None:
     for norm, seed in itertools.product(["l1", "l2", "linf"], range(10)):
         node = random_node(seed, norm, hidden=(3,)).make_compact()
         program = Program(node)
-        items = twins.items_of(node)
+        items = reference_kernels.items_of(node)
         expected = [(item.up > 0.0) + (item.down > 0.0) if item.kind != CHOICE else len(item.prices) for item in items]
         assert program.columns == sum(expected) + (norm == "linf")
         columns = node.scratch.LI[LP_COLUMN, : program.columns]

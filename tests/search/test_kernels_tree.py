@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from harness import DISTANCES, IDS, Node, compiled, random_node
 
-from ifonly.search.kernels import candidates, evaluate, layout, search, splits
-from ifonly.search.kernels.layout import (
+from ifonly.solvers.search.kernels import candidates, evaluate, layout, search, splits
+from ifonly.solvers.search.kernels.layout import (
     ACT,
     ACTIVE,
     BEST,
@@ -41,8 +41,8 @@ from ifonly.search.kernels.layout import (
     X,
     Y,
 )
-from ifonly.search.kernels.splits import UNSPLIT
-from ifonly.search.pack import hidden_neurons, new_tree
+from ifonly.solvers.search.kernels.splits import UNSPLIT
+from ifonly.solvers.search.pack import hidden_neurons, new_tree
 
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 
@@ -170,7 +170,7 @@ def test_the_cutoff_leaves_room_for_the_gap() -> None:
 @every_distance
 def test_a_realised_point_gains_what_was_taken(norm) -> None:
     """Fractions are rounded up: the point is in the box and gains at least what the closed form took of every item."""
-    from ifonly.search.kernels import closed_forms
+    from ifonly.solvers.search.kernels import closed_forms
 
     for seed in range(20):
         box = random_node(seed, norm).make_compact()
@@ -195,6 +195,7 @@ def test_a_realised_point_gains_what_was_taken(norm) -> None:
             assert (each >= take * (1.0 - 1e-9) - 1e-12).all()
 
 
+@pytest.mark.long(keep=2)
 @every_distance
 def test_the_best_point_is_kept_only_if_surely_favourable(norm) -> None:
     for seed in range(20):
@@ -299,6 +300,7 @@ def people_of(box: Node) -> PackedPeople:
     return PackedPeople(*(np.ascontiguousarray(many[None]) for many in box.person))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])
 @every_distance
 def test_a_search_can_be_looked_at_between_any_two_nodes(norm, outputs: int) -> None:

@@ -13,11 +13,18 @@ from cases import load
 from ifonly.model import Network, network_model
 from ifonly.problem import ClassTarget, Distance, Question, lower
 from ifonly.schema import Binary, Integer, Real, Schema
-from ifonly.search.batch import PackedQuestion
-from ifonly.search.kernels import layout, network
-from ifonly.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
-from ifonly.search.pack import errors_everywhere, errors_within, grown, new_tree, node_bytes, pack_question
-from ifonly.search.table import favourable_rows
+from ifonly.solvers.search.batch import PackedQuestion
+from ifonly.solvers.search.kernels import layout, network
+from ifonly.solvers.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
+from ifonly.solvers.search.pack import (
+    errors_everywhere,
+    errors_within,
+    imported_trees,
+    new_tree,
+    node_bytes,
+    pack_question,
+)
+from ifonly.solvers.search.table import favourable_rows
 from ifonly.tolerances import DEFAULT
 
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
@@ -87,7 +94,7 @@ def test_needs_are_in_order(norm) -> None:
         assert (need[AIM] > need[HIGH]).all()
         own = node.person.slack[-len(margin - need[LOW]) :]
         assert margin - need[LOW] == pytest.approx(node.lowered.question.error, rel=1e-3)
-        assert need[HIGH] - own - margin == pytest.approx(node.lowered.question.blur, rel=1e-3)
+        assert need[HIGH] - own - margin == pytest.approx(node.lowered.question.rounding_bound, rel=1e-3)
 
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf", {"l0": 0.3, "l1": 0.7}], ids=["l1", "l2", "linf", "mixture"])
@@ -112,10 +119,10 @@ def test_everyone_is_packed_alike_alone_and_in_company() -> None:
     model, points, _ = load("credit")
     lowered = lower(Question(model=model, target=ClassTarget(1), distance=Distance("l2")))
     errors = errors_everywhere(lowered)
-    asked = PackedQuestion.of(lowered, DEFAULT, records=False)
-    together = asked.batch(lowered.domains(points), errors).people
+    packed = PackedQuestion.of(lowered, DEFAULT, records=False)
+    together = packed.batch(lowered.domains(points), errors).people
     for i in range(len(points)):
-        alone = asked.batch(lowered.domains(points[i : i + 1]), errors).people
+        alone = packed.batch(lowered.domains(points[i : i + 1]), errors).people
         for many, one in zip(together, alone, strict=True):
             assert (many[i] == one[0]).all()
             assert one.flags.c_contiguous
@@ -130,8 +137,8 @@ def test_integers_are_packed_in_steps() -> None:
     assert pack.index[layout.KIND, :3].tolist() == [layout.INTEGER, layout.REAL, CHOICE]
     assert pack.first.tolist() == [[10.0, 3.0, 0.0, 7.0]]
     point = schema.read({"n": 11, "x": 0.5, "b": False})
-    asked = PackedQuestion.of(lowered, DEFAULT, records=False)
-    people = asked.batch(lowered.domains(point[None, :]), errors_everywhere(lowered)).people
+    packed = PackedQuestion.of(lowered, DEFAULT, records=False)
+    people = packed.batch(lowered.domains(point[None, :]), errors_everywhere(lowered)).people
     assert people.box[0].tolist() == [[-2.0, -2.5, 0.0], [2.0, 1.5, 0.0], [0.0, 0.0, 0.0]]
     assert people.z[0] == pytest.approx([2.0 * 11 + 1.5 + 0.5])
     assert people.cost[0].tolist() == [0.0, 0.0, 0.0, pytest.approx(1 / 3)]
@@ -145,7 +152,7 @@ def test_a_grown_tree_is_the_same_tree() -> None:
     for name in ("box", "z", "num", "log"):
         getattr(tree, name)[...] = rng.random(getattr(tree, name).shape)
     tree.idx[layout.FREE] = rng.permutation(8)
-    larger = grown(tree, pack, 20, 30)
+    larger = imported_trees(tree, pack, 20, 30)
     assert (larger.box[:8] == tree.box).all()
     assert (larger.z[:8] == tree.z).all()
     assert (larger.num[:, :8] == tree.num).all()
@@ -165,7 +172,7 @@ def test_tables() -> None:
     assert table is not None
     assert favourable_rows(question, most=935) is None
     assert len({tuple(point) for point in table.points.tolist()}) == len(table.points)
-    assert table.surely.all()
+    assert table.robustly.all()
     assert (model.scores(table.points)[:, 0] > 0.0).all()
     lower_bound = sum(model.scores(model.schema.sample(1000, np.random.default_rng(0)))[:, 0] > 0.0) / 1000
     assert len(table.points) / 936 == pytest.approx(lower_bound, abs=0.1)

@@ -12,11 +12,12 @@ import pytest
 from random_problems import random_problem
 
 from cases import load
-from ifonly import ClassTarget, Distance, Explainer, Limits, Nearest, Search
+from ifonly import ClassTarget, Distance, Explainer, Limits, Nearest
+from ifonly.methods import Search
 from ifonly.problem import Norm, Question, lower
 from ifonly.problem.lowering import Lowered
-from ifonly.proof import Claim
-from ifonly.search.record import NodeRecord, Record
+from ifonly.results import Claim
+from ifonly.solvers.search.record import NodeRecord, Record
 
 CASES = [("credit", "2x10", "norm"), ("adult", "2x10", "raw"), ("compas", "2x10", "norm")]
 every_norm = pytest.mark.parametrize(
@@ -114,6 +115,7 @@ def nearly(a: float, b: float) -> bool:
     return a == pytest.approx(b, rel=1e-9)
 
 
+@pytest.mark.long(keep=1)
 @every_norm
 def test_splits_cover_the_space_and_bounds_hold_at_its_points(norm: Any) -> None:
     """Follow random favourable points down the tree: each ends in a leaf that does not rule it out."""

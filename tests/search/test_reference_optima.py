@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 
 from cases import CASES, NORMS, load
-from ifonly import ClassTarget, Explainer, Nearest, Search
+from ifonly import ClassTarget, Explainer, Nearest
+from ifonly.methods import Search
 
 TOLERANCE = 1e-6
 

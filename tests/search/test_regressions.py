@@ -16,7 +16,6 @@ from ifonly import (
     Categorical,
     ClassTarget,
     Distance,
-    Enumerate,
     Explainer,
     Integer,
     Limits,
@@ -26,14 +25,14 @@ from ifonly import (
     Real,
     Schema,
     ScoreTarget,
-    Search,
     Unknown,
     Within,
 )
+from ifonly.methods import Enumerate, Search
 from ifonly.model import Model, network_model
 from ifonly.problem import Question
-from ifonly.problem.different import Diversity
-from ifonly.search.worker import Spending
+from ifonly.problem.diversity import Diversity
+from ifonly.solvers.search.worker import Budget
 
 SEARCH = Search(table_rows=0)
 
@@ -119,7 +118,7 @@ def test_mixed_questions(seed: int) -> None:
             assert claim.stop is None or not claim.stop.is_limit
             found = claim.point is not None
             upper = question.distance.between(question.schema, points[i], claim.point) if found else math.inf
-            assert (claim.lucky, upper) == (pytest.approx(low, abs=1e-6), pytest.approx(up, abs=1e-6))
+            assert (claim.lower_any_rounding, upper) == (pytest.approx(low, abs=1e-6), pytest.approx(up, abs=1e-6))
             assert claim.lower == pytest.approx(low if math.isinf(up) else up, abs=1e-6)
             continue
         assert answer.upper == pytest.approx(up, abs=1e-6)
@@ -127,7 +126,7 @@ def test_mixed_questions(seed: int) -> None:
             assert answer.lower == pytest.approx(low, abs=1e-6)
             assert isinstance(answer, NoneExists if math.isinf(low) else Unknown)
         else:
-            assert answer.lucky == pytest.approx(low, abs=1e-6)
+            assert answer.lower_any_rounding == pytest.approx(low, abs=1e-6)
             assert isinstance(answer, Nearest)
 
 
@@ -142,13 +141,13 @@ def test_finite_questions_with_points_on_the_margin(seed: int) -> None:
 def test_distances_of_a_ten_millionth_are_proven_over_the_answers_ball(norm: str, monkeypatch: Any) -> None:
     """Rounding bounded over the whole schema leaves a gap here; over the ball of the answer it does not."""
     passes: list[int] = []
-    search = Spending.on
+    search = Budget.on
 
-    def spy(self: Spending, asked: Any, batch: Any, radius: np.ndarray) -> None:
+    def spy(self: Budget, packed: Any, batch: Any, radius: np.ndarray) -> None:
         passes.append(int(np.isfinite(radius).all()))
-        search(self, asked, batch, radius)
+        search(self, packed, batch, radius)
 
-    monkeypatch.setattr(Spending, "on", spy)
+    monkeypatch.setattr(Budget, "on", spy)
     for seed in range(12):
         model, point = beside_the_boundary(seed, 1e-6)
         answer = (
@@ -194,6 +193,7 @@ def not_proven(model: Model, point: np.ndarray, norm: str, weight: float = 1.0) 
     return wrong
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_many_classes(norm: str) -> None:
     """Linear models of three to five classes, where two conditions may bind: a nearest row each time, or provably none."""

@@ -10,7 +10,7 @@ from harness import compiled
 
 from ifonly.model.smooth import Activation
 from ifonly.model.smooth.activations import CUBIC_FACTOR, INNER_FACTOR, NAMES, TURN
-from ifonly.search.smooth.kernels import curves
+from ifonly.solvers.search.smooth.kernels import curves
 
 KINDS = [Activation(name) for name in NAMES] + [Activation("elu", alpha=0.3)]
 IDS = [f"{a.name} {a.alpha:g}" for a in KINDS]
@@ -101,9 +101,9 @@ def bends(name: str, z: np.ndarray) -> np.ndarray:
         case "silu":
             return 2.0 - z * np.tanh(0.5 * z)
         case "gelu_tanh":
-            grown = 1.0 + 3.0 * CUBIC_FACTOR * z * z
+            imported_trees = 1.0 + 3.0 * CUBIC_FACTOR * z * z
             inner = INNER_FACTOR * z * (1.0 + CUBIC_FACTOR * z * z)
-            return (2.0 * grown - 1.0) / grown**2 - INNER_FACTOR * z * np.tanh(inner)
+            return (2.0 * imported_trees - 1.0) / imported_trees**2 - INNER_FACTOR * z * np.tanh(inner)
         case _:
             return np.ones_like(z)
 

@@ -13,25 +13,12 @@ import pytest
 from questions import TENTS_OPTIMUM, beside_the_boundary, hard_people, hard_question
 
 from cases import load
-from ifonly import (
-    ClassTarget,
-    Distance,
-    Enumerate,
-    Explainer,
-    Limits,
-    Nearest,
-    NoneExists,
-    OnlyUp,
-    Range,
-    Search,
-    Tolerances,
-    Unknown,
-    Within,
-)
+from ifonly import ClassTarget, Distance, Explainer, Limits, Nearest, NoneExists, OnlyUp, Range, Unknown, Within
+from ifonly.methods import Enumerate, Search, Tolerances
 from ifonly.problem import Question
-from ifonly.proof import Claim, Progress, Stop, StoppedBy
-from ifonly.search import load_kernels, worker
-from ifonly.search.kernels import search as kernel
+from ifonly.results import Claim, Progress, Stop, StoppedBy
+from ifonly.solvers.search import load_kernels, worker
+from ifonly.solvers.search.kernels import search as kernel
 
 NORMS: tuple[Any, ...] = ("l0", "l1", "l2", "linf", {"l0": 0.3, "l1": 0.7})
 IDS = ("l0", "l1", "l2", "linf", "mixture")
@@ -176,11 +163,11 @@ def test_an_explainer_goes_on_after_an_interruption(threads: int) -> None:
     question = hard_question()
     explainer = Explainer(question.model, threads=threads)
     rows = [question.schema.row(point) for point in hard_people(4)]
-    asked = {"target": question.target, "distance": question.distance}
+    packed = {"target": question.target, "distance": question.distance}
     with pytest.raises(KeyboardInterrupt):
-        explainer.using(listen=Interrupting()).explain_many(rows, **asked, limits=Limits(seconds=LONG))
-    after = explainer.explain_many(rows, **asked, limits=Limits(nodes=20))
-    fresh = Explainer(question.model).explain_many(rows, **asked, limits=Limits(nodes=20))
+        explainer.using(listen=Interrupting()).explain_many(rows, **packed, limits=Limits(seconds=LONG))
+    after = explainer.explain_many(rows, **packed, limits=Limits(nodes=20))
+    fresh = Explainer(question.model).explain_many(rows, **packed, limits=Limits(nodes=20))
     assert [(a.lower, a.upper, a.nodes) for a in after] == [(a.lower, a.upper, a.nodes) for a in fresh]
 
 
@@ -227,6 +214,7 @@ def test_progress_counts_everyone_once() -> None:
 # ---------------------------------------------------------------------------------------------- the same answers
 
 
+@pytest.mark.long(keep=2)
 @every_norm
 @pytest.mark.parametrize("constraints", [(), (OnlyUp("EducationLevel"),)], ids=["free", "only up"])
 def test_answers_do_not_depend_on_threads_company_or_order(norm: Any, constraints: Any) -> None:

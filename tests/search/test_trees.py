@@ -14,10 +14,10 @@ from ifonly.model import Model
 from ifonly.model.trees import Ensemble, LibraryTree, Summation, Trees
 from ifonly.problem import ClassTarget, Distance, OnlyWith, Question, Steps
 from ifonly.problem.rules import read_constraint
-from ifonly.proof import Limits, Progress, StoppedBy
-from ifonly.search import Search
-from ifonly.search.trees import forest_search
-from ifonly.search.warm import KERNELS
+from ifonly.results import Limits, Progress, StoppedBy
+from ifonly.solvers.search import Search
+from ifonly.solvers.search.compiled import KERNELS
+from ifonly.solvers.search.trees import forest_search
 
 NO_LIMITS = Limits()
 
@@ -155,8 +155,8 @@ def test_luck_shares_the_limits(hard: tuple[Question, np.ndarray]) -> None:
     question, points = hard
     nodes = solved(question, points[:1])[0].nodes
     solver = Search(table_rows=0).prepare(question)
-    far = solver.asked.forest._replace(demand=solver.asked.forest.demand + np.array([[30.0], [0.0], [0.0], [30.0]]))
-    solver.asked = replace(solver.asked, forest=far, by_luck=solver.asked.forest)
+    far = solver.packed.forest._replace(demand=solver.packed.forest.demand + np.array([[30.0], [0.0], [0.0], [30.0]]))
+    solver.packed = replace(solver.packed, forest=far, any_rounding_forest=solver.packed.forest)
     (unlimited,) = solver.solve(points[:1], NO_LIMITS)
     assert unlimited.point is None and unlimited.lower < math.inf and unlimited.nodes >= nodes
     (stopped,) = solver.solve(points[:1], Limits(nodes=1))
@@ -174,7 +174,7 @@ def test_compiling_begins_before_the_first_question(monkeypatch: pytest.MonkeyPa
     kernels.compiled = True
     kernels.begin()
     assert begun == [True]
-    monkeypatch.setattr("ifonly.search.trees.solver.TREE_KERNELS.begin", lambda: begun.append(False))
+    monkeypatch.setattr("ifonly.solvers.search.trees.solver.TREE_KERNELS.begin", lambda: begun.append(False))
     Explainer(model_of(Schema([Real("x", 0.0, 1.0)]), [stump(0, 0.3, -1.0, 1.0)]))
     assert begun == [True, False]
 
@@ -185,7 +185,7 @@ def test_what_no_question_changes_is_shared_by_all() -> None:
     trees = [stump(k % 2, (k + 1) / 1002, 0.0, 1.0) for k in range(1000)]
     model = model_of(schema, trees, shift=-500.0)
     first, second = (
-        Search().prepare(Question(model=model, target=ClassTarget("yes"), distance=Distance(norm))).asked.forest
+        Search().prepare(Question(model=model, target=ClassTarget("yes"), distance=Distance(norm))).packed.forest
         for norm in ("l1", "l2")
     )
     assert first.limit_set.shape == (2000, 1)

@@ -7,7 +7,8 @@ import itertools
 import numpy as np
 import pytest
 
-from ifonly import ClassTarget, Distance, Enumerate, Explainer, Integer, Limits, Network, Schema, Search
+from ifonly import ClassTarget, Distance, Explainer, Integer, Limits, Network, Schema
+from ifonly.methods import Enumerate, Search
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])

@@ -6,14 +6,15 @@ import pytest
 pytest.importorskip("z3", reason="z3-solver is not installed")
 
 from cases import load
-from ifonly import ClassTarget, Explainer, Limits, Network, SmtPlain, SmtReduced
-from ifonly.exact.bounds import linear_bounds
-from ifonly.exact.distances import farthest
-from ifonly.exact.inputs import Person
+from ifonly import ClassTarget, Explainer, Limits, Network
+from ifonly.methods import Mace, MipSat
 from ifonly.model import network_model
 from ifonly.problem import Distance, Question, lower
 from ifonly.schema import Categorical, Integer, Ordinal, Real, Schema
-from ifonly.smt.formula import exact, formula, load_z3
+from ifonly.solvers.common.bounds import linear_bounds
+from ifonly.solvers.common.distances import farthest
+from ifonly.solvers.common.inputs import Person
+from ifonly.solvers.smt.formula import exact, formula, load_z3
 
 SCHEMA = Schema([Real("a", 0, 10), Integer("b", 0, 9, 3), Ordinal("c", ["x", "y", "z"]), Categorical("d", [1, 2, 3])])
 
@@ -54,6 +55,7 @@ def test_with_the_row_fixed_the_formula_is_the_forward_pass_and_the_distance(nor
                 assert made.read(solver.model(), someone) == pytest.approx(point, abs=1e-12)
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
 @pytest.mark.parametrize("variant", ["norm", "raw"])
 def test_reduced_finds_the_reference_optima_of_compas(norm, variant):
@@ -61,7 +63,7 @@ def test_reduced_finds_the_reference_optima_of_compas(norm, variant):
     known = np.flatnonzero(np.isfinite(optima[norm]))[:2]
     answers = (
         Explainer(model)
-        .using(SmtReduced())
+        .using(MipSat())
         .explain_many(
             [model.schema.row(points[i]) for i in known],
             target=ClassTarget(1, 0.0),
@@ -74,13 +76,14 @@ def test_reduced_finds_the_reference_optima_of_compas(norm, variant):
         assert answer.upper == pytest.approx(optima[norm][i], abs=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("norm", ["l0", "l1", "linf"])
 def test_plain_and_reduced_agree_on_a_small_network(norm):
     question = small(norm, seed=3)
     row = SCHEMA.row(SCHEMA.sample(1, np.random.default_rng(4))[0])
     explainer = Explainer(question.model)
     search = explainer.explain(row, distance=norm)
-    for method in (SmtPlain(gap=1e-3), SmtReduced(gap=1e-3)):
+    for method in (Mace(gap=1e-3), MipSat(gap=1e-3)):
         answer = explainer.using(method).explain(row, distance=norm, limits=Limits(seconds=600.0))
         assert answer.lower <= search.upper + 1e-9 and answer.upper >= search.lower - 1e-9
         assert answer.upper - answer.lower <= 1e-3
@@ -90,7 +93,7 @@ def test_a_time_limit_is_a_limit():
     model, points, optima = load("compas")
     answer = (
         Explainer(model)
-        .using(SmtPlain())
+        .using(Mace())
         .explain(model.schema.row(points[0]), target=ClassTarget(1, 0.0), distance="l1", limits=Limits(seconds=0.3))
     )
     assert answer.status in ("unknown", "within") and answer.stop is not None and answer.stop.is_limit

@@ -45,12 +45,12 @@ class Bombs:
             told = ask(lambda: ifonly.check(ifonly.Certificate.from_bytes(content), seconds=SECONDS)).verdict
         except Refused:
             told = "refused"
-        spent, grown = time.perf_counter() - begun, _peak() - before
+        spent, imported_trees = time.perf_counter() - begun, _peak() - before
         faults = []
         if spent > 2 * SECONDS + 1:
             faults.append(f"{len(content)} bytes took {spent:.1f} s where {SECONDS:g} s were given")
-        if grown > MEMORY_BYTES:
-            faults.append(f"{len(content)} bytes took {grown / 2**30:.1f} GiB")
+        if imported_trees > MEMORY_BYTES:
+            faults.append(f"{len(content)} bytes took {imported_trees / 2**30:.1f} GiB")
         return Outcome(f"{case['bomb']} {told}", faults)
 
 

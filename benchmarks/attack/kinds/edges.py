@@ -75,8 +75,8 @@ class Edges:
         if near is None:
             row = (case["edge"],)
             fits = world.features[0]["lower"] <= row[0] <= world.features[0]["upper"]
-            surely = fits and world.allowed(row, world.constraints) and world.met(row)
-            near = [(world.size(row), row)] if surely else None
+            robustly = fits and world.allowed(row, world.constraints) and world.met(row)
+            near = [(world.size(row), row)] if robustly else None
             if near and answer.counterfactual is not None:
                 near = None  # something nearer than the edge is fine
         return Outcome(answer.status, list(wrong(world, answer, near)))

@@ -101,9 +101,9 @@ def asked_of(
     now, _ = user.decide([person])[0]
     if now not in ("yes", "no"):
         return  # the user's own model cannot be asked about this person
-    wanted = "no" if now == "yes" else "yes"
+    resolved = "no" if now == "yes" else "yes"
     try:
-        answer = answer_of(case, explainer, person, wanted)
+        answer = answer_of(case, explainer, person, resolved)
     except Refused:
         told.status = "row refused"
         return
@@ -125,7 +125,7 @@ def asked_of(
     def decide(rows: list[Row]) -> list[Decision]:
         return user.decide([in_own_values(row) for row in rows])
 
-    truth = Truth(features, before, wanted, decide, {"norm": "l1"})
+    truth = Truth(features, before, resolved, decide, {"norm": "l1"})
     yield from wrong(truth, answer, all_rows(features, before))
 
 
@@ -172,7 +172,7 @@ def schema_of(case: dict[str, Any], user: User, folder: Path) -> Any:
     return ifonly.Schema.load(found)
 
 
-def answer_of(case: dict[str, Any], explainer: Any, person: Row, wanted: str) -> Any:
+def answer_of(case: dict[str, Any], explainer: Any, person: Row, resolved: str) -> Any:
     """The answer, to a row as the case gives it."""
     import ifonly
 
@@ -180,7 +180,7 @@ def answer_of(case: dict[str, Any], explainer: Any, person: Row, wanted: str) ->
         with tempfile.TemporaryDirectory() as folder:
             table, out = Path(folder) / "people.csv", Path(folder) / "answers.jsonl"
             write_csv(table, case["columns"], [list(person)])
-            ask(explainer.explain_to, out, table, ifonly.Query(target=wanted))
+            ask(explainer.explain_to, out, table, ifonly.Query(target=resolved))
             record = json.loads(out.read_text())
         upper = record.get("distance")
         return SimpleNamespace(
@@ -192,8 +192,8 @@ def answer_of(case: dict[str, Any], explainer: Any, person: Row, wanted: str) ->
     if case["rows"] == "frame":
         import pandas as pd
 
-        return ask(explainer.explain_many, pd.DataFrame([row]), target=wanted)[0]
-    return ask(explainer.explain, row, target=wanted)
+        return ask(explainer.explain_many, pd.DataFrame([row]), target=resolved)[0]
+    return ask(explainer.explain, row, target=resolved)
 
 
 def write_csv(path: Path, columns: Sequence[str], rows: Sequence[Sequence[Any]]) -> None:

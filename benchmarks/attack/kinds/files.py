@@ -74,7 +74,7 @@ def original(kind: str) -> bytes:
         path = Path(folder) / f"file{FORMATS[kind][0]}"
         model = datasets.network("compas")
         if kind in ("npz", "json"):
-            ifonly.save_network(model.network, path, classes=("low", "high"))
+            ifonly.model.save_network(model.network, path, classes=("low", "high"))
         elif kind == "schema":
             model.schema.save(path)
         elif kind == "certificate":
@@ -164,7 +164,7 @@ def _network(path: Path) -> None:
     from ifonly import datasets
 
     model = datasets.network("compas")
-    network, classes = ifonly.load_network(path)
+    network, classes = ifonly.model.load_network(path)
     explainer = ifonly.Explainer(network, schema=model.schema, classes=classes)
     explainer.using(reasons=False).explain(datasets.load("compas").row(1), limits=ifonly.Limits(nodes=200))
 

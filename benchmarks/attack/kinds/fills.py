@@ -28,8 +28,8 @@ class Fills:
             features.append(made)
         row = [None if f.get("missing") and chance.random() < 0.7 else draw_value(chance, f) for f in features]
         row[0] = None
-        lacked = [f for f, value in zip(features, row, strict=True) if value is None and is_number(f)]
-        filled = [f["name"] for f in lacked if chance.random() < 0.85]
+        missing_names = [f for f, value in zip(features, row, strict=True) if value is None and is_number(f)]
+        filled = [f["name"] for f in missing_names if chance.random() < 0.85]
         ranges = [
             [f["name"], *sorted(draw_value(chance, f) for _ in range(2))]
             for f in features
@@ -173,5 +173,5 @@ def asked_for(case: dict[str, Any]) -> list[Any]:
     ranges: list[Any] = [f"{name} in [{low!r}, {high!r}]" for name, low, high in case["ranges"]]
     if case["object"]:
         ranges = [ifonly.Range(name, low, high) for name, low, high in case["ranges"]]
-        return [*(ifonly.FillIn(name, change) for name, change in case["fills"]), *ranges]
+        return [*(ifonly.Imputable(name, change) for name, change in case["fills"]), *ranges]
     return [*(f"{name} may be filled in at {change}" for name, change in case["fills"]), *ranges]

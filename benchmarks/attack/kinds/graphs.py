@@ -51,8 +51,8 @@ class Graphs:
         import ifonly
         from ifonly.schema.io import schema_from_json
 
-        if case.get("export") and (lacking := missing_library(["sklearn", "skl2onnx"])):
-            return Outcome(f"{lacking} is not installed")
+        if case.get("export") and (with_missing := missing_library(["sklearn", "skl2onnx"])):
+            return Outcome(f"{with_missing} is not installed")
         if "train" in case and len({label for _, label in case["train"]}) < 2:
             return Outcome("one class")
         try:
@@ -77,17 +77,17 @@ def asked_of(case: dict[str, Any], explainer: Any, runtime: Runtime, person: tup
     decide = runtime.decide if least is None else partial(runtime.decide_above, least)
     rows = all_rows(case["features"], person)
     every = [True] if least is not None else classes(case)
-    for wanted in every:
-        if same(decide([person])[0][0], wanted):
+    for resolved in every:
+        if same(decide([person])[0][0], resolved):
             continue
-        target = wanted if least is None else ifonly.ScoreTarget(at_least=least, margin=1e-6)
+        target = resolved if least is None else ifonly.ScoreTarget(at_least=least, margin=1e-6)
         try:
             answer = ask(explainer.explain, list(person), target=target)
         except Refused:
             told.status = "refused"
             continue
         told.status = answer.status
-        yield from wrong(Truth(case["features"], person, wanted, decide, case["distance"]), answer, rows)
+        yield from wrong(Truth(case["features"], person, resolved, decide, case["distance"]), answer, rows)
 
 
 def classes(case: dict[str, Any]) -> list[int]:

@@ -54,19 +54,19 @@ class Leaves:
         return answered(case, explainer, runtime, case["classes"][case["wanted"]])
 
 
-def answered(case: dict[str, Any], explainer: Any, runtime: Runtime, wanted: Any) -> Outcome:
+def answered(case: dict[str, Any], explainer: Any, runtime: Runtime, resolved: Any) -> Outcome:
     """Everybody's answer, judged by onnxruntime on all rows."""
     told = Outcome("already")
     for person in map(tuple, case["people"]):
-        if same(runtime.decide([person])[0][0], wanted):
+        if same(runtime.decide([person])[0][0], resolved):
             continue
         try:
-            answer = ask(explainer.explain, list(person), target=wanted, distance=case["distance"]["norm"])
+            answer = ask(explainer.explain, list(person), target=resolved, distance=case["distance"]["norm"])
         except Refused:
             told.status = "refused"
             continue
         told.status = answer.status
-        truth = Truth(case["features"], person, wanted, runtime.decide, case["distance"])
+        truth = Truth(case["features"], person, resolved, runtime.decide, case["distance"])
         told.faults += [f"{fault} for {person}" for fault in wrong(truth, answer, all_rows(case["features"], person))]
     return told
 

@@ -65,7 +65,7 @@ class Mixed:
 
         try:
             return ask(
-                world.explainer.using(ifonly.MipObjective(), reasons=False).explain,
+                world.explainer.using(ifonly.methods.MipObj(), reasons=False).explain,
                 case["row"],
                 **world.asked,
                 limits=limits,
@@ -85,7 +85,7 @@ def beaten(world: World, answer: Any, rivals: list[Row]) -> list[str]:
             continue
         far = world.shown(world.size(row))
         near = far < answer.lower * (1 - 1e-9) and world.allowed(row, world.constraints)
-        if near and world.met(row) and world.sure(row, answer.blur):
+        if near and world.met(row) and world.sure(row, answer.rounding_bound):
             scores = [float(s) for s in exact(world.layers, encode(world.features, row))]
             return [f"{answer.status}, nothing nearer than {answer.lower!r}, but {row} at {far!r} with scores {scores}"]
     return []

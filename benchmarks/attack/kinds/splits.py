@@ -61,9 +61,9 @@ class Splits:
         import ifonly
         from ifonly.schema.io import schema_from_json
 
-        lacking = missing_library([MODULES[case["model"]["library"]]])
-        if lacking:
-            return Outcome(f"{lacking} is not installed")
+        with_missing = missing_library([MODULES[case["model"]["library"]]])
+        if with_missing:
+            return Outcome(f"{with_missing} is not installed")
         if len({label for _, label in case["train"]}) < 2:
             return Outcome("one class")
         try:
@@ -82,14 +82,14 @@ def asked_of(explainer: Any, library: Library, case: dict[str, Any], person: Row
     """One person's question about each other class, and what is false about the answers."""
     now, _ = library.decide([person])[0]
     named = {f["name"]: value for f, value in zip(case["features"], person, strict=True)}
-    for wanted in sorted({label for _, label in case["train"]} - {now}):
+    for resolved in sorted({label for _, label in case["train"]} - {now}):
         try:
-            answer = ask(explainer.explain, named, target=wanted, distance=case["distance"]["norm"])
+            answer = ask(explainer.explain, named, target=resolved, distance=case["distance"]["norm"])
         except Refused:
             told.status = "refused"
             continue
         told.status = answer.status
-        truth = Truth(case["features"], person, wanted, library.decide, case["distance"])
+        truth = Truth(case["features"], person, resolved, library.decide, case["distance"])
         yield from wrong(truth, answer, all_rows(case["features"], person) or near_corner(case, person))
 
 
@@ -189,7 +189,7 @@ class Library:
         self.objects: bool = case["model"].get("objects", False)
         rows = [tuple(row) for row, _ in case["train"]]
         self.known = {f["name"]: options(f) for f in self.features if f["kind"] == "categorical"}
-        self.model = GROWN[self.name](case["model"], self)
+        self.model = IMPORTED_TREES[self.name](case["model"], self)
         self.model.fit(self.table(rows), [label for _, label in case["train"]])
 
     def table(self, rows: list[Row]) -> Any:
@@ -250,7 +250,7 @@ def _catboost(model: dict[str, Any], library: Library) -> Any:
     return CatBoostClassifier(cat_features=list(library.known), **model["parameters"])
 
 
-GROWN: dict[str, Callable[[dict[str, Any], Library], Any]] = {
+IMPORTED_TREES: dict[str, Callable[[dict[str, Any], Library], Any]] = {
     "sklearn": _sklearn,
     "hist": _hist,
     "xgboost": _xgboost,

@@ -12,10 +12,10 @@ import numpy as np
 
 from benchmarks.terminal import TESTS
 from ifonly import ClassTarget, Distance, datasets
-from ifonly.exact.bounds import BOUNDS, neuron_bounds
-from ifonly.exact.distances import cut_to, farthest
-from ifonly.exact.inputs import Person
 from ifonly.problem import Question, lower
+from ifonly.solvers.common.bounds import BOUNDS, neuron_bounds
+from ifonly.solvers.common.distances import cut_to, farthest
+from ifonly.solvers.common.inputs import Person
 
 NORMS = ("l0", "l1", "l2", "linf")
 BUDGETS = (0.01, 0.1, 1.0)

@@ -38,7 +38,7 @@ _NORMS = click.option("--norms", default=",".join(NORMS), show_default=True, hel
 
 
 @command.command("reference")
-@_chosen("mip-objective-highs,mip-interval-highs")
+@_chosen("mip-obj-highs,mip-exp-highs")
 @_DATASETS
 @click.option("--variants", default=",".join(VARIANTS), show_default=True, help="These inputs only.")
 @_NORMS
@@ -61,7 +61,7 @@ def _reference(
 
 
 @command.command("small")
-@_chosen("smt-plain,smt-reduced")
+@_chosen("mace,mip-sat")
 @click.option("--archs", default="1x4,1x10,2x4", show_default=True, help="Comma-separated architectures.")
 @_NORMS
 @click.option("--rows", type=click.IntRange(1), default=10, show_default=True, help="Rows per network and norm.")
@@ -76,7 +76,7 @@ def _small(chosen: str, archs: str, norms: str, rows: int, seconds: float, cache
 
 
 @command.command("random")
-@_chosen("search,mip-objective-highs,mip-objective-scip,mip-interval-highs")
+@_chosen("search,mip-obj-highs,mip-obj-scip,mip-exp-highs")
 @click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="The first question's seed.")
 @click.option("--questions", type=click.IntRange(1), default=500, show_default=True, help="How many.")
 @_given_seconds(60.0)
@@ -87,7 +87,7 @@ def _random(chosen: str, first: int, questions: int, seconds: float) -> None:
 
 
 @command.command("rules")
-@_chosen("search,mip-objective-highs,enumerate")
+@_chosen("search,mip-obj-highs,enumerate")
 @click.option("--first", type=click.IntRange(0), default=0, show_default=True, help="The first question's seed.")
 @click.option("--questions", type=click.IntRange(1), default=1000, show_default=True, help="How many.")
 @click.option("--mixed", is_flag=True, help="Real numbers too: then leave out the enumerator.")

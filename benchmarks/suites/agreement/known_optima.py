@@ -19,7 +19,8 @@ from benchmarks.subjects.data import load as load_data
 from benchmarks.suites.agreement.methods import METHODS
 from benchmarks.suites.agreement.verdicts import Record, added, read, table, times
 from benchmarks.terminal import TESTS
-from ifonly import Answer, ClassTarget, Enumerate, Explainer, Limits
+from ifonly import Answer, ClassTarget, Explainer, Limits
+from ifonly.methods import Enumerate
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -30,9 +30,9 @@ from rich.table import Table
 
 import ifonly
 from benchmarks.terminal import TESTS
-from ifonly import Checked
+from ifonly import CheckResult
 from ifonly.certificate.format import stamp
-from ifonly.certifying.certify import Certifier
+from ifonly.certifying.certifier import Certifier
 from ifonly.model import network_model
 from ifonly.problem import Question
 
@@ -43,7 +43,7 @@ WITHIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Made:
+class BuiltOperation:
     """One certificate."""
 
     case: str
@@ -67,14 +67,14 @@ class Made:
 
 def certified(
     case: str, norm: str, row: int, point: Any, parts: tuple[Any, Any, Certifier], seconds: float | None = None
-) -> Made:
+) -> BuiltOperation:
     """Search, search with records, prove, check. A search that hits its limit has nothing to prove."""
     plain, recorded, certifier = parts
     begun = time.process_time()
     plain.solve(point[None, :], ifonly.Limits(seconds=seconds))
     searched = time.process_time()
     claim = recorded.solve(point[None, :], ifonly.Limits(seconds=seconds))[0]
-    checked, size = Checked(verdict="LIMIT" if claim.stop is not None else "NOT EMITTED"), 0
+    checked, size = CheckResult(verdict="LIMIT" if claim.stop is not None else "NOT EMITTED"), 0
     try:
         certificate = certifier.certificate(point, claim)
         size = len(certificate.content)
@@ -85,7 +85,7 @@ def certified(
         checked = ifonly.check(certificate)
     done = time.process_time()
     kind = "none" if math.isinf(checked.lower) else "bound" if checked.upper is None else "nearest"
-    return Made(
+    return BuiltOperation(
         case=case, norm=norm, row=row, verdict=checked.verdict, kind=kind, lower=checked.lower,
         upper=math.inf if checked.upper is None else checked.upper, nodes=claim.nodes, tree=checked.nodes,
         plain=searched - begun, made=emitted - searched, checked=done - emitted, bytes=size,
@@ -93,8 +93,12 @@ def certified(
 
 
 def parts_of(question: Question) -> tuple[Any, Any, Certifier]:
-    plain = ifonly.Search(table_rows=0).prepare(question)
-    return plain, ifonly.Search(records=True).prepare(question), Certifier(question, ifonly.Tolerances())
+    plain = ifonly.methods.Search(table_rows=0).prepare(question)
+    return (
+        plain,
+        ifonly.methods.Search(records=True).prepare(question),
+        Certifier(question, ifonly.methods.Tolerances()),
+    )
 
 
 # ---------------------------------------------------------------------- the reference cases
@@ -122,7 +126,7 @@ def load_case(folder: Path | None, dataset: str, arch: str, variant: str) -> tup
 
 def reference(
     folder: Path | None, archs: tuple[str, ...], norms: tuple[str, ...], rows: int, seconds: float | None
-) -> Iterator[Made]:
+) -> Iterator[BuiltOperation]:
     for dataset, arch, variant in ((d, a, v) for a in archs for d in DATASETS for v in VARIANTS):
         found = load_case(folder, dataset, arch, variant)
         for norm in norms if found is not None else ():
@@ -135,7 +139,7 @@ def reference(
                 yield certified(f"{dataset} {arch} {variant}", norm, row, point, parts, seconds)
 
 
-def random_problems(count: int) -> Iterator[Made]:
+def random_problems(count: int) -> Iterator[BuiltOperation]:
     """Half of them with every kind of feature, half finite."""
     sys.path.insert(0, str(TESTS))
     from oracles.random_problems import random_problem
@@ -149,12 +153,12 @@ def random_problems(count: int) -> Iterator[Made]:
 # ---------------------------------------------------------------------- the run
 
 
-def run(made: Iterable[Made], total: int | None, path: Path, console: Console) -> None:
+def run(made: Iterable[BuiltOperation], total: int | None, path: Path, console: Console) -> None:
     """Measure, write the records, print the table and put it beside the records."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    groups: dict[tuple[str, str], list[Made]] = {}
+    groups: dict[tuple[str, str], list[BuiltOperation]] = {}
     with path.open("w", newline="", encoding="utf-8") as file, Progress(console=console) as bar:
-        writer = csv.DictWriter(file, [field.name for field in fields(Made)])
+        writer = csv.DictWriter(file, [field.name for field in fields(BuiltOperation)])
         writer.writeheader()
         task = bar.add_task("certificates", total=total)
         for one in made:
@@ -176,7 +180,7 @@ HEAD = ("case", "norm", "certificates", "VALID", "within 1e-6", "none exists", "
         "times", "check ms (largest)", "kB (largest)")  # fmt: skip
 
 
-def summary(made: list[Made]) -> list[str]:
+def summary(made: list[BuiltOperation]) -> list[str]:
     """Medians; `times` is the ratio of the sums."""
 
     def median(name: str) -> float:
@@ -218,7 +222,7 @@ def arithmetic(archs: tuple[str, ...], console: Console) -> None:
     for arch in archs:
         model, points = load_case(None, "adult", arch, "norm")  # type: ignore[misc]
         question = Question(model=model, target=ifonly.ClassTarget(1, margin=0.0), distance=ifonly.Distance("l1"))
-        data = Certifier(question, ifonly.Tolerances()).proven(points[0], ifonly.Limits()).data
+        data = Certifier(question, ifonly.methods.Tolerances()).proven(points[0], ifonly.Limits()).data
         statement = read_statement(data["question"], data["proof"]["grid"], data["proof"]["cost_grid"])
         table.add_row(f"adult {arch}", *(f"{1e6 * _plane_seconds(statement, kind):.0f}" for kind in kinds.values()))
     console.print(table)

@@ -27,7 +27,7 @@ from benchmarks.suites.certificates import forging
 from benchmarks.terminal import TESTS
 from ifonly import datasets
 from ifonly.certificate.format import Certificate, canonical, stamp
-from ifonly.certifying.certify import Certifier
+from ifonly.certifying.certifier import Certifier
 from ifonly.problem import Question
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.io import schema_from_json
@@ -80,7 +80,7 @@ def small(count: int = 60) -> tuple[Certificate, ...]:
 
 
 def _certified(question: Question, point: Any) -> Certificate:
-    return Certifier(question, ifonly.Tolerances()).proven(point, ifonly.Limits())
+    return Certifier(question, ifonly.methods.Tolerances()).proven(point, ifonly.Limits())
 
 
 # ---------------------------------------------------------------------- altering
@@ -204,10 +204,10 @@ def _decided(schema: Schema, layers: list[Any], point: tuple[float, ...], target
             h = [max(v, 0) for v in h]
     margin = Fraction(float.fromhex(target["margin"])) * 2**unit
     if "class" in target:
-        wanted = target["class"]
+        resolved = target["class"]
         if len(h) == 1:
-            return (h[0] if wanted == 1 else -h[0]) >= margin
-        return all(h[wanted] - v >= margin for j, v in enumerate(h) if j != wanted)
+            return (h[0] if resolved == 1 else -h[0]) >= margin
+        return all(h[resolved] - v >= margin for j, v in enumerate(h) if j != resolved)
     score = h[target["output"]]
     low, high = (
         (None if v is None else Fraction(float.fromhex(v)) * 2**unit) for v in (target["at_least"], target["at_most"])

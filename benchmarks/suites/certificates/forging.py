@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import Any
 
 Data = dict[str, Any]
-Way = Callable[[Data, random.Random, Data], None]
+Alternative = Callable[[Data, random.Random, Data], None]
 ZERO, ONE = (0.0).hex(), (1.0).hex()
 
 
@@ -171,7 +171,7 @@ def another_row(data: Data, rng: random.Random, other: Data) -> None:
     data["question"]["factual"][at] = rng.choice([ZERO, ONE, (2.0).hex(), _moved(data["question"]["factual"][at], rng)])
 
 
-QUESTION: dict[str, Way] = {
+QUESTION: dict[str, Alternative] = {
     "identity layers": identity_layers, "huge chain": huge_chain, "dead neuron": dead_neuron,
     "features reordered": reorder_features, "weights scaled": scale_weights, "one weight": one_weight,
     "another's network": network_of_another, "constraints": constraints_changed, "distance": distance_changed,
@@ -283,7 +283,7 @@ def grid_changed(data: Data, rng: random.Random, _: Data) -> None:
     data["proof"][rng.choice(["grid", "cost_grid"])] = rng.choice([8, 9, 20, 53, 64, 80, 96, 300, 2400])
 
 
-ANSWER: dict[str, Way] = {
+ANSWER: dict[str, Alternative] = {
     "tree cut": tree_cut, "tree spliced": tree_spliced, "split added": tree_split, "leaf": leaf_changed,
     "split": split_changed, "claim": claim_moved, "witness": witness_swapped, "grid": grid_changed,
     "no row at all": no_row_at_all,

@@ -1,1 +1,6 @@
 """From the records of the search to certificates that the checker accepts."""
+
+from ifonly.certifying.certifier import certify, prove
+from ifonly.certifying.statement import certified_query
+
+__all__ = ["certified_query", "certify", "prove"]

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import NamedTuple
 
-from ifonly.certificate.check.reading import Meter
+from ifonly.certificate.check.reading import CheckBudget
 from ifonly.resources import LimitReached, check_limits
 
 
-class Verify(Enum):
+class Verification(Enum):
     """Which leaves of floating point the checker looks at, before they are written."""
 
     NONE = "none"
@@ -22,7 +22,7 @@ class Verify(Enum):
 class Effort(NamedTuple):
     """What is verified; and how many splits there may be beyond the search's own nodes (None: as many as it takes)."""
 
-    verify: Verify = Verify.DOUBTFUL
+    verify: Verification = Verification.DOUBTFUL
     nodes: int | None = None
 
     def check_splits(self, splits: int) -> None:
@@ -34,7 +34,7 @@ USUAL = Effort()
 
 
 @dataclass
-class WritingMeter(Meter):
+class ProofBudget(CheckBudget):
     """The meter of the checker's arithmetic while a proof is written: it keeps to the limits of who asked for it."""
 
     kept: int = 0

@@ -14,13 +14,13 @@ from numpy.typing import NDArray
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.region import Bounds
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement
-from ifonly.certifying.twin import layout
-from ifonly.certifying.warm import TWIN
+from ifonly.certifying.compiled import FLOAT_CHECK
+from ifonly.certifying.float_check import layout
 from ifonly.resources import LimitReached, check_limits, seconds_left
 from ifonly.schema import Choice
-from ifonly.search.alarm import Alarm
-from ifonly.search.pack import products_of
-from ifonly.search.record import Record
+from ifonly.solvers.search.deadline import Deadline
+from ifonly.solvers.search.pack import products_of
+from ifonly.solvers.search.record import Record
 
 NORMS = {ADDITIVE: layout.ADDITIVE, SQUARED: layout.SQUARED, MAXIMUM: layout.MAXIMUM}
 SLACK = 1e-13
@@ -109,7 +109,7 @@ class Leaves:
         z = np.array([_float(value, statement.exponents[0] + grid) for value in statement.at_factual])
         work, grains = self._work(network, price, z, radius)
         slack, narrow = SLACK * statement.layers * work + grains, NARROW * statement.layers * work + GRAINS * grains
-        self.asked = layout.ProofQuestion(
+        self.proof_question = layout.ProofQuestion(
             norm=NORMS[statement.norm],
             layers=statement.layers,
             index=network.index,
@@ -154,7 +154,7 @@ class Leaves:
         """Bounds of the hidden neurons over the whole ball, from the checker itself."""
         low, high = (np.array([_float(v[end], self.statement.grid) for layer in known for v in layer])
                      for end in range(2))  # fmt: skip
-        slack = self.asked.slack[: self.hidden]
+        slack = self.proof_question.slack[: self.hidden]
         # what the checker finds stable is stable here
         self.known[0] = np.where(low >= 0.0, np.maximum(low - slack, 0.0), low - slack)
         self.known[1] = np.where(high <= 0.0, np.minimum(high + slack, 0.0), high + slack)
@@ -175,13 +175,13 @@ class Leaves:
     def floats_of(self, box: Box) -> tuple[Floats, Floats, Bytes, Bytes]:
         """Ends of numbers, options that are left, and sides of ReLUs."""
         extent = box.extent()
-        grid, starts = self.statement.grid, self.asked.index[layout.START]
+        grid, starts = self.statement.grid, self.proof_question.index[layout.START]
         low, high = (np.array([_float(v, grid) for v in ends]) for ends in (extent.low, extent.high))
         mask, side = np.zeros_like(self.mask), np.zeros(self.hidden, dtype=np.uint8)
         for g, options in enumerate(extent.options):
             mask[[starts[g] + option for option in options]] = 1
         for (layer, neuron), which in extent.sides.items():
-            side[self.asked.index[layout.BIAS_AT, layer] + neuron] = which
+            side[self.proof_question.index[layout.BIAS_AT, layer] + neuron] = which
         return low, high, mask, side
 
     def _walk(
@@ -190,9 +190,9 @@ class Leaves:
         self._make_ready(len(log))
         check_limits(2 * len(log) // (layout.HEAD + self.hidden) * (self.hidden + ROW_BYTES))
         halt = np.zeros(1, dtype=np.uint8)
-        with Alarm(halt, seconds_left()) as alarm:
-            found = TWIN.now.walk(self.asked, log, phase, low, high, mask, side, known, halt)
-            if alarm.rung:
+        with Deadline(halt, seconds_left()) as deadline:
+            found = FLOAT_CHECK.now.walk(self.proof_question, log, phase, low, high, mask, side, known, halt)
+            if deadline.rung:
                 raise LimitReached("seconds")
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
@@ -209,11 +209,11 @@ class Leaves:
 
     def _make_ready(self, log: int) -> None:
         """Something must be at hand that walks a log of this length."""
-        TWIN.prepare()
-        TWIN.look(self.begun)
-        if not TWIN.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
+        FLOAT_CHECK.prepare()
+        FLOAT_CHECK.look(self.begun)
+        if not FLOAT_CHECK.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
             left = seconds_left()
-            if not TWIN.wait(math.inf if left is None else time.perf_counter() + left):
+            if not FLOAT_CHECK.wait(math.inf if left is None else time.perf_counter() + left):
                 check_limits()
 
     def _split(self, which: int, value: float) -> Split:

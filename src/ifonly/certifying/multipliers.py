@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.certificate.check.region import Region
+from ifonly.certifying.compiled import FLOAT_CHECK
+from ifonly.certifying.float_check import layout
 from ifonly.certifying.leaves import NORMS
-from ifonly.certifying.twin import layout
-from ifonly.certifying.warm import TWIN
 
 CUTS = 60
 SMALL = 1e-9
@@ -61,7 +61,9 @@ class Planes:
 
     def answer(self, a: Floats) -> Floats:
         """The y in box and ball that makes a.y largest."""
-        found: Floats = TWIN.now.answer(self.norm, self.floats, self.whole, len(self.region.items), self.budget, a)
+        found: Floats = FLOAT_CHECK.now.answer(
+            self.norm, self.floats, self.whole, len(self.region.items), self.budget, a
+        )
         return found
 
     # ------------------------------------------------------------------ the network at a point of the region

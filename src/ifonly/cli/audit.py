@@ -17,12 +17,12 @@ from ifonly.cli.outputs import check_place, force_option
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from ifonly.cli.people import AuditedPeople
+    from ifonly.cli.audit_rows import AuditedPeople
     from ifonly.explainer import Explainer
     from ifonly.model import Model
     from ifonly.problem import Query
-    from ifonly.proof import Answer, Method
     from ifonly.report import Provenance
+    from ifonly.results import Answer, Method
 
 EPILOG = f"""\b
 Examples:
@@ -78,7 +78,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, scale_data
     from ifonly.errors import Contradiction
-    from ifonly.population.audit import audit as made_from
+    from ifonly.population.auditing import audit as made_from
     from ifonly.population.labels import Grouping
     from ifonly.report import Heading, audit_data, audit_page, flip_sets_page
 
@@ -127,7 +127,7 @@ def _favourable(options: dict[str, Any]) -> dict[str, Any]:
 
 
 def _method(options: dict[str, Any]) -> Method | None:
-    from ifonly.cli.question import read_methods
+    from ifonly.cli.query_arguments import read_methods
     from ifonly.errors import QuestionError
 
     methods = read_methods(options["methods"])
@@ -138,7 +138,7 @@ def _method(options: dict[str, Any]) -> Method | None:
 
 def _people(model: Model, by: str | None, options: dict[str, Any]) -> AuditedPeople | None:
     """Who is asked about; None where only their answers are given."""
-    from ifonly.cli.people import AuditedPeople
+    from ifonly.cli.audit_rows import AuditedPeople
     from ifonly.cli.source import rows_source
     from ifonly.errors import QuestionError
 
@@ -158,8 +158,8 @@ def _answers(
     explainer: Explainer, query: Query, people: AuditedPeople | None, options: dict[str, Any], counts: Counter[str]
 ) -> Iterator[Iterator[Answer]]:
     """The answers to count, one after another: asked for, or read from a file that is theirs."""
-    from ifonly.cli.people import alone
-    from ifonly.population.earlier import check_answers
+    from ifonly.cli.audit_rows import alone
+    from ifonly.population.existing_output import check_answers
     from ifonly.population.reading import read_answers
     from ifonly.report import progress
 
@@ -187,13 +187,13 @@ def _provenance(
     explainer: Explainer, query: Query, people: AuditedPeople | None, rows: int, options: dict[str, Any]
 ) -> Provenance:
     from ifonly.report import provenance
-    from ifonly.report.origins import files_fingerprint, rows_fingerprint
+    from ifonly.report.provenance import files_fingerprint, rows_fingerprint
 
     def told(name: str, fingerprint: str) -> Provenance:
         return provenance(explainer, query, data=f"{name}, {rows:,} rows", fingerprint=fingerprint)
 
     if people is None:
-        from ifonly.population.parts import manifest_of, read_place
+        from ifonly.population.output import manifest_of, read_place
 
         file = options["answers"]
         return told(Path(file).name, files_fingerprint((manifest_of(read_place(file)) or {}).get("input")))

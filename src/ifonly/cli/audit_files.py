@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from ifonly.population.audit import Audit
+from ifonly.population.auditing import Audit
 from ifonly.report import Provenance, audit_csv, audit_html, audit_json, audit_svg
 from ifonly.schema import write_whole
 

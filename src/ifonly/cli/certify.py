@@ -13,17 +13,17 @@ from ifonly.cli.options import EFFORT, QUESTION, SOURCE, with_options
 from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
-    from ifonly.certificate.check import Checked
+    from ifonly.certificate.check import CheckResult
     from ifonly.certificate.format import Certificate
     from ifonly.explainer import Explainer
     from ifonly.problem import Query
-    from ifonly.proof import Limits
+    from ifonly.results import Limits
 
 EPILOG = f"""\b
 Examples:
   ifonly certify --dataset credit --row 0 --output answer.cert
   ifonly check answer.cert
-  ifonly certify --dataset credit --row 0 --method mip-objective --output word.cert
+  ifonly certify --dataset credit --row 0 --method mip-obj --output word.cert
   ifonly certify word.cert --output proven.cert
 
 {codes.EPILOG}"""
@@ -42,9 +42,9 @@ def certify(file: str | None, output: str, force: bool, as_json: bool, **options
     proof takes the place of the word.
     """
     from ifonly.certificate.check import check
-    from ifonly.certifying.certify import certify as make
-    from ifonly.certifying.certify import disagreement, prove
-    from ifonly.proof import Limits
+    from ifonly.certifying.certifier import certify as make
+    from ifonly.certifying.certifier import disagreement, prove
+    from ifonly.results import Limits
     from ifonly.schema import write_whole
 
     place = check_place(output, force=force)
@@ -89,7 +89,7 @@ def _refuse_a_question() -> None:
             raise QuestionError(f"The question is that of the certificate; leave out {parameter.opts[0]}.")
 
 
-def _checked(certificate: Certificate, limits: Limits, begun: float) -> Checked:
+def _checked(certificate: Certificate, limits: Limits, begun: float) -> CheckResult:
     """The verdict on what was made, in the time that is left of the limit; a sentence where it is not over by then."""
     from ifonly.certificate.check import check
     from ifonly.certificate.check.checker import LONGEST_SECONDS, UNDECIDED
@@ -106,7 +106,7 @@ def _checked(certificate: Certificate, limits: Limits, begun: float) -> Checked:
 
 def _asked(options: dict[str, Any], limits: Limits) -> tuple[Explainer, Any, Query]:
     """The question that the options state."""
-    from ifonly.cli.question import read_methods, read_query
+    from ifonly.cli.query_arguments import read_methods, read_query
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from ifonly.proof import Answer
+    from ifonly.results import Answer
 
 PROVEN = 0
 LIMIT = 1
@@ -32,7 +32,7 @@ Exit codes:
 
 def of_answers(answers: Sequence[Answer]) -> int:
     """The exit code of many answers: the most serious of theirs."""
-    from ifonly.proof import Failed
+    from ifonly.results import Failed
 
     if any(isinstance(answer, Failed) and answer.contradiction for answer in answers):
         return CONTRADICTION

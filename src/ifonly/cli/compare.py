@@ -10,11 +10,11 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ifonly.exact.contradiction import saved
 from ifonly.explainer import Explainer
 from ifonly.problem import Query
-from ifonly.proof import Answer, Answers, Failed
-from ifonly.report import Page, Paragraph, Sheet
+from ifonly.report import Page, Paragraph, TextTable
+from ifonly.results import Answer, Answers, Failed
+from ifonly.solvers.common.contradiction import saved
 from ifonly.tolerances import DEFAULT, Tolerances
 
 MOST_ROWS = 100
@@ -57,7 +57,7 @@ def comparison_page(told: Mapping[str, Answers]) -> Page:
         (str(row), *(_cell(answers.get(name)) for name in told), "contradiction" if row in wrong else "agree")
         for row, answers in list(by_row.items())[:MOST_ROWS]
     ]
-    sheet = Sheet(
+    sheet = TextTable(
         header=("row", *told, "verdict"), rows=lines, right=frozenset(range(len(told) + 1)),
         marked=frozenset(i for i, line in enumerate(lines) if line[-1] == "contradiction"),
     )  # fmt: skip

@@ -11,7 +11,7 @@ from ifonly.cli.console import json_option, show, show_json
 from ifonly.cli.outputs import check_place, force_option
 
 if TYPE_CHECKING:
-    from ifonly.proof.records import Kind
+    from ifonly.results.records import Kind
 
 
 @click.group(invoke_without_command=True)
@@ -25,7 +25,7 @@ def datasets(ctx: click.Context, as_json: bool) -> int:
 def _list(as_json: bool) -> int:
     from ifonly import datasets as shipped
     from ifonly.cli.shipped import network
-    from ifonly.report import Paragraph, Sheet
+    from ifonly.report import Paragraph, TextTable
 
     found: list[dict[str, Any]] = []
     for name in shipped.names():
@@ -43,7 +43,7 @@ def _list(as_json: bool) -> int:
         (d["name"], f"{d['rows']:,}", f"{d['test_rows']:,}", str(d["features"]), " / ".join(d["classes"]), d["title"])
         for d in found
     ]
-    sheet = Sheet(header=("name", "rows", "test rows", "features", "decisions", "title"), rows=rows,
+    sheet = TextTable(header=("name", "rows", "test rows", "features", "decisions", "title"), rows=rows,
                   right=frozenset({1, 2, 3}))  # fmt: skip
     show((sheet, Paragraph("To get one as files: ifonly datasets export NAME FOLDER", quiet=True)))
     return 0

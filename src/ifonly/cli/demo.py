@@ -14,8 +14,8 @@ if TYPE_CHECKING:
 
     from ifonly.datasets import Dataset
     from ifonly.explainer import Explainer
-    from ifonly.proof import Answers
     from ifonly.report import Page
+    from ifonly.results import Answers
 
 
 @click.command(epilog=codes.EPILOG)
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def demo(name: str, count: int, distance: str, as_json: bool) -> int:
     """Explain someone: a denied applicant of a shipped data set."""
     from ifonly import datasets
-    from ifonly.cli.question import read_norm
+    from ifonly.cli.query_arguments import read_norm
     from ifonly.cli.shipped import WORDS, network, test_table
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
@@ -62,7 +62,7 @@ def _renumbered(answers: Answers, numbers: list[int]) -> Answers:
     """The answers with the numbers that the people have in the test split."""
     from dataclasses import replace
 
-    from ifonly.proof import Answers
+    from ifonly.results import Answers
 
     named = [replace(answer, row=number) for answer, number in zip(answers, numbers, strict=True)]
     return Answers(named, seconds=answers.seconds)

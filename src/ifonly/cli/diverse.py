@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from ifonly.errors import Contradiction, RowError
     from ifonly.explainer import Explainer
     from ifonly.problem import Query
-    from ifonly.problem.different import Diversity
-    from ifonly.proof import DiverseAnswers
+    from ifonly.problem.diversity import Diversity
+    from ifonly.results import DiverseAnswers
 
 EPILOG = f"""\b
 Examples:
@@ -43,13 +43,13 @@ Examples:
 @json_option
 def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, as_json: bool, **options: Any) -> int:
     """Several answers for each row, nearest first, each the nearest that differs from all earlier ones."""
-    from ifonly.cli.explain import read_asking
-    from ifonly.cli.question import read_norm
+    from ifonly.cli.explain import explainer_and_query
+    from ifonly.cli.query_arguments import read_norm
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_escaping
     from ifonly.errors import Contradiction, RowError
     from ifonly.problem import Distance
-    from ifonly.problem.different import Diversity
+    from ifonly.problem.diversity import Diversity
     from ifonly.report.diverse import diverse_page
 
     between = None if apart_distance is None else Distance(read_norm(apart_distance))
@@ -58,7 +58,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     check_escaping(output, escape_formulas=options["escape_formulas"])
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
-    explainer, query = read_asking(source, {**options, "why": False, "fewest_first": False})
+    explainer, query = explainer_and_query(source, {**options, "why": False, "fewest_first": False})
     told: dict[int, DiverseAnswers] = {}
     wrong: dict[int, RowError | Contradiction] = {}
     try:
@@ -134,10 +134,10 @@ def _sets(
     explainer: Explainer, query: Query, rows: Any, diversity: Diversity, options: dict[str, Any]
 ) -> Iterator[tuple[int, Any]]:
     """The set of each row, or the error of one that does not fit the schema, or that shows a bug."""
-    from ifonly.cli.question import read_methods
+    from ifonly.cli.query_arguments import read_methods
     from ifonly.errors import Contradiction, QuestionError, RowError
-    from ifonly.proof import Progress
     from ifonly.report import progress
+    from ifonly.results import Progress
 
     methods = read_methods(options["methods"])
     if len(methods) > 1:

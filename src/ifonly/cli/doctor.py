@@ -108,7 +108,7 @@ def _kernel_cache() -> dict[str, Any]:
 
 
 def _show(findings: dict[str, Any]) -> None:
-    from ifonly.report import Facts, Heading, Sheet
+    from ifonly.report import Facts, Heading, TextTable
 
     cache = findings["kernel_cache"]
     packages = [(name, "ok" if v else "missing", v or "pip install ifonly") for name, v in findings["packages"].items()]
@@ -127,11 +127,11 @@ def _show(findings: dict[str, Any]) -> None:
                              f"{'writable' if cache['writable'] else 'NOT writable'})"),
         ]),
         Heading("Packages that ifonly needs"),
-        Sheet(header=("package", "status", "version"), rows=packages),
+        TextTable(header=("package", "status", "version"), rows=packages),
         Heading("Extras"),
-        Sheet(header=("extra", "status", "packages"), rows=extras),
+        TextTable(header=("extra", "status", "packages"), rows=extras),
         Heading("Solver backends (of the MIP and SMT methods)"),
-        Sheet(header=("module", "status", "how to get it"), rows=backends),
+        TextTable(header=("module", "status", "how to get it"), rows=backends),
     ))  # fmt: skip
 
 

@@ -15,12 +15,12 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ifonly.cli.asking import Told
+    from ifonly.cli.batches import BatchOutcome
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
     from ifonly.model import Model
     from ifonly.problem import Query
-    from ifonly.proof import Method
+    from ifonly.results import Method
 
 EPILOG = f"""\b
 Examples:
@@ -44,10 +44,10 @@ Examples:
 def explain(as_json: bool, **options: Any) -> int:
     """The nearest counterfactual of each row, with its proof."""
     from ifonly.cli.compare import reproducible
-    from ifonly.cli.question import read_methods
+    from ifonly.cli.query_arguments import read_methods
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_ending, check_escaping, is_sheet, write_answers
-    from ifonly.population.parts import place_of
+    from ifonly.population.output import place_of
 
     output, methods = options["output"], read_methods(options["methods"])
     check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
@@ -60,7 +60,7 @@ def explain(as_json: bool, **options: Any) -> int:
         return explain_stream(options, methods[0], as_json)
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
-    explainer, query = read_asking(source, options)
+    explainer, query = explainer_and_query(source, options)
     told = _tell(source, methods, explainer, query)
     if path is not None:
         answers = [answer for one in told.values() for answer in one.answers]
@@ -86,7 +86,7 @@ def _page_place(options: dict[str, Any], *, several: bool) -> Path | None:
     return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
 
 
-def _write_page(path: Path, told: dict[str, Told], options: dict[str, Any]) -> None:
+def _write_page(path: Path, told: dict[str, BatchOutcome], options: dict[str, Any]) -> None:
     from ifonly.schema import write_whole
 
     (one,) = told.values()
@@ -96,7 +96,7 @@ def _write_page(path: Path, told: dict[str, Told], options: dict[str, Any]) -> N
     note(f"Written to {path}.")
 
 
-def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:
+def explainer_and_query(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:
     """Whom to ask, and what."""
     why = len(source.rows) == 1 if options["why"] is None else options["why"]
     return asking(source.model, source.data, {**options, "why": why})
@@ -104,9 +104,9 @@ def read_asking(source: Source, options: dict[str, Any]) -> tuple[Explainer, Que
 
 def asking(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:
     """The same, without the rows."""
-    from ifonly.cli.question import read_query
+    from ifonly.cli.query_arguments import read_query
     from ifonly.explainer import Explainer
-    from ifonly.proof import Limits
+    from ifonly.results import Limits
 
     explainer = Explainer(model, threads=options["threads"]).using(
         limits=Limits(seconds=options["time_limit"], nodes=options["node_limit"]), reasons=options["why"]
@@ -117,13 +117,15 @@ def asking(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer,
     return explainer, query
 
 
-def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer, query: Query) -> dict[str, Told]:
+def _tell(
+    source: Source, methods: Sequence[Method | None], explainer: Explainer, query: Query
+) -> dict[str, BatchOutcome]:
     """Each method's answers, in turn; the last one may have been stopped."""
-    from ifonly.cli.asking import ask
+    from ifonly.cli.batches import ask
     from ifonly.errors import IfonlyError
     from ifonly.report import progress
 
-    told: dict[str, Told] = {}
+    told: dict[str, BatchOutcome] = {}
     for method in methods:
         with progress(len(source.rows)) as bar:
             one = ask(explainer.using(method), source.rows, query, bar)
@@ -136,7 +138,7 @@ def _tell(source: Source, methods: Sequence[Method | None], explainer: Explainer
     return told
 
 
-def _document(told: dict[str, Told]) -> dict[str, Any]:
+def _document(told: dict[str, BatchOutcome]) -> dict[str, Any]:
     from ifonly.cli.compare import contradictions
     from ifonly.report import summary
 
@@ -148,7 +150,7 @@ def _document(told: dict[str, Told]) -> dict[str, Any]:
     }
 
 
-def _show(told: dict[str, Told], path: Path | None, options: dict[str, Any]) -> None:
+def _show(told: dict[str, BatchOutcome], path: Path | None, options: dict[str, Any]) -> None:
     from ifonly.cli.compare import comparison_page
     from ifonly.report import Heading, answer_page, answers_page, summary_page
 
@@ -165,7 +167,7 @@ def _show(told: dict[str, Told], path: Path | None, options: dict[str, Any]) -> 
             show((*(answers_page(answers) if path is None else ()), *summary_page(answers)))
 
 
-def _code(told: dict[str, Told], path: Path | None, sentence: Callable[[dict[str, Any]], str]) -> int:
+def _code(told: dict[str, BatchOutcome], path: Path | None, sentence: Callable[[dict[str, Any]], str]) -> int:
     from ifonly.cli.compare import contradictions
     from ifonly.errors import Contradiction, IfonlyError
 

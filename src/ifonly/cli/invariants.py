@@ -32,7 +32,7 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     from ifonly.cli.given_rows import read_separator, table_files
     from ifonly.cli.tables import read_table
     from ifonly.mining import invariants as mine
-    from ifonly.report import Paragraph, Sheet
+    from ifonly.report import Paragraph, TextTable
     from ifonly.schema import infer, load_schema, save_schema
     from ifonly.schema.io import replacing
 
@@ -52,7 +52,7 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
                    "invariants": [one.to_dict() for one in found]})  # fmt: skip
         return 0
     header = ("no.", "rule", "rows", "exceptions", "by chance", "prevents")
-    sheet = Sheet(header=header, rows=_lines(found), right=frozenset({0, 2, 3, 4, 5}))
+    sheet = TextTable(header=header, rows=_lines(found), right=frozenset({0, 2, 3, 4, 5}))
     show((sheet, Paragraph(_advice(found), quiet=True)))
     note(f"Written to {output}." if output is not None else "To keep them, add: --output schema.json")
     return 0

@@ -36,7 +36,7 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
     """Propose a schema for TABLE (.csv, .jsonl, .parquet), and say what was guessed."""
     from ifonly.cli.given_rows import read_separator, table_files
     from ifonly.cli.tables import read_table
-    from ifonly.report import Paragraph, Sheet
+    from ifonly.report import Paragraph, TextTable
     from ifonly.schema import infer as propose
     from ifonly.schema import save_schema, schema_to_json
     from ifonly.schema.io import replacing
@@ -56,7 +56,7 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
         return 0
     rows = [(g.feature, g.guess, g.why) for g in guesses]
     advice = "These are guesses from the data: read them, and widen bounds, drop labels or declare orders in the file."
-    show((Sheet(header=("feature", "guess", "why"), rows=rows), Paragraph(advice, quiet=True)))
+    show((TextTable(header=("feature", "guess", "why"), rows=rows), Paragraph(advice, quiet=True)))
     note(f"Written to {output}." if output is not None else "To keep it, add: --output schema.json")
     return 0
 
@@ -66,7 +66,7 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
 @json_option
 def show_file(file: str, as_json: bool) -> int:
     """Show the schema in a file."""
-    from ifonly.report import Facts, Sheet
+    from ifonly.report import Facts, TextTable
     from ifonly.schema import load_schema, schema_to_json
 
     loaded = load_schema(file)
@@ -78,7 +78,7 @@ def show_file(file: str, as_json: bool) -> int:
     rows = [
         (f.name, f.kind, _values(f), str(len(f.column_names)), *((f.label, f.unit) if worded else ())) for f in loaded
     ]
-    sheet = Sheet(header=header, rows=rows, right=frozenset({3}))
+    sheet = TextTable(header=header, rows=rows, right=frozenset({3}))
     pairs = (("features", len(loaded)), ("model columns", len(loaded.columns)), ("space", _space(list(loaded))))
     show((sheet, Facts([(name, str(value)) for name, value in pairs])))
     return 0
@@ -157,7 +157,7 @@ def _is_missing(value: Any) -> bool:
 def _values(feature: Feature) -> str:
     from fractions import Fraction
 
-    from ifonly.proof import show as words
+    from ifonly.results import show as words
     from ifonly.schema import Integer, Numeric, Real
     from ifonly.schema.values import show_step
 

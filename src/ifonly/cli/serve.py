@@ -13,8 +13,8 @@ from ifonly.cli.console import NUMBER, json_option, note, show_json
 from ifonly.cli.options import with_options
 
 if TYPE_CHECKING:
-    from ifonly.desk import Offer, Shelf
     from ifonly.model import Model
+    from ifonly.service import ModelRegistry, RegisteredModel
 
 MODELS = (
     click.option("--demo", is_flag=True, help="Three people of the shipped data set Credit, and its network."),
@@ -42,8 +42,8 @@ PLACE = (
     click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one."),
     click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
                  help="A name under which the desk may be asked, besides localhost and addresses; * for any."),
-    click.option("--key", default="", envvar="IFONLY_DESK_KEY", metavar="KEY",
-                 help="Whoever asks must have it. Better in the environment: IFONLY_DESK_KEY."),
+    click.option("--key", default="", envvar="IFONLY_SERVICE_KEY", metavar="KEY",
+                 help="Whoever asks must have it. Better in the environment: IFONLY_SERVICE_KEY."),
     click.option("--workers", type=click.IntRange(1, 256), metavar="N",
                  help="Processes that answer (default: one per core)."),
     click.option("--slow-workers", type=click.IntRange(1, 256), metavar="N",
@@ -71,53 +71,55 @@ ONLY = "model"
 @json_option
 def serve(as_json: bool, **options: Any) -> int:
     """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
-    from ifonly.desk import Shelf, Terms
-    from ifonly.desk.app import Manners
-    from ifonly.desk.server import Address, needed_uvicorn
-    from ifonly.desk.server import serve as run
     from ifonly.population.engines.processes import cores
+    from ifonly.service import ModelRegistry, ServiceLimits
+    from ifonly.service.app import AccessPolicy
+    from ifonly.service.server import Address, needed_uvicorn
+    from ifonly.service.server import serve as run
 
     needed_uvicorn()
-    shelf = Shelf(demonstration() if options["demo"] else _offers(options))
-    terms = Terms(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
+    registry = ModelRegistry(demonstration() if options["demo"] else _registered_models(options))
+    terms = ServiceLimits(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
     quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
     place = Address(
         host=options["host"], port=options["port"], quick=quick, slow=slow,
-        manners=Manners(key=options["key"], hosts=hosts),
+        access=AccessPolicy(key=options["key"], hosts=hosts),
     )  # fmt: skip
-    run(shelf, terms, place, lambda address: _announce(address, shelf, place.manners.key, as_json=as_json))
+    run(registry, terms, place, lambda address: _announce(address, registry, place.access.key, as_json=as_json))
     return 0
 
 
-def _announce(address: str, shelf: Shelf, key: str, *, as_json: bool) -> None:
+def _announce(address: str, registry: ModelRegistry, key: str, *, as_json: bool) -> None:
     if as_json:
-        show_json({"address": address, "models": list(shelf.names)})
+        show_json({"address": address, "models": list(registry.names)})
         sys.stdout.flush()
     else:
         note(f"The desk is at {address} (Ctrl-C ends it).")
     if not key and not address.startswith(("http://127.", "http://[::1]")):
-        note(
-            "Other machines can ask it without a key: set IFONLY_DESK_KEY, unless what is in front of it asks for one."
-        )
+        note("Other machines can ask it without a key: set IFONLY_SERVICE_KEY, unless a proxy asks for one.")
 
 
-def demonstration() -> list[Offer]:
+def demonstration() -> list[RegisteredModel]:
     """Three people of Credit whom its network denies."""
     from ifonly.cli.demo import unhappy
     from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
-    from ifonly.desk import Offer
     from ifonly.explainer import Explainer
+    from ifonly.service import RegisteredModel
 
     model, rows = friendly_credit()
     explainer = Explainer(model)
     denied = unhappy(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
     titles = ("First applicant", "Second applicant", "Third applicant")
     people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
-    return [Offer(name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS)]
+    return [
+        RegisteredModel(
+            name="credit", title="Credit applications", explainer=explainer, people=people, groups=CREDIT_GROUPS
+        )
+    ]
 
 
-def _offers(options: dict[str, Any]) -> list[Offer]:
+def _registered_models(options: dict[str, Any]) -> list[RegisteredModel]:
     """The models of the options, in their order."""
     from ifonly.errors import QuestionError
 
@@ -132,29 +134,31 @@ def _offers(options: dict[str, Any]) -> list[Offer]:
         for name in given:
             if name not in models:
                 raise QuestionError(f"--{part.rstrip('s')} names the model '{name}', which no --model has.")
-    return [_offer(name, file, {part: given.get(name) for part, given in each.items()}, rules[name], options)
+    return [_registered(name, file, {part: given.get(name) for part, given in each.items()}, rules[name], options)
             for name, file in models.items()]  # fmt: skip
 
 
-def _offer(name: str, file: str, given: dict[str, Any], rules: Sequence[str], options: dict[str, Any]) -> Offer:
-    from ifonly.desk import Offer
+def _registered(
+    name: str, file: str, given: dict[str, Any], rules: Sequence[str], options: dict[str, Any]
+) -> RegisteredModel:
     from ifonly.errors import QuestionError
     from ifonly.explainer import Explainer
     from ifonly.schema.io import read_json
+    from ifonly.service import RegisteredModel
 
     if given["schemas"] is None:
         raise QuestionError(f"Say what a row of the model '{name}' is with --schema {name}=FILE.")
     explainer = Explainer(_model(file, given, options), constraints=rules)
     people = {} if given["people"] is None else _people(given["people"])
     groups = {} if given["groups"] is None else read_json(given["groups"], "table of groups")
-    return Offer(
+    return RegisteredModel(
         name=name, title=given["titles"] or "", subject=given["subjects"] or "", explainer=explainer, people=people,
         groups=groups,
     )  # fmt: skip
 
 
 def _model(file: str, given: dict[str, Any], options: dict[str, Any]) -> Model:
-    from ifonly.cli.question import listed
+    from ifonly.cli.query_arguments import listed
     from ifonly.cli.source import load_any
     from ifonly.schema import load_schema
 

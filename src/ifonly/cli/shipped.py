@@ -28,7 +28,7 @@ CREDIT_GROUPS = {
     "Bills and payments": ("MaxBillAmountOverLast6Months", "MaxPaymentAmountOverLast6Months",
                            "MostRecentBillAmount", "MostRecentPaymentAmount"),
     "Overdue": ("TotalOverdueCounts", "TotalMonthsOverdue", "HasHistoryOfOverduePayments"),
-    "Spending": tuple(f"MonthsWith{what}OverLast6Months" for what in ("ZeroBalance", "LowSpending", "HighSpending")),
+    "Budget": tuple(f"MonthsWith{what}OverLast6Months" for what in ("ZeroBalance", "LowSpending", "HighSpending")),
 }  # fmt: skip
 
 WORDS = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.cli.given_rows import read_separator, table_files, take_rows
-from ifonly.cli.question import listed
+from ifonly.cli.query_arguments import listed
 from ifonly.cli.tables import Table, read_table
 from ifonly.errors import FileError, ModelError, QuestionError, RowError
 from ifonly.model import Model, network_model

@@ -13,9 +13,9 @@ from ifonly.cli.outputs import escape_option
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from ifonly.population.earlier import Existing
     from ifonly.population.engines import Engine
-    from ifonly.population.run import Written
+    from ifonly.population.existing_output import Existing
+    from ifonly.population.run import RunResult
     from ifonly.population.sources import RowSource
 
 FEW = 2000
@@ -65,7 +65,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     from ifonly.cli.explain import asking
     from ifonly.cli.source import read_model, rows_source, scale_data
     from ifonly.errors import Contradiction
-    from ifonly.population.parts import CsvOutput, manifest_of, place_of
+    from ifonly.population.output import CsvOutput, manifest_of, place_of
 
     model = read_model(options)
     rows = rows_source(options)
@@ -91,7 +91,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
 
 
 def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
-    from ifonly.population.engines import Dask, Here, Processes, Ray
+    from ifonly.population.engines import Dask, InProcess, Processes, Ray
 
     match options["engine"]:
         case "ray":
@@ -101,10 +101,10 @@ def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
     wanted = options["processes"]
     about = rows.about()
     few = about is not None and about <= FEW
-    return Here() if wanted is None and few else Processes(wanted)
+    return InProcess() if wanted is None and few else Processes(wanted)
 
 
-def _tell(written: Written, as_json: bool, constraints: list[str]) -> None:
+def _tell(written: RunResult, as_json: bool, constraints: list[str]) -> None:
     from ifonly.report import figures_page
 
     if as_json:

@@ -14,9 +14,9 @@ from ifonly.population.files import KINDS, check_output
 from ifonly.population.formats import begun, encoded, is_formula
 from ifonly.population.sources import TableFiles, files_of
 from ifonly.printing import escaped
-from ifonly.proof import Answer
-from ifonly.proof.frames import frame_columns_of
-from ifonly.proof.records import Kind, record, record_kinds
+from ifonly.results import Answer
+from ifonly.results.frames import frame_columns_of
+from ifonly.results.records import Kind, record, record_kinds
 from ifonly.schema.given import path_of
 from ifonly.schema.io import replacing
 

@@ -80,7 +80,7 @@ def _check_decisions(
 ) -> None:
     """Does the original decide as its scores do? It may not, when a wrapper or a runtime has a rule of its own."""
     tie = model.function.tie if isinstance(model.function, Trees) else 0.0
-    sure = lead_of(scores) > rounding + 2.0 * tie + SURE * (1.0 + np.abs(scores).max(axis=1))
+    sure = score_margin_of(scores) > rounding + 2.0 * tie + SURE * (1.0 + np.abs(scores).max(axis=1))
     ours = model.decide(scores)
     for i in np.flatnonzero(sure & (ours != theirs))[:1].tolist():
         other = repr(model.classes[theirs[i]]) if theirs[i] >= 0 else "none of its classes"
@@ -90,7 +90,7 @@ def _check_decisions(
         )
 
 
-def lead_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
+def score_margin_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
     """By how much each row of scores is decided: what the highest is ahead of the next, or one score of 0."""
     if scores.shape[1] == 1:
         return np.abs(scores[:, 0])

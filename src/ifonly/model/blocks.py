@@ -23,7 +23,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.recipe import Bend, Floats, Fold, Lifted, Made, Majorant, Smooth
+from ifonly.model.operations import BuiltOperation, Floats, Fold, LeakyReLU, Lifted, Majorant, Smooth
 from ifonly.model.rounding import LEAST, losses
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
@@ -36,7 +36,7 @@ class UnitBlock:
     """Units of one depth, and what they are at least and at most on rows of the schema. `made`: the step that has
     them."""
 
-    made: Made
+    made: BuiltOperation
     reads: Expression | None
     lower: Floats
     upper: Floats
@@ -55,7 +55,7 @@ class UnitBlock:
         if self.above is None:
             lift = self.lift
             self.above = UnitBlock(
-                made=Made(Lifted(lift), (self.made,)),
+                made=BuiltOperation(Lifted(lift), (self.made,)),
                 reads=replace(Expression.of(self), bias=lift),
                 lower=self.lower + lift,
                 upper=(self.upper + lift) * (1.0 + 1e-15),
@@ -248,7 +248,7 @@ class Expression:
             tuple(weight for _, weight, _ in self.parts), tuple(weights), self.bias, shift, self.terms, self.all_lost()
         )
 
-    def makers(self) -> tuple[Made, ...]:
+    def makers(self) -> tuple[BuiltOperation, ...]:
         """The steps that have its units."""
         return tuple(block.made for block, _, _ in self.parts)
 
@@ -322,7 +322,7 @@ def _activation(layer: list[UnitBlock]) -> Activation:
 def _is_bounded(depths: list[list[UnitBlock]]) -> bool:
     """Does the network rely on bounds of its inputs, because some of its units are known to be on within them?"""
     operations = (block.made.operation for here in depths[1:] for block in here)
-    return not all(isinstance(o, Smooth) or (isinstance(o, Bend) and o.plain) for o in operations)
+    return not all(isinstance(o, Smooth) or (isinstance(o, LeakyReLU) and o.plain) for o in operations)
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:

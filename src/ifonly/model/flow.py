@@ -1,7 +1,7 @@
 """A value on its way through a model: how the importers build a network step by step.
 
 A flow knows two things of its value: what the network makes of it, an affine map of units (`blocks.Expression`), and
-how the model itself computes it (`recipe.Made`), for the bound on what rounding does there.
+how the model itself computes it (`recipe.BuiltOperation`), for the bound on what rounding does there.
 
 Linear maps, scalings, sums and selections change only the affine map, so that scaling, encoding, batch normalisation
 and linear layers in a row are multiplied together. What bends becomes units, relu(affine map):
@@ -28,18 +28,18 @@ from numpy.typing import ArrayLike, NDArray
 from ifonly.errors import ModelError
 from ifonly.model.blocks import Expression, UnitBlock, check_size, lift_of, network_of
 from ifonly.model.network import MAX_LAYERS, Network
-from ifonly.model.recipe import (
-    Bend,
+from ifonly.model.operations import (
+    AffineOperation,
+    BuiltOperation,
     Clip,
     Gather,
-    Given,
     Larger,
-    Made,
+    LeakyReLU,
     Majorant,
     Operation,
+    RoundedInput,
     Shift,
     Smooth,
-    Stage,
     Total,
     recipe_of,
 )
@@ -53,7 +53,7 @@ FARTHEST = 2.0**24
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Flow:
-    made: Made
+    made: BuiltOperation
     expression: Expression
     _kept: list[Flow] = field(default_factory=list, repr=False)
     """The same value one depth higher, once somebody asked for it."""
@@ -61,7 +61,7 @@ class Flow:
     @classmethod
     def of(cls, width: int, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf) -> Flow:
         """The input itself, and its bounds on rows of the schema, which only graphs with branches need."""
-        made = Made(Given())
+        made = BuiltOperation(RoundedInput())
         least, most = (np.array(np.broadcast_to(end, (width,)), dtype=np.float64) for end in (lower, upper))
         return cls(made, Expression.of(UnitBlock(made, None, least, most)))
 
@@ -92,7 +92,10 @@ class Flow:
                 )
             )
         self._afford(len(matrix), name)
-        return Flow(Made(Stage(matrix, shift, sizes), (self.made,)), self.expression.mapped(matrix, shift, sizes))
+        return Flow(
+            BuiltOperation(AffineOperation(matrix, shift, sizes), (self.made,)),
+            self.expression.mapped(matrix, shift, sizes),
+        )
 
     def scale(
         self, factor: ArrayLike = 1.0, shift: ArrayLike = 0.0, *, name: str, size_shift: ArrayLike | None = None
@@ -108,24 +111,24 @@ class Flow:
             return Flow(self._shift(diagonal, added), self.expression.mapped(diagonal, added))
         most = max(np.abs(diagonal).max(), size.max())
         sizes = Majorant(np.abs(diagonal), size, 4, losses(np.abs(diagonal)), float(most))
-        made = Made(Stage(diagonal, added, sizes), (self.made,))
+        made = BuiltOperation(AffineOperation(diagonal, added, sizes), (self.made,))
         return Flow(made, self.expression.mapped(diagonal, added, sizes))
 
-    def _shift(self, sign: Floats, added: Floats) -> Made:
+    def _shift(self, sign: Floats, added: Floats) -> BuiltOperation:
         """Runtimes make one operation of a product and the constant that is added to it: in any order."""
         match self.made.operation:
-            case Stage(weight=weight, bias=bias, sizes=None) if (
+            case AffineOperation(weight=weight, bias=bias, sizes=None) if (
                 weight.ndim == 2 and not bias.any() and (sign == 1.0).all()
             ):
-                return Made(Stage(weight, added), self.made.sources)
-        return Made(Shift(sign, added), (self.made,))
+                return BuiltOperation(AffineOperation(weight, added), self.made.sources)
+        return BuiltOperation(Shift(sign, added), (self.made,))
 
     def pick(self, columns: Sequence[int], *, name: str) -> Flow:
         """Some of the values, in this order."""
         if not len(columns):
             raise ModelError(f"'{name}' selects no values at all.")
         self._afford(len(columns), name)
-        made = Made(Gather((np.asarray(columns, dtype=np.intp),)), (self.made,))
+        made = BuiltOperation(Gather((np.asarray(columns, dtype=np.intp),)), (self.made,))
         return Flow(made, self.expression.picked(columns))
 
     def plus(self, other: Flow, *, name: str, sign: float = 1.0) -> Flow:
@@ -133,12 +136,12 @@ class Flow:
         if self.width != other.width:
             raise ModelError(f"'{name}' adds {self.width} values to {other.width}.")
         one, two = _level([self, other], name)
-        return Flow(Made(Total(sign), (one.made, two.made)), one.expression.plus(two.expression, sign))
+        return Flow(BuiltOperation(Total(sign), (one.made, two.made)), one.expression.plus(two.expression, sign))
 
     def joined(self, others: Sequence[Flow], *, name: str) -> Flow:
         """Flows beside one another."""
         flows = _level([self, *others], name)
-        made = Made(Gather((None,) * len(flows)), tuple(flow.made for flow in flows))
+        made = BuiltOperation(Gather((None,) * len(flows)), tuple(flow.made for flow in flows))
         return Flow(made, Expression.stacked([flow.expression for flow in flows]))
 
     # ------------------------------------------------------------------ what bends
@@ -147,7 +150,7 @@ class Flow:
         if self.expression.is_block and self.depth and self.expression.parts[0][0].activation == RELU:
             return self
         ones = np.ones(self.width)
-        return self._units(Bend(np.zeros(self.width), (ones,), plain=True), [(self.expression, ones)])
+        return self._units(LeakyReLU(np.zeros(self.width), (ones,), plain=True), [(self.expression, ones)])
 
     def smooth(self, activation: Activation) -> Flow:
         """The activation of each value."""
@@ -156,7 +159,9 @@ class Flow:
         self._afford(self.width, activation.name)
         self._check_depth()
         units = self.expression
-        made = Made(Smooth(activation), (self.made,), *((units.fold(), units.makers()) if units.terms else (None, ())))
+        made = BuiltOperation(
+            Smooth(activation), (self.made,), *((units.fold(), units.makers()) if units.terms else (None, ()))
+        )
         with np.errstate(invalid="ignore", over="ignore"):
             ends = activation.values(*units.interval())
         low, high = (np.where(np.isnan(end), side, end) for end, side in zip(ends, (-np.inf, np.inf), strict=True))
@@ -173,7 +178,7 @@ class Flow:
             groups = [(self.expression, 1.0 - slope), (groups[0][0], slope)]
         else:
             groups = [(self.expression, np.ones(self.width)), (groups[1][0], -slope)]
-        bend = Bend(slope, tuple(np.abs(factor) for _, factor in groups))
+        bend = LeakyReLU(slope, tuple(np.abs(factor) for _, factor in groups))
         return self._units(bend, groups, shift * slope)
 
     def clip(self, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf, *, name: str) -> Flow:
@@ -238,9 +243,9 @@ class Flow:
             check_size((self.width, self.width * len(groups)), "relu")
         self._check_depth()
         units = Expression.stacked([expression for expression, _ in groups])
-        exact = units.terms == 0 and isinstance(operation, Bend) and operation.plain
+        exact = units.terms == 0 and isinstance(operation, LeakyReLU) and operation.plain
         sources = (self.made,) if also is None else (self.made, also.made)
-        made = Made(operation, sources, *((None, ()) if exact else (units.fold(), units.makers())))
+        made = BuiltOperation(operation, sources, *((None, ()) if exact else (units.fold(), units.makers())))
         low, high = (np.maximum(end, 0.0) for end in units.interval())
         value = Expression.of(UnitBlock(made, units, low, high, self.depth + 1))
         if len(groups) > 1 or shift is not None:
@@ -257,7 +262,7 @@ class Flow:
             far = max(block.lift.max() for block, _, _ in self.expression.parts) > FARTHEST
             if far or self.expression.inputs > self.width * len(groups):
                 shares = tuple(np.abs(factor) for _, factor in groups)
-                self._kept.append(self._units(Bend(np.ones(self.width), shares), groups, shift))
+                self._kept.append(self._units(LeakyReLU(np.ones(self.width), shares), groups, shift))
             else:
                 self._kept.append(Flow(self.made, self.expression.raised()))
         return self._kept[0]

@@ -37,7 +37,8 @@ class Model:
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
     the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
-    lack numbers (`Schema.lacking`), where it takes missing numbers; see `lacking`. `scores_are` says what the scores
+    lack numbers (`Schema.with_missing`), where it takes missing numbers; see `with_missing`. `scores_are` says what
+    the scores
     have to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
     """
 
@@ -144,14 +145,14 @@ class Model:
             raise ModelError("The scores of this model are probabilities already, not log-odds.")
         return replace(self, probabilities=Logistic(self.original))
 
-    def lacking(self, names: Collection[str]) -> Model:
+    def with_missing(self, names: Collection[str]) -> Model:
         """The same model for the people who lack these numbers."""
         if self.for_schema is None:
             raise ModelError(
                 f"This model ({self.source}) takes no missing numbers; fill them in before asking, or put an imputer "
                 f"before the model (a scikit-learn Pipeline with a SimpleImputer)."
             )
-        made = replace(self.for_schema(self.schema.lacking(names)), classes=self.classes)
+        made = replace(self.for_schema(self.schema.with_missing(names)), classes=self.classes)
         return made.as_log_odds() if isinstance(self.probabilities, Logistic) and not made.probabilities else made
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:

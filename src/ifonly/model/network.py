@@ -4,7 +4,8 @@
 
 Weights are float64, finite and read-only; the fingerprint names the function, whatever file it came from. A linear
 model is a network of one layer. Scaling and encoding in front of a model are folded into W_1 or stand as a first
-affine layer of their own; importers multiply affine layers in a row, and say with a `Recipe` what the model computes.
+affine layer of their own; importers multiply affine layers in a row, and say with a `OperationGraph` what the model
+computes.
 """
 
 from __future__ import annotations
@@ -22,8 +23,8 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.operations import OperationGraph, recipe_of_layers
 from ifonly.model.products import rows_times
-from ifonly.model.recipe import Recipe, recipe_of_layers
 from ifonly.model.rounding import recipe_error
 from ifonly.printing import shown
 from ifonly.schema.given import items
@@ -70,7 +71,7 @@ class Network(ByFingerprint):
     """Layers in order; ReLU after every layer but the last."""
 
     layers: Sequence[Affine]
-    recipe: Recipe | None = field(default=None, compare=False, repr=False)
+    recipe: OperationGraph | None = field(default=None, compare=False, repr=False)
     """What the model that it stands for computes, where that is not just layer after layer: rounding follows it."""
     within: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, compare=False, repr=False)
     """The least and the largest inputs for which it stands for the model; None where it does for all."""
@@ -148,7 +149,7 @@ class Network(ByFingerprint):
         return recipe_error(self._recipe, (lower, upper), precision, exact)
 
     @cached_property
-    def _recipe(self) -> Recipe:
+    def _recipe(self) -> OperationGraph:
         return self.recipe or recipe_of_layers([(layer.weight, layer.bias) for layer in self.layers])
 
     def as_network(self) -> Network:
@@ -164,7 +165,7 @@ class Network(ByFingerprint):
             ]
         }  # fmt: skip
 
-    def deployed_as(self, recipe: Recipe) -> Network:
+    def deployed_as(self, recipe: OperationGraph) -> Network:
         """The same function, which stands for a model that computes it so."""
         return Network(self.layers, recipe, self.within)
 

@@ -42,25 +42,25 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.carrying import carried_on
+from ifonly.model.error_propagation import carried_on
 from ifonly.model.kind import Precision
-from ifonly.model.products import rows_times
-from ifonly.model.recipe import (
-    Bend,
+from ifonly.model.operations import (
+    AffineOperation,
     Clip,
     Floats,
     Fold,
     Gather,
-    Given,
     Larger,
+    LeakyReLU,
     Lifted,
-    Recipe,
+    OperationGraph,
+    RoundedInput,
     Shift,
     Smooth,
-    Stage,
     Step,
     Total,
 )
+from ifonly.model.products import rows_times
 from ifonly.schema import Choice, Integer, Numeric, Schema
 
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}
@@ -112,7 +112,7 @@ def exact_columns(schema: Schema, precision: Precision) -> NDArray[np.bool_]:
     return exact
 
 
-def recipe_error(recipe: Recipe, box: Box, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
+def recipe_error(recipe: OperationGraph, box: Box, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
     """A rigorous bound on |deployed score - real score| for the rows of each box, arrays of shape (boxes, columns).
 
     `exact`: columns of which every value is a number of the precision.
@@ -156,10 +156,10 @@ class _Forward:
         lost: Floats | None
         units: Box = (np.zeros((len(self.largest), 0)),) * 2
         match step.operation:
-            case Given():
+            case RoundedInput():
                 value, units = self._given, self._given[:2]
                 lost = value[2]
-            case Stage() as stage:
+            case AffineOperation() as stage:
                 value, lost = self._stage(stage, *sources[0])
             case Shift() as shift:
                 value, lost = self._shift(shift, *sources[0])
@@ -175,7 +175,7 @@ class _Forward:
                 low, high = (end + lift for end in self.units[step.sources[0]])
                 units = low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
                 value, lost = (low, high, np.zeros_like(low)), None  # nobody takes it
-            case Bend() | Clip() | Larger() | Smooth():
+            case LeakyReLU() | Clip() | Larger() | Smooth():
                 value, lost, units, slopes = self._bent(step, sources)
         self.values.append(value)
         self.units.append(units)
@@ -190,7 +190,7 @@ class _Forward:
 
     # ------------------------------------------------------------------ affine operations
 
-    def _stage(self, stage: Stage, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
+    def _stage(self, stage: AffineOperation, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
         weight, taken = np.abs(stage.weight), np.maximum(np.abs(lower), np.abs(upper))
         size, sizes = taken + error, stage.sizes
         if sizes is None:
@@ -241,7 +241,7 @@ class _Forward:
         units = np.maximum(low, 0.0), np.maximum(high, 0.0)
         groups = [folded[:, k : k + width] for k in range(0, folded.shape[1], width)]
         match operation:
-            case Bend(shares=shares):
+            case LeakyReLU(shares=shares):
                 lost = _added(share * group for share, group in zip(shares, groups, strict=True))
                 source = sources[0]
                 if not operation.plain:
@@ -271,7 +271,9 @@ class _Forward:
         lost = steepest * folded + smooth.curve.lost(self.unit, *taken) + self.least
         return (*smooth.curve.values(low, high), steepest * error + lost), lost, slopes
 
-    def _bend(self, bend: Bend, low: Floats, high: Floats, error: Floats, folded: Floats) -> tuple[Value, Floats, Box]:
+    def _bend(
+        self, bend: LeakyReLU, low: Floats, high: Floats, error: Floats, folded: Floats
+    ) -> tuple[Value, Floats, Box]:
         below, around = np.broadcast_to(bend.below, low.shape), error + folded
         on, off = low - around >= 0.0, high + around <= 0.0
         slopes = tuple(np.where(on, 1.0, np.where(off, below, f(below, 1.0))) for f in (np.minimum, np.maximum))

@@ -1,1 +1,23 @@
 """Many people: tables as streams, runs on processes and clusters that can be resumed, what an audit says of a group."""
+
+from ifonly.population.actions import ChangeEvaluator
+from ifonly.population.auditing import Audit, audit
+from ifonly.population.differences import Difference
+from ifonly.population.group import Group
+from ifonly.population.labels import Grouping
+from ifonly.population.moves import FlipSet, flip_sets
+from ifonly.population.output import CsvOutput
+from ifonly.population.run import RunResult
+
+__all__ = [
+    "Audit",
+    "ChangeEvaluator",
+    "CsvOutput",
+    "Difference",
+    "FlipSet",
+    "Group",
+    "Grouping",
+    "RunResult",
+    "audit",
+    "flip_sets",
+]

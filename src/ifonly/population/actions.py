@@ -25,7 +25,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.population.intervals import Interval, share_interval
-from ifonly.proof import Answer, NoneExists, Reasons, show
+from ifonly.results import Answer, NoneExists, Reasons, show
 from ifonly.schema import Numeric, Schema, Value
 from ifonly.schema.decimals import rounded, written
 from ifonly.schema.features import Feature, Integer, Real
@@ -46,7 +46,7 @@ MOST_PEOPLE = 800
 
 
 @dataclass(frozen=True)
-class Judge:
+class ChangeEvaluator:
     """Whoever can ask the model. `accepted`: for points of people and changed points, which of these are answers to
     those; `reasons`: what rules recourse out for a person, by the row (None: it is not asked)."""
 
@@ -126,7 +126,7 @@ class Cover:
         }
 
 
-def find_cover(answers: Sequence[Answer], judge: Judge, *, sampled: bool) -> Cover | None:
+def find_cover(answers: Sequence[Answer], judge: ChangeEvaluator, *, sampled: bool) -> Cover | None:
     """A few actions that help most of these people, who need recourse; None where no answer says what would help."""
     drawn = answers[:MOST_PEOPLE]
     sampled = sampled or len(drawn) < len(answers)
@@ -161,7 +161,7 @@ def greedy(helps: Matrix, slack: float = LEAST_GAIN) -> list[int]:
     return chosen
 
 
-def _helped(answers: Sequence[Answer], actions: Sequence[tuple[ActionStep, ...]], judge: Judge) -> Matrix:
+def _helped(answers: Sequence[Answer], actions: Sequence[tuple[ActionStep, ...]], judge: ChangeEvaluator) -> Matrix:
     """Whom each action helps, by the user's own model; one row per action. Nothing helps those who provably have no
     recourse, and nobody can be asked about whose row is not known."""
     helps = np.zeros((len(actions), len(answers)), dtype=np.bool_)

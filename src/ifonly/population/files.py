@@ -19,9 +19,9 @@ from pathlib import Path
 from typing import Any, BinaryIO, TextIO
 
 from ifonly.errors import FileError, MissingExtra
+from ifonly.population.checksums import FileChecksums, open_verified
 from ifonly.population.chunks import RowBlock
 from ifonly.population.decimal_marks import HEAD, DecimalMarks, decimal_marks
-from ifonly.population.verified import FileChecksums, open_verified
 from ifonly.schema.given import path_of
 from ifonly.schema.io import check_writable
 

@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any, BinaryIO, Protocol
 
 from ifonly.printing import escaped, json_text
-from ifonly.proof.records import Kind
+from ifonly.results.records import Kind
 
 FORMULA_SIGNS = ("=", "+", "-", "@", "\t", "\r", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 """What a formula begins with, also in full width; a tab or a carriage return may stand before it."""

@@ -11,13 +11,13 @@ from numpy.typing import NDArray
 
 from ifonly.population.actions import Cover
 from ifonly.population.intervals import Interval, median_interval, share_interval
-from ifonly.population.ways import FlipSet, MoveCount
+from ifonly.population.moves import FlipSet, MoveCount
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Blame:
+class BlockingConstraint:
     """Constraints that rule recourse out: how many of the `asked` people they are among those to blame for."""
 
     words: str
@@ -29,12 +29,12 @@ class Blame:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Details:
+class GroupDetails:
     """What a group's answers say beside counts and costs, the most frequent first."""
 
     moves: tuple[MoveCount, ...] = ()
     together: tuple[FlipSet, ...] = ()
-    blame: tuple[Blame, ...] = ()
+    blame: tuple[BlockingConstraint, ...] = ()
     stops: tuple[tuple[str, int], ...] = ()
     """What left people open, and how many."""
     cover: Cover | None = None
@@ -66,7 +66,7 @@ class Group:
     costs: NDArray[np.float64]
     compared: bool = True
     """Is it large enough to be held against the others?"""
-    details: Details = Details()
+    details: GroupDetails = GroupDetails()
     mean_interval: Interval | None = None
     """Where the mean cost lies, at 95 %: by the bootstrap."""
 

@@ -18,12 +18,12 @@ from ifonly.errors import FileError, QuestionError
 from ifonly.population.chunks import ROWS
 from ifonly.population.files import read_blocks, table_file
 from ifonly.population.formats import formula_unescaped
-from ifonly.population.parts import manifest_of, read_place
+from ifonly.population.output import manifest_of, read_place
 from ifonly.printing import shown
 from ifonly.problem.query import Query
-from ifonly.proof import Answer, Failed, Stop, StoppedBy
-from ifonly.proof.answer import COLUMNS
-from ifonly.proof.plain_answers import KINDS, change_from_dict
+from ifonly.results import Answer, Failed, Stop, StoppedBy
+from ifonly.results.answer import COLUMNS
+from ifonly.results.from_dict import KINDS, change_from_dict
 from ifonly.schema.given import path_of
 
 TABLES = (".jsonl", ".csv", ".parquet")
@@ -104,8 +104,8 @@ def _unescaped(row: Mapping[str, Any]) -> dict[str, Any]:
 
 def _decoded(row: dict[str, Any]) -> dict[str, Any]:
     """A record with the values of its columns, which are texts in csv."""
-    if lacking := [name for name in COLUMNS if name not in row]:
-        raise QuestionError(f"there is no column '{lacking[0]}'.")
+    if with_missing := [name for name in COLUMNS if name not in row]:
+        raise QuestionError(f"there is no column '{with_missing[0]}'.")
     data = {**row, "note": row.get("note") or ""}
     for name in ("changes", "counterfactual"):
         data[name] = json.loads(row[name]) if isinstance(row[name], str) else row[name]

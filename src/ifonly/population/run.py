@@ -20,15 +20,15 @@ from typing import Any
 
 from ifonly.errors import ChangedFile, FileError, QuestionError
 from ifonly.population.chunks import ROWS, Chunk, Digest
-from ifonly.population.earlier import COMPARED, Existing, earlier_run
+from ifonly.population.counters import AnswerCounts
 from ifonly.population.engines import Engine, Lost, Processes, WorkerPool
-from ifonly.population.parts import FINISHED, Parts, Place, alone, manifest_of, place_of
+from ifonly.population.existing_output import COMPARED, Existing, earlier_run
+from ifonly.population.output import FINISHED, OutputPaths, Parts, alone, manifest_of, place_of
 from ifonly.population.sources import ChangedRows, RowSource, chunks
-from ifonly.population.tally import Tally
-from ifonly.population.work import Answering, Done, Task
+from ifonly.population.worker import Answering, ChunkResult, Task
 from ifonly.printing import json_text, shown, some_of
-from ifonly.proof import Listener, Progress
-from ifonly.proof.records import Kind
+from ifonly.results import Listener, Progress
+from ifonly.results.records import Kind
 
 MOST_WAITING = 64 * 2**20
 """Bytes of answers that wait for a chunk before them."""
@@ -65,7 +65,7 @@ class Plan:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Written:
+class RunResult:
     """A finished run: where its records are, and its figures, as `report.summary` gives them of answers."""
 
     path: Path
@@ -80,7 +80,7 @@ class Written:
     """Of the error rows, those by which a method contradicts itself or the model: bugs, to be reported."""
 
 
-def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> Written:
+def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Listener | None = None) -> RunResult:
     """Answer all rows of the plan's source, or what an earlier run has left of them."""
     if isinstance(engine, Processes):
         engine.check_main()
@@ -123,7 +123,7 @@ def _remedy(rows: int) -> str:
 # ---------------------------------------------------------------------- before and after
 
 
-def _task(plan: Plan, place: Place) -> Task:
+def _task(plan: Plan, place: OutputPaths) -> Task:
     """The task of a worker, with the columns of the file; a sentence where a column is not there."""
     names, source = plan.source.names, plan.source
     if names is not None:
@@ -163,10 +163,10 @@ def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
             raise QuestionError(CHANGED)
 
 
-def _finished(place: Place, found: Mapping[str, Any], plan: Plan, *, already: bool = False) -> Written:
-    tally = Tally.from_data(found["tally"])
+def _finished(place: OutputPaths, found: Mapping[str, Any], plan: Plan, *, already: bool = False) -> RunResult:
+    tally = AnswerCounts.from_data(found["tally"])
     summary = tally.summary(plan.distance_name, found["seconds"])
-    return Written(
+    return RunResult(
         path=place.path, rows=tally.rows, counts=summary["counts"], summary=summary, seconds=found["seconds"],
         already=already, contradictions=tally.contradictions,
     )  # fmt: skip
@@ -186,9 +186,9 @@ class _Waiting:
     chunk: Chunk
     lost: int = 0
     singles: list[_Waiting] = field(default_factory=list)
-    done: Done | None = None
+    done: ChunkResult | None = None
 
-    def result(self) -> tuple[Done, ...] | None:
+    def result(self) -> tuple[ChunkResult, ...] | None:
         """What came back, once all of it has."""
         if self.done is not None:
             return (self.done,)
@@ -275,8 +275,8 @@ class _Flow:
         self._order.append(_Waiting(chunk))
         return self._order[-1]
 
-    def _take(self, one: _Waiting, outcome: Done | Lost) -> None:
-        if isinstance(outcome, Done):
+    def _take(self, one: _Waiting, outcome: ChunkResult | Lost) -> None:
+        if isinstance(outcome, ChunkResult):
             one.done, self._given_up = outcome, 0
             if outcome.seconds:  # a row that was given up took none
                 self._size.measured(one.chunk.block.count, outcome.seconds)

@@ -19,6 +19,7 @@ from urllib.parse import unquote
 import numpy as np
 
 from ifonly.errors import FileError, RowError
+from ifonly.population.checksums import checksums
 from ifonly.population.chunks import ROWS, Chunk, Digest, RowBlock
 from ifonly.population.files import (
     KINDS,
@@ -30,9 +31,8 @@ from ifonly.population.files import (
     read_blocks,
     table_file,
 )
-from ifonly.population.verified import checksums
 from ifonly.printing import shown
-from ifonly.proof.records import Kind
+from ifonly.results.records import Kind
 from ifonly.schema.given import path_of
 from ifonly.schema.number_text import DecimalMark
 from ifonly.schema.tables import frame_columns

@@ -12,7 +12,7 @@ from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
 from typing import TypeVar
 
-from ifonly.proof import Listener, Progress
+from ifonly.results import Listener, Progress
 
 Chunk = TypeVar("Chunk")
 Result = TypeVar("Result")
@@ -33,7 +33,7 @@ def run_chunks(
     lock, cancelled = threading.Lock(), threading.Event()
     finished = [0] * len(chunks)
 
-    def heard_by(k: int) -> Listener:
+    def reporting_to(k: int) -> Listener:
         def heard(progress: Progress) -> None:
             if cancelled.is_set():
                 raise KeyboardInterrupt
@@ -45,9 +45,9 @@ def run_chunks(
         return heard
 
     if threads == 1:
-        return [task(chunk, None if listen is None else heard_by(k)) for k, chunk in enumerate(chunks)]
+        return [task(chunk, None if listen is None else reporting_to(k)) for k, chunk in enumerate(chunks)]
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures = [pool.submit(task, chunk, heard_by(k)) for k, chunk in enumerate(chunks)]
+        futures = [pool.submit(task, chunk, reporting_to(k)) for k, chunk in enumerate(chunks)]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:

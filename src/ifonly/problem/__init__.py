@@ -2,15 +2,15 @@
 
 from ifonly.problem.constraints import (
     Allowed,
-    ChangeAtMost,
     Constraint,
-    FillIn,
     Fixed,
-    Free,
+    Imputable,
+    MaxDelta,
     OnlyDown,
     OnlyUp,
     Range,
     Steps,
+    Unconstrained,
 )
 from ifonly.problem.distance import Distance, Norm, scales_from_data
 from ifonly.problem.lowering import Lowered, People, lower
@@ -19,21 +19,20 @@ from ifonly.problem.query import Query
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import AnyConstraint, Rule, merged, read_constraint
-from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.problem.target import ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 __all__ = [
     "Allowed",
     "AnyConstraint",
-    "AtMostChanges",
-    "ChangeAtMost",
     "ClassTarget",
     "Constraint",
     "Distance",
-    "FillIn",
     "Fixed",
-    "Free",
+    "Imputable",
     "Lowered",
+    "MaxChanges",
+    "MaxDelta",
     "Norm",
     "OneOfTarget",
     "OnlyDown",
@@ -52,6 +51,7 @@ __all__ = [
     "Steps",
     "Target",
     "TopTarget",
+    "Unconstrained",
     "lower",
     "merged",
     "read_constraint",

@@ -201,7 +201,7 @@ def _option_indices(feature: Feature, values: tuple[Any, ...]) -> frozenset[int]
 
 
 @dataclass(frozen=True, slots=True)
-class ChangeAtMost:
+class MaxDelta:
     """The feature moves by at most `by` (ordinals: levels), or by at most this share of what it was (0.1: 10 %)."""
 
     feature: str
@@ -310,7 +310,7 @@ class Steps:
 
 
 @dataclass(frozen=True, slots=True)
-class Free:
+class Unconstrained:
     """The feature may change whatever the schema's own rules about it alone say (see `merged`)."""
 
     feature: str
@@ -329,7 +329,7 @@ class Free:
 
 
 @dataclass(frozen=True, slots=True)
-class FillIn:
+class Imputable:
     """A number that is missing may be filled in, with any value that it may have; it stays missing otherwise.
 
     Filling in counts as this much `change`, whatever the value: 1 is as much as going through the whole range. It is
@@ -368,7 +368,7 @@ class FillIn:
         return f"{show_name(self.feature)} may be filled in{at}"
 
 
-Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed | ChangeAtMost | Steps | Free | FillIn
+Constraint: TypeAlias = Fixed | OnlyUp | OnlyDown | Range | Allowed | MaxDelta | Steps | Unconstrained | Imputable
 
 
 def narrowed(

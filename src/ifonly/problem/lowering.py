@@ -30,7 +30,7 @@ from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.question import Question
 from ifonly.problem.simplify import Stack, simplified
-from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
 from ifonly.schema import Integer, Numeric, Real, Schema
 from ifonly.schema.decimals import Grid, stepped, steps_to, written
@@ -162,10 +162,10 @@ class Costs:
                 allowed[:, here] = (domain.lower <= domain.upper)[:, None]
             else:
                 allowed[:, here] = domain.allowed
-        lead = self._onto_grids(points, lower, upper)
+        grid_offset = self._onto_grids(points, lower, upper)
         for g in self.question.schema.grids:
             allowed[:, self.start[g]] = lower[:, g] <= upper[:, g]
-        return People(points, option, lower, upper, allowed, cost, lead)
+        return People(points, option, lower, upper, allowed, cost, grid_offset)
 
     def relative(self, g: int) -> bool:
         """Must the feature move by whole steps from the person's own value?"""
@@ -173,20 +173,20 @@ class Costs:
 
     def _onto_grids(self, points: Floats, lower: Floats, upper: Floats) -> Floats:
         """Move the ends of the real numbers that have a grid onto it (in place); the lead of every number."""
-        lead = np.zeros((len(points), self.features))
+        grid_offset = np.zeros((len(points), self.features))
         for g, grid in self.question.schema.grids.items():
             relative = self.relative(g)
             free = (lower[:, g] == grid.value(0)) & (upper[:, g] == grid.value(grid.steps))
             for i in np.flatnonzero(~free | (grid.nearest_to(points[:, g]) != points[:, g])).tolist():
                 own, *ends = (float(column[i, g]) for column in (points, lower, upper))
-                lower[i, g], upper[i, g], lead[i, g] = on_grid(grid, own, ends, relative)
+                lower[i, g], upper[i, g], grid_offset[i, g] = on_grid(grid, own, ends, relative)
                 if lower[i, g] > upper[i, g]:  # by so much that no rounding to steps can bring them together
                     lower[i, g], upper[i, g] = own + 2.0 * self.step[g], own - 2.0 * self.step[g]
-        return lead
+        return grid_offset
 
 
 @dataclass(frozen=True)
-class Bends:
+class Activations:
     """What follows each hidden neuron, one entry per neuron over all layers: the code of its activation (0: ReLU), and
     ELU's alpha."""
 
@@ -210,7 +210,7 @@ class Lowered(Costs):
     """(required neuron, feature): does it look at the feature?"""
     required_rule: NDArray[np.int64]
     """Which of the question's rules each stands for."""
-    bends: Bends | None = None
+    bends: Activations | None = None
     """The activations of the hidden neurons, where not all are ReLUs."""
 
     @cached_property
@@ -253,7 +253,7 @@ class People:
     upper: Floats
     allowed: NDArray[np.bool_]
     cost: Floats
-    lead: Floats
+    grid_offset: Floats
     """Of numbers whose own value is off their grid: how many steps (less than one) the next value above it is away."""
 
     def __len__(self) -> int:
@@ -266,7 +266,7 @@ class People:
     @property
     def off_grid(self) -> NDArray[np.bool_]:
         """(person, feature): is the person's own value off the feature's grid?"""
-        return np.asarray(self.lead > 0.0)
+        return np.asarray(self.grid_offset > 0.0)
 
 
 def on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tuple[float, float, float]:
@@ -276,13 +276,13 @@ def on_grid(grid: Grid, own: float, ends: Sequence[float], relative: bool) -> tu
     Where that is off the grid, nothing else is.
     """
     lower, upper = ends
-    lead = float(-grid.place(own) % 1)
-    if lead == 0.0 and relative:
+    grid_offset = float(-grid.place(own) % 1)
+    if grid_offset == 0.0 and relative:
         return lower, upper, 0.0
     first, last = grid.between(lower, upper)
     values = [grid.value(first), grid.value(last)] if first <= last and not relative else []
     values += [own] if lower <= own <= upper else []
-    return (min(values), max(values), lead) if values else (math.inf, -math.inf, 0.0)
+    return (min(values), max(values), grid_offset) if values else (math.inf, -math.inf, 0.0)
 
 
 def _to_grid(domain: Domains, feature: Integer) -> None:
@@ -335,7 +335,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     )
 
 
-def _bends(smooth: SmoothNetwork, stack: Stack) -> Bends:
+def _bends(smooth: SmoothNetwork, stack: Stack) -> Activations:
     """The activations of the hidden neurons, among which those of rules are ReLUs, and so are those that only pass the
     first layer on (no activation goes below -1, which they are lifted by)."""
     sizes, activations = list(smooth.linear.hidden), list(smooth.activations)
@@ -346,7 +346,7 @@ def _bends(smooth: SmoothNetwork, stack: Stack) -> Bends:
         mine = np.arange(len(bias)) < size
         code.append(np.where(mine, activation.code, 0))
         alpha.append(np.where(mine, activation.alpha, 1.0))
-    return Bends(np.concatenate(code).astype(np.int64), np.concatenate(alpha))
+    return Activations(np.concatenate(code).astype(np.int64), np.concatenate(alpha))
 
 
 def costs_of(question: Question) -> Costs:
@@ -364,7 +364,7 @@ def costs_of(question: Question) -> Costs:
         rate=slope * up,
         rate_down=slope * down,
         option_cost=tables,
-        most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, AtMostChanges))]),
+        most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, MaxChanges))]),
         partners=_partners(question),
     )
 

@@ -18,19 +18,19 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.constraints import (
     Allowed,
-    ChangeAtMost,
-    FillIn,
     Fixed,
-    Free,
+    Imputable,
+    MaxDelta,
     OnlyDown,
     OnlyUp,
     Range,
     Steps,
+    Unconstrained,
 )
 from ifonly.problem.distance import Distance
 from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
 from ifonly.problem.rules.rule import Rule
-from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.problem.target import AheadTarget, ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 CONSTRAINTS: dict[str, type[Any]] = {
@@ -39,16 +39,16 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "only_down": OnlyDown,
     "range": Range,
     "allowed": Allowed,
-    "change_at_most": ChangeAtMost,
+    "max_delta": MaxDelta,
     "steps": Steps,
-    "free": Free,
-    "fill_in": FillIn,
-    "at_most_changes": AtMostChanges,
+    "unconstrained": Unconstrained,
+    "imputable": Imputable,
+    "max_changes": MaxChanges,
     "only_with": OnlyWith,
     "rule": Rule,
 }
 _KIND_OF = {kind: name for name, kind in CONSTRAINTS.items()}
-_OPTIONAL = {Range: ("lower", "upper"), ChangeAtMost: ("by", "share"), FillIn: ("change",)}
+_OPTIONAL = {Range: ("lower", "upper"), MaxDelta: ("by", "share"), Imputable: ("change",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
 """What a range without this end has there: JSON has no infinity."""
 

@@ -105,22 +105,22 @@ class Question:
         return np.asarray(self.caution * (np.abs(c) @ self.model.error))
 
     @cached_property
-    def blur(self) -> float | None:
+    def rounding_bound(self) -> float | None:
         """How much above the margin a score must be for a row to count, where one small number will do for all rows, as
         in float64; None where it depends on the row. Well above E, so that rows on the very margin are clearly below
         it.
         """
-        blur = float(rounded_up(CLEARLY * self.largest_error))
-        return blur if blur <= FAR_BELOW else None
+        rounding_bound = float(rounded_up(CLEARLY * self.largest_error))
+        return rounding_bound if rounding_bound <= FAR_BELOW else None
 
-    def first_blur(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+    def first_rounding_bound(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same for each of these people, guessed at their own rows where it depends on the row; with smooth
         activations, clearly more than what float64 takes from scores there."""
-        if self.blur is not None:
-            return np.full(len(points), self.blur)
+        if self.rounding_bound is not None:
+            return np.full(len(points), self.rounding_bound)
         guess = GUESS * self.error_at(points)
         if isinstance(self.model.function, SmoothNetwork):
-            guess = np.maximum(guess, CLEARLY * self.lead(points)[1])
+            guess = np.maximum(guess, CLEARLY * self.score_margin(points)[1])
         return np.minimum(guess, rounded_up(self.largest_error))
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -128,14 +128,14 @@ class Question:
         c, _ = self.conditions
         return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1, initial=0.0))
 
-    def lead(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def score_margin(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what
         float64 may have taken from that here."""
         c, d = self.conditions
         scores, error = self.model.sharp_scores(points)
         own = error @ np.abs(c).T
-        lead = scores @ c.T - d - self.target.margin - own
-        return np.asarray(lead.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))
+        score_margin = scores @ c.T - d - self.target.margin - own
+        return np.asarray(score_margin.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))
 
     @cached_property
     def largest_error(self) -> np.float64:

@@ -21,7 +21,7 @@ from ifonly.schema.values import plain
 
 
 @dataclass(frozen=True, slots=True)
-class AtMostChanges:
+class MaxChanges:
     """At most this many features differ from the person's own."""
 
     most: int

@@ -339,9 +339,13 @@ class AheadTarget:
         """Ahead by the margin, and on a tie as the model decides: the first of several."""
         index, others = self._indices(model)
         c, d = self.conditions(model)
-        lead = scores @ c.T - d
+        score_margin = scores @ c.T - d
         first = np.array([index < j for j in others])
-        return np.asarray(((lead >= _least(self, margin)) & ((lead > 0.0) | (first & (lead == 0.0)))).all(axis=1))
+        return np.asarray(
+            ((score_margin >= _least(self, margin)) & ((score_margin > 0.0) | (first & (score_margin == 0.0)))).all(
+                axis=1
+            )
+        )
 
     def describe(self) -> str:
         return f"{self.label} ahead of {listed(self.others)}"

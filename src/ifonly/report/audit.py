@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from ifonly.population.audit import Audit
+from ifonly.population.auditing import Audit
 from ifonly.population.group import Group
-from ifonly.population.ways import FlipSet
-from ifonly.report import findings
-from ifonly.report.findings import between, cost, counted, percent, said
-from ifonly.report.page import Block, Heading, Page, Paragraph, Sheet
+from ifonly.population.moves import FlipSet
+from ifonly.report import audit_sentences as findings
+from ifonly.report.audit_sentences import between, cost, counted, percent, said
+from ifonly.report.page import Block, Heading, Page, Paragraph, TextTable
 from ifonly.report.text import number
 
 MOST_TOLD = 10
@@ -30,7 +30,7 @@ def audit_page(audit: Audit) -> Page:
         "95%",
         "p90",
     )
-    sheet = Sheet(
+    sheet = TextTable(
         header=header,
         rows=[_line(group) for group in groups],
         right=frozenset(range(1, len(header))),
@@ -51,7 +51,9 @@ def flip_sets_page(sets: tuple[FlipSet, ...], *, most: int = 20, label: Callable
         return (Paragraph("No answer changes anything."),)
     rows = [(", ".join(map(label, s.features)), f"{s.count:,}", number(float(s.costs[0])),
              number(float(s.costs[s.count // 2]))) for s in sets[:most]]  # fmt: skip
-    sheet = Sheet(header=("changed together", "answers", "least cost", "median"), rows=rows, right=frozenset({1, 2, 3}))
+    sheet = TextTable(
+        header=("changed together", "answers", "least cost", "median"), rows=rows, right=frozenset({1, 2, 3})
+    )
     left = len(sets) - most
     return (sheet, Paragraph(f"... and {left:,} more sets", quiet=True)) if left > 0 else (sheet,)
 
@@ -79,7 +81,7 @@ def _helping(audit: Audit) -> list[Block]:
     if not rows:
         return []
     header = ("group", "action", "helps", "beyond those above")
-    return [Heading("What would help most people"), Sheet(header=header, rows=rows, right=frozenset({2, 3}))]
+    return [Heading("What would help most people"), TextTable(header=header, rows=rows, right=frozenset({2, 3}))]
 
 
 def _blame(audit: Audit) -> list[Block]:
@@ -87,5 +89,5 @@ def _blame(audit: Audit) -> list[Block]:
     if not blame:
         return []
     rows = [(one.words, f"{one.count:,} ({percent(one.count / one.asked)})") for one in blame]
-    sheet = Sheet(header=("what rules recourse out", "people"), rows=rows, right=frozenset({1}))
+    sheet = TextTable(header=("what rules recourse out", "people"), rows=rows, right=frozenset({1}))
     return [Heading("Who has none"), Paragraph(findings.blamed(audit.everybody)), sheet]

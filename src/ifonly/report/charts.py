@@ -11,11 +11,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from ifonly.drawing.html import words
+from ifonly.html.fragments import words
 from ifonly.population.group import Group
 from ifonly.population.intervals import Interval
 from ifonly.printing import printable
-from ifonly.report.findings import between, percent
+from ifonly.report.audit_sentences import between, percent
 
 MOST_LETTERS = 80
 """Of a name in a chart; the table has all of them."""

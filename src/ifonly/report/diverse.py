@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import math
 
-from ifonly.proof import DiverseAnswers, show
-from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet
+from ifonly.report.page import Facts, Heading, Page, Paragraph, TextTable
 from ifonly.report.text import duration, number
+from ifonly.results import DiverseAnswers, show
 
 
 def diverse_page(answers: DiverseAnswers, row: int) -> Page:
@@ -16,7 +16,7 @@ def diverse_page(answers: DiverseAnswers, row: int) -> Page:
     title = f"Row {row}: {'' if before is None else f'decided {show(before)}, '}wanted {told[0].target}"
     if not len(answers):
         return (Heading(title), Paragraph(answers.ending))
-    sheet = Sheet(
+    sheet = TextTable(
         header=("", "status", "distance", "lower", "time", "changes"),
         rows=[
             (str(i), answer.status, number(answer.upper), number(answer.lower), duration(answer.seconds),

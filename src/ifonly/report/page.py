@@ -44,7 +44,7 @@ class Facts:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sheet:
+class TextTable:
     """A table of texts. `marked` rows stand out; columns in `right` are numbers, aligned to the right."""
 
     header: Sequence[str]
@@ -53,7 +53,7 @@ class Sheet:
     right: frozenset[int] = field(default_factory=frozenset)
 
 
-Block: TypeAlias = Heading | Paragraph | Commands | Facts | Sheet
+Block: TypeAlias = Heading | Paragraph | Commands | Facts | TextTable
 Page: TypeAlias = tuple[Block, ...]
 
 
@@ -70,11 +70,11 @@ def _plain_block(block: Block) -> str:
             return "\n".join("  " + escaped(line) for line in block.lines)
         case Facts():
             return _columns(["", ""], [[name, what] for name, what in block.pairs], frozenset())
-        case Sheet():
+        case TextTable():
             return _plain_sheet(block)
 
 
-def _plain_sheet(sheet: Sheet) -> str:
+def _plain_sheet(sheet: TextTable) -> str:
     if not sheet.marked:
         return _columns(sheet.header, sheet.rows, sheet.right)
     blank = " " * len(MARK)

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from ifonly.proof import Answer, Answers, Failed, Nearest, Unknown, Within
+from ifonly.results import Answer, Answers, Failed, Nearest, Unknown, Within
 
 QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "max": 1.0}
 

@@ -11,7 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from ifonly.printing import escaped
-from ifonly.report.page import Block, Commands, Facts, Heading, Paragraph, Sheet
+from ifonly.report.page import Block, Commands, Facts, Heading, Paragraph, TextTable
 
 STATUS = {
     "nearest": "green",
@@ -41,7 +41,7 @@ def _drawn(block: Block) -> ConsoleRenderable:
             return Padding(Text("\n".join(map(escaped, block.lines)), style="cyan"), (0, 0, 0, 2))
         case Facts():
             return _facts(block)
-        case Sheet():
+        case TextTable():
             return _sheet(block)
 
 
@@ -54,7 +54,7 @@ def _facts(facts: Facts) -> Table:
     return table
 
 
-def _sheet(sheet: Sheet) -> Table:
+def _sheet(sheet: TextTable) -> Table:
     table = Table(box=box.ROUNDED, header_style="bold", border_style="dim")
     last = len(sheet.header) - 1
     for j, name in enumerate(sheet.header):

@@ -6,7 +6,9 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
-from ifonly.proof import (
+from ifonly.report.page import Facts, Heading, Page, Paragraph, TextTable, plain
+from ifonly.report.summary import summary
+from ifonly.results import (
     Answer,
     Answers,
     Change,
@@ -18,8 +20,6 @@ from ifonly.proof import (
     sentence,
     show,
 )
-from ifonly.report.page import Facts, Heading, Page, Paragraph, Sheet, plain
-from ifonly.report.summary import summary
 from ifonly.schema import Value
 
 MOST_ROWS = 100
@@ -45,7 +45,7 @@ def answer_page(answer: Answer, language: str = "en", subject: str = "") -> Page
 def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
     """One line per answer; the first `most` of them."""
     shown = answers if most is None else answers[:most]
-    sheet = Sheet(
+    sheet = TextTable(
         header=("row", "decision", "status", "distance", "lower", "time", "changes"),
         rows=[_line(answer) for answer in shown],
         right=frozenset({0, 3, 4, 5}),
@@ -129,7 +129,7 @@ def _reasons(reasons: Reasons) -> Page:
     """What would help. (The sentence says what rules it out.)"""
     if not reasons.relaxations:
         return ()
-    sheet = Sheet(
+    sheet = TextTable(
         header=("possible if", "distance", "then"),
         rows=[_relaxation(relaxation) for relaxation in reasons.relaxations],
         right=frozenset({1}),
@@ -142,11 +142,11 @@ def _relaxation(relaxation: Relaxation) -> tuple[str, str, str]:
     return relaxation.words, most + number(relaxation.distance), "; ".join(map(str, relaxation.changes))
 
 
-def _comparison(answer: Answer) -> Sheet:
+def _comparison(answer: Answer) -> TextTable:
     """The person, and what would have to differ, under the names and in the units that people know."""
     if answer.counterfactual is None:
         own = [(answer.label(name), _value(answer, name, now)) for name, now in answer.factual.items()]
-        return Sheet(header=("feature", "value"), rows=own)
+        return TextTable(header=("feature", "value"), rows=own)
     new = {change.feature: change for change in answer.changes}
     rows = [
         (answer.label(name), _value(answer, name, now, new.get(name)),
@@ -154,7 +154,7 @@ def _comparison(answer: Answer) -> Sheet:
         for name, now in answer.factual.items()
     ]  # fmt: skip
     marked = frozenset(i for i, name in enumerate(answer.factual) if name in new)
-    return Sheet(header=("feature", "now", "instead"), rows=rows, marked=marked)
+    return TextTable(header=("feature", "now", "instead"), rows=rows, marked=marked)
 
 
 def _value(answer: Answer, name: str, value: Value, change: Change | None = None) -> str:

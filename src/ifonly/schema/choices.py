@@ -16,12 +16,12 @@ from ifonly.printing import escaped, shown, some_of
 from ifonly.schema.number_text import other_reading, two_readings
 from ifonly.schema.numbers import Integer, Real
 from ifonly.schema.values import Value, is_missing, plain, text_means
-from ifonly.schema.wording import Worded, at_row, check_name, check_words, who_has
+from ifonly.schema.wording import FeatureWording, at_row, check_name, check_words, who_has
 
 Encoding: TypeAlias = Literal["onehot", "dummy", "thermometer", "code"]
 
 
-class Choice(Worded):
+class Choice(FeatureWording):
     """What binary, ordinal and categorical features share: a short list of options, each with encoded columns."""
 
     name: str
@@ -220,7 +220,8 @@ class Categorical(Choice):
 
 @dataclass(frozen=True)
 class Missing(Categorical):
-    """A number as it is for the people who lack it: its one option is that it is missing. Made by `Schema.lacking`."""
+    """A number as it is for the people who lack it: its one option is that it is missing. Made by
+    `Schema.with_missing`."""
 
     number: Real | Integer | None = None
 

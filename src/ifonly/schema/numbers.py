@@ -16,12 +16,12 @@ from ifonly.printing import shown
 from ifonly.schema.decimals import Grid, rounded, written
 from ifonly.schema.number_text import CURRENCIES, UnclearNumber, clear_number, money, other_reading, two_readings
 from ifonly.schema.values import NO_VALUE, is_missing, plain, read_step, show_number, show_step
-from ifonly.schema.wording import Worded, at_row, check_name, check_words, who_has
+from ifonly.schema.wording import FeatureWording, at_row, check_name, check_words, who_has
 from ifonly.tolerances import GRID
 
 
 @dataclass(frozen=True)
-class Numeric(Worded):
+class Numeric(FeatureWording):
     """What real and integer features share: an interval of numbers, encoded as one column.
 
     `missing`: rows may lack the number, if the model takes that. The coordinate of a point is then NaN.

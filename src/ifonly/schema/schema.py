@@ -67,13 +67,13 @@ class Schema:
         if twice:
             raise SchemaError(f"Two encoded columns would both be called '{twice[0]}'; rename a feature or an option.")
         columns = order or natural
-        extra, lacking = list(Counter(columns) - Counter(natural)), list(Counter(natural) - Counter(columns))
-        if extra or lacking:
+        extra, with_missing = list(Counter(columns) - Counter(natural)), list(Counter(natural) - Counter(columns))
+        if extra or with_missing:
             raise SchemaError(
                 "The column order must list each encoded column once; "
                 + (f"unknown or repeated: {extra[:3]}" if extra else "")
-                + ("; " if extra and lacking else "")
-                + (f"missing: {lacking[:3]}" if lacking else "")
+                + ("; " if extra and with_missing else "")
+                + (f"missing: {with_missing[:3]}" if with_missing else "")
                 + "."
             )
         object.__setattr__(self, "columns", columns)
@@ -196,15 +196,15 @@ class Schema:
     # ------------------------------------------------------------------ people who lack a number
 
     @cached_property
-    def may_lack(self) -> bool:
+    def may_have_missing(self) -> bool:
         """May a row of this schema lack a number?"""
         return any(isinstance(feature, Numeric) and feature.missing for feature in self.features)
 
-    def lacked(self, point: NDArray[np.float64]) -> tuple[str, ...]:
+    def missing_names(self, point: NDArray[np.float64]) -> tuple[str, ...]:
         """The numbers that are missing in a row."""
-        return tuple(self.names[g] for g in np.flatnonzero(np.isnan(point)).tolist()) if self.may_lack else ()
+        return tuple(self.names[g] for g in np.flatnonzero(np.isnan(point)).tolist()) if self.may_have_missing else ()
 
-    def lacking(self, names: Collection[str]) -> Schema:
+    def with_missing(self, names: Collection[str]) -> Schema:
         """The schema of the people who lack these numbers, which stay missing: the same columns, and no rules of its
         own, since rules are merged and read for all people alike.
         """
@@ -213,7 +213,7 @@ class Schema:
 
     @cached_property
     def whole(self) -> Schema:
-        """The schema that this is the `lacking` of, without its rules."""
+        """The schema that this is the `with_missing` of, without its rules."""
         features = [f.number if isinstance(f, Missing) and f.number is not None else f for f in self.features]
         return Schema(tuple(features), self.columns)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from ifonly.drawing.html import fragment, paragraph, table
+from ifonly.html.fragments import fragment, paragraph, table
 from ifonly.schema.features import Choice, Feature, Integer, Numeric
 from ifonly.schema.schema import Schema
 from ifonly.schema.values import show_number, show_step

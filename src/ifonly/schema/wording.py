@@ -15,7 +15,7 @@ MAX_UNIT = 40
 
 
 @dataclass(frozen=True)
-class Worded:
+class FeatureWording:
     """What people are told of a feature: `label` for its name ("monthly income"), `unit` after or before its values
     ("€", "months"). Both may be left out; nothing is decided by them."""
 

@@ -1,5 +1,5 @@
 """The independent checker: redoes every step of a certificate in exact arithmetic. It imports no method."""
 
-from ifonly.certificate.check.checker import Checked, check
+from ifonly.certificate.check.checker import CheckResult, check
 
-__all__ = ["Checked", "check"]
+__all__ = ["CheckResult", "check"]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from ifonly.certificate.check.reading import Meter
+from ifonly.certificate.check.reading import CheckBudget
 from ifonly.certificate.check.statement import Domain, Statement
 
 ACTIVE, INACTIVE = 1, 2
@@ -55,11 +55,11 @@ class Box:
         """Active, and inactive."""
         return self._cut("active", layer, neuron), self._cut("inactive", layer, neuron)
 
-    def extent(self, meter: Meter | None = None) -> Extent:
+    def extent(self, meter: CheckBudget | None = None) -> Extent:
         """What all the cuts leave; of two sides of one ReLU, the last one."""
         low, high = [d.low for d in self.domains], [d.high for d in self.domains]
         options, sides = [d.options for d in self.domains], {}
-        for kind, place, value in self._cuts(meter or Meter()):
+        for kind, place, value in self._cuts(meter or CheckBudget()):
             if kind == "high":
                 high[place] = min(high[place], value)
             elif kind == "low":
@@ -72,7 +72,7 @@ class Box:
                 sides[place, value] = ACTIVE if kind == "active" else INACTIVE
         return Extent(low, high, options, sides)
 
-    def _cuts(self, meter: Meter) -> Iterator[tuple[str, int, int]]:
+    def _cuts(self, meter: CheckBudget) -> Iterator[tuple[str, int, int]]:
         """From the whole down to this box."""
         cuts, box = [], self
         while box.before is not None:

@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from ifonly.certificate.check.box import ACTIVE, INACTIVE, Box
-from ifonly.certificate.check.reading import Meter, Refusal, Stopped, entries, listed, number, scaled, whole
+from ifonly.certificate.check.reading import CheckBudget, Refusal, Stopped, entries, listed, number, scaled, whole
 from ifonly.certificate.check.region import Bounds, Region
 from ifonly.certificate.check.statement import MAX_BITS, SQUARED, Statement, read_point, read_statement
 from ifonly.certificate.check.words import describe
@@ -44,7 +44,7 @@ MOST_SHOWN = 20_000
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Checked:
+class CheckResult:
     """The verdict on a certificate. `statement` is what was proven; `failure` the first step that fails.
 
     `trusted` names the solver whose word the lower bound is, when that is all there is: then the rest was verified, and
@@ -96,9 +96,9 @@ class Checked:
         return "\n".join([self.verdict, *("  " + escaped(line) for line in told.split("\n")), self.verdict])
 
 
-def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> Checked:
+def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> CheckResult:
     """Check a certificate, or the file of one, step by step in exact arithmetic, for at most so many seconds."""
-    meter = Meter(time.monotonic() + seconds)
+    meter = CheckBudget(time.monotonic() + seconds)
     try:
         text = _text_of(certificate) if isinstance(certificate, Certificate) else file_text(certificate)
         data = read_text(text, meter.tick)
@@ -106,11 +106,11 @@ def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SEC
         del text
         return _check(data, meter)
     except (Refusal, FileError) as refusal:
-        return Checked(verdict=INVALID, failure=escaped(str(refusal)))
+        return CheckResult(verdict=INVALID, failure=escaped(str(refusal)))
     except Stopped:
-        return Checked(verdict=UNDECIDED, failure=f"the check was not over after {seconds:g} seconds")
+        return CheckResult(verdict=UNDECIDED, failure=f"the check was not over after {seconds:g} seconds")
     except (RecursionError, MemoryError):
-        return Checked(verdict=INVALID, failure="the certificate is too deeply nested or too large")
+        return CheckResult(verdict=INVALID, failure="the certificate is too deeply nested or too large")
 
 
 def _text_of(certificate: Certificate) -> bytes:
@@ -120,7 +120,7 @@ def _text_of(certificate: Certificate) -> bytes:
         raise Refusal(f"this is no plain data: {error}") from None
 
 
-def _check(data: dict[str, Any], meter: Meter) -> Checked:
+def _check(data: dict[str, Any], meter: CheckBudget) -> CheckResult:
     entries(
         data, "a certificate", "format", "version", "made_by", "question", "claim", "witness", "deployed", "proof",
         "sha256",
@@ -149,11 +149,11 @@ def _check(data: dict[str, Any], meter: Meter) -> Checked:
             f"{'that the row named is such a row was verified.' if upper is not None else 'nothing else is claimed.'}\n"
             + describe(statement, lower, upper, data["witness"])
         )
-        return Checked(verdict=TRUSTED, statement=words, trusted=solver, **about)
-    walk = Walk(statement, radius_of(statement, lower))
+        return CheckResult(verdict=TRUSTED, statement=words, trusted=solver, **about)
+    walk = TreeWalk(statement, radius_of(statement, lower))
     walk.check_tree(listed(proof["tree"], "the tree"))
     words = describe(statement, lower, upper, data["witness"])
-    return Checked(verdict=VALID, statement=words, nodes=walk.nodes, leaves=walk.leaves, **about)
+    return CheckResult(verdict=VALID, statement=words, nodes=walk.nodes, leaves=walk.leaves, **about)
 
 
 def _text(value: Any, what: str, most: int = 200) -> str:
@@ -215,7 +215,7 @@ def witness_refusal(statement: Statement, point: tuple[float, ...], upper: float
     return ""
 
 
-class Walk:
+class TreeWalk:
     """The way through a tree, given in preorder."""
 
     def __init__(self, statement: Statement, radius: int | None) -> None:

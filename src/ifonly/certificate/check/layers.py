@@ -10,7 +10,7 @@ from itertools import accumulate
 from operator import add
 from typing import Any
 
-from ifonly.certificate.check.reading import Meter, Refusal, entries, listed, number, scaled, whole
+from ifonly.certificate.check.reading import CheckBudget, Refusal, entries, listed, number, scaled, whole
 from ifonly.printing import quoted
 from ifonly.schema import Choice, Numeric, Schema
 
@@ -21,7 +21,7 @@ SLOPE_BITS = 44
 """Slopes of chords are counted in units of 2^-S."""
 
 
-def read_network(value: Any, inputs: int, meter: Meter) -> list[tuple[list[list[float]], list[float]]]:
+def read_network(value: Any, inputs: int, meter: CheckBudget) -> list[tuple[list[list[float]], list[float]]]:
     stack, total = [], 0
     for k, layer in enumerate(listed(value, "the network")):
         meter.tick()
@@ -74,7 +74,7 @@ def read_target(value: Any, outputs: int) -> tuple[str, float, list[tuple[dict[i
     return wanted, margin, rows
 
 
-def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Meter) -> str:
+def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: CheckBudget) -> str:
     """sha256 over shapes and little-endian weights, as `Network.fingerprint` has it."""
     digest = hashlib.sha256(b"ifonly-network-1")
     for weight, bias in stack:
@@ -87,7 +87,7 @@ def fingerprint(stack: list[tuple[list[list[float]], list[float]]], meter: Meter
 
 def integers(
     stack: list[tuple[list[list[float]], list[float]]], rows: list[tuple[dict[int, int], float]], margin: float,
-    grid: int, meter: Meter,
+    grid: int, meter: CheckBudget,
 ) -> tuple[tuple[int, ...], tuple[tuple[tuple[int, ...], ...], ...], tuple[tuple[int, ...], ...]]:  # fmt: skip
     """Exponents, weights and biases of every layer; the last one gives  C s - d - margin."""
     exponents, weights, biases = [], [], []
@@ -110,18 +110,18 @@ def integers(
     return tuple(exponents), tuple(weights), tuple(biases)
 
 
-def _fineness(row: list[float], meter: Meter) -> int:
+def _fineness(row: list[float], meter: CheckBudget) -> int:
     meter.tick()
     return max((v.as_integer_ratio()[1].bit_length() - 1 for v in row), default=0)
 
 
-def _scaled_row(row: list[float], bits: int, meter: Meter) -> tuple[int, ...]:
+def _scaled_row(row: list[float], bits: int, meter: CheckBudget) -> tuple[int, ...]:
     result = tuple(scaled(v, bits, "a weight") for v in row)
     meter.keep(sum(map(int.bit_length, result)))
     return result
 
 
-def _combined(rows: list[tuple[int, ...]], coefficients: dict[int, int], meter: Meter) -> tuple[int, ...]:
+def _combined(rows: list[tuple[int, ...]], coefficients: dict[int, int], meter: CheckBudget) -> tuple[int, ...]:
     result = tuple(sum(c * rows[j][t] for j, c in coefficients.items()) for t in range(len(rows[0])))
     meter.keep(sum(map(int.bit_length, result)))
     return result
@@ -147,7 +147,7 @@ def _bits(values: Sequence[int]) -> int:
 
 
 def columns_of(
-    schema: Schema, rows: tuple[tuple[int, ...], ...], meter: Meter
+    schema: Schema, rows: tuple[tuple[int, ...], ...], meter: CheckBudget
 ) -> tuple[tuple[tuple[int, ...], ...], ...]:
     """What one unit of a number, or an option, adds to each neuron of layer 0."""
     result: list[tuple[tuple[int, ...], ...]] = []

@@ -1,4 +1,4 @@
-"""Reading untrusted data: what does not have the stated form is a `Refusal`; a `Meter` limits time and memory."""
+"""Reading untrusted data: what does not have the stated form is a `Refusal`; a `CheckBudget` limits time and memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Stopped(Exception):
 
 
 @dataclass(slots=True)
-class Meter:
+class CheckBudget:
     """What a check may use: when it has to be over, and the bits that the numbers it keeps may have (None: any).
 
     Every loop whose length or cost a certificate chooses asks it.

@@ -11,7 +11,7 @@ import math
 from dataclasses import dataclass
 
 from ifonly.certificate.check.box import ACTIVE, INACTIVE, Box
-from ifonly.certificate.check.buying import best_price, greedy, hull
+from ifonly.certificate.check.knapsack import best_price, greedy, hull
 from ifonly.certificate.check.layers import SLOPE_BITS
 from ifonly.certificate.check.reading import AT_ONCE
 from ifonly.certificate.check.statement import ADDITIVE, MAXIMUM, SQUARED, Statement, to_step

@@ -18,7 +18,7 @@ from ifonly.certificate.check.layers import columns_of, fingerprint, integers, l
 from ifonly.certificate.check.reading import (
     AT_ONCE,
     FEW,
-    Meter,
+    CheckBudget,
     Refusal,
     entries,
     listed,
@@ -101,7 +101,7 @@ class Statement:
     """Of the network: the same as `Network.fingerprint`."""
     question: str
     """The sha256 of the question's canonical JSON."""
-    meter: Meter
+    meter: CheckBudget
 
     @property
     def layers(self) -> int:
@@ -195,9 +195,9 @@ class Statement:
         return ""
 
 
-def read_statement(question: Any, grid: int, cost_grid: int, meter: Meter | None = None) -> Statement:
+def read_statement(question: Any, grid: int, cost_grid: int, meter: CheckBudget | None = None) -> Statement:
     """The question of a certificate, checked and in integers."""
-    meter = meter or Meter()
+    meter = meter or CheckBudget()
     entries(question, "the question", "schema", "network", "factual", "distance", "constraints", "target")
     schema = _read_schema(question["schema"])
     width = sum(len(f.options) if isinstance(f, Choice) else 1 for f in schema.features)
@@ -298,7 +298,7 @@ def _positive(value: Any, what: str) -> Fraction:
 
 def _at_factual(
     schema: Schema, columns: tuple[tuple[tuple[int, ...], ...], ...], bias: tuple[int, ...],
-    factual: tuple[float, ...], grid: int, meter: Meter,
+    factual: tuple[float, ...], grid: int, meter: CheckBudget,
 ) -> tuple[int, ...]:  # fmt: skip
     values = list(bias)
     for g, feature in enumerate(schema.features):
@@ -315,7 +315,7 @@ def _at_factual(
 
 
 def _domains(
-    schema: Schema, factual: tuple[float, ...], constraints: tuple[Any, ...], grid: int, meter: Meter
+    schema: Schema, factual: tuple[float, ...], constraints: tuple[Any, ...], grid: int, meter: CheckBudget
 ) -> tuple[Domain, ...]:
     """The values that schema and constraints leave to each feature."""
     where = {name: g for g, name in enumerate(schema.names)}
@@ -377,7 +377,7 @@ def to_step(low: int, high: int, step: int) -> tuple[int, int]:
 
 def _rates(
     norm: str, jump: Fraction, rate: Fraction, weights: tuple[Fraction, ...], scales: tuple[Fraction, ...],
-    cost_grid: int, unit: int, meter: Meter,
+    cost_grid: int, unit: int, meter: CheckBudget,
 ) -> tuple[tuple[int, ...], tuple[int, ...]]:  # fmt: skip
     """Of each feature: what a unit of change costs (l2: a squared one), and what any change costs; rounded down."""
     n, rates, jumps = len(weights), [], []

@@ -15,7 +15,7 @@ from typing import Any
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import read_network
-from ifonly.model.importers.foreign import SURROGATE, library_of
+from ifonly.model.importers.detect import SURROGATE, library_of
 from ifonly.model.importers.pickles import ENDINGS, load_pickle
 from ifonly.model.importers.scorecard import import_scorecard
 from ifonly.model.model import Model, class_list, network_model

@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
-from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.tables import made_of
 from ifonly.schema import Integer
 from ifonly.schema.features import Feature

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.importers.known_options import told_unknown, unknown_places
-from ifonly.model.recipe import Majorant
+from ifonly.model.operations import Majorant
 from ifonly.model.rounding import losses
 from ifonly.printing import some_of
 from ifonly.schema import Choice, Missing, Numeric, Schema

@@ -39,7 +39,7 @@ from ifonly.model.importers.probabilities import check_final, reported
 from ifonly.model.importers.trees.onnx_trees import OnnxTrees, following, read_onnx_trees
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
-from ifonly.model.trees import Feed, Trees, bound_splits, edge_points, reachable
+from ifonly.model.trees import FeatureColumns, Trees, bound_splits, edge_points, reachable
 from ifonly.schema import Schema
 from ifonly.schema.given import path_of
 
@@ -211,7 +211,7 @@ def _imported_trees(given: _Ending, trees: OnnxTrees) -> Model:
     for i, own in enumerate(schema.feature_columns):
         for j in own.tolist():
             owners[j] = i
-    splits = bound_splits(trees.ensemble, Feed(owners, schema.encode), schema)
+    splits = bound_splits(trees.ensemble, FeatureColumns(owners, schema.encode), schema)
     function = Trees(reachable(splits, schema), schema, tie=TIE if final is not None else 0.0)
     at = edge_points(splits, schema, library=trees.ensemble)
     return given.imported(function, final, second=trees.second, precision=splits.summation.precision, at=at)

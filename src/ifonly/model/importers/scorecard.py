@@ -20,7 +20,7 @@ from ifonly.model.agreement import check_agreement
 from ifonly.model.importers.binning import below
 from ifonly.model.model import Model, class_names
 from ifonly.model.scorecard import Bin, Scorecard
-from ifonly.model.trees import Ensemble, Feed, LibraryTree, Summation, Trees, bound, edge_points
+from ifonly.model.trees import Ensemble, FeatureColumns, LibraryTree, Summation, Trees, bound, edge_points
 from ifonly.model.trees.tables import Axis, tree_of_table
 from ifonly.printing import shown
 from ifonly.schema import Choice, Integer, Missing, Schema
@@ -46,7 +46,7 @@ def import_scorecard(
     ensemble = Ensemble.of(trees, columns=len(schema), summation=how)
     if float(np.abs(ensemble.values).sum()) + abs(units.start) >= EXACT:
         raise ModelError("The scorecard's totals have more digits than a float64 holds; round its points.")
-    function = Trees(bound(ensemble, Feed(range(len(schema)), np.asarray), schema), schema)
+    function = Trees(bound(ensemble, FeatureColumns(range(len(schema)), np.asarray), schema), schema)
     return check_agreement(
         Model(
             function=function,

@@ -21,7 +21,7 @@ from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
 from ifonly.model.importers.binning import Binning, is_binning_process
 from ifonly.model.importers.columns import Binned, Column, Columns
-from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.sklearn_estimators import reader_of
 from ifonly.model.importers.sklearn_original import Predicted, SklearnOriginal, raised, reported_by
 from ifonly.model.importers.sklearn_sources import source_of
@@ -36,14 +36,14 @@ Floats = NDArray[np.float64]
 
 def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
     """A fitted scikit-learn estimator or pipeline as a Model."""
-    from ifonly.model.importers.trees import grown_behind_bins, grown_by, model_of, read_columns
+    from ifonly.model.importers.trees import model_of, read_columns, read_trees, trees_behind_bins
 
     found = _best(model)
     front, estimator = _parts(found)
     _check_fitted(found, estimator)
-    grown = grown_by(estimator, schema)
-    if grown is not None:
-        return model_of(grown, model, schema, front=front, classes=classes, regression=regression)
+    imported_trees = read_trees(estimator, schema)
+    if imported_trees is not None:
+        return model_of(imported_trees, model, schema, front=front, classes=classes, regression=regression)
     name, reader = type(estimator).__name__, reader_of(estimator)
     arithmetic = Columns(schema)
     source = source_of(found, front, arithmetic)
@@ -51,7 +51,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
     for where, step in front:
         columns = transformed(step, columns, arithmetic, where)
     if any(isinstance(column, Binned) for column in columns):
-        bins = grown_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
+        bins = trees_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
         made = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
         return replace(made, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))
     flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)

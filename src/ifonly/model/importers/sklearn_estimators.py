@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
 from ifonly.model.flow import Flow
-from ifonly.model.importers.foreign import SURROGATE
+from ifonly.model.importers.detect import SURROGATE
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.smooth import RELU, Activation
 

@@ -196,7 +196,7 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
                 arithmetic.missing[column.feature] = imputer.missing_values
             values = [
                 statistic if lacks else value
-                for value, lacks in zip(column.values.tolist(), _lacking(imputer, column, arithmetic), strict=True)
+                for value, lacks in zip(column.values.tolist(), _with_missing(imputer, column, arithmetic), strict=True)
             ]
             column = Options(column.feature, option_array(values), column.size, column.terms, column.lost)
         elif isinstance(column, Line) and not is_missing(imputer.missing_values):
@@ -216,8 +216,8 @@ def _indicator(indicator: Any, columns: list[Column], arithmetic: Columns, where
     for i in indicator.features_.tolist():
         column = columns[i]
         if isinstance(column, Options):
-            lacking = _lacking(indicator, column, arithmetic)
-            result.append(Options(column.feature, np.array(lacking, dtype=np.float64)))
+            with_missing = _with_missing(indicator, column, arithmetic)
+            result.append(Options(column.feature, np.array(with_missing, dtype=np.float64)))
         else:
             arithmetic.line(column, where)
             result.append(arithmetic.constant(0.0))
@@ -230,7 +230,7 @@ def _marks(imputer: Any, column: Options, arithmetic: Columns) -> bool:
     return is_missing(marker) != isinstance(feature, Missing)
 
 
-def _lacking(imputer: Any, column: Options, arithmetic: Columns) -> list[bool]:
+def _with_missing(imputer: Any, column: Options, arithmetic: Columns) -> list[bool]:
     """Of each option: does the imputer take its value for a missing one?"""
     marked = _marks(imputer, column, arithmetic)
     return [

@@ -3,7 +3,7 @@
     h_0 = x,   h_i = a_i(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
 
 It has no piecewise-linear form, so the search bounds it by lines that are proven for each activation
-(`ifonly.search.smooth`), and closes the gap by splitting.
+(`ifonly.solvers.search.smooth`), and closes the gap by splitting.
 """
 
 from __future__ import annotations
@@ -19,8 +19,8 @@ from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
 from ifonly.model.network import Network
+from ifonly.model.operations import OperationGraph, recipe_of_layers
 from ifonly.model.products import rows_times
-from ifonly.model.recipe import Recipe, recipe_of_layers
 from ifonly.model.rounding import recipe_error
 from ifonly.model.smooth.activations import RELU, Activation
 from ifonly.printing import shown
@@ -84,11 +84,11 @@ class SmoothNetwork(ByFingerprint):
         return recipe_error(self._recipe, (lower, upper), precision, exact)
 
     @cached_property
-    def _recipe(self) -> Recipe:
+    def _recipe(self) -> OperationGraph:
         layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
         return self.linear.recipe or recipe_of_layers(layers, [None if a == RELU else a for a in self.activations])
 
-    def deployed_as(self, recipe: Recipe) -> SmoothNetwork:
+    def deployed_as(self, recipe: OperationGraph) -> SmoothNetwork:
         """See `Network.deployed_as`."""
         return SmoothNetwork(self.linear.deployed_as(recipe), self.activations)
 

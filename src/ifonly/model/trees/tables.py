@@ -28,16 +28,16 @@ class Axis:
 
 def tree_of_table(axes: Sequence[Axis], values: Floats, adds_to: int) -> LibraryTree:
     """The tree of a table of values, shape (cells of each axis ..., outputs)."""
-    grown = _Halving(list(axes), values)
-    grown.grow(tuple((0, count) for count in values.shape[:-1]))
-    column, threshold, left, right = (list(row) for row in zip(*grown.rows, strict=True))
+    imported_trees = _Halving(list(axes), values)
+    imported_trees.grow(tuple((0, count) for count in values.shape[:-1]))
+    column, threshold, left, right = (list(row) for row in zip(*imported_trees.rows, strict=True))
     return LibraryTree(
         column=column,
         threshold=threshold,
         left=left,
         right=right,
-        value=np.array(grown.values),
-        sets=grown.sets,
+        value=np.array(imported_trees.values),
+        sets=imported_trees.sets,
         adds_to=adds_to,
     )
 

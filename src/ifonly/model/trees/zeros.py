@@ -28,9 +28,9 @@ def without_missing_zeros(ensemble: Ensemble, columns: frozenset[int]) -> Ensemb
     trees = []
     sizes = np.bincount(ensemble.tree_of, minlength=len(ensemble.roots))
     for t, root in enumerate(ensemble.roots.tolist()):
-        grown = _Grown(ensemble, columns, most=MOST_TIMES * int(sizes[t]))
-        grown.copy(root, {})
-        trees.append(grown.tree(int(ensemble.adds_to[t])))
+        imported_trees = _CopiedTree(ensemble, columns, most=MOST_TIMES * int(sizes[t]))
+        imported_trees.copy(root, {})
+        trees.append(imported_trees.tree(int(ensemble.adds_to[t])))
     return Ensemble.of(
         trees,
         columns=ensemble.columns,
@@ -41,7 +41,7 @@ def without_missing_zeros(ensemble: Ensemble, columns: frozenset[int]) -> Ensemb
 
 
 @dataclass
-class _Grown:
+class _CopiedTree:
     """A tree while it is copied, parents before children."""
 
     old: Ensemble

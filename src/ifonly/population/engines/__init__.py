@@ -7,9 +7,9 @@ order: answered, or lost with the process that had them. An error of the questio
 from __future__ import annotations
 
 from ifonly.population.engines.dask import Dask
-from ifonly.population.engines.here import Here
+from ifonly.population.engines.in_process import InProcess
 from ifonly.population.engines.processes import Processes
+from ifonly.population.engines.protocol import Engine, Lost, WorkerPool
 from ifonly.population.engines.ray import Ray
-from ifonly.population.engines.seam import Engine, Lost, WorkerPool
 
-__all__ = ["Dask", "Engine", "Here", "Lost", "Processes", "Ray", "WorkerPool"]
+__all__ = ["Dask", "Engine", "InProcess", "Lost", "Processes", "Ray", "WorkerPool"]

@@ -9,8 +9,8 @@ from typing import Any
 
 from ifonly.errors import IfonlyError, MissingExtra, QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.seam import Lost, packed
-from ifonly.population.work import Done, Task
+from ifonly.population.engines.protocol import Lost, packed
+from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 
 AHEAD = 2
@@ -64,7 +64,7 @@ class _Client:
         self._tickets[future.key] = ticket
         self._done.add(future)
 
-    def next(self) -> tuple[int, Done | Lost]:
+    def next(self) -> tuple[int, ChunkResult | Lost]:
         future = next(self._done)
         ticket = self._tickets.pop(future.key)
         error = future.exception()

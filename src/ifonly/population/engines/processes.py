@@ -25,9 +25,9 @@ from typing import Any
 
 from ifonly.errors import IfonlyError, QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.seam import Lost, checked_count, packed
+from ifonly.population.engines.protocol import Lost, checked_count, packed
 from ifonly.population.engines.spawning import how_it_ended, listen, settle, spawned
-from ifonly.population.work import Done, Task
+from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 
 AHEAD = 2
@@ -151,7 +151,7 @@ class _Workers:
                 return
             worker.submit(*self._waiting.popleft())
 
-    def next(self) -> tuple[int, Done | Lost]:
+    def next(self) -> tuple[int, ChunkResult | Lost]:
         while True:
             if self._lost:
                 return self._lost.popleft()
@@ -167,7 +167,7 @@ class _Workers:
                 if told is not None:
                     return told
 
-    def _hear(self, worker: _Worker) -> tuple[int, Done] | None:
+    def _hear(self, worker: _Worker) -> tuple[int, ChunkResult] | None:
         """What a worker says: a chunk that is done, if it is one."""
         message = None
         with contextlib.suppress(EOFError, OSError):

@@ -13,8 +13,8 @@ from typing import Any
 
 from ifonly.errors import IfonlyError, MissingExtra, QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.seam import Lost, checked_count, packed
-from ifonly.population.work import Done, Task
+from ifonly.population.engines.protocol import Lost, checked_count, packed
+from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 
 RETRIES = 3
@@ -82,7 +82,7 @@ class _Cluster:
     def submit(self, ticket: int, chunk: Chunk) -> None:
         self._waiting[self._work.remote(self._run, self._task, chunk)] = ticket
 
-    def next(self) -> tuple[int, Done | Lost]:
+    def next(self) -> tuple[int, ChunkResult | Lost]:
         (first,), _ = self._ray.wait(list(self._waiting), num_returns=1)
         ticket = self._waiting.pop(first)
         try:

@@ -1,6 +1,6 @@
 """What moves together: || L (x - x0) ||_1, where L^T L is the inverse covariance of the data (DACE).
 
-A condition on the answer here; `asking.correlated` minimises the cost itself.
+A condition on the answer here; `answering.correlated` minimises the cost itself.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.problem.apart import checked_length, unrolled
-from ifonly.problem.conditions import Ordinary, Situation, Way
 from ifonly.problem.constraints import Constraint, Range
+from ifonly.problem.disjunctions import Alternative, Ordinary, PersonContext
+from ifonly.problem.distance_rules import checked_length, unrolled
 from ifonly.problem.learned.data import only, points_of
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
 from ifonly.schema import Choice, Schema
@@ -109,17 +109,17 @@ class CorrelatedWithin:
         if schema != self.cost.schema:
             raise QuestionError("This cost was learned for another schema; learn it from data of this one.")
 
-    def holds(self, situation: Situation, after: Floats) -> bool:
-        return bool(np.abs(self.cost.terms(situation.before, after)).sum() <= self.at_most * (1.0 + ROOM))
+    def holds(self, context: PersonContext, after: Floats) -> bool:
+        return bool(np.abs(self.cost.terms(context.before, after)).sum() <= self.at_most * (1.0 + ROOM))
 
-    def ways(self, situation: Situation, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Way]:
-        cut = self.cut(situation, np.sign(self.cost.terms(situation.before, after)))
-        yield Way(0.0, (cut, *self.cost.box(situation.before, self.at_most)))
+    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+        cut = self.cut(context, np.sign(self.cost.terms(context.before, after)))
+        yield Alternative(0.0, (cut, *self.cost.box(context.before, self.at_most)))
 
-    def cut(self, situation: Situation, signs: Floats) -> SignedSum:
+    def cut(self, context: PersonContext, signs: Floats) -> SignedSum:
         """What the condition says for one choice of signs."""
         weight = signs @ self.cost.factor
-        start = float(weight @ unrolled(situation.schema, situation.before))
+        start = float(weight @ unrolled(context.schema, context.before))
         return SignedSum(tuple(weight.tolist()), start + self.at_most * (1.0 + ROOM / 2.0))
 
     def describe(self) -> str:

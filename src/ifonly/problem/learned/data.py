@@ -21,7 +21,7 @@ def points_of(schema: Schema, table: Any, *, whole: bool = False) -> Floats:
     points = read_points(schema, table)
     if not len(points):
         raise QuestionError("Nothing can be learned from a table without rows.")
-    if whole and schema.may_lack:
+    if whole and schema.may_have_missing:
         points = points[~np.isnan(points).any(axis=1)]
         if not len(points):
             raise QuestionError("Every row of the table lacks a number, so nothing can be learned from whole rows.")

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.problem.apart import Around, check_piecewise_linear, checked_length
-from ifonly.problem.conditions import Ordinary, Situation, Way
 from ifonly.problem.constraints import Constraint, Range
+from ifonly.problem.disjunctions import Alternative, Ordinary, PersonContext
 from ifonly.problem.distance import Distance
+from ifonly.problem.distance_rules import AtMostFar, check_piecewise_linear, checked_length
 from ifonly.problem.learned.data import only, points_of
 from ifonly.schema import Choice, Schema
 from ifonly.tolerances import EDGE
@@ -54,18 +54,18 @@ class Near:
         """Rows at `at_most` to the last bits count as near."""
         return self.at_most * (1.0 + EDGE)
 
-    def holds(self, situation: Situation, after: Floats) -> bool:
-        return bool(self.distance.between(situation.schema, after, self.points).min() <= self.reach)
+    def holds(self, context: PersonContext, after: Floats) -> bool:
+        return bool(self.distance.between(context.schema, after, self.points).min() <= self.reach)
 
-    def ways(self, situation: Situation, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Way]:
-        schema, before, distance = situation
+    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+        schema, before, distance = context
         away = self.distance.between(schema, before, self.points)
         same = distance == self.distance  # then the triangle inequality bounds what a ball is worth
         for i in np.argsort(away, kind="stable").tolist():
             point = self.points[i]
-            rule = Around(point=point.tolist(), at_most=self.reach, distance=self.distance)
+            rule = AtMostFar(point=point.tolist(), at_most=self.reach, distance=self.distance)
             bound = max(0.0, float(away[i]) - self.reach) if same else 0.0
-            yield Way(bound * (1.0 - EDGE), (rule, *self._box(schema, point)))
+            yield Alternative(bound * (1.0 - EDGE), (rule, *self._box(schema, point)))
 
     def _box(self, schema: Schema, point: Floats) -> Iterator[Constraint]:
         """What each feature can be within the ball: says no more than the rule, but to every method at once."""

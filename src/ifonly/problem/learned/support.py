@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.problem.conditions import Ordinary
 from ifonly.problem.constraints import Constraint, Range
+from ifonly.problem.disjunctions import Ordinary
 from ifonly.problem.learned.data import check_learning, ends_of, only, partners_of, points_of
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, linear_part
 from ifonly.schema import Choice, Numeric, Real, Schema

@@ -200,7 +200,7 @@ class _TreeReader:
                 pairs = zip(tree.items, tree.comparators, tree.items[1:], strict=False)
                 parts = tuple(self.compare(left, sign, right) for left, sign, right in pairs)
                 return parts[0] if len(parts) == 1 else Every(parts)
-            case syntax.Among():
+            case syntax.InList():
                 return self.among(tree)
             case syntax.Between():
                 if (choice := self.choice(tree.item)) is not None:
@@ -226,7 +226,7 @@ class _TreeReader:
         example = ">= 1" if isinstance(feature, Numeric) else f"= {show_option(feature.options[0])}"
         raise self.wrong(word, f"This alone is no condition; compare it, such as {show_name(word.name)} {example}")
 
-    def among(self, tree: syntax.Among) -> Formula:
+    def among(self, tree: syntax.InList) -> Formula:
         choice = self.choice(tree.item)
         if choice is None:
             return Some(tuple(self.compare(tree.item, "=", value) for value in tree.values))

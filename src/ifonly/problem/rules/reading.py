@@ -20,15 +20,15 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.constraints import (
     Allowed,
-    ChangeAtMost,
     Constraint,
-    FillIn,
     Fixed,
-    Free,
+    Imputable,
+    MaxDelta,
     OnlyDown,
     OnlyUp,
     Range,
     Steps,
+    Unconstrained,
 )
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import syntax
@@ -37,7 +37,7 @@ from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.rules.spelling import spelled
 from ifonly.problem.rules.unclear import unclear
-from ifonly.problem.support import AtMostChanges, OnlyWith
+from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.problem.words import show_name, suggestion, tokens, wrong
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.number_text import DecimalMark, other_reading
@@ -80,11 +80,11 @@ def merged(
     result: list[AnyConstraint] = []
     for level in levels:
         read = [read_constraint(c, schema) if isinstance(c, str) else c for c in level]
-        freed = {c.feature for c in read if isinstance(c, Free)}
+        freed = {c.feature for c in read if isinstance(c, Unconstrained)}
         for name in freed:
             schema.index(name)
         result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
-        result += [c for c in read if not isinstance(c, Free)]
+        result += [c for c in read if not isinstance(c, Unconstrained)]
     return tuple(dict.fromkeys(result))
 
 
@@ -97,7 +97,7 @@ def _default(text: str, schema: Schema) -> AnyConstraint:
 
 def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
     """The features that a constraint speaks of; none if it speaks of no particular one."""
-    if isinstance(constraint, FillIn):
+    if isinstance(constraint, Imputable):
         return frozenset()
     if isinstance(constraint, Rule):
         return constraint.features(schema)
@@ -168,21 +168,21 @@ class _Statement(syntax.Parser):
                     return Range(self.feature())
         return None
 
-    def changes(self) -> AtMostChanges:
+    def changes(self) -> MaxChanges:
         most = self.amount(whole=True)
         if not (self.takes("changes") or self.takes("change")):
             raise self.unexpected("'at most' counts changes, such as: at most 2 changes")
         if most.denominator != 1:
             raise wrong(self.text, 0, len(self.text), "The number of changes must be whole")
-        return AtMostChanges(int(most))
+        return MaxChanges(int(most))
 
-    def state(self) -> Fixed | Free:
+    def state(self) -> Fixed | Unconstrained:
         name = self.feature()
         self.takes("is")
         if self.takes("fixed"):
             return Fixed(name)
         self.needs("free", f"after '{show_name(name)} is' comes fixed or free")
-        return Free(name)
+        return Unconstrained(name)
 
     def direction(self) -> OnlyUp | OnlyDown:
         name = self.feature()
@@ -193,7 +193,7 @@ class _Statement(syntax.Parser):
         self.needs("down", f"after '{show_name(name)} only goes' comes up or down")
         return OnlyDown(name)
 
-    def change(self) -> OnlyWith | Steps | ChangeAtMost:
+    def change(self) -> OnlyWith | Steps | MaxDelta:
         name = self.feature()
         self.takes("changes")
         if self.takes("only", "with"):
@@ -203,13 +203,13 @@ class _Statement(syntax.Parser):
         if not self.takes("by", "at", "most"):
             raise self.unexpected("a feature changes 'by at most', 'in steps of', or 'only with' another")
         most = self.amount(name)
-        return ChangeAtMost(name, share=float(most / 100)) if self.takes("%") else ChangeAtMost(name, by=float(most))
+        return MaxDelta(name, share=float(most / 100)) if self.takes("%") else MaxDelta(name, by=float(most))
 
-    def filling(self) -> FillIn:
+    def filling(self) -> Imputable:
         name = self.feature()
         if not self.takes("may", "be", "filled", "in"):
             raise self.unexpected(f"after '{show_name(name)} may' comes: be filled in")
-        return FillIn(name, float(self.amount())) if self.takes("at") else FillIn(name)
+        return Imputable(name, float(self.amount())) if self.takes("at") else Imputable(name)
 
     def feature(self) -> str:
         token = self.here

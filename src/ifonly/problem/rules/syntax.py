@@ -86,7 +86,7 @@ class Chain(Node):
 
 
 @dataclass(frozen=True, slots=True)
-class Among(Node):
+class InList(Node):
     item: Number
     values: tuple[Number, ...]
 
@@ -116,7 +116,7 @@ class Not(Node):
 
 
 Number: TypeAlias = Constant | Word | Sum | Product | Indicator
-Condition: TypeAlias = Chain | Among | Between | And | Or | Not | Word
+Condition: TypeAlias = Chain | InList | Between | And | Or | Not | Word
 Tree: TypeAlias = Number | Condition
 
 
@@ -288,7 +288,7 @@ class Parser:
             raise wrong(self.text, between.lower.start, between.upper.end, message)
         return between
 
-    def among(self, item: Number) -> Among | Between:
+    def among(self, item: Number) -> InList | Between:
         if self.takes("["):
             lower = self.end_of_range("-")
             self.needs(",", "a range looks like [18, 65]")
@@ -300,7 +300,7 @@ class Parser:
         while self.takes(","):
             values.append(self.number(self.sum()))
         self.needs(")", "a list looks like (a, b)")
-        return Among(item.start, self.before.end, item, tuple(values))
+        return InList(item.start, self.before.end, item, tuple(values))
 
     def end_of_range(self, sign: str) -> Number | None:
         place = self.place

@@ -22,7 +22,7 @@ from ifonly.model.importers.binning import every_number
 from ifonly.model.importers.columns import Binned, Column, Columns, Options
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
-from ifonly.model.importers.trees.growing import Call, Grown, asked_of, classes_of
+from ifonly.model.importers.trees.build import Call, ImportedTrees, asked_of, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.model.trees.tables import Axis, tree_of_table
 from ifonly.schema import Choice, Integer, Schema
@@ -32,9 +32,9 @@ NOWHERE = -1
 """The owner of a column that is the same for all rows."""
 
 
-def grown_behind_bins(
+def trees_behind_bins(
     estimator: Any, columns: list[Column], arithmetic: Columns, read: Callable[[Floats], Floats]
-) -> Grown:
+) -> ImportedTrees:
     """The trees that a linear estimator is over the features of the schema. `read`: points to its columns."""
     schema, name = arithmetic.schema, type(estimator).__name__
     weight, start, answer = _weights(estimator, len(columns))
@@ -47,7 +47,7 @@ def grown_behind_bins(
         trees += [cells.tree(values[:, part] @ weight[:, [mine[j] for j in part]].T) for part in _apart(values)]
     classes = classes_of(estimator) if answer != "predict" else ()
     logistic = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
-    return Grown(
+    return ImportedTrees(
         name=f"sklearn {name}",
         ensemble=Ensemble.of(
             trees,

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.importers.foreign import of_library
-from ifonly.model.importers.trees.growing import Call, Grown
+from ifonly.model.importers.detect import of_library
+from ifonly.model.importers.trees.build import Call, ImportedTrees
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema import Choice, Schema
 from ifonly.schema.values import plain
@@ -42,14 +42,14 @@ LEAF = (-1, 0.0, False, 0, 0)
 HASH_FACTOR = 0x4906BA494954CB65
 
 
-def grown_by_catboost(model: Any, schema: Schema) -> Grown | None:
+def catboost_trees(model: Any, schema: Schema) -> ImportedTrees | None:
     """The trees of a fitted model of catboost; None for anything else."""
     if not of_library(model, "catboost", "CatBoost"):
         return None
     name = type(model).__name__
     if not model.is_fitted():
         raise ModelError(f"The {name} is not fitted; call fit before importing it.")
-    return _Reader(model, _json(model), schema).grown(f"catboost {name}")
+    return _Reader(model, _json(model), schema).imported_trees(f"catboost {name}")
 
 
 def load_catboost(path: Path) -> Any:
@@ -109,7 +109,7 @@ class _Reader:
             place = int(self.words[parts[0]["cat_feature_index"]]["flat_feature_index"]) if single else -1
             yield from [place] * len(statistic["borders"])
 
-    def grown(self, name: str) -> Grown:
+    def imported_trees(self, name: str) -> ImportedTrees:
         classes = self._classes()
         values = [self._options(j) for j in range(len(self.names))]
         categories = {int(f["flat_feature_index"]): values[int(f["flat_feature_index"])] for f in self.words}
@@ -126,7 +126,7 @@ class _Reader:
             compared_in="float32",
         )
         generic = self.names == [str(j) for j in range(len(self.names))]
-        grown = Grown(
+        imported_trees = ImportedTrees(
             name=name,
             ensemble=ensemble,
             scores=Call("predict", (("prediction_type", "RawFormulaVal"),)),
@@ -137,7 +137,11 @@ class _Reader:
             probabilities="log-odds" if self.loss in (*BINARY, "MultiClass") else None,
             reported=Call("predict", (("prediction_type", "Probability"),)),
         )
-        return grown if of_library(self.model, "catboost", "CatBoostClassifier") else replace(grown, decided=False)
+        return (
+            imported_trees
+            if of_library(self.model, "catboost", "CatBoostClassifier")
+            else replace(imported_trees, decided=False)
+        )
 
     def _classes(self) -> tuple[Any, ...]:
         threshold = self.data["model_info"].get("binclass_probability_threshold")

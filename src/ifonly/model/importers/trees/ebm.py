@@ -16,16 +16,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
-from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.sklearn_original import answering
-from ifonly.model.importers.trees.growing import Call, Grown, classes_of
+from ifonly.model.importers.trees.build import Call, ImportedTrees, classes_of
 from ifonly.model.trees import EVERY, Ensemble, Summation
 from ifonly.model.trees.tables import Axis, tree_of_table
 
 Floats = NDArray[np.float64]
 
 
-def grown_by_ebm(model: Any) -> Grown | None:
+def ebm_trees(model: Any) -> ImportedTrees | None:
     """The tables of an explainable boosting machine as trees over its bins; None where it is none."""
     if not of_library(model, "interpret", "EBMModel"):
         return None
@@ -50,7 +50,7 @@ def grown_by_ebm(model: Any) -> Grown | None:
         trees.append(tree_of_table(axes, table, EVERY if several else 0))
     if not trees:
         raise UnsupportedModel(f"The {name} has no terms: it says the same of everybody.", operation="no terms")
-    return Grown(
+    return ImportedTrees(
         name=f"interpret {name}",
         ensemble=Ensemble.of(
             trees, columns=len(bins.features), summation=Summation(start=start, shift=np.zeros(len(start)))

@@ -16,8 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.importers.foreign import of_library
-from ifonly.model.importers.trees.growing import Call, Grown
+from ifonly.model.importers.detect import of_library
+from ifonly.model.importers.trees.build import Call, ImportedTrees
 from ifonly.model.trees import Ensemble, LibraryTree, Summation
 from ifonly.schema.values import plain
 
@@ -32,23 +32,23 @@ CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT, NOTHING, ZERO = 1, 2, 2, 0, 1
 """The bits of a split's `decision_type`, and two of its types of missing values."""
 
 
-def grown_by_lightgbm(model: Any) -> Grown | None:
+def lightgbm_trees(model: Any) -> ImportedTrees | None:
     """The trees of a Booster, or of a fitted estimator of lightgbm; None for anything else."""
     if of_library(model, "lightgbm", "Booster"):
-        grown = _read(model.model_to_string(), "lightgbm Booster")
-        return replace(grown, reported=Call("predict"), decided=False)
+        imported_trees = _read(model.model_to_string(), "lightgbm Booster")
+        return replace(imported_trees, reported=Call("predict"), decided=False)
     if not of_library(model, "lightgbm", "LGBMModel"):
         return None
     name = f"lightgbm {type(model).__name__}"
     if not model.__sklearn_is_fitted__():
         raise ModelError(f"The {type(model).__name__} is not fitted; call fit before importing it.")
-    grown = _read(model.booster_.model_to_string(), name)
+    imported_trees = _read(model.booster_.model_to_string(), name)
     decides = of_library(model, "lightgbm", "LGBMClassifier")
-    if decides != bool(grown.classes):
+    if decides != bool(imported_trees.classes):
         raise UnsupportedModel(f"The objective of the {name} does not fit it.", operation=str(model.objective_))
     if not decides:
-        return replace(grown, decided=False)
-    return replace(grown, classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()))
+        return replace(imported_trees, decided=False)
+    return replace(imported_trees, classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()))
 
 
 def load_lightgbm(path: Path) -> Any:
@@ -66,7 +66,7 @@ def load_lightgbm(path: Path) -> Any:
 # ---------------------------------------------------------------------- reading the model's own text
 
 
-def _read(text: str, name: str) -> Grown:
+def _read(text: str, name: str) -> ImportedTrees:
     body, _, rest = text.partition("\nend of trees")
     parts = body.split("\nTree=")
     head, trees = _fields(parts[0]), [_fields(part) for part in parts[1:]]
@@ -83,7 +83,7 @@ def _read(text: str, name: str) -> Grown:
     )
     names = tuple(head["feature_names"].split(" "))
     generic = names == tuple(f"Column_{j}" for j in range(len(names)))
-    return Grown(
+    return ImportedTrees(
         name=name,
         ensemble=ensemble,
         scores=Call("predict", (("raw_score", True),), divisor=rounds),  # raw scores are not averaged

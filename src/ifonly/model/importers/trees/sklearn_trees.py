@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.sklearn_original import asked
 from ifonly.model.importers.transformers import sklearn_name
-from ifonly.model.importers.trees.growing import Call, Grown, classes_of
+from ifonly.model.importers.trees.build import Call, ImportedTrees, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.values import plain
 
@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 SMALLEST = float(np.nextafter(0.0, 1.0))
 
 
-def grown_by_sklearn(estimator: Any) -> Grown | None:
+def sklearn_trees_of(estimator: Any) -> ImportedTrees | None:
     """The trees of a fitted estimator; None where it has none."""
     known = sklearn_name(estimator, READERS)
     return None if known is None else READERS[known](estimator)
@@ -157,7 +157,7 @@ def _one_answer(estimator: Any) -> None:
         )
 
 
-def _fractions(estimator: Any) -> Grown:
+def _fractions(estimator: Any) -> ImportedTrees:
     """A classifier whose scores are the fractions of its classes, one each."""
     _one_answer(estimator)
     classes = classes_of(estimator)
@@ -183,7 +183,7 @@ def _fractions(estimator: Any) -> Grown:
     )
 
 
-def _means(estimator: Any) -> Grown:
+def _means(estimator: Any) -> ImportedTrees:
     """A regression that averages its trees."""
     average, ordered = _averaged(estimator), sklearn_name(estimator, ("DecisionTreeRegressor",)) is not None
     outputs = np.asarray(average.trees[0].value).shape[1]
@@ -219,7 +219,7 @@ def _averaged(estimator: Any) -> _Average:
 # ---------------------------------------------------------------------- boosting
 
 
-def _gradient_boosting(estimator: Any) -> Grown:
+def _gradient_boosting(estimator: Any) -> ImportedTrees:
     start = _start(estimator)
     rate = float(estimator.learning_rate)
     trees = [
@@ -252,7 +252,7 @@ def _start(estimator: Any) -> Floats:
     return np.asarray(estimator._raw_predict_init(np.zeros((1, _count(estimator)))), dtype=np.float64)[0]
 
 
-def _histogram(estimator: Any) -> Grown:
+def _histogram(estimator: Any) -> ImportedTrees:
     name = type(estimator).__name__
     classes = classes_of(estimator) if hasattr(estimator, "classes_") else ()
     if not classes and estimator.loss in ("poisson", "gamma"):
@@ -312,7 +312,7 @@ def _histogram_tree(predictor: Any, order: NDArray[np.intp], output: int) -> Lib
     )
 
 
-def _ada_boost(estimator: Any) -> Grown:
+def _ada_boost(estimator: Any) -> ImportedTrees:
     classes = classes_of(estimator)
     if getattr(estimator, "algorithm", "SAMME") not in ("SAMME", "deprecated"):
         raise UnsupportedModel(
@@ -343,7 +343,7 @@ def _ada_boost(estimator: Any) -> Grown:
     return _named(estimator, ensemble, Call("decision_function"), classes=classes, probabilities=speaks)
 
 
-def _median(estimator: Any) -> Grown:
+def _median(estimator: Any) -> ImportedTrees:
     raise UnsupportedModel(
         "The AdaBoostRegressor predicts a weighted median of its trees, which is no sum over leaves; "
         "GradientBoostingRegressor and forests are supported.",
@@ -358,13 +358,15 @@ def _count(estimator: Any) -> int:
     return int(estimator.n_features_in_)
 
 
-def _named(estimator: Any, ensemble: Ensemble, scores: Any, **more: Any) -> Grown:
+def _named(estimator: Any, ensemble: Ensemble, scores: Any, **more: Any) -> ImportedTrees:
     found = getattr(estimator, "feature_names_in_", None)
     names = None if found is None else tuple(str(name) for name in found)
-    return Grown(name=f"sklearn {type(estimator).__name__}", ensemble=ensemble, scores=scores, names=names, **more)
+    return ImportedTrees(
+        name=f"sklearn {type(estimator).__name__}", ensemble=ensemble, scores=scores, names=names, **more
+    )
 
 
-READERS: dict[str, Callable[[Any], Grown]] = {
+READERS: dict[str, Callable[[Any], ImportedTrees]] = {
     "DecisionTreeClassifier": _fractions,
     "ForestClassifier": _fractions,
     "BaggingClassifier": _fractions,

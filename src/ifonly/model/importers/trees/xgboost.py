@@ -17,9 +17,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
-from ifonly.model.importers.foreign import of_library
+from ifonly.model.importers.detect import of_library
 from ifonly.model.importers.sklearn_original import answering
-from ifonly.model.importers.trees.growing import Call, Grown
+from ifonly.model.importers.trees.build import Call, ImportedTrees
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.values import is_missing, plain
 
@@ -39,7 +39,7 @@ PREDICTIONS = (
 """Regressions whose prediction is the margin itself; so are the scores of those that rank."""
 
 
-def grown_by_xgboost(model: Any) -> Grown | None:
+def xgboost_trees(model: Any) -> ImportedTrees | None:
     """The trees of a Booster, or of a fitted estimator of xgboost; None for anything else."""
     if of_library(model, "xgboost", "Booster"):
         return _of_booster(model)
@@ -61,7 +61,7 @@ def grown_by_xgboost(model: Any) -> Grown | None:
     if decides != bool(read.classes):
         raise UnsupportedModel(f"The objective '{read.objective}' does not fit the {name}.", operation=read.objective)
     return replace(
-        read.grown(f"xgboost {name}"),
+        read.imported_trees(f"xgboost {name}"),
         scores=Call("predict", (("output_margin", True),)),
         classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()) if decides else (),
         decided=decides,
@@ -85,10 +85,10 @@ class BoosterCall:
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1)
 
 
-def _of_booster(booster: Any) -> Grown:
+def _of_booster(booster: Any) -> ImportedTrees:
     read = _read(booster, None)
     return replace(
-        read.grown("xgboost Booster"),
+        read.imported_trees("xgboost Booster"),
         scores=BoosterCall(margins=True),
         reported=BoosterCall(margins=False),
         decided=False,
@@ -139,8 +139,8 @@ class _Read:
     def tie(self) -> float:
         return TIE if self.objective in ("binary:logistic", "multi:softprob", "multi:softmax") else 0.0
 
-    def grown(self, name: str) -> Grown:
-        return Grown(
+    def imported_trees(self, name: str) -> ImportedTrees:
+        return ImportedTrees(
             name=name,
             ensemble=self.ensemble,
             scores=Call("predict"),

@@ -1,0 +1,446 @@
+"""`certify`: ask the search, then write its proof out so that the checker accepts it.
+
+The search's records say how the space was split and which rows closed each box. Every leaf is tried with the checker's
+own arithmetic; where it does not hold there (the search's floating point was too tight, or its ball larger), better
+multipliers and slopes are looked for, and the leaf is split further if that is not enough. If a box cannot be closed at
+all, the claimed lower bound is lowered.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.caching import cached_property
+from ifonly.certificate.check.checker import (
+    LONGEST_SECONDS,
+    MAX_DEPTH,
+    MAX_NODES,
+    UNDECIDED,
+    CheckResult,
+    TreeWalk,
+    check,
+    radius_of,
+    witness_refusal,
+)
+from ifonly.certificate.check.reading import Refusal
+from ifonly.certificate.check.statement import SQUARED, Statement, read_statement
+from ifonly.certificate.format import FORMAT, FREE_TEXT, MAX_BYTES, VERSION, Certificate, stamp
+from ifonly.certifying.effort import Effort, ProofBudget, Verification
+from ifonly.certifying.statement import grids, hexes, question_data, question_of
+from ifonly.errors import FileError, QuestionError, UnsupportedQuestion
+from ifonly.model import Model, network_model
+from ifonly.problem import (
+    Distance,
+    OpenTarget,
+    OtherTarget,
+    Question,
+)
+from ifonly.problem.already_satisfied import already_decided, broken_by
+from ifonly.problem.query import Query, query_of
+from ifonly.resources import LimitReached, check_limits, limited, seconds_left
+from ifonly.results.answer import Answer
+from ifonly.results.claim import Claim, Limits, Method, Solver
+from ifonly.results.deployed import deployed_answer
+from ifonly.results.shorten import shortened
+from ifonly.results.stop import StoppedBy
+from ifonly.solvers.search.search import Search
+from ifonly.tolerances import BOUND_RELATIVE, DEFAULT, Tolerances
+
+if TYPE_CHECKING:
+    from ifonly.certifying.leaves import NetworkFloats
+
+SHARE = 0.9
+"""Of the allowed gap between lower and upper that a certificate uses."""
+NEARER = 40
+"""Witnesses that may be replaced by nearer ones."""
+STEPS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
+"""By how many allowed gaps the lower bound is lowered, attempt after attempt, when a leaf cannot be closed."""
+
+
+class Prepared(Protocol):
+    """What `certify` needs of an Explainer."""
+
+    tolerances: Tolerances
+    method: Method
+    limits: Limits
+    model: Model
+
+    def question(self, row: Any, query: Query | None = None) -> tuple[Question, NDArray[np.float64]]: ...
+
+    def explain(self, row: Any, query: Query | None = None) -> Answer: ...
+
+    def using(self, *, reasons: bool | None = None) -> Prepared: ...
+
+
+def certify(
+    explainer: Prepared,
+    row: Any,
+    query: Query | None = None,
+    *,
+    target: Any = None,
+    distance: str | Distance | None = None,
+    constraints: Sequence[Any] = (),
+) -> Certificate:
+    """The answer to `explainer.explain(row, ...)` as a certificate that `ifonly.check` verifies in exact arithmetic.
+
+    The proof is about the network in real arithmetic on its stored weights, and about a margin that is larger than the
+    asked one by what the deployed model may lose of a score (the answer's `rounding_bound`): what reaches it, the
+    model accepts.
+    With another method than the search (`explainer.using(method)`), the certificate has no proof of the lower bound but
+    the solver's word, and says so; `prove` replaces it by a proof.
+    """
+    query = query_of(query, target, distance, constraints)
+    if query.fewest_first:
+        raise UnsupportedQuestion("A certificate is about one distance; leave out fewest_first, or ask for l0.")
+    two = len(explainer.model.classes) == 2
+    if isinstance(query.target, OpenTarget) and not (two and isinstance(query.target, OtherTarget)):
+        wanted = query.target.describe()
+        raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
+    question, point = explainer.question(row, query)
+    limits, begun = explainer.limits, time.perf_counter()
+    with _within(limits):
+        Certifier(question, explainer.tolerances).refuse_what_is_there(point)
+        answer = explainer.using(reasons=False).explain(row, query)
+        if answer.stop is not None and answer.stop.by is StoppedBy.REFUSED:
+            raise UnsupportedQuestion(f"There is no row to certify: {answer.note}.")
+        certifier = Certifier(
+            _in_real_numbers(question, answer.rounding_bound), explainer.tolerances, deployed=question
+        )
+        found = None if answer.counterfactual is None else question.schema.read(answer.counterfactual)
+        if isinstance(explainer.method, Search):
+            return certifier.proven(point, limits, found, spent=time.perf_counter() - begun)
+        claim = Claim(point=found, lower=answer.lower, method=answer.method, stop=answer.stop)
+        return certifier.trusted(point, claim)
+
+
+@contextmanager
+def _within(limits: Limits, spent: float = 0.0) -> Iterator[None]:
+    """What is done inside keeps to the limits, of which so many seconds are spent, or ends in a sentence."""
+    try:
+        with limited(limits.after(spent).seconds, limits.memory_bytes):
+            yield
+    except LimitReached as reached:
+        raise UnsupportedQuestion(
+            f"The proof could not be written out within the {limits.stop(reached).words()}; raise it, or ask "
+            "`explain`, which gives the answer without proof."
+        ) from None
+
+
+def _in_real_numbers(question: Question, rounding_bound: float) -> Question:
+    """The question to the network itself, whose exact score must be so much more above the margin."""
+    target = replace(question.target, margin=question.target.margin + rounding_bound)
+    model = network_model(question.model.network, question.schema, classes=question.model.classes,
+                          regression=not question.model.classes)  # fmt: skip
+    return replace(question, model=replace(model, probabilities=question.model.probabilities), target=target)
+
+
+def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None) -> Certificate:
+    """The certificate, or file, with its lower bound proven by the search, which is asked the same question.
+
+    What comes back is proven, whatever the solver said; `disagreement` compares the two.
+    """
+    if not isinstance(certificate, Certificate):
+        certificate = Certificate.load(certificate)
+    limits, begun = limits or Limits(), time.perf_counter()
+    before = check(certificate, seconds=limits.seconds or LONGEST_SECONDS)
+    if before.valid:
+        return certificate
+    if not before.trusted:
+        raise QuestionError(f"This certificate cannot be proven: {before.failure}.")
+    with _within(limits, time.perf_counter() - begun):
+        question, point = question_of(certificate.data["question"])
+        certifier = Certifier(question, DEFAULT)
+    after = certifier.proven(point, limits, spent=time.perf_counter() - begun)
+    data = dict(after.data)
+    data["made_by"] = f"{certificate.data['made_by']}, proven by {after.data['made_by']}"
+    same = after.data["witness"] == certificate.data["witness"]
+    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not here to be asked
+    return Certificate({**data, "sha256": stamp(data)})
+
+
+def disagreement(word: CheckResult, proven: CheckResult) -> str:
+    """How a solver's word contradicts what is proven; empty when it does not."""
+    least, most = (math.inf if one.upper is None else one.upper for one in (word, proven))
+    if proven.lower <= least and word.lower <= most * (1.0 + BOUND_RELATIVE):
+        return ""
+    return (
+        f"{word.trusted} says that the nearest row is between {word.lower!r} and {least!r} away; "
+        f"proven is: between {proven.lower!r} and {most!r}."
+    )
+
+
+def certify_question(
+    question: Question, point: NDArray[np.float64], tolerances: Tolerances, limits: Limits
+) -> Certificate:
+    """The certificate of one person's answer."""
+    return Certifier(question, tolerances).proven(point, limits)
+
+
+def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances) -> Certificate:
+    """The certificate of a claim that the search made with records."""
+    return Certifier(question, tolerances).certificate(point, claim)
+
+
+class Certifier:
+    """Writes certificates of one question, for any number of people: what they share is prepared once.
+
+    Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
+    closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
+    takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
+    model that is asked what it says of a witness, where that is another one.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        tolerances: Tolerances,
+        *,
+        verified: bool | None = None,
+        deployed: Question | None = None,
+    ) -> None:
+        self.question, self.tolerances, self.verified = question, tolerances, verified
+        self.deployed = deployed or question
+        self._data = question_data(question)
+        self._meter = ProofBudget()
+        self._prepared: dict[tuple[int, int], tuple[Statement, NetworkFloats, int]] = {}
+
+    @property
+    def _ways(self) -> tuple[Verification, ...]:
+        if self.verified is None:
+            return (Verification.DOUBTFUL,)
+        return (Verification.DOUBTFUL, Verification.ALL) if self.verified else (Verification.NONE,)
+
+    @cached_property
+    def _solver(self) -> Solver:
+        return Search(records=True).prepare(self.question, self.tolerances)
+
+    def refuse_what_is_there(self, point: NDArray[np.float64]) -> None:
+        """Of a person who is decided as asked already, a certificate says that the distance is 0, or it misleads."""
+        question = self.question
+        scores = question.model.scores(point[None, :])
+        if not already_decided(question.target, question.model, point[None, :], scores)[0]:
+            return
+        start = "This person is decided as asked already, so nothing needs to change; but"
+        broken = broken_by(question.schema, point, question.constraints)
+        if broken:
+            raise UnsupportedQuestion(f"{start} the row breaks '{broken[0]}', and a certificate is about allowed rows.")
+        _, statement, _ = self._stated(point)
+        refusal = witness_refusal(statement, tuple((point + 0.0).tolist()), 0.0)
+        if refusal:
+            raise UnsupportedQuestion(
+                f"{start} a certificate is about exact scores that reach the margin of {question.target.margin:g}: "
+                f"{refusal}. Ask with a smaller margin."
+            )
+
+    def proven(
+        self,
+        point: NDArray[np.float64],
+        limits: Limits,
+        found: NDArray[np.float64] | None = None,
+        *,
+        spent: float = 0.0,
+    ) -> Certificate:
+        """Search, and write the proof out, within the limits, of which so many seconds are spent already; with the row
+        `found` as its witness, if it is one.
+        """
+        begun = time.perf_counter() - spent
+        with _within(limits, spent):
+            solver = self._solver
+            spent = time.perf_counter() - begun
+            claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
+            return self.certificate(point, claim, found, nodes=limits.nodes)
+
+    def certificate(
+        self,
+        point: NDArray[np.float64],
+        claim: Claim,
+        found: NDArray[np.float64] | None = None,
+        *,
+        nodes: int | None = None,
+    ) -> Certificate:
+        """The certificate of a claim that the search made about this person, with records; its nodes and the splits
+        beyond them are at most `nodes` together.
+        """
+        if claim.stop is not None:
+            raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
+        question_data, statement, network = self._stated(point)
+        witness, upper = _witness(self.question, statement, point, claim, self.tolerances, found)
+        more = None if nodes is None else max(nodes - claim.nodes, 0)
+        failure = "a box could not be closed"
+        for verify in self._ways:
+            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, more))
+            if proof is None:
+                break
+            refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
+            if not refusal:
+                return self._written(question_data, statement, claim, proof[1:], {"tree": proof[0]})
+            failure = refusal
+        raise UnsupportedQuestion(
+            f"The search's answer could not be proven in exact arithmetic: {failure}; `explain` gives it without proof."
+        )
+
+    def trusted(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
+        """The certificate of what another solver claims: its row is checked, its lower bound is its word."""
+        question_data, statement, _ = self._stated(point)
+        witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
+        lower = claim.lower if upper is None else min(claim.lower, upper)
+        if math.isinf(lower) and claim.stop is not None:
+            raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.stop.words()}.")
+        stated = (None if math.isinf(lower) else lower, witness, upper)
+        certificate = self._written(question_data, statement, claim, stated, {"trusted": claim.method})
+        left = seconds_left()
+        checked = check(certificate) if left is None else check(certificate, seconds=left)
+        if checked.verdict == UNDECIDED:
+            raise LimitReached("seconds")
+        if not checked.trusted:
+            raise UnsupportedQuestion(f"What {claim.method} says cannot be written out: {checked.failure}.")
+        return certificate
+
+    def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
+        from ifonly.certifying.leaves import NetworkFloats
+
+        question_data = {**self._data, "factual": hexes(point)}
+        fine = grids(self.question, point)
+        if fine not in self._prepared:
+            self._meter.kept = 0
+            try:
+                statement = read_statement(question_data, *fine, self._meter)
+            except Refusal as refusal:
+                raise UnsupportedQuestion(f"A certificate of this question would not be checked: {refusal}.") from None
+            self._prepared = {fine: (statement, NetworkFloats(statement), self._meter.kept)}
+        statement, network, self._meter.kept = self._prepared[fine]
+        return question_data, statement.about(tuple((point + 0.0).tolist())), network
+
+    def _written(
+        self, question_data: dict[str, Any], statement: Statement, claim: Claim, stated: Stated, proof: dict[str, Any]
+    ) -> Certificate:
+        lower, witness, upper = stated
+        deployed = None if witness is None else deployed_answer(self.deployed, np.array(witness)).to_data()
+        data: dict[str, Any] = {
+            "format": FORMAT,
+            "version": VERSION,
+            "made_by": f"ifonly {claim.method}",
+            "question": question_data,
+            "claim": {"lower": None if lower is None else lower.hex(), "upper": None if upper is None else upper.hex()},
+            "witness": None if witness is None else [v.hex() for v in witness],
+            "deployed": deployed,
+            "proof": {"grid": statement.grid, "cost_grid": statement.cost_grid, **proof},
+        }
+        certificate = Certificate({**data, "sha256": stamp(data)})
+        if len(certificate.content) > MAX_BYTES:
+            raise UnsupportedQuestion(
+                f"The proof takes {len(certificate.content) >> 20} MiB; a certificate has at most {MAX_BYTES >> 20}."
+            )
+        if len(certificate.content) > FREE_TEXT:
+            try:
+                Certificate.from_bytes(certificate.content)
+            except FileError as error:
+                raise UnsupportedQuestion(f"The proof cannot be written so that it can be read: {error}") from None
+        return certificate
+
+
+Stated = tuple[float | None, "Witness", float | None]
+"""Lower bound (None: no row exists), witness, and its distance."""
+Witness = tuple[float, ...] | None
+Proven = tuple[list[Any], float | None, Witness, float | None]
+
+
+def _exactly(
+    statement: Statement, network: NetworkFloats, claim: Claim, found: tuple[Witness, float | None],
+    tolerances: Tolerances, effort: Effort,
+) -> Proven | None:  # fmt: skip
+    """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
+
+    Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
+    So more than the search's lower bound is tried first, and a row that stands in the way is the better answer.
+    """
+    from ifonly.certifying.prover import Nearer, Unclosed
+    from ifonly.certifying.prover import prove as prove_leaves
+
+    def tree_for(lower: float | None) -> list[Any]:
+        check_limits()
+        return prove_leaves(statement, network, radius_of(statement, lower), claim.record, effort)
+
+    witness, upper = found
+    for _ in range(NEARER):
+        try:
+            lower = None if upper is None else max(upper - SHARE * tolerances.allowed(upper), 0.0)
+            return tree_for(lower), lower, witness, upper
+        except Nearer as nearer:
+            witness, upper = nearer.point, _distance(statement, nearer.point)
+        except Unclosed:
+            break
+    for step in STEPS if upper is not None or claim.lower < math.inf else ():
+        room = claim.lower if upper is None else tolerances.allowed(upper)
+        most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * room)
+        lower = max(most - (step - 1.0) * room, 0.0)
+        try:
+            return tree_for(lower), lower, witness, upper
+        except (Nearer, Unclosed):
+            continue
+    return None
+
+
+def _too_large(tree: list[Any]) -> str:
+    """Why a tree has more nodes, or more above each other, than are checked; or nothing."""
+    if len(tree) > MAX_NODES:
+        return f"the proof has {len(tree)} nodes; at most {MAX_NODES} are checked"
+    if len(tree) > MAX_DEPTH:
+        waiting, deepest = [0], 0
+        for node in tree:
+            depth = waiting.pop()
+            deepest = max(deepest, depth)
+            waiting += [depth + 1] * 2 if isinstance(node, list) else []
+        if deepest > MAX_DEPTH:
+            return f"the proof is {deepest} nodes deep; at most {MAX_DEPTH} are checked"
+    return ""
+
+
+def _refusal(statement: Statement, proven: Proven) -> str:
+    """What the checker has against a proof, or nothing."""
+    tree, lower, witness, upper = proven
+    try:
+        TreeWalk(statement, radius_of(statement, lower)).check_tree(tree)
+    except Refusal as refusal:
+        return str(refusal)
+    if witness is None or upper is None:
+        return ""
+    if lower is None or lower > upper:
+        return "the witness is nearer than the claimed lower bound"
+    return witness_refusal(statement, witness, upper)
+
+
+def _distance(statement: Statement, point: tuple[float, ...]) -> float:
+    """The distance of a row, rounded up."""
+    cost = statement.cost(point)
+    distance = math.sqrt(cost) if statement.norm == SQUARED else float(cost)
+    while Fraction(distance) ** (2 if statement.norm == SQUARED else 1) < cost:
+        distance = math.nextafter(distance, math.inf)
+    return distance
+
+
+def _witness(
+    question: Question, statement: Statement, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances,
+    found: NDArray[np.float64] | None = None,
+) -> tuple[Witness, float | None]:  # fmt: skip
+    """The row found, or the claimed one, with shorter numbers where they pass too; and its distance, rounded up."""
+    if claim.point is None:
+        return None, None
+    for row in (found, *(one.point for one in shortened(question, point[None, :], [claim], tolerances)), claim.point):
+        if row is None:
+            continue
+        witness = tuple((row + 0.0).tolist())
+        upper = _distance(statement, witness)
+        if not witness_refusal(statement, witness, upper) and tolerances.close(min(claim.lower, upper), upper):
+            return witness, upper
+    return None, None

@@ -1,0 +1,6 @@
+"""Pieces of pages: escaped words, tables, small charts as inline SVG; no script, nothing loaded from anywhere"""
+
+from ifonly.html.charts import arrow, curve
+from ifonly.html.fragments import document, facts, table, words
+
+__all__ = ["arrow", "curve", "document", "facts", "table", "words"]

@@ -1,0 +1,406 @@
+"""Where answers go: a folder of parts with a manifest, and one file made of them at the end.
+
+    answers.parquet/           a folder: parts, each complete, and _manifest.json, which says which parts there are
+    answers.csv                a file: the same in answers.csv.parts until all is there, then moved into place at once;
+                               answers.csv.manifest.json stays beside it
+
+Every file is written beside its place, flushed to the disk and moved there. A part counts when the manifest names it.
+So whatever happens, and whenever, the parts that the manifest names are whole, and nothing else bears a final name.
+
+Only what a run has written is removed, and nothing is written through a link: a folder of parts that is a symbolic link
+is refused, and every file is made anew.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import hashlib
+import os
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from ifonly.errors import FileError, QuestionError
+from ifonly.population.counters import AnswerCounts
+from ifonly.population.files import KINDS, check_output, need_pyarrow
+from ifonly.population.formats import Piece, begun, fresh, joined
+from ifonly.printing import json_text, shown
+from ifonly.results.records import Kind
+from ifonly.schema.given import path_of
+from ifonly.schema.io import check_writable, move, read_json
+
+try:
+    import fcntl
+except ImportError:  # Windows
+    fcntl = None  # type: ignore[assignment]
+
+FORMAT, VERSION = "ifonly-run", 2
+MOST_BYTES = 256 * 2**20
+"""Of a manifest."""
+MOST_ROWS, MOST_SECONDS = 65_536, 5.0
+"""What a part has, or how long it is written, before it is closed: what a crash can cost."""
+MANIFEST, LOCK = "_manifest.json", ".lock"
+RUNNING, FINISHED = "running", "finished"
+DIGITS = 12
+"""Of the number of the first row, in the name of a part."""
+MANIFEST_BESIDE = ".manifest.writing"
+
+
+@dataclass(frozen=True, slots=True)
+class CsvOutput:
+    """A csv file, or a folder of csv parts ("answers.csv/"), that somebody opens in a spreadsheet.
+
+    `escape_formulas`: texts that a spreadsheet would take for formulas (CSV injection) begin with a quote.
+    """
+
+    path: str | Path
+    escape_formulas: bool = True
+
+    def __post_init__(self) -> None:
+        if path_of(self.path).suffix != ".csv":
+            raise FileError(f"Formulas are escaped in csv files; '{path_of(self.path).name}' does not end in .csv.")
+        if not isinstance(self.escape_formulas, bool):
+            raise QuestionError(f"'escape_formulas' is True or False; got {shown(self.escape_formulas)}.")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutputPaths:
+    """What is written where."""
+
+    path: Path
+    folder: Path
+    """Of the parts."""
+    manifest: Path
+    suffix: str
+    escape_formulas: bool = False
+
+    @property
+    def is_file(self) -> bool:
+        return self.folder != self.path
+
+    def parts(self) -> Iterator[Path]:
+        """What is there under the name of a part."""
+        return self.folder.glob(f"part-{'[0-9]' * DIGITS}{self.suffix}")
+
+    def unfinished(self) -> Iterator[Path]:
+        """What is there under the name of a file that is being written."""
+        for name in (f".part-{'[0-9]' * DIGITS}.writing{self.suffix}", f".whole.writing{self.suffix}", MANIFEST_BESIDE):
+            yield from self.folder.glob(name)
+
+    def clear(self, found: Mapping[str, Any]) -> None:
+        """Remove what a run has left beside its finished file, and nothing else."""
+        if self.is_file and not self.folder.is_symlink():
+            with contextlib.suppress(OSError):
+                for left in (*self.written(found), *self.unfinished(), self.folder / LOCK):
+                    left.unlink(missing_ok=True)
+                self.folder.rmdir()  # if it is empty
+
+    def written(self, found: Mapping[str, Any]) -> list[Path]:
+        """The parts of a run by its manifest, and the one that it had moved, but not named yet, when it ended."""
+        names = [part["name"] for part in found["parts"]]
+        return [self.folder / name for name in (*names, _part_name(found["rows"], self.suffix))]
+
+    def check_folder(self) -> None:
+        if self.folder.is_symlink():
+            raise FileError(
+                f"'{self.folder}' is a symbolic link, and parts are written to a folder of their own: remove it, or "
+                f"name the place that it leads to."
+            )
+
+
+def _part_name(first: int, suffix: str) -> str:
+    return f"part-{first:0{DIGITS}d}{suffix}"
+
+
+def place_of(given: Any) -> OutputPaths:
+    """The place that a path names: a file by its ending; a folder where it ends in a slash, or has no ending."""
+    if isinstance(given, CsvOutput):
+        return replace(place_of(given.path), escape_formulas=given.escape_formulas)
+    path = path_of(given)
+    folder = str(given).endswith(("/", os.sep)) or not path.suffix
+    if not folder:
+        place = _file_place(check_output(path))
+        place.check_folder()
+        return place
+    suffix = path.suffix or ".jsonl"
+    if suffix not in KINDS:
+        raise FileError(f"A folder of parts ends in {', '.join(KINDS)}, or in nothing; '{path.name}/' does not.")
+    if suffix == ".parquet":
+        need_pyarrow("Writing a parquet file")
+    check_writable(path, folder=True)
+    place = OutputPaths(path=path, folder=path, manifest=path / MANIFEST, suffix=suffix)
+    place.check_folder()
+    return place
+
+
+def _file_place(path: Path) -> OutputPaths:
+    path = path.resolve() if path.is_symlink() else path
+    beside = path.with_name(f"{path.name}.parts"), path.with_name(f"{path.name}.manifest.json")
+    return OutputPaths(path=path, folder=beside[0], manifest=beside[1], suffix=path.suffix)
+
+
+def read_place(given: Any) -> OutputPaths:
+    """The place that a run has written to, to be read."""
+    path = path_of(given)
+    try:
+        folder = path.is_dir()
+        return OutputPaths(path=path, folder=path, manifest=path / MANIFEST, suffix="") if folder else _file_place(path)
+    except (OSError, RuntimeError) as error:  # a name that is too long, a link that goes in a circle
+        raise FileError(f"Cannot read '{path}': {getattr(error, 'strerror', None) or error}.") from None
+
+
+class Parts:
+    """A run's output: what is there already, and the part that is being written."""
+
+    def __init__(self, place: OutputPaths, plan: Mapping[str, Any], kinds: Mapping[str, Kind]) -> None:
+        self.place, self.plan, self.kinds = place, dict(plan), kinds
+        self.tally = AnswerCounts()
+        self.digest = ""
+        """Of the rows that are answered, where the input is no file."""
+        self.seconds = 0.0
+        """What earlier runs took."""
+        self.replaces = self.whole = ""
+        """Fingerprints: of the file that may be written over, and of the one that is put in its place."""
+        self._parts: list[dict[str, Any]] = []
+        self._piece: Piece | None = None
+        self._path = place.folder
+        self._first = self._rows = 0
+        self._since = time.monotonic()
+        self._begun = time.monotonic()
+        self._pending = AnswerCounts()
+        self._pending_digest = ""
+        self._new = self._taken = False
+        """Was it begun here; is the folder this run's, so that what is not finished in it may be removed?"""
+
+    @property
+    def rows(self) -> int:
+        """Rows that are answered for good."""
+        return sum(part["rows"] for part in self._parts)
+
+    # ------------------------------------------------------------------ beginning
+
+    def begin(self) -> None:
+        """A new run: nothing is answered, and the manifest says so."""
+        found = manifest_of(self.place)
+        others = any(one.name not in (LOCK, MANIFEST_BESIDE) for one in self.place.folder.iterdir())
+        if not self.place.is_file and others and found is None:
+            raise FileError(f"The folder '{self.place.path}' is not empty; write to a new one.")
+        ours = [] if found is None else [*self.place.written(found), *self.place.unfinished()]
+        strange = sorted({*self.place.parts(), *self.place.unfinished()} - {*ours, self.place.folder / MANIFEST_BESIDE})
+        if strange:
+            raise FileError(f"'{strange[0]}' is called like a part, but no run has written it; move it away.")
+        self._new = self._taken = True
+        with self._writing():
+            for left in ours:
+                left.unlink(missing_ok=True)
+            self.replaces = fingerprint(self.place.path) if self.place.is_file else ""
+            self.write(RUNNING)
+
+    def resume(self, state: Mapping[str, Any]) -> None:
+        """Take over what an earlier run has left."""
+        self._parts = list(state["parts"])
+        self.tally, self.digest, self.seconds = (
+            AnswerCounts.from_data(state["tally"]),
+            state["digest"],
+            state["seconds"],
+        )
+        self.replaces = str(state.get("replaces", ""))
+        self._check_parts()
+        self._first, self._taken = self.rows, True
+        self.abandon()
+
+    def _check_parts(self) -> None:
+        """Are the parts those that the manifest names?"""
+        expected = 0
+        for part in self._parts:
+            path = self.place.folder / part["name"]
+            if part["first"] != expected or fingerprint(path) != part["sha256"]:
+                raise FileError(f"The part '{path}' is missing or not what was written; begin anew, without --resume.")
+            expected += part["rows"]
+
+    # ------------------------------------------------------------------ writing
+
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """What the disk refuses, in a sentence; what is there stays there."""
+        try:
+            yield
+        except OSError as error:
+            self.abandon()
+            rows = self.rows
+            kept = f"; {rows:,} rows are answered and kept: make room and go on with --resume" if rows else ""
+            raise FileError(f"Cannot write '{self.place.path}': {error.strerror or error}{kept}.") from None
+
+    def add(self, bodies: tuple[bytes, ...], tally: AnswerCounts, digest: str) -> None:
+        """Records that come next."""
+        with self._writing():
+            self._add(bodies)
+        self._pending.merge(tally)
+        self._rows, self._pending_digest = self._rows + tally.rows, digest
+        if self._rows >= MOST_ROWS or time.monotonic() - self._since >= MOST_SECONDS:
+            self.settle()
+
+    def _add(self, bodies: tuple[bytes, ...]) -> None:
+        if self._piece is None:
+            self._path = self.place.folder / f".part-{self._first:0{DIGITS}d}.writing{self.place.suffix}"
+            self._piece, self._rows, self._since = self._new_piece(), 0, time.monotonic()
+        for body in bodies:
+            self._piece.add(body)
+
+    def _new_piece(self) -> Piece:
+        return begun(self._path, self.kinds, escape_formulas=self.place.escape_formulas)
+
+    def settle(self) -> None:
+        """Close the part that is being written: from here on it is there for good."""
+        if self._piece is not None:
+            with self._writing():
+                self._settle(self._piece)
+
+    def _settle(self, piece: Piece) -> None:
+        piece.close()
+        self._piece = None
+        _flush(self._path)
+        name = _part_name(self._first, self.place.suffix)
+        part = {"name": name, "first": self._first, "rows": self._rows, "sha256": fingerprint(self._path)}
+        self._path.replace(self.place.folder / name)
+        _flush(self.place.folder)
+        self._parts.append(part)
+        self.tally.merge(self._pending)
+        self._pending, self.digest = AnswerCounts(), self._pending_digest
+        self._first += self._rows
+        self.write(RUNNING)
+
+    def abandon(self) -> None:
+        """Leave what is not finished, so that nothing of it is left."""
+        piece, self._piece = self._piece, None
+        if piece is not None:
+            with contextlib.suppress(Exception):
+                piece.close()
+        for left in self.place.unfinished():
+            with contextlib.suppress(OSError):
+                left.unlink(missing_ok=True)
+
+    def leave(self) -> None:
+        """End, finished or not. Of a run that has answered nothing, nothing is left."""
+        if self._taken:
+            self.abandon()
+        with contextlib.suppress(OSError):
+            if self._new and not self.rows:
+                self.place.manifest.unlink(missing_ok=True)
+            (self.place.folder / LOCK).unlink(missing_ok=True)
+            self.place.folder.rmdir()  # if it is empty
+
+    def finish(self) -> None:
+        """All rows are answered: one file of all parts, if that was asked for, and the manifest says so."""
+        self.settle()
+        with self._writing():
+            if self.place.is_file:
+                whole = self.place.folder / f".whole.writing{self.place.suffix}"
+                several = [self.place.folder / part["name"] for part in self._parts]
+                joined(whole, several, self.kinds, escape_formulas=self.place.escape_formulas)
+                self._check_parts()
+                _flush(whole)
+                self._put(whole)
+            self.write(FINISHED)
+        self.place.clear({"parts": self._parts, "rows": self.rows})
+
+    def _put(self, whole: Path) -> None:
+        """Move the finished file to its place, unless a stranger's has come there meanwhile."""
+        path, self.whole = self.place.path, fingerprint(whole)
+        self.write(RUNNING)  # a run that ends here knows its file again
+        there = fingerprint(path)
+        try:
+            if there != self.whole:
+                move(whole, path, overwrite=bool(there) and there == self.replaces)
+        except FileExistsError:
+            raise FileError(
+                f"'{path}' has come there since the run began; all rows are answered and kept: move that file away, "
+                f"and go on with --resume."
+            ) from None
+        _flush(path.parent)
+
+    def write(self, state: str) -> None:
+        """The manifest, as it is now."""
+        data = {
+            "format": FORMAT,
+            "version": VERSION,
+            "state": state,
+            **self.plan,
+            "rows": self.rows,
+            "seconds": self.seconds + time.monotonic() - self._begun,
+            "digest": self.digest,
+            "tally": self.tally.to_data(),
+            "parts": self._parts,
+            "replaces": self.replaces,
+            "sha256": self.whole,
+        }
+        beside = self.place.folder / MANIFEST_BESIDE
+        with fresh(beside) as file:
+            file.write(json_text(data, indent=1).encode("utf-8") + b"\n")
+        _flush(beside)
+        beside.replace(self.place.manifest)
+        _flush(self.place.manifest.parent)
+
+
+# ---------------------------------------------------------------------- what is there
+
+
+def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
+    """What an earlier run says of itself; None where there was none."""
+    if not place.manifest.exists():
+        return None
+    data = read_json(place.manifest, "manifest of a run", MOST_BYTES)
+    needed: dict[str, Any] = {"state": str, "parts": list, "tally": dict, "digest": str, "seconds": (int, float),
+                              "rows": int}  # fmt: skip
+    known = isinstance(data, dict) and data.get("format") == FORMAT and data.get("version") == VERSION
+    if not known or not all(isinstance(data.get(name), kind) for name, kind in needed.items()):
+        raise FileError(f"'{place.manifest}' is no manifest of a run by this ifonly; remove it to begin anew.")
+    for part in data["parts"]:
+        fields = {"name": str, "first": int, "rows": int, "sha256": str}
+        if not isinstance(part, dict) or not all(isinstance(part.get(name), kind) for name, kind in fields.items()):
+            raise FileError(f"'{place.manifest}' names a part that is none: {shown(part)}.")
+        if Path(part["name"]).name != part["name"]:
+            raise FileError(f"'{place.manifest}' names a part outside of its folder: {shown(part['name'])}.")
+    return dict(data)
+
+
+@contextmanager
+def alone(place: OutputPaths) -> Iterator[None]:
+    """Alone at this place, for as long as this lasts; the folder of the parts is there."""
+    try:
+        place.folder.mkdir(exist_ok=True)
+        place.check_folder()  # once more: it may have come since
+        lock = os.open(place.folder / LOCK, os.O_RDWR | os.O_CREAT | getattr(os, "O_NOFOLLOW", 0), 0o600)
+    except OSError as error:
+        raise FileError(f"Cannot write '{place.folder}': {error.strerror or error}.") from None
+    try:
+        if fcntl is not None:
+            try:
+                fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except OSError:
+                raise FileError(f"Another run is writing to '{place.path}'; wait for it, or end it.") from None
+        yield
+    finally:
+        os.close(lock)
+
+
+def fingerprint(path: Path) -> str:
+    try:
+        with path.open("rb") as file:
+            return hashlib.file_digest(file, "sha256").hexdigest()
+    except FileNotFoundError:
+        return ""
+
+
+def _flush(path: Path) -> None:
+    """Make the disk hold what we wrote; a folder where that is possible."""
+    if path.is_dir() and os.name == "nt":
+        return
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)

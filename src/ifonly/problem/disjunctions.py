@@ -1,0 +1,130 @@
+"""Conditions that are met in one of several ways: no inequality that a method could search with, but ordinary
+constraints once it is said in which way. `answering.branching` answers questions under them.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, Protocol, TypeAlias, TypeGuard
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.problem.constraints import Constraint, Range
+from ifonly.problem.distance import Distance
+from ifonly.problem.rule import RowRule
+from ifonly.problem.rules.rule import Gap, Rule
+from ifonly.schema import Schema
+
+Floats = NDArray[np.float64]
+Ordinary: TypeAlias = Constraint | RowRule
+
+
+class PersonContext(NamedTuple):
+    """Whom a question is about, and in which distance."""
+
+    schema: Schema
+    before: Floats
+    distance: Distance
+
+
+class Alternative(NamedTuple):
+    """One way of meeting a condition; no row that meets it so is nearer to the person than `bound`."""
+
+    bound: float
+    constraints: tuple[Ordinary, ...]
+
+
+class Condition(Protocol):
+    """A constraint that is met in one of several ways."""
+
+    def check(self, schema: Schema) -> None: ...
+
+    def holds(self, context: PersonContext, after: Floats) -> bool:
+        """Is it met by a finished row?"""
+
+    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterable[Alternative]:
+        """Every row allowed by those `chosen` that meets it is allowed by the constraints of one of these as well."""
+
+    def describe(self) -> str: ...
+
+
+def is_condition(constraint: Any) -> TypeGuard[Condition]:
+    return hasattr(constraint, "ways")
+
+
+@dataclass(frozen=True)
+class Either:
+    """At least one of these constraints on single features holds.
+
+    `unless[i]`, where it is not None, holds of every row of which `options[i]` does not. It makes the ways disjoint:
+    each excludes the earlier ones.
+    """
+
+    options: tuple[Constraint, ...]
+    words: str
+    unless: tuple[Constraint | None, ...] = ()
+
+    def check(self, schema: Schema) -> None:
+        for option in self.options:
+            option.check(schema)
+
+    def holds(self, context: PersonContext, after: Floats) -> bool:
+        schema, before, _ = context
+        for option in self.options:
+            g = schema.index(option.feature)
+            if option.allows(schema.features[g], float(before[g]), float(after[g])):
+                return True
+        return False
+
+    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+        others = self.unless or (None,) * len(self.options)
+        for i, option in enumerate(self.options):
+            yield Alternative(0.0, (option, *(other for other in others[:i] if other is not None)))
+
+    def describe(self) -> str:
+        return self.words
+
+
+MOST_GAPS = 8
+"""Gaps that a rule may leave in a number and be searched as it is, in neurons of its own; with more, by branching."""
+
+
+@dataclass(frozen=True)
+class OutsideGaps:
+    """A rule about one number that leaves it many values: a row that falls into a gap is moved below it or above it.
+
+    Each way is a range, so no neuron stands for the rule, however many values there are.
+    """
+
+    rule: Rule
+    gaps: tuple[Gap, ...]
+
+    def check(self, schema: Schema) -> None:
+        self.rule.check(schema)
+
+    def holds(self, context: PersonContext, after: Floats) -> bool:
+        return self.rule.allows_row(context.schema, context.before, after)
+
+    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+        (name,) = self.rule.features(context.schema)
+        value = float(after[context.schema.index(name)])
+        below, above = next(gap for gap in self.gaps if gap[0] < value < gap[1])
+        if below > -math.inf:
+            yield Alternative(0.0, (Range(name, upper=below),))
+        if above < math.inf:
+            yield Alternative(0.0, (Range(name, lower=above),))
+
+    def describe(self) -> str:
+        return self.rule.describe()
+
+
+def as_conditions(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]:
+    """The constraints, those rules as conditions that are better branched on than searched as they are."""
+    result: list[Any] = []
+    for constraint in constraints:
+        gaps = constraint.gaps(schema) if isinstance(constraint, Rule) else ()
+        result.append(OutsideGaps(constraint, gaps) if len(gaps) > MOST_GAPS else constraint)
+    return tuple(result)

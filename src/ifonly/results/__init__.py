@@ -1,0 +1,55 @@
+"""The claim, the check, the answer."""
+
+from ifonly.results.answer import (
+    Answer,
+    Answers,
+    Change,
+    Failed,
+    Nearest,
+    NoneExists,
+    Reasons,
+    Relaxation,
+    Unknown,
+    Within,
+    show,
+)
+from ifonly.results.claim import Claim, Limits, Listener, Method, Progress, Solver
+from ifonly.results.claims import Claims
+from ifonly.results.diverse_answers import DiverseAnswers
+from ifonly.results.sentences import sentence
+from ifonly.results.plain_language import amount, change_of, plain_language
+from ifonly.results.stop import Stop, StoppedBy
+from ifonly.results.shorten import shortened
+from ifonly.results.witness import Witness, Witnesses, check_witnesses
+
+__all__ = [
+    "Answer",
+    "Answers",
+    "Change",
+    "Claim",
+    "Claims",
+    "DiverseAnswers",
+    "Failed",
+    "Limits",
+    "Listener",
+    "Method",
+    "Nearest",
+    "NoneExists",
+    "Progress",
+    "Reasons",
+    "Relaxation",
+    "Solver",
+    "Stop",
+    "StoppedBy",
+    "Unknown",
+    "Within",
+    "Witness",
+    "Witnesses",
+    "amount",
+    "change_of",
+    "check_witnesses",
+    "sentence",
+    "show",
+    "plain_language",
+    "shortened",
+]

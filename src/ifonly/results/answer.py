@@ -1,0 +1,459 @@
+"""The kinds of answer. A verdict is never a bool.
+
+    Nearest      a row that the user's own model decides as asked; proven: nothing nearer exists (up to the gap)
+    NoneExists   proven: no allowed row is decided as asked
+    Within       a valid row, and a proven lower bound, but a limit was hit before they met
+    Unknown      a limit was hit before any row was found; the lower bound is still proven
+    Failed       the row could not be asked about (only in `explain_many`, where one bad row must not stop the rest)
+
+All of them are an `Answer`, of which there is no other kind. They are plain data in the user's own values: picklable,
+JSON (both ways), still true tomorrow.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+from abc import ABC, abstractmethod
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, ClassVar, Literal, Self, overload
+
+from ifonly.errors import Contradiction, QuestionError
+from ifonly.printing import escaped, printable, shown
+from ifonly.problem.target import THE_DECISION
+from ifonly.results.stop import Stop
+from ifonly.schema import Value, write_whole
+from ifonly.schema.given import items
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """One feature, before and after. `counted`: its whole numbers are amounts, not names such as zip codes."""
+
+    feature: str
+    before: Value
+    after: Value
+    counted: bool = field(default=False, repr=False, compare=False)
+
+    def __str__(self) -> str:
+        return f"{self.feature}: {self.shown(self.before)} -> {self.shown(self.after)}"
+
+    def shown(self, value: Value) -> str:
+        """A value of this feature as a person writes it."""
+        amount = self.counted and isinstance(value, int) and not isinstance(value, bool)
+        return f"{value:,}" if amount else show(value)
+
+    @property
+    def amounts(self) -> tuple[float, float] | None:
+        """Both values as numbers that can be compared; None where one is an option, a name or missing."""
+        before, after = self.before, self.after
+        if not self.counted or isinstance(before, bool | str | None) or isinstance(after, bool | str | None):
+            return None
+        return float(before), float(after)
+
+    def to_dict(self) -> dict[str, Any]:
+        plainly = {"feature": self.feature, "from": self.before, "to": self.after}
+        separated = self.counted and any(self.shown(value) != show(value) for value in (self.before, self.after))
+        return {**plainly, "counted": True} if separated else plainly
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Relaxation:
+    """What becomes possible when some constraints are dropped and all others kept.
+
+    `words` says so of the constraints ("Age may change"). The row found is at `distance`, and nothing nearer than
+    `lower` exists then; `proven` when these are the same.
+    """
+
+    dropped: tuple[str, ...]
+    words: str
+    distance: float
+    lower: float
+    proven: bool
+    changes: tuple[Change, ...]
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "dropped": list(self.dropped),
+            "words": self.words,
+            "distance": self.distance,
+            "lower_bound": self.lower,
+            "proven": self.proven,
+            "changes": [change.to_dict() for change in self.changes],
+        }
+
+    def __str__(self) -> str:
+        at = f"distance {self.distance:.6g}" if self.proven else f"distance at most {self.distance:.6g}"
+        return escaped(f"if {self.words}: then {at} ({'; '.join(map(str, self.changes))})")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reasons:
+    """Why no allowed row is decided as asked.
+
+    `blame` are constraints that together rule it out, in words; empty when no row of the schema is decided so, with or
+    without constraints. `minimal`: proven that without any one of them the rest of them leave a row. `relaxations` are
+    the least that would help, nearest first. `note` says what is not proven, if anything is not.
+    """
+
+    blame: tuple[str, ...]
+    minimal: bool
+    relaxations: tuple[Relaxation, ...]
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "blame": list(self.blame),
+            "minimal": self.minimal,
+            "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Answer(ABC):
+    """What all five kinds have. Distances are in the question's distance; scores are the user's own model's."""
+
+    row: int
+    factual: Mapping[str, Value]
+    target: str
+    distance_name: str
+    lower: float
+    upper: float = math.inf
+    counterfactual: Mapping[str, Value] | None = None
+    changes: tuple[Change, ...] = ()
+    decision_before: Value = None
+    decision_after: Value = None
+    score_before: float | tuple[float, ...] = math.nan
+    score_after: float | tuple[float, ...] = math.nan
+    method: str = ""
+    seconds: float = 0.0
+    nodes: int = 0
+    stop: Stop | None = None
+    """What stopped the search before it was over."""
+    rounding_bound: float = 0.0
+    """What the model's own arithmetic can do to the score at the counterfactual. `lower` is about rows that are sure:
+    whose exact score is at least so much above the margin, so that the model accepts them however it rounds."""
+    lower_any_rounding: float | None = None
+    """Nothing nearer than this is accepted, whatever the luck of rounding; None where it was not looked for."""
+    precision: str = "float64"
+    """What the model computes in."""
+    subject: str = THE_DECISION
+    """What the target speaks of; `state` is what it should be (empty: the target itself)."""
+    state: str = ""
+    breaks: tuple[str, ...] = ()
+    """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
+    words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
+    """The label and the unit of the features that have them in the schema."""
+    constraints: tuple[str, ...] = ()
+    """What the changed row has to keep, as it was understood, in words that can be asked again."""
+    record: Any = field(default=None, repr=False, compare=False)
+
+    @property
+    @abstractmethod
+    def status(self) -> str:
+        """The kind, as a word."""
+
+    @property
+    def note(self) -> str:
+        """What stopped the search and what to do about it, in words; empty when nothing did."""
+        return "" if self.stop is None else self.stop.words(row=self.counterfactual is not None)
+
+    @property
+    def distance(self) -> float:
+        """The distance of the counterfactual (infinity without one)."""
+        return self.upper
+
+    @property
+    def already(self) -> bool:
+        """Is the person decided as asked already, so that nothing needs to change?"""
+        return self.counterfactual is not None and not self.changes
+
+    def label(self, feature: str) -> str:
+        """What people call a feature: its label, or else its name."""
+        return self.words.get(feature, ("", ""))[0] or feature
+
+    def unit(self, feature: str) -> str:
+        """The unit of a feature; empty where it has none."""
+        return self.words.get(feature, ("", ""))[1]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Plain data, ready for JSON: no NaN, no infinity."""
+        return {
+            "row": self.row,
+            "status": self.status,
+            "target": self.target,
+            "distance": _finite(self.upper),
+            "distance_name": self.distance_name,
+            "lower_bound": _finite(self.lower),
+            "changes": [change.to_dict() for change in self.changes],
+            "factual": dict(self.factual),
+            "counterfactual": None if self.counterfactual is None else dict(self.counterfactual),
+            "decision_before": self.decision_before,
+            "decision_after": self.decision_after,
+            "score_before": _scores(self.score_before),
+            "score_after": _scores(self.score_after),
+            "method": self.method,
+            "seconds": self.seconds,
+            "nodes": self.nodes,
+            "note": self.note,
+            "stop": None if self.stop is None else self.stop.to_dict(),
+            "rounding_bound": self.rounding_bound,
+            "lower_any_rounding": self.lower_any_rounding,
+            "precision": self.precision,
+            "subject": self.subject,
+            "state": self.state,
+            "already": self.already,
+            "breaks": list(self.breaks),
+            **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
+            **({"constraints": list(self.constraints)} if self.constraints else {}),
+        }
+
+    def to_json(self) -> str:
+        return json.dumps(self.to_dict(), ensure_ascii=False)
+
+    @classmethod
+    def from_dict(cls, data: Any) -> Self:
+        """The inverse of `to_dict`, without `record`: `Answer` reads any kind, a kind only its own."""
+        from ifonly.results.from_dict import answer_from_dict
+
+        answer = answer_from_dict(data)
+        if not isinstance(answer, cls):
+            raise QuestionError(f"This answer is a {type(answer).__name__} ('{answer.status}'), no {cls.__name__}.")
+        return answer
+
+    def sentence(self, language: str = "en", *, subject: str = "") -> str:
+        """What the person is told, in "en" or "de"; `subject` is what is decided, such as "the application"."""
+        from ifonly.results.plain_language import plain_language
+
+        return plain_language(self, language, subject)
+
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page to print and hand over, with the guarantee in plain words; written to `path` if one is given."""
+        from ifonly.results.html import answer_document
+
+        return kept_text(answer_document(self, language, subject), path)
+
+    def plot(self, axes: Any = None) -> Any:
+        """What would change, as a picture: matplotlib axes (those given, or new ones; `.figure.savefig(...)`)."""
+        from ifonly.results.plots import plot_answer
+
+        return plot_answer(self, axes)
+
+    def _repr_html_(self) -> str:
+        from ifonly.results.html import answer_fragment
+
+        return answer_fragment(self)
+
+    def __str__(self) -> str:
+        """The exact sentence: with the distance and what is proven."""
+        from ifonly.results.sentences import sentence
+
+        return sentence(self)
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__}: {printable(', '.join(self._facts()))}>"
+
+    def _facts(self) -> Iterator[str]:
+        """What a short look needs."""
+        yield self.state or self.target
+        if self.already:
+            yield "already"
+        elif self.counterfactual is not None:
+            yield f"{self.distance_name} distance {self.upper:.6g}"
+            yield f"{len(self.changes)} change{'' if len(self.changes) == 1 else 's'}"
+        if self.stop is not None:
+            yield f"nothing nearer than {self.lower:.6g}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Nearest(Answer):
+    """A valid row; nothing nearer exists, up to upper - lower."""
+
+    status: ClassVar[str] = "nearest"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class NoneExists(Answer):
+    """Proven: no allowed row is decided as asked. `reasons`, where they were asked for, say why."""
+
+    status: ClassVar[str] = "none exists"
+    reasons: Reasons | None = None
+
+    def to_dict(self) -> dict[str, Any]:
+        why = None if self.reasons is None else self.reasons.to_dict()
+        return {**Answer.to_dict(self), "reasons": why}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Within(Answer):
+    """A valid row at `upper`; nothing nearer than `lower` exists; `stop` is what stopped the search."""
+
+    status: ClassVar[str] = "within"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Unknown(Answer):
+    """No row found; nothing nearer than `lower` exists; `stop` is what stopped the search."""
+
+    status: ClassVar[str] = "unknown"
+
+
+BUG = "A bug in ifonly, please report it: "
+"""How the error of a row begins for which two things did not agree that must."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Failed(Answer):
+    """The row could not be asked about; `error` says why."""
+
+    status: ClassVar[str] = "error"
+    error: str = ""
+
+    @classmethod
+    def of(cls, row: int, error: Exception | str) -> Failed:
+        """The answer of a row that could not be read, or that an error kept from being answered."""
+        words = f"{BUG}{error}" if isinstance(error, Contradiction) else str(error)
+        return cls(row=row, factual={}, target="", distance_name="", lower=0.0, error=words)
+
+    @property
+    def contradiction(self) -> bool:
+        """Is it a bug, and not the row, that there is no answer?"""
+        return self.error.startswith(BUG)
+
+    @property
+    def note(self) -> str:
+        return self.error
+
+    def _facts(self) -> Iterator[str]:
+        yield f"row {self.row}"
+        yield self.error
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**Answer.to_dict(self), "error": self.error}
+
+
+COLUMNS = (
+    "row",
+    "status",
+    "distance",
+    "lower_bound",
+    "changes",
+    "counterfactual",
+    "score_before",
+    "score_after",
+    "method",
+    "seconds",
+)
+
+
+class Answers(Sequence[Answer]):
+    """Many answers, in the order of the rows; `ids` is the index of the frame they are about, if it had one."""
+
+    def __init__(self, answers: Sequence[Answer], *, seconds: float = 0.0, ids: Any = None) -> None:
+        self._answers = tuple(answers)
+        self.seconds = seconds
+        self.ids = ids
+        if ids is not None and len(ids) != len(self._answers):
+            raise QuestionError(f"There are {len(self._answers)} answers, but {len(ids)} labels for them.")
+
+    @overload
+    def __getitem__(self, index: int) -> Answer: ...
+    @overload
+    def __getitem__(self, index: slice) -> Answers: ...
+    def __getitem__(self, index: int | slice) -> Answer | Answers:
+        if not isinstance(index, slice):
+            return self._answers[index]
+        return Answers(self._answers[index], ids=None if self.ids is None else self.ids[index])
+
+    def __len__(self) -> int:
+        return len(self._answers)
+
+    def __iter__(self) -> Iterator[Answer]:
+        return iter(self._answers)
+
+    def __eq__(self, other: object) -> bool:
+        """Are the answers equal, each to each? The time that they took does not matter."""
+        return isinstance(other, Answers) and self._answers == other._answers
+
+    def __hash__(self) -> int:
+        return hash(len(self._answers))
+
+    def counts(self) -> dict[str, int]:
+        """How many answers of each kind."""
+        kinds = (Nearest, NoneExists, Within, Unknown, Failed)
+        return {kind.status: sum(isinstance(a, kind) for a in self._answers) for kind in kinds}
+
+    def to_dicts(self) -> list[dict[str, Any]]:
+        return [answer.to_dict() for answer in self._answers]
+
+    @classmethod
+    def from_dicts(cls, data: Any) -> Answers:
+        """The inverse of `to_dicts`."""
+        given = items(data)
+        if given is None:
+            raise QuestionError(f"Answers are a list of objects, one per row; got {shown(data)}.")
+        return cls([Answer.from_dict(one) for one in given])
+
+    def to_frame(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """A flat pandas DataFrame, one row per answer, with the index of the frame that was asked about.
+
+        `features`: which of them have columns, before and after: those that change in some answer, all, or none.
+        """
+        from ifonly.results.frames import pandas_frame
+
+        return pandas_frame(self, features)
+
+    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
+        """A page with a section per person; written to `path` if one is given."""
+        from ifonly.results.html import answers_document
+
+        return kept_text(answers_document(self, language, subject), path)
+
+    def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
+        """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
+        from ifonly.results.plots import plot_answers
+
+        return plot_answers(self, axes, by=by)
+
+    def _repr_html_(self) -> str:
+        from ifonly.results.html import answers_fragment
+
+        return answers_fragment(self)
+
+    def to_polars(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
+        """The same as a polars DataFrame."""
+        from ifonly.results.frames import polars_frame
+
+        return polars_frame(self, features)
+
+    def __repr__(self) -> str:
+        counted = ", ".join(f"{count} {status}" for status, count in self.counts().items() if count)
+        return f"<Answers: {counted or 'none'}>"
+
+
+def kept_text(text: str, path: str | Path | None) -> str:
+    """The text, written to a file as well if one is named."""
+    if path is not None:
+        write_whole(path, text.encode("utf-8"))
+    return text
+
+
+def show(value: Value) -> str:
+    """A value as a person writes it."""
+    if value is None:
+        return "missing"
+    if isinstance(value, float):
+        # every digit: a rounded value might not flip the decision
+        return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,}"
+    return escaped(str(value))
+
+
+def _finite(number: float) -> float | None:
+    return number if math.isfinite(number) else None
+
+
+def _scores(scores: float | tuple[float, ...]) -> Any:
+    return [_finite(s) for s in scores] if isinstance(scores, tuple) else _finite(scores)

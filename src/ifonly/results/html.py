@@ -1,0 +1,195 @@
+"""Answers as HTML: fragments for notebooks, and pages that a clerk can print and hand over.
+
+The words are those of `plain_language`, with the schema's labels and units; what is proven stands below in plain words, the
+figures last. A page has no script and loads nothing.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from ifonly.html.fragments import document, facts, fragment, paragraph, table, words
+from ifonly.html.charts import arrow
+from ifonly.results.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
+from ifonly.results.diverse_answers import DiverseAnswers
+from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
+
+MOST_ROWS = 20
+"""Answers in a fragment."""
+MOST_PAGES = 200
+"""People in a page, each with a section of their own."""
+
+
+# ---------------------------------------------------------------------- one answer
+
+
+def answer_fragment(answer: Answer) -> str:
+    """For a notebook."""
+    return fragment(*_answer(answer, "en", ""))
+
+
+def answer_document(answer: Answer, language: str = "en", subject: str = "") -> str:
+    """A page about one answer."""
+    say = language_of(language)
+    return document(say.title.format(answer.row), *_answer(answer, language, subject, whole=True), language=language)
+
+
+def _answer(answer: Answer, language: str, subject: str, *, whole: bool = False) -> list[str]:
+    say = language_of(language)
+    parts = [paragraph(plain_language(answer, language, subject), "sentence")]
+    if answer.changes:
+        parts.append(_changes(answer, language))
+        others = len(answer.factual) - len(answer.changes)
+        parts.append(paragraph(say.stay.format(others), "soft") if others and not whole else "")
+    if whole and not isinstance(answer, Failed):
+        parts.append(_person(answer, language))
+    parts.append(paragraph(guarantee(answer, language)) if whole else "")
+    parts.append(_figures(answer, say) if whole else paragraph(_short(answer), "soft"))
+    return [part for part in parts if part]
+
+
+def _changes(answer: Answer, language: str) -> str:
+    say = language_of(language)
+    rows = []
+    for change in answer.changes:
+        before, after = (
+            _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
+        )
+        rows.append((answer.label(change.feature), before, after, _mark(change)))
+    return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
+
+
+def _person(answer: Answer, language: str) -> str:
+    """All that was known of the person, as it was."""
+    say = language_of(language)
+    rows = [(answer.label(name), _value(answer, name, value, language)) for name, value in answer.factual.items()]
+    return table((say.feature, say.now), rows, caption=say.person)
+
+
+def _value(answer: Answer, name: str, value: object, language: str, counted: bool = True) -> str:
+    return amount(value, answer.unit(name), language, counted=counted)  # type: ignore[arg-type]
+
+
+def _mark(change: Change) -> str:
+    """From one number to another; nothing for options, whose names say it."""
+    if change.amounts is None:
+        return ""
+    before, after = change.amounts
+    least, most = min(0.0, before, after), max(0.0, before, after)
+    return arrow(before, after, least, most + 0.05 * (most - least))
+
+
+def _figures(answer: Answer, say: Language) -> str:
+    if isinstance(answer, Failed):
+        return ""
+    after = "" if answer.counterfactual is None else f" \N{RIGHTWARDS ARROW} {_score(answer.score_after)}"
+    pairs = [
+        (say.status, answer.status),
+        (say.measured.format(answer.distance_name), _number(answer.upper)),
+        (say.nearer, _number(answer.lower)),
+        (say.score, _score(answer.score_before) + after),
+    ]
+    pairs += [(say.method, f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms")]
+    pairs += _under(answer, say)
+    return facts([*pairs, (say.note, answer.note)] if answer.note else pairs)
+
+
+def _under(answer: Answer, say: Language) -> list[tuple[str, str]]:
+    """The constraints, as they were understood."""
+    return [(say.under, "; ".join(answer.constraints))] if answer.constraints else []
+
+
+def _short(answer: Answer) -> str:
+    """The expert's line."""
+    if isinstance(answer, Failed):
+        return f"row {answer.row}: error"
+    proven = "" if isinstance(answer, Nearest | NoneExists) else f", nothing nearer than {_number(answer.lower)} exists"
+    far = "" if math.isinf(answer.upper) else f", {answer.distance_name} distance {_number(answer.upper)}"
+    how = f"{answer.method}, {answer.nodes:,} nodes, {1e3 * answer.seconds:.3g} ms"
+    return f"{answer.status}{'' if proven else ' (proven)'}{far}{proven}; {how}"
+
+
+def _number(value: float) -> str:
+    return f"{value:.6g}" if math.isfinite(value) else "\N{EM DASH}"
+
+
+def _score(score: float | tuple[float, ...]) -> str:
+    return f"{score:.4g}" if isinstance(score, float) else ", ".join(f"{s:.4g}" for s in score)
+
+
+# ---------------------------------------------------------------------- many answers
+
+
+def answers_fragment(answers: Answers) -> str:
+    """For a notebook: how many of each kind, and the first of them."""
+    return fragment(_tiles(answers), _list(answers[:MOST_ROWS]), _more(len(answers) - MOST_ROWS))
+
+
+def answers_document(answers: Answers, language: str = "en", subject: str = "") -> str:
+    """A page with a section per person, for at most so many people."""
+    say = language_of(language)
+    asked = next((_under(answer, say) for answer in answers if answer.constraints), [])
+    parts = [_tiles(answers), facts(asked) if asked else ""]
+    for place, answer in enumerate(answers[:MOST_PAGES]):
+        who = str(answer.row if answers.ids is None else answers.ids[place])
+        parts.append(
+            f"<section><h2>{words(say.title.format(who))}</h2>{''.join(_answer(answer, language, subject))}</section>"
+        )
+    return document(say.many.format(len(answers)), *parts, _more(len(answers) - MOST_PAGES), language=language)
+
+
+def _tiles(answers: Answers) -> str:
+    counted = ((status, count) for status, count in answers.counts().items() if count)
+    tiles = "".join(f"<li><b>{count:,}</b>{words(status)}</li>" for status, count in counted)
+    return f'<ul class="ifonly-tiles">{tiles}</ul>'
+
+
+def _list(answers: Answers) -> str:
+    rows = []
+    for place, answer in enumerate(answers):
+        who = str(answer.row if answers.ids is None else answers.ids[place])
+        told = (
+            "; ".join(change_of(answer, change) for change in answer.changes)
+            or answer.note
+            or ("already so" if answer.already else "")
+        )
+        rows.append((who, answer.status, _number(answer.upper), told))
+    return table(("row", "status", "distance", "changes"), rows, right=frozenset({2}))
+
+
+def _more(left: int) -> str:
+    return paragraph(f"... and {left:,} more", "soft") if left > 0 else ""
+
+
+# ---------------------------------------------------------------------- several answers of one person
+
+
+def diverse_fragment(several: DiverseAnswers) -> str:
+    """For a notebook: the alternatives side by side."""
+    return fragment(side_by_side(list(several)), paragraph(several.ending, "soft") if several.ending else "")
+
+
+def diverse_document(several: DiverseAnswers, language: str = "en", subject: str = "") -> str:
+    """A page about several answers of one person."""
+    say = language_of(language)
+    told = [paragraph(f"{k}. {plain_language(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
+    return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
+                    paragraph(several.ending) if several.ending else "",
+                    *(facts(_under(one, say)) for one in several[:1] if one.constraints),
+                    language=language)  # fmt: skip
+
+
+def side_by_side(answers: Sequence[Answer], language: str = "en") -> str:
+    """A table with a column per answer of one person, and a row per feature that some answer changes."""
+    if not answers:
+        return ""
+    say, first = language_of(language), answers[0]
+    moved = {change.feature for answer in answers for change in answer.changes}
+    rows = []
+    for name in (name for name in first.factual if name in moved):
+        new = [{c.feature: c for c in answer.changes}.get(name) for answer in answers]
+        cells = ["" if c is None else _value(first, name, c.after, language, c.counted) for c in new]
+        rows.append((first.label(name), _value(first, name, first.factual[name], language), *cells))
+    rows.append((say.distance, "", *(_number(answer.upper) for answer in answers)))
+    return table((say.feature, say.now, *(f"{k}." for k in range(1, len(answers) + 1))), rows)

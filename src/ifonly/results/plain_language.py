@@ -1,0 +1,323 @@
+"""Answers as a person is told them: no distances, no proofs, the schema's labels and units, in the person's language.
+
+    If your monthly income had been €5,776 instead of €5,120, the application would have been approved. No smaller
+    change would have been enough.
+
+What is said is what the answer has; `str(answer)` says the same with the distance and the proof. A language is a row of
+the table below: sentences with gaps, and how numbers are written. Names of features, classes and rules stay as they
+were given.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from ifonly.errors import QuestionError
+from ifonly.printing import escaped, shown
+from ifonly.problem.target import THE_DECISION
+from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, show
+from ifonly.schema import Value
+from ifonly.schema.number_text import DecimalMark
+
+SIGNS = frozenset("€$£¥₹")
+"""Units that are written before the number in English."""
+POSSESSIVE = ("your ", "the ")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Language:
+    """The sentences of one language, with gaps."""
+
+    thousands: str
+    decimal: str
+    percent: str
+    """Between a number and %."""
+    sign_first: bool
+    yes: str
+    no: str
+    missing: str
+    last: str
+    """Before the last of several."""
+    labelled: str
+    named: str
+    asked: str
+    """A feature with a label, one without, one that is answered by yes or no."""
+    changed: str
+    decision: str
+    decided: str
+    """The decision, and another subject, in the state that was asked for."""
+    reached: str
+    would: str
+    nothing_smaller: str
+    nothing_else_smaller: str
+    """The same of one of several answers, which has to differ from the earlier ones."""
+    maybe_smaller: str
+    already: str
+    breaks: str
+    none: str
+    blame: str
+    possible: str
+    unknown: str
+    failed: str
+    proven: str
+    unproven: str
+    proven_none: str
+    open: str
+    """What stands behind an answer."""
+    title: str
+    many: str
+    several: str
+    feature: str
+    now: str
+    instead: str
+    person: str
+    stay: str
+    distance: str
+    """Of pages: titles and columns."""
+    status: str
+    measured: str
+    nearer: str
+    score: str
+    method: str
+    note: str
+    under: str
+    """Of the figures below an answer."""
+
+    @property
+    def mark(self) -> DecimalMark:
+        """How its people write decimals."""
+        return DecimalMark.POINT if self.decimal == "." else DecimalMark.COMMA
+
+
+ENGLISH = Language(
+    thousands=",",
+    decimal=".",
+    percent="",
+    sign_first=True,
+    yes="yes",
+    no="no",
+    missing="missing",
+    last=" and ",
+    labelled="your {}",
+    named="{}",
+    asked='the answer to "{}"',
+    changed="{what} had been {after} instead of {before}",
+    decision=THE_DECISION,
+    decided="{subject} would have been {state}",
+    reached="{subject} would have been {state}",
+    would="If {changes}, {outcome}.",
+    nothing_smaller="No smaller allowed change would have been enough.",
+    nothing_else_smaller="No smaller allowed change that differs from those above would have been enough.",
+    maybe_smaller="A smaller change may be enough as well; that was not found out.",
+    already="{subject} is {state} already; nothing needs to change.",
+    breaks="As it is, it breaks: {}.",
+    none="No allowed change makes {subject} {state}.",
+    blame="What stands in the way: {}.",
+    possible="It becomes possible if {words}: {changes}.",
+    unknown="No change that makes {subject} {state} was found in the time there was. There may be one.",
+    failed="This could not be answered: {}",
+    proven="What stands behind this: the changed data was given to the deciding model itself, which decided so; and it "
+    "is proven that no smaller change that is allowed does it.",
+    unproven="What stands behind this: the changed data was given to the deciding model itself, which decided so. That "
+    "no smaller change does it is not proven.",
+    proven_none="What stands behind this: it is proven, for all changes that are allowed and not only for those that "
+    "were tried.",
+    open="Nothing is proven but that no smaller change than a certain size does it; see below.",
+    title="Row {}: what would have to be different",
+    many="{} answers",
+    several="{} ways to another decision",
+    feature="feature",
+    now="now",
+    instead="instead",
+    person="The data that the decision was made on",
+    stay="The {} other features stay as they are.",
+    distance="distance",
+    status="status",
+    measured="{} distance",
+    nearer="nothing nearer than",
+    score="score",
+    method="found by",
+    note="note",
+    under="constraints, as understood",
+)
+GERMAN = Language(
+    thousands=".",
+    decimal=",",
+    percent="\N{NO-BREAK SPACE}",
+    sign_first=False,
+    yes="ja",
+    no="nein",
+    missing="keine Angabe",
+    last=" und ",
+    labelled="„{}“",
+    named="„{}“",
+    asked="die Antwort auf „{}“",
+    changed="{what} {after} statt {before}",
+    decision="die Entscheidung",
+    decided="hätte {subject} „{state}“ gelautet",
+    reached="wäre dies erreicht worden: {subject} {state}",
+    would="Wäre {changes} gewesen, {outcome}.",
+    nothing_smaller="Keine kleinere erlaubte Änderung hätte genügt.",
+    nothing_else_smaller="Keine kleinere erlaubte Änderung, die sich von den obigen unterscheidet, hätte genügt.",
+    maybe_smaller="Vielleicht genügt auch eine kleinere Änderung; das wurde nicht geklärt.",
+    already="Das ist schon so: {subject} {state}. Es muss sich nichts ändern.",
+    breaks="So, wie es ist, verletzt es: {}.",
+    none="Keine erlaubte Änderung führt dazu: {subject} {state}.",
+    blame="Im Weg steht: {}.",
+    possible="Möglich wird es, wenn dies gilt: {words}. Dann: {changes}.",
+    unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, die dazu führt: {subject} {state}. Vielleicht gibt "
+    "es eine.",
+    failed="Das konnte nicht beantwortet werden: {}",
+    proven="Was dahinter steht: Die geänderten Daten wurden dem entscheidenden Modell selbst vorgelegt, und es hat "
+    "so entschieden. Es ist bewiesen, dass keine kleinere erlaubte Änderung genügt.",
+    unproven="Was dahinter steht: Die geänderten Daten wurden dem entscheidenden Modell selbst vorgelegt, und es hat "
+    "so entschieden. Dass keine kleinere Änderung genügt, ist nicht bewiesen.",
+    proven_none="Was dahinter steht: Das ist bewiesen, für alle erlaubten Änderungen und nicht nur für ausprobierte.",
+    open="Bewiesen ist nur, dass keine Änderung unterhalb einer bestimmten Größe genügt; siehe unten.",
+    title="Zeile {}: was anders sein müsste",
+    many="{} Antworten",
+    several="{} Wege zu einer anderen Entscheidung",
+    feature="Merkmal",
+    now="jetzt",
+    instead="stattdessen",
+    person="Die Daten, über die entschieden wurde",
+    stay="Die {} anderen Merkmale bleiben, wie sie sind.",
+    distance="Abstand",
+    status="Ergebnis",
+    measured="Abstand ({})",
+    nearer="nichts näher als",
+    score="Punktwert",
+    method="gefunden durch",
+    note="Hinweis",
+    under="Bedingungen, wie verstanden",
+)
+LANGUAGES = {"en": ENGLISH, "de": GERMAN}
+
+
+def plain_language(answer: Answer, language: str = "en", subject: str = "", *, further: bool = False) -> str:
+    """What the person is told. `subject` is what is decided ("the application"); the decision, if nothing is said.
+
+    `further`: the answer is one of several, the nearest that differs from the earlier ones.
+    """
+    if not isinstance(subject, str):
+        raise QuestionError(f"'subject' is a text such as \"the application\"; got {shown(subject)}.")
+    return escaped(_Phrasing(answer, language_of(language), subject, further).told())
+
+
+def language_of(name: str) -> Language:
+    """The words of a language, by its name."""
+    if not isinstance(name, str) or name not in LANGUAGES:
+        raise QuestionError(f"There are words in {', '.join(LANGUAGES)}; got {shown(name)}.")
+    return LANGUAGES[name]
+
+
+def guarantee(answer: Answer, language: str = "en") -> str:
+    """What stands behind an answer, for a person; empty where nothing was asked."""
+    say = language_of(language)
+    if isinstance(answer, Failed) or answer.already:
+        return ""
+    if isinstance(answer, NoneExists):
+        return say.proven_none
+    if isinstance(answer, Unknown):
+        return say.open
+    return say.proven if isinstance(answer, Nearest) else say.unproven
+
+
+def possible(answer: Answer, relaxation: Relaxation, language: str = "en") -> str:
+    """What becomes possible without some constraints, for the person for whom there was no answer."""
+    return escaped(_Phrasing(answer, language_of(language), "", False).possible(relaxation))
+
+
+def amount(value: Value, unit: str = "", language: str = "en", *, counted: bool = True) -> str:
+    """A value as people write it in a language, with its unit. `counted`: whole numbers are amounts, not names."""
+    return _amount(value, unit, LANGUAGES[language], counted)
+
+
+def change_of(answer: Answer, change: Change) -> str:
+    """One change in a few words."""
+    unit = answer.unit(change.feature)
+    before, after = (amount(value, unit, counted=change.counted) for value in (change.before, change.after))
+    return escaped(f"{answer.label(change.feature)}: {before} \N{RIGHTWARDS ARROW} {after}")
+
+
+class _Phrasing:
+    """One answer in one language."""
+
+    def __init__(self, answer: Answer, language: Language, subject: str, further: bool) -> None:
+        self.answer, self.language, self.further = answer, language, further
+        self.is_decision = answer.subject == THE_DECISION
+        self.subject = subject if subject and self.is_decision else self._subject()
+        self.state = answer.state or answer.target
+
+    def _subject(self) -> str:
+        return self.language.decision if self.is_decision else self.answer.subject
+
+    def told(self) -> str:
+        answer, say = self.answer, self.language
+        about = {"subject": self.subject, "state": self.state}
+        if isinstance(answer, Failed):
+            return say.failed.format(answer.error)
+        if isinstance(answer, NoneExists):
+            return " ".join([say.none.format(**about), *self._why(answer.reasons)])
+        if isinstance(answer, Unknown):
+            return say.unknown.format(**about)
+        if answer.already:
+            broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
+            return " ".join([_capital(say.already.format(**about)), *broken])
+        told = say.would.format(changes=self._all(answer.changes), outcome=self._outcome())
+        if not isinstance(answer, Nearest):
+            return f"{told} {say.maybe_smaller}"
+        return f"{told} {say.nothing_else_smaller if self.further else say.nothing_smaller}"
+
+    def _outcome(self) -> str:
+        answer, say = self.answer, self.language
+        if self.is_decision and answer.decision_after is not None:  # what it became, which may be one of several
+            return say.decided.format(subject=self.subject, state=show(answer.decision_after))
+        return say.reached.format(subject=self.subject, state=self.state)
+
+    def _why(self, reasons: Reasons | None) -> list[str]:
+        if reasons is None or not reasons.blame:
+            return []
+        told = [self.language.blame.format("; ".join(reasons.blame))]
+        return told + [self.possible(first) for first in reasons.relaxations[:1]]
+
+    def possible(self, relaxation: Relaxation) -> str:
+        return self.language.possible.format(words=relaxation.words, changes=self._all(relaxation.changes))
+
+    def _all(self, changes: Sequence[Change]) -> str:
+        *others, last = map(self._changed, changes)
+        return f"{', '.join(others)}{self.language.last}{last}" if others else last
+
+    def _changed(self, change: Change) -> str:
+        say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))
+        if isinstance(change.before, bool) or isinstance(change.after, bool):
+            frame = say.asked
+        elif label and not label.startswith(POSSESSIVE):
+            frame = say.labelled
+        else:
+            frame = say.named
+        before, after = (_amount(value, unit, say, change.counted) for value in (change.before, change.after))
+        return say.changed.format(what=frame.format(label or change.feature), before=before, after=after)
+
+
+def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:
+    if value is None:
+        return say.missing
+    if isinstance(value, bool):
+        return say.yes if value else say.no
+    if isinstance(value, str) or (isinstance(value, int) and not counted):
+        return show(value)
+    number = show(value) if isinstance(value, float) else f"{value:,}"
+    if unit in SIGNS and number[-2:-1] == ".":  # €7.30, not €7.3
+        number += "0"
+    number = number.replace(",", "\0").replace(".", say.decimal).replace("\0", say.thousands)
+    if not unit:
+        return number
+    if unit in SIGNS and say.sign_first:
+        return f"-{unit}{number[1:]}" if number.startswith("-") else f"{unit}{number}"
+    return f"{number}{say.percent if unit == '%' else ' '}{unit}"
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,60 @@
+"""What one request may ask for and spend, and how many may wait. Every limit of the desk is here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import Any
+
+from ifonly.certificate.format import MAX_BYTES
+from ifonly.errors import QuestionError
+from ifonly.printing import shown
+
+DEEPEST = 32
+"""Lists and objects inside one another in a body: a query has 5 at most."""
+QUICK_SECONDS = 0.1
+"""What a request may search for in the quick lane; whatever takes longer goes to the slow one."""
+PLAIN_SECONDS = 1.0
+"""The same as long as the kernels are not compiled."""
+GRACE_SECONDS = 2.0
+"""What is not the search's (reading, preparing, telling) may take so long besides; then the request is given up."""
+BODY_SECONDS = 10.0
+"""How long a body may take to arrive."""
+HEADER_SECONDS = 10.0
+"""How long the head of a request may take to arrive."""
+READ_SECONDS = 30.0
+"""How long a client may leave an answer unread."""
+HEADER_BYTES = 16 * 2**10
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ServiceLimits:
+    """Limits of the desk. `seconds`, `answers`, `constraints` and `text` (characters of a rule) are per request."""
+
+    seconds: float = 10.0
+    answers: int = 5
+    constraints: int = 50
+    text: int = 1000
+    body_bytes: int = 2**20
+    certificate_bytes: int = 4 * 2**20
+    memory_bytes: int = 2**28
+    """What a search may hold."""
+    waiting: int = 1000
+    waiting_long: int = 16
+    """Requests that wait in the quick lane and in the slow one; one more is sent away."""
+    held_bytes: int = 2**26
+    """Bodies of all requests together."""
+    connections: int = 2000
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            kinds = (int, float) if field.name == "seconds" else (int,)
+            if isinstance(value, bool) or not isinstance(value, kinds) or not 0 < value < 2**62:
+                raise QuestionError(f"The limit '{field.name}' of the desk must be positive; it is {shown(value)}.")
+        if self.certificate_bytes > MAX_BYTES:
+            raise QuestionError(f"A certificate has at most {MAX_BYTES >> 20} MiB; the limit cannot be larger.")
+
+    def told(self) -> dict[str, Any]:
+        """Those that a client can keep to."""
+        names = ("seconds", "answers", "constraints", "text", "body_bytes", "certificate_bytes")
+        return {name: getattr(self, name) for name in names}

@@ -1,0 +1,218 @@
+// The answer: the decision now, the sentence, what would be different, the alternatives, or what would help.
+
+import { el, part, say, segments, set, show } from "./dom.js";
+import { label, labelled, milliseconds, number, rounded, share, shown } from "./format.js";
+import { ChangeBar, drawPath } from "./marks.js";
+import { compared } from "./compare.js";
+import { t } from "./words.js";
+
+/**
+ * @typedef {import("./service.js").About} About
+ * @typedef {import("./service.js").Answer} Answer
+ * @typedef {import("./service.js").Told} Told
+ * @typedef {import("./service.js").Help} Help
+ * @typedef {import("./service.js").Explained} Explained
+ * @typedef {import("./service.js").Several} Several
+ * @typedef {import("./service.js").Predicted} Predicted
+ * @typedef {import("./service.js").Query} Query
+ * @typedef {import("./service.js").Value} Value
+ * @typedef {{ told: Told[], help: Help[], ending: string, seconds: number }} Shown
+ */
+
+export class AnswerView {
+  /**
+   * @param {About} about
+   * @param {{ allow: (query: Query) => void, chosen: (told: Told | null) => void }} act
+   */
+  constructor(about, act) {
+    this.about = about;
+    this.act = act;
+    this.features = new Map(about.schema.features.map((feature) => [feature.name, feature]));
+    /** @type {Map<string, { element: HTMLElement, bar: ChangeBar, before: HTMLElement, after: HTMLElement }>} */
+    this.rows = new Map();
+    /** @type {Shown | null} */
+    this.result = null;
+    /** @type {Predicted | null} */
+    this.standing = null;
+    this.way = 0;
+    part("changes").replaceChildren();
+  }
+
+  /** @param {Explained | Several} told */
+  show(told) {
+    const many = "answers" in told;
+    this.result = { told: many ? told.answers : [told], help: told.help, ending: many ? told.ending : "", seconds: told.seconds };
+    if (this.way >= this.result.told.length) this.way = 0;
+    this.drawWays();
+    this.draw();
+  }
+
+  /** The way that is shown; null where a set of several is empty. */
+  get chosen() {
+    return this.result?.told[this.way] ?? null;
+  }
+
+  draw() {
+    const { result, chosen } = this;
+    if (!result) return;
+    const answer = chosen?.answer ?? null;
+    const none = result.told.length === 0 || answer?.status === "none exists";
+    tellSentence(none ? this.noneWords(answer) : chosen?.sentence ?? "", !none && (answer?.changes.length ?? 0) > 0);
+    set(part("answer"), { "data-status": none ? "none" : answer?.status ?? "" });
+    show(part("none"), none);
+    if (none) this.drawNone(answer, result);
+    const changes = answer?.counterfactual ? answer.changes : [];
+    show(part("changes-part"), changes.length > 0);
+    this.drawChanges(changes);
+    const many = result.told.length > 1;
+    show(part("compare-part"), many);
+    if (many) part("compare").replaceChildren(compared(this.about, result.told, this.way));
+    say(part("ending"), labelled(this.about.schema.features, result.ending));
+    this.drawPath(chosen);
+    this.drawStanding();
+    this.act.chosen(chosen);
+  }
+
+  /** @param {Answer | null} answer */
+  noneWords(answer) {
+    const subject = ["", "the decision"].includes(this.about.subject) ? t("the_decision") : this.about.subject;
+    return t("none", { subject, state: answer?.state || answer?.target || "" });
+  }
+
+  /** @param {Answer | null} answer @param {Shown} result */
+  drawNone(answer, result) {
+    const said = (/** @type {string} */ words) => labelled(this.about.schema.features, words);
+    const blame = answer?.reasons?.blame ?? [];
+    const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, t("blame_model"))];
+    part("blame").replaceChildren(...inTheWay);
+    const helps = result.help.map(({ words, sentence, query }) => {
+      const then = answer?.reasons?.relaxations.find((one) => one.words === words)?.changes.map((change) => this.changeWords(change));
+      return el("li", {}, el("div", {}, el("b", {}, said(words)), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
+        query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null);
+    });
+    part("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
+  }
+
+  /** A change in a line. @param {import("./service.js").Change} change */
+  changeWords({ feature, from, to }) {
+    const own = this.features.get(feature);
+    if (!own) return el("p", {});
+    return el("p", { class: "soft" }, `${label(own)} `, el("span", { class: "before" }, shown(own, from)), el("span", { class: "arrow", "aria-hidden": "true" }, "→"),
+      el("span", { class: "unseen" }, ` ${t("to")} `), el("strong", { class: "after" }, shown(own, to)));
+  }
+
+  /** @param {import("./service.js").Change[]} changes */
+  drawChanges(changes) {
+    const names = new Set(changes.map((change) => change.feature));
+    for (const [name, row] of this.rows) if (!names.has(name)) row.element.remove();
+    const list = part("changes");
+    changes.forEach((change, k) => {
+      const feature = this.features.get(change.feature);
+      if (!feature) return;
+      const row = this.rowOf(change.feature);
+      if (list.children[k] !== row.element) list.insertBefore(row.element, list.children[k] ?? null);
+      say(row.before, shown(feature, change.from));
+      say(row.after, shown(feature, change.to));
+      row.bar.draw(change);
+    });
+    list.classList.toggle("one", changes.length === 1);
+    const rest = this.features.size - changes.length;
+    say(part("stay"), rest > 1 ? t("stay_many", { count: number(rest) }) : rest === 1 ? t("stay_one") : "");
+  }
+
+  /** @param {string} name */
+  rowOf(name) {
+    const known = this.rows.get(name);
+    if (known) return known;
+    const feature = this.features.get(name);
+    if (!feature) throw new Error(`no feature ${name}`);
+    const [before, after, bar] = [el("span", { class: "before" }), el("strong", { class: "after" }), new ChangeBar(feature)];
+    const element = el("li", { class: "change" }, el("span", { class: "change-name" }, label(feature)),
+      el("span", { class: "change-values" }, before, el("span", { class: "arrow", "aria-hidden": "true" }, "→"), el("span", { class: "unseen" }, ` ${t("to")} `), after),
+      el("div", { class: "change-bar" }, bar.element, bar.ends));
+    const row = { element, bar, before, after };
+    this.rows.set(name, row);
+    return row;
+  }
+
+  /** @param {Told | null} told */
+  drawPath(told) {
+    const path = told?.path ?? null;
+    const drawn = path !== null && path.score_margin.length > 1;
+    show(part("path-part"), drawn);
+    if (!drawn) return;
+    drawPath(part("path"), path);
+    say(part("path-words"), t("path_words", { decision: String(path.decision) }));
+  }
+
+  drawWays() {
+    const place = part("way-part");
+    const count = this.result?.told.length ?? 0;
+    show(place, count > 1);
+    if (place.querySelectorAll("input").length === count && count > 1) {
+      const input = place.querySelectorAll("input")[this.way];
+      if (input) input.checked = true;
+      return;
+    }
+    const ways = Array.from({ length: count }, (_, k) => ({ value: k, text: t("way", { number: k + 1 }) }));
+    place.replaceChildren(...(count > 1 ? [segments({ name: "way", label: t("ways"), options: ways, value: this.way, changed: (k) => {
+      this.way = k;
+      this.draw();
+    } })] : []));
+  }
+
+  // ---------------------------------------------------------------- the decision now
+
+  /** @param {Predicted} told */
+  predicted(told) {
+    this.standing = told;
+    this.drawStanding();
+  }
+
+  drawStanding() {
+    const { standing, about } = this;
+    if (!standing) return;
+    const answer = this.chosen?.answer;
+    const wanted = about.classes.length === 2 ? about.classes.find((one) => String(one) !== String(standing.decision)) ?? "" : answer?.decision_after ?? "";
+    const chance = standing.probabilities && about.classes.length === 2 ? standing.probabilities[String(wanted)] ?? null : null;
+    say(part("decision"), String(standing.decision ?? "–"));
+    say(part("gauge-left"), String(standing.decision ?? ""));
+    say(part("gauge-right"), wanted === null ? "" : String(wanted));
+    const behind = standing.score_margin ?? 0;
+    const words = standing.score_margin === null ? [] : [t("from_boundary", { lead: rounded(behind) })];
+    if (chance !== null) words.unshift(t("probability", { share: share(chance), name: String(wanted) }));
+    if (answer?.distance) words.push(t("nearest_change", { distance: rounded(answer.distance, 4) }));
+    say(part("lead"), words.join(" · "));
+    gauge(part("gauge-from"), chance ?? 0.5 - behind / (2 + 2 * behind));
+    const lead = this.chosen?.path?.score_margin.at(-1);
+    show(part("gauge-to"), lead !== undefined);
+    if (lead !== undefined) gauge(part("gauge-to"), chance !== null ? 1 / (1 + Math.exp(-lead)) : 0.5 + lead / (2 + 2 * lead));
+  }
+
+  /** How long it took, where nobody needs to look. @param {number} own seconds @param {number} seen milliseconds */
+  took(own, seen) {
+    say(part("took"), t("took", { own: milliseconds(own), seen: milliseconds(seen / 1000) }));
+    set(part("took"), { "data-at": performance.now() });
+  }
+
+  /** What a reader says of it. */
+  get words() {
+    const first = this.result?.help[0];
+    return part("sentence").textContent + (first && part("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
+  }
+}
+
+/** The sentence; what it says after its first full stop at the end is a little quieter. @param {string} text @param {boolean} two */
+function tellSentence(text, two) {
+  const at = two ? text.lastIndexOf(". ") + 1 : 0;
+  const [first, second] = part("sentence").children;
+  if (first && second) {
+    say(first, at ? text.slice(0, at) : text);
+    say(second, at ? text.slice(at) : "");
+  } else part("sentence").replaceChildren(el("span", {}, at ? text.slice(0, at) : text), el("span", { class: "quiet" }, at ? text.slice(at) : ""));
+}
+
+/** @param {HTMLElement} dot @param {number} at 0 to 1, the boundary in the middle */
+function gauge(dot, at) {
+  dot.style.setProperty("--at", String(Math.min(0.98, Math.max(0.02, at))));
+}

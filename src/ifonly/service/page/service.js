@@ -1,0 +1,196 @@
+// The service: requests, errors as sentences, the key (in memory only), and the stream of bounds.
+
+import { t } from "./words.js";
+
+/**
+ * @typedef {string | number | boolean | null} Value
+ * @typedef {Record<string, Value>} Row
+ * @typedef {{ kind: "real" | "integer", name: string, label?: string, unit?: string, lower: number, upper: number, step?: number | string, missing?: boolean }} NumberFeature
+ * @typedef {{ kind: "binary" | "ordinal" | "categorical", name: string, label?: string, unit?: string, values?: Value[], levels?: Value[], categories?: Value[] }} ChoiceFeature
+ * @typedef {NumberFeature | ChoiceFeature} Feature
+ * @typedef {{ title: string, features: string[] }} Group
+ * @typedef {{ title: string, row: Row }} Person
+ * @typedef {{ model: string, title: string, subject: string, classes: Value[], kind: string, certificates: boolean,
+ *   schema: { features: Feature[] }, groups?: Group[], rules: string[], people: Person[],
+ *   limits: { seconds: number, answers: number, constraints: number, text: number, body_bytes: number } }} About
+ * @typedef {{ models: { name: string, title: string }[], languages: string[], version: string }} Models
+ * @typedef {string | Record<string, any>} Constraint
+ * @typedef {{ target?: any, distance?: any, constraints?: Constraint[], fewest_first?: boolean }} Query
+ * @typedef {{ feature: string, from: Value, to: Value }} Change
+ * @typedef {{ status: "nearest" | "none exists" | "within" | "unknown" | "error", target: string, distance: number | null, distance_name: string,
+ *   lower_bound: number | null, changes: Change[], factual: Row, counterfactual: Row | null, decision_before: Value, decision_after: Value,
+ *   state: string, seconds: number, nodes: number, note: string, already: boolean, breaks: string[],
+ *   reasons?: { blame: string[], minimal: boolean, note: string, relaxations: { words: string, changes: Change[] }[] } | null }} Answer
+ * @typedef {{ score_margin: number[], changes: [number, string][], decision: Value }} Path
+ * @typedef {{ answer: Answer, sentence: string, exact: string, guarantee: string, path: Path | null }} Told
+ * @typedef {{ words: string, sentence: string, query: Query | null }} Help
+ * @typedef {Told & { help: Help[], seconds: number }} Explained
+ * @typedef {{ answers: Told[], ending: string, proven: boolean, help: Help[], seconds: number }} Several
+ * @typedef {{ decision: Value, score_margin: number | null, probabilities: Record<string, number> | null }} Predicted
+ * @typedef {{ lower: number, upper: number | null, nodes: number, seconds: number }} Bounds
+ * @typedef {{ blob: Blob, name: string }} File
+ * @typedef {{ verdict: string, statement: string, failure: string }} Checked
+ * @typedef {{ model: string, row: Row, query: Query, language: string, path?: boolean, diversity?: Record<string, any> }} Asked
+ */
+
+/** What the service refused, in its own sentence. */
+export class Refused extends Error {
+  /**
+   * @param {number} status
+   * @param {string} sentence
+   * @param {string | null} where
+   * @param {number} after seconds to wait before the next attempt
+   */
+  constructor(status, sentence, where = null, after = 0) {
+    super(sentence);
+    this.status = status;
+    this.where = where;
+    this.after = after;
+  }
+}
+
+/** The service cannot be reached. */
+export class Unreachable extends Error {}
+
+let key = "";
+/** @param {string} text */
+export function useKey(text) {
+  key = text;
+}
+
+/** @param {unknown} error */
+export function isAbort(error) {
+  return error instanceof DOMException && error.name === "AbortError";
+}
+
+/** What went wrong, as a sentence. @param {unknown} error */
+export function sentenceOf(error) {
+  if (error instanceof Refused) return error.message;
+  if (error instanceof Unreachable) return t("offline", { seconds: 1 });
+  return String(error);
+}
+
+/**
+ * @param {string} path
+ * @param {{ body?: unknown, file?: Blob, signal?: AbortSignal }} [given]
+ * @returns {Promise<Response>}
+ */
+async function send(path, { body, file, signal } = {}) {
+  /** @type {Record<string, string>} */
+  const headers = {};
+  if (key) headers["Authorization"] = `Bearer ${key}`;
+  const content = body === undefined ? file : JSON.stringify(body);
+  if (content !== undefined) headers["Content-Type"] = file ? "application/octet-stream" : "application/json";
+  let response;
+  try {
+    response = await fetch(path, { method: content === undefined ? "GET" : "POST", headers, body: content, signal, cache: "no-store" });
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Unreachable(String(error));
+  }
+  if (!response.ok) throw await refusal(response);
+  return response;
+}
+
+/** @param {Response} response */
+async function refusal(response) {
+  let sentence = `${response.status} ${response.statusText}`;
+  let where = null;
+  try {
+    const told = await response.json();
+    if (typeof told.error === "string") sentence = told.error;
+    if (typeof told.where === "string") where = told.where;
+  } catch {
+    // no JSON: the status is all there is
+  }
+  return new Refused(response.status, sentence, where, Number(response.headers.get("Retry-After") ?? 0) || 0);
+}
+
+/**
+ * @param {string} path
+ * @param {unknown} [body]
+ * @param {AbortSignal} [signal]
+ * @returns {Promise<any>}
+ */
+async function data(path, body, signal) {
+  const response = await send(path, { body, signal });
+  try {
+    return await response.json();
+  } catch (error) {
+    if (isAbort(error)) throw error;
+    throw new Unreachable(String(error));
+  }
+}
+
+/** @returns {Promise<Models>} */
+export const models = () => data("/v1/models");
+/** @param {string} model @returns {Promise<About>} */
+export const about = (model) => data(`/v1/schema?model=${encodeURIComponent(model)}`);
+/** @param {{ model: string, row: Row }} asked @param {AbortSignal} signal @returns {Promise<Predicted>} */
+export const predict = (asked, signal) => data("/v1/predict", asked, signal);
+/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Explained>} */
+export const explain = (asked, signal) => data("/v1/explain", asked, signal);
+/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Several>} */
+export const diverse = (asked, signal) => data("/v1/diverse", asked, signal);
+/** @param {{ model: string, text: string, language: string }} asked @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
+export const rule = (asked, signal) => data("/v1/rule", asked, signal);
+/** @param {Blob} certificate @returns {Promise<Checked>} */
+export const check = async (certificate) => (await send("/v1/check", { file: certificate })).json();
+/** @param {Asked} asked @returns {Promise<File>} */
+export const certify = async (asked) => file(await send("/v1/certify", { body: asked }), "answer.cert");
+/** @param {Asked} asked @returns {Promise<File>} */
+export const report = async (asked) => file(await send("/v1/report", { body: asked }), "answer.html");
+
+/** @param {Response} response @param {string} otherwise @returns {Promise<File>} */
+async function file(response, otherwise) {
+  const named = /filename="([\w.-]+)"/.exec(response.headers.get("Content-Disposition") ?? "");
+  return { blob: await response.blob(), name: named?.[1] ?? otherwise };
+}
+
+/**
+ * The answer, and the bounds on the way to it.
+ * @param {Asked} asked
+ * @param {AbortSignal} signal
+ * @param {(bounds: Bounds) => void} heard
+ * @returns {Promise<Explained>}
+ */
+export async function explainStream(asked, signal, heard) {
+  const response = await send("/v1/explain/stream", { body: asked, signal });
+  for await (const { event, value } of events(response)) {
+    if (event === "bounds") heard(value);
+    else if (event === "answer") return value;
+    else if (event === "error") throw new Refused(422, value.error, value.where ?? null);
+  }
+  throw new Unreachable("the stream ended without an answer");
+}
+
+/**
+ * The events of a text/event-stream.
+ * @param {Response} response
+ * @returns {AsyncGenerator<{ event: string, value: any }>}
+ */
+async function* events(response) {
+  if (!response.body) return;
+  const reader = response.body.getReader();
+  const decoder = new TextDecoder();
+  let waiting = "";
+  for (;;) {
+    let done, value;
+    try {
+      ({ done, value } = await reader.read());
+    } catch (error) {
+      if (isAbort(error)) throw error;
+      throw new Unreachable(String(error));
+    }
+    waiting += decoder.decode(value, { stream: !done });
+    const blocks = waiting.split(/\r?\n\r?\n/);
+    waiting = blocks.pop() ?? "";
+    for (const block of blocks) {
+      const lines = block.split(/\r?\n/);
+      const event = lines.find((line) => line.startsWith("event:"))?.slice(6).trim();
+      const text = lines.filter((line) => line.startsWith("data:")).map((line) => line.slice(5).trimStart()).join("\n");
+      if (event && text) yield { event, value: JSON.parse(text) };
+    }
+    if (done) return;
+  }
+}

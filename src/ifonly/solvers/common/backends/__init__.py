@@ -1,0 +1,51 @@
+"""The solvers, by name. Nothing is imported here, and no licence taken: that happens when something is solved."""
+
+from __future__ import annotations
+
+import math
+from importlib.util import find_spec
+from typing import Literal, TypeAlias
+
+import numpy as np
+
+from ifonly.errors import MissingExtra, QuestionError
+from ifonly.solvers.common.backends.fitting import fits, fitted
+from ifonly.solvers.common.backends.gurobi import Gurobi
+from ifonly.solvers.common.backends.highs import Highs
+from ifonly.solvers.common.backends.protocol import TIGHTEST, Backend, Form, Outcome, Settings, SolveStatus
+from ifonly.solvers.common.backends.scip import Scip
+
+BackendName: TypeAlias = Literal["highs", "gurobi", "scip"]
+
+BACKENDS: dict[str, Backend] = {backend.name: backend for backend in (Highs(), Gurobi(), Scip())}
+
+
+def available(name: str) -> bool:
+    """Is the solver's package installed? Never raises, takes no licence."""
+    try:
+        return name in BACKENDS and find_spec(BACKENDS[name].module) is not None
+    except (ImportError, ValueError):
+        return False
+
+
+def get(name: str) -> Backend:
+    """A backend by its name."""
+    if name not in BACKENDS:
+        raise QuestionError(f"There is no backend {name!r}; choose one of {', '.join(BACKENDS)}.")
+    backend = BACKENDS[name]
+    if not available(name):
+        raise MissingExtra(backend.module, extra=backend.extra, needed_for=f"The backend '{name}'")
+    return backend
+
+
+def run(form: Form, backend: str, settings: Settings) -> Outcome:
+    """Solve; numbers beyond the solver's reach are rewritten first. A program without columns is decided here."""
+    if len(form.cost):
+        solver = get(backend)
+        if fits(form, solver.reach):
+            return solver.solve(form, settings)
+        made = fitted(form, solver.reach, backend)
+        return made.outcome(solver.solve(made.form, made.settings(settings)))
+    if (form.limit >= -TIGHTEST).all():
+        return Outcome(ending=SolveStatus.SOLVED, values=np.zeros(0), bound=0.0)
+    return Outcome(ending=SolveStatus.INFEASIBLE, values=None, bound=math.inf)

@@ -1,0 +1,274 @@
+"""Bound one box, look for a point in it, and say how to split it."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+from numba import njit
+
+from ifonly.solvers.search.kernels.candidates import ROBUSTLY_HOLDS, newton, realise, rules_hold, set_pattern, try_point
+from ifonly.solvers.search.kernels.closed_forms import solve_plane
+from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
+from ifonly.solvers.search.kernels.layout import (
+    ALPHA,
+    BASE,
+    BIAS_AT,
+    FIRST,
+    HALT,
+    HIGH,
+    INHERITED,
+    INNER,
+    LOW,
+    MAXIMUM,
+    MULTIPLIER,
+    NU,
+    NU_BEST,
+    ONCE,
+    PATTERN,
+    PLANE,
+    PLANE_BEST,
+    RESIDUAL,
+    ROW_KIND,
+    ROWS,
+    RULE,
+    RULE_LAYER,
+    RULE_PLACE,
+    SIZES,
+    TAKE,
+    TAKE_BEST,
+    UNSPLIT_SIDE,
+    Cut,
+    X,
+)
+from ifonly.solvers.search.kernels.network import begin_losses, bound_layer, layer_losses, neuron_plane, plane_loss
+from ifonly.solvers.search.kernels.node import clip_to_ball, compact, farthest_cost
+from ifonly.solvers.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
+from ifonly.solvers.search.kernels.support import allowed_changes, clip_to_support, split_changes
+from ifonly.solvers.search.kernels.tighten import CLEAR, tighten
+
+NOTHING = 1e-300
+"""Below 0 by so little, a lower bound makes a ReLU unstable and changes no plane."""
+
+
+@njit(**ONCE)
+def cut_node(pack, person, s, node, limit):
+    """The node, cut to the ball of what costs less than the limit, in compact columns; where nothing is left of it, the
+    base costs infinity.
+    """
+    F, I = s.F, s.I
+    if not clip_to_support(pack, person, node.lo, node.hi, node.mask, node.counted):
+        return Cut(0, 0, math.inf, math.inf)
+    base_cost = clip_to_ball(pack, person, limit, node.lo, node.hi, node.mask, F[BASE])
+    if base_cost == math.inf:
+        return Cut(0, 0, math.inf, math.inf)
+    items = compact(pack, person, node.lo, node.hi, node.mask, F, I, s.Wc)
+    ceiling = min(limit, farthest_cost(items, F, I)) if pack.norm == MAXIMUM else limit
+    return Cut(items, I[FIRST, items], base_cost, max(ceiling, base_cost))
+
+
+@njit(**ONCE)
+def evaluate(pack, person, s, node, tree, tries):
+    """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
+
+    The split is a feature, -2 - h for the ReLU of neuron h, features + g for whether feature g changes, or UNSPLIT:
+    then a bound below the cutoff is a limit of what can be proven in floating point. When the box is closed by planes,
+    the rows and multipliers that do it are left in the scratch.
+    """
+    F, I, number = s.F, s.I, tree.number
+    limit = cutoff(pack, number)
+    tree.count[ROWS] = 0
+    cut = cut_node(pack, person, s, node, limit)
+    if cut.base_cost == math.inf:
+        return math.inf, UNSPLIT, 0.0
+    items = cut.items
+    for h in range(len(node.zl)):
+        F[ALPHA, h] = 1.0 if node.zu[h] > -node.zl[h] else 0.0
+    begin_losses(pack, person, F)
+    for layer in range(1, pack.layers - 1):
+        layer_losses(pack, layer, node.zu, F)
+    bound, unstable = _bound_layers(pack, person, s, node, cut, tree, limit)
+    if bound >= limit:
+        return bound, UNSPLIT, 0.0
+    if I[HALT, 0] != 0:
+        return -1.0, UNSPLIT, 0.0
+    ruled = _bound_rules(pack, person, node, cut, s)
+    if ruled >= limit:
+        return ruled, UNSPLIT, 0.0
+
+    bound, binding, binding_constant, closed = _bound_conditions(pack, person, s, node, cut, tree, unstable)
+    if closed:
+        return bound, UNSPLIT, 0.0
+    bound = max(bound, ruled)
+    splits = pack.index[SIZES, pack.layers] > 1  # several conditions bind together
+    splits |= rules_hold(pack, person, F) != ROBUSTLY_HOLDS
+    changing, changing_at = UNSPLIT, 0.0
+    if not allowed_changes(pack, person, F[X]):
+        changing, changing_at = split_changes(pack, person, F[X], node.lo, node.hi, node.mask, node.counted)
+    for h in range(len(node.side)):
+        splits |= node.side[h] != UNSPLIT_SIDE and node.side[h] != RULE
+    if unstable > 0:
+        blame(pack, node.zl, node.zu, items, F, I, s.Wc)
+        splits |= prefers_relu(items, unstable, node.lo, node.hi, F, I)
+    newton(pack, person, tree, node, cut, tries, s)
+    limit = cutoff(pack, number)
+    if bound >= limit:
+        return bound, UNSPLIT, 0.0
+    hopeless = number[RESIDUAL] < math.inf and _hopeless(
+        pack, person, node, cut, limit, binding, binding_constant, s
+    )  # nothing in it may be returned: only its bound counts
+    if hopeless and max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]):
+        return bound, UNSPLIT, 0.0
+    if changing != UNSPLIT:
+        return bound, changing, changing_at
+    if splits:
+        return tighten(pack, person, s, tree, node, cut, bound, hopeless)
+    split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
+    return bound, split, value
+
+
+@njit(**INNER)
+def probe(pack, person, s, node, tree, tries):
+    """Look for some point before the first box is bounded: in the ball of one, there is less to bound."""
+    F, cut = s.F, cut_node(pack, person, s, node, cutoff(pack, tree.number))
+    if cut.base_cost == math.inf:
+        return
+    for g in range(pack.price.shape[1]):
+        F[X, g] = F[BASE, g]
+    try_point(pack, person, tree, F)
+    newton(pack, person, tree, node, cut, tries, s)
+
+
+@njit(**INNER)
+def _split_of_one_plane(pack, person, node, items, unstable, s):
+    """The split of a box that one plane leaves open."""
+    split, value = UNSPLIT, 0.0
+    for most, few in SPLIT_ORDER:
+        if split == UNSPLIT:
+            split, value = choose_split(pack, person.box, items, unstable, most, node.lo, node.hi, s.F, s.I)
+        if split == UNSPLIT:
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, s.F, s.I, s.Wc)
+    return split, value
+
+
+@njit(**INNER)
+def _bound_layers(pack, person, s, node, cut, tree, limit):
+    """Bound the neurons layer by layer, trying the conditions with what is known before each. Returns a bound, which
+    counts only if it closes the box, and how many neurons are unstable.
+    """
+    F, I, last = s.F, s.I, pack.layers - 1
+    out_at = pack.index[BIAS_AT, last]
+    bound, unstable = -1.0, 0
+    for layer in range(last):
+        for r in range(pack.index[SIZES, pack.layers]):
+            constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, F[ALPHA], np.int64(0), cut.width, F, s.Wc)
+            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
+            bound = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
+            if bound >= limit:
+                _keep_row(s, tree, r, F[ALPHA])
+                return bound, unstable
+        room = limit - cut.base_cost
+        unstable += bound_layer(pack, layer, person.slack, node.zl, node.zu, room, cut.items, F, I, s.Wc)
+        if layer + 1 < last:
+            layer_losses(pack, layer + 1, node.zu, F)
+    return bound, unstable
+
+
+@njit(**INNER)
+def _bound_conditions(pack, person, s, node, cut, tree, unstable):
+    """The conditions' planes with the slopes of the bounds, then that of the binding one with the slopes of the pattern
+    at its solution, which is tried as a point in between and left in X.
+
+    Returns (bound, binding condition, constant of its plane less what it must clear, whether the box is closed).
+    """
+    F, I, last = s.F, s.I, pack.layers - 1
+    out_at = pack.index[BIAS_AT, last]
+    bound, binding, binding_constant = -1.0, np.int64(0), 0.0
+    binding_loss = 0.0
+    slopes = F[ALPHA]
+    for attempt in range(2):
+        for r in range(pack.index[SIZES, pack.layers]):
+            if attempt == 1 and r != binding:
+                continue
+            constant = neuron_plane(pack, last, r, 1.0, node.zl, node.zu, slopes, np.int64(0), cut.width, F, s.Wc)
+            constant += plane_loss(person.slack[out_at + r], F) - person.need[LOW, r]
+            c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I)
+            if c > bound:
+                bound, binding, binding_constant = c, r, constant
+                binding_loss = plane_loss(person.slack[out_at + r], F)
+                keep_plane(cut, F)
+                _keep_row(s, tree, r, slopes)
+        if bound >= cutoff(pack, tree.number):
+            return bound, binding, binding_constant, True
+        if attempt == 0:
+            realise(pack, cut.items, F[PLANE_BEST], F[TAKE_BEST], F, I)
+            try_point(pack, person, tree, F)
+            if unstable == 0:
+                break
+            set_pattern(F)
+            slopes = F[PATTERN]
+    return bound, binding, binding_constant - CLEAR * binding_loss, False
+
+
+@njit(**INNER)
+def _hopeless(pack, person, node, cut, limit, binding, binding_constant, s):
+    """Can nothing in the box be returned? By the binding plane, or by another condition's."""
+    shift = person.need[HIGH, binding] - person.need[LOW, binding]
+    plane, constant = s.F[PLANE_BEST], binding_constant - shift
+    c = solve_plane(pack.norm, plane, constant, cut.base_cost, cut.ceiling, cut.items, s.F, s.I)
+    return c >= limit or _stays_below(pack, person, node, cut, limit, s)
+
+
+@njit(**INNER)
+def _stays_below(pack, person, node, cut, limit, s):
+    """Is a condition below HIGH, or not clear of it, in the whole box? With all slopes 0: a ReLU that takes away takes
+    away nothing at best, also one that was split and is active from 0 on.
+    """
+    F, last = s.F, pack.layers - 1
+    below = F[NU_BEST]
+    for h in range(F.shape[1]):
+        F[PATTERN, h] = 0.0
+    for h in range(len(node.zl)):
+        below[h] = node.zl[h] if node.zl[h] != 0.0 else -NOTHING
+    for r in range(pack.index[SIZES, pack.layers]):
+        constant = neuron_plane(pack, last, r, 1.0, below, node.zu, F[PATTERN], np.int64(0), cut.width, F, s.Wc)
+        slack = plane_loss(person.slack[pack.index[BIAS_AT, last] + r], F)
+        constant += slack - person.need[HIGH, r] - CLEAR * slack
+        if solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I) >= limit:
+            return True
+    return False
+
+
+@njit(**ONCE)
+def keep_plane(cut, F):
+    """Remember the plane, its minimiser and its coefficients of the neurons as the binding ones."""
+    for t in range(cut.width):
+        F[PLANE_BEST, t] = F[PLANE, t]
+    for k in range(cut.items):
+        F[TAKE_BEST, k] = F[TAKE, k]
+    for h in range(F.shape[1]):
+        F[NU_BEST, h] = F[NU, h]
+
+
+@njit(**INNER)
+def _keep_row(s, tree, kind, slopes):
+    """Note the single row that bounds this box."""
+    tree.count[ROWS] = 1
+    s.LI[ROW_KIND, 0] = kind
+    s.LF[MULTIPLIER, 0] = 1.0
+    if s.B.shape[0] > 0:
+        for h in range(s.B.shape[1]):
+            s.B[0, h] = 1 if slopes[h] > 0.5 else 0
+
+
+@njit(**INNER)
+def _bound_rules(pack, person, node, cut, s):
+    """What the rules alone cost, one by one; infinity when one cannot hold in this box."""
+    F, bound, first = s.F, 0.0, pack.index[SIZES, pack.layers]
+    for j in range(pack.rules):
+        layer, i = pack.index[RULE_LAYER, j], pack.index[RULE_PLACE, j]
+        constant = neuron_plane(pack, layer, i, 1.0, node.zl, node.zu, F[ALPHA], np.int64(0), cut.width, F, s.Wc)
+        constant += plane_loss(person.slack[pack.index[BIAS_AT, layer] + i], F) - person.need[LOW, first + j]
+        c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I)
+        bound = max(bound, c)
+    return bound

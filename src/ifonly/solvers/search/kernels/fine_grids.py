@@ -1,0 +1,143 @@
+"""The nearest row of a fine grid beside a plane's solution, under squares.
+
+There many rows are next to the solution, and to round every number up is not the nearest of them. So all values near
+the solution are tried of up to three numbers, and one more number gains what is then missing: of some hundred rows, the
+cheapest is within the gap of the bound, where rounding up would leave a gap that only splitting step by step closes.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ifonly.solvers.search.kernels.layout import (
+    BASE,
+    DOWN,
+    FEATURE,
+    FIRST,
+    INNER,
+    INTEGER,
+    ITEM_DOWN,
+    ITEM_GRID_OFFSET,
+    ITEM_KIND,
+    ITEM_RATE,
+    OFFSET,
+    TAKEN,
+    UP,
+    X,
+)
+from ifonly.solvers.search.kernels.node import grid_offset_of
+from ifonly.solvers.search.kernels.splits import WIDE_STEPS
+
+MOST_VARIED = 3
+ONE, TWO, THREE = 60, 8, 3
+"""How many steps to either side are tried of one varied number, of two, of three."""
+
+
+@njit(**INNER)
+def _is_wide(k, take, F, I):
+    return I[ITEM_KIND, k] == INTEGER and take[k] > 0.0 and F[UP, k] + F[DOWN, k] > WIDE_STEPS
+
+
+@njit(**INNER)
+def _roles(items, a, take, F, I):
+    """The wide integer that gains least with a step, which comes last (-1: none); and how many are varied: those whose
+    steps cost least, listed in TAKEN.
+    """
+    last, varied = -1, 0
+    for k in range(items):
+        if _is_wide(k, take, F, I) and (last < 0 or abs(a[I[FIRST, k]]) < abs(a[I[FIRST, last]])):
+            last = k
+    for k in range(items):
+        if not _is_wide(k, take, F, I) or k == last:
+            continue
+        place = varied
+        while place > 0 and F[ITEM_RATE, k] < F[ITEM_RATE, I[TAKEN, place - 1]]:
+            place -= 1
+        if place < MOST_VARIED:
+            varied = min(varied + 1, MOST_VARIED)
+            for j in range(varied - 1, place, -1):
+                I[TAKEN, j] = I[TAKEN, j - 1]
+            I[TAKEN, place] = k
+    return last, varied
+
+
+@njit(**INNER)
+def _cost(k, up, y, F):
+    rate = F[ITEM_RATE, k] if up else F[ITEM_DOWN, k]
+    return (rate * y + F[OFFSET, k]) ** 2 - F[OFFSET, k] ** 2
+
+
+@njit(**INNER)
+def _value(k, v, gain, steps, F):
+    """The value nearest to where item k gains so much, or so many steps after it; below 0 where it has none."""
+    grid_offset = grid_offset_of(F[ITEM_GRID_OFFSET, k], v > 0.0)
+    y = grid_offset + np.rint(gain / abs(v) - grid_offset) + steps
+    return y if grid_offset <= y <= (F[UP, k] if v > 0.0 else F[DOWN, k]) else -1.0
+
+
+@njit(**INNER)
+def _set(k, v, y, F, I):
+    F[X, I[FEATURE, k]] = F[BASE, I[FEATURE, k]] + (y if v > 0.0 else -y)
+
+
+@njit(**INNER)
+def _to_share(items, last, varied, a, take, F, I):
+    """What the last and the varied numbers must gain, where the others are as in X; what they cost there, and how much
+    of that is due to rounding.
+    """
+    need, paid, lost = 0.0, 0.0, 0.0
+    for k in range(items):
+        if I[ITEM_KIND, k] != INTEGER or take[k] <= 0.0:
+            continue
+        mine = k == last
+        for j in range(varied):
+            mine |= k == I[TAKEN, j]
+        v, y = a[I[FIRST, k]], abs(F[X, I[FEATURE, k]] - F[BASE, I[FEATURE, k]])
+        need += take[k] - (0.0 if mine else abs(v) * y)
+        if mine:
+            paid += _cost(k, v > 0.0, y, F)
+            lost += _cost(k, v > 0.0, y, F) - _cost(k, v > 0.0, take[k] / abs(v), F)
+    return need, paid, lost
+
+
+@njit(**INNER)
+def round_together(items, a, take, room, F, I):
+    """Change the wide integers of X, a realised solution, so that they gain as much together and cost less; True if
+    that is possible, and worth more than the room.
+    """
+    last, varied = _roles(items, a, take, F, I)
+    if varied == 0:
+        return False
+    need, paid, lost = _to_share(items, last, varied, a, take, F, I)
+    if lost <= room:
+        return False
+    slope = a[I[FIRST, last]]
+    grid_offset = grid_offset_of(F[ITEM_GRID_OFFSET, last], slope > 0.0)
+    window = ONE if varied == 1 else (TWO if varied == 2 else THREE)
+    ways = 2 * window + 1
+    best, chosen, closing = paid * (1.0 - 1e-12), -1, 0.0
+    for t in range(ways**varied):
+        left, cost, digits = need, 0.0, t
+        for j in range(varied):
+            k = I[TAKEN, j]
+            v = a[I[FIRST, k]]
+            y = _value(k, v, take[k], digits % ways - window, F)
+            digits //= ways
+            cost += _cost(k, v > 0.0, y, F) if y >= 0.0 else np.inf
+            left -= abs(v) * y
+        if cost < best:
+            y = _value(
+                last, slope, abs(slope) * grid_offset, max(np.ceil(left / abs(slope) - grid_offset - 1e-9), 0.0), F
+            )
+            cost += _cost(last, slope > 0.0, y, F)
+            if y >= 0.0 and cost < best:
+                best, chosen, closing = cost, t, y
+    if chosen < 0:
+        return False
+    for j in range(varied):
+        k = I[TAKEN, j]
+        _set(k, a[I[FIRST, k]], _value(k, a[I[FIRST, k]], take[k], chosen % ways - window, F), F, I)
+        chosen //= ways
+    _set(last, slope, closing, F, I)
+    return True

@@ -1,0 +1,221 @@
+"""Where things stand in the kernels' arrays.
+
+A kernel that takes fifty arrays compiles fifty times slower than one that takes five, and every array in a tuple is
+copied at every call, so buffers of one shape share a two-dimensional array and are named by their row: `F[UP, k]` is
+how far item k can go up.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.compiling import fingerprint
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Bytes = NDArray[np.uint8]
+
+_FAST = {"nogil": True, "error_model": "numpy", "fastmath": {"contract", "reassoc", "nsz"}, "_nrt": False}
+"""Sums may be reassociated and fused (the error bounds hold for any order); NaN and infinity keep their meaning.
+Kernels allocate nothing, and so need not count references to arrays, which took a third of their time.
+"""
+INNER = {**_FAST, "no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""For kernels that only kernels call. They are not cached: a cached caller holds its callees."""
+ONCE = {**INNER, "inline": "always"}
+"""For kernels with a single caller in each search: inlined before compilation, or each level would compile all levels
+below it again, and every call would count references to its arrays.
+"""
+OUTER = _FAST
+"""For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
+caches.
+"""
+
+SOURCES = fingerprint(__file__)
+
+ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
+"""How costs become a distance: their sum, the root of their sum, their maximum."""
+REAL, INTEGER, CHOICE = 0, 1, 2
+"""Kinds of feature. Numbers are searched as changes from the factual: reals in their own unit, integers (and reals that
+have a grid) in steps. Where the factual is off its grid, changes are 0 and lead + k for whole k, 0 < lead < 1.
+"""
+RULE = 3
+"""What a rule's neuron has as its side."""
+DONE, SLICE, MEMORY = 0, 1, 2
+"""Why the search returned: finished, the slice of nodes is used up, the pool of nodes is full."""
+
+# ---- Pack.index (int64 rows)
+KIND, START, SIZES, WEIGHT_AT, BIAS_AT = 0, 1, 2, 3, 4
+RULE_LAYER, RULE_PLACE = 5, 6
+"""Where the hidden neurons are that stand for rules. Their pre-activations must be >= 0, and nothing follows from them.
+"""
+PARTNERED, PARTNER = 7, 8
+"""A feature, and the one without which it does not change."""
+TOUCHES = 9
+"""From here on one row per rule: does it look at the feature?"""
+# ---- Pack.price (float64 rows, one entry per feature)
+RATE, JUMP, RATE_DOWN = 0, 1, 2
+# ---- PackedPerson.need (float64 rows, one entry per condition)
+LOW, HIGH, AIM = 0, 1, 2
+HOLDS = 2
+"""For rules, whose entries follow those of the conditions, in the place of AIM: 1 if the factual meets the rule. Then
+every point that leaves the rule's features alone does, too."""
+
+# ---- Scratch.F (float64 rows): per item of the node
+UP, DOWN, ITEM_RATE, ITEM_JUMP, OFFSET, GAIN, RATIO, TAKE, TAKE_BEST, SCORE = 0, 1, 2, 3, 4, 5, 6, 7, 8, 9
+BASE, X = 10, 11
+"""Per feature: the node's cheapest corner, and the point under consideration."""
+COLUMN_COST, PLANE, PLANE_BEST, Y = 12, 13, 14, 15
+"""Per compact column."""
+NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
+"""Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers.
+"""
+ITEM_DOWN, ITEM_GRID_OFFSET = 24, 25
+"""Per item: the rate of going down (ITEM_RATE is that of going up); the lead of an integer whose own value is in the
+box, and 0 where changes from the base are whole."""
+LOSS = 26
+"""Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end
+of the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
+PLANE_LOSS, UNIT_LOSS, LOST = -1, -2, -3
+FLOAT_ROWS = 27
+
+# ---- Scratch.I (int64 rows)
+FEATURE, FIRST, ITEM_KIND, TAKEN, COLUMN = 0, 1, 2, 3, 4
+HALT = 5
+"""In its first place, set from outside: anything but 0 ends the search of a person, in the middle of a node if need be.
+What a node has skipped then leaves its bounds wider, never wrong.
+"""
+INT_ROWS = 6
+
+# ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
+REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5
+CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT, ROBUSTLY = 6, 7, 8, 9, 10, 11
+PROGRAM_FLOATS = 12
+LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 4, 5, 6
+PROGRAM_INTS = 7
+
+# ---- Tree.number, Tree.count, Tree.num (rows), Tree.idx (rows)
+LOWER, RADIUS, BEST, RESIDUAL, INHERITED = 0, 1, 2, 3, 4
+"""INHERITED is the bound that the present node has from its parent."""
+HEAP_SIZE, USED, NODES, PHASES, LOGGED, ROWS = 0, 1, 2, 3, 4, 5
+BOUND, SPLIT_VALUE = 0, 1
+SPLIT, HEAP, FREE, NAME, PARENT = 0, 1, 2, 3, 4
+# ---- Tree.side
+UNSPLIT_SIDE, ACTIVE, INACTIVE = 0, 1, 2
+"""A ReLU that was not split on the way to a node, or the side that the node is on. (RULE, above: no ReLU at all.)"""
+# ---- the second place of Tree.box, Tree.z, PackedPerson.box, PackedPerson.start
+LEAST, MOST = 0, 1
+GRID_OFFSET = 2
+"""The third row of PackedPerson.box."""
+
+
+class Pack(NamedTuple):
+    """A question: the same for all people."""
+
+    norm: int
+    layers: int
+    gap: float
+    relative_gap: float
+    index: Ints  # hides tuple.index, which nobody needs here
+    price: Floats
+    weights: Floats
+    biases: Floats
+    first: Floats
+    """The first layer over unrolled columns."""
+    rules: int
+    pairs: int
+
+
+class PackedPerson(NamedTuple):
+    """One person: first layer at the factual, box of changes (and leads), allowed options, their costs, own options."""
+
+    z: Floats
+    box: Floats
+    mask: Bytes
+    cost: Floats
+    option: Ints
+    slack: Floats
+    """What is added to every computed bound, one number per neuron (outputs last)."""
+    need: Floats
+    start: Floats
+    """(2, hidden neuron): bounds of the pre-activations to start from."""
+    most: int
+    """How many features may change."""
+    lost: float
+    """What underflow can take of any plane."""
+
+
+class PackedPeople(NamedTuple):
+    """Many people: the fields of `PackedPerson` with one more dimension in front."""
+
+    z: Floats
+    box: Floats
+    mask: Bytes
+    cost: Floats
+    option: Ints
+    slack: Floats
+    need: Floats
+    start: Floats
+    most: Ints
+    lost: Floats
+
+
+class Scratch(NamedTuple):
+    """Buffers of one thread."""
+
+    F: Floats
+    I: Ints
+    Wc: Floats
+    LF: Floats
+    LI: Ints
+    T: Floats
+    A: Floats
+    B: Bytes
+    """(row, neuron): the slopes that made each row; empty when no records are kept."""
+
+
+class OpenNode(NamedTuple):
+    """One node of a tree, as views of its arrays."""
+
+    lo: Floats
+    hi: Floats
+    mask: Bytes
+    zl: Floats
+    zu: Floats
+    side: Bytes
+    counted: Bytes
+
+
+class Cut(NamedTuple):
+    """A node that was cut to the ball and written in compact columns, which are in the scratch."""
+
+    items: int
+    width: int
+    base_cost: float
+    ceiling: float
+    """No point that matters costs more."""
+
+
+class Tree(NamedTuple):
+    """Nodes (a pool of boxes with their ReLU bounds), the heap of open ones, the best point and the counters."""
+
+    box: Floats
+    """(node, 2, feature): lower and upper ends of the changes."""
+    mask: Bytes
+    z: Floats
+    """(node, 2, neuron): lower and upper bounds of the pre-activations."""
+    side: Bytes
+    """(node, neuron): ReLUs that were split on the way: UNSPLIT_SIDE, ACTIVE or INACTIVE; RULE stands for a rule."""
+    counted: Bytes
+    """(node, feature): features that were split on changing at all, and here count as changed."""
+    num: Floats
+    idx: Ints
+    """SPLIT is the feature to split next, -2 - h for the ReLU of hidden neuron h, or features + g to split on whether
+    feature g changes at all."""
+    best: Floats
+    number: Floats
+    count: Ints  # hides tuple.count
+    log: Floats
+    """Records of closed and split nodes, for proofs; empty when none are wanted."""

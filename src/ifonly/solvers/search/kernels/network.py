@@ -1,0 +1,286 @@
+"""The network inside a node: forward pass, backward planes, bounds of the pre-activations over box and ball."""
+
+from __future__ import annotations
+
+from numba import njit
+
+from ifonly.solvers.search.kernels.closed_forms import item_gains, most_gain
+from ifonly.solvers.search.kernels.layout import (
+    ACT,
+    ALPHA,
+    BIAS_AT,
+    CHOICE,
+    FIRST,
+    HALT,
+    INNER,
+    KIND,
+    LOSS,
+    LOST,
+    NU,
+    ONCE,
+    OUT,
+    PLANE,
+    PLANE_LOSS,
+    SIZES,
+    START,
+    UNIT_LOSS,
+    WEIGHT_AT,
+    ZC,
+    V,
+    X,
+    Y,
+)
+
+UNIT_ROUNDOFF = 2.0**-53
+
+
+@njit(**ONCE)
+def first_plane(i, sign, width, F, Wc):
+    """The plane of sign * (pre-activation i of the first layer), into PLANE; returns its constant."""
+    for t in range(width):
+        F[PLANE, t] = sign * Wc[i, t]
+    F[LOSS, PLANE_LOSS] = F[LOSS, i] + F[LOSS, LOST]
+    return sign * F[ZC, i]
+
+
+@njit(**ONCE)
+def begin_plane(pack, layer, i, sign, F):
+    """The coefficients of sign * (pre-activation i of a later layer) in the activations below it, into V; returns the
+    constant.
+    """
+    m = pack.index[SIZES, layer]
+    w = pack.index[WEIGHT_AT, layer] + i * m
+    for t in range(m):
+        F[V, t] = sign * pack.weights[w + t]
+    return sign * pack.biases[pack.index[BIAS_AT, layer] + i]
+
+
+@njit(**ONCE)
+def pass_down(pack, layer, constant, lost, F):
+    """From the coefficients in V of a layer's pre-activations to those of the activations below it. Returns the
+    constant, and what rounding can do so far.
+    """
+    v, nu, loss = F[V], F[NU], F[LOSS]
+    at, n, m = pack.index[BIAS_AT, layer], pack.index[SIZES, layer + 1], pack.index[SIZES, layer]
+    w = pack.index[WEIGHT_AT, layer]
+    below = pack.index[BIAS_AT, layer - 1]  # the coefficients of the layer below are built in the place of their NU
+    for t in range(m):
+        nu[below + t] = 0.0
+    for j in range(n):
+        c = v[j]
+        if c != 0.0:
+            constant += c * pack.biases[at + j]
+            lost += abs(c) * loss[at + j]
+            for t in range(m):
+                nu[below + t] += c * pack.weights[w + j * m + t]
+    for t in range(m):
+        v[t] = nu[below + t]
+    return constant, lost
+
+
+@njit(**ONCE)
+def end_plane(at, n, constant, lost, width, F, Wc):
+    """From the coefficients in V of the first layer's pre-activations to the plane over compact columns, into PLANE.
+    Returns its constant.
+    """
+    v, a, zc, loss = F[V], F[PLANE], F[ZC], F[LOSS]
+    for t in range(width):
+        a[t] = 0.0
+    for j in range(n):
+        c = v[j]
+        if c != 0.0:
+            constant += c * zc[j]
+            lost += abs(c) * loss[at + j]
+            for t in range(width):
+                a[t] += c * Wc[j, t]
+    loss[PLANE_LOSS] = lost
+    return constant
+
+
+@njit(**INNER)
+def descend(pack, layer, constant, zl, zu, slope, exact, width, F, Wc):
+    """An upper plane over compact columns for  constant + V . relu(z_layer)  by backward substitution, into PLANE.
+
+    An unstable ReLU with a positive coefficient is replaced by its chord u (z - l) / (u - l), one with a negative
+    coefficient by slope * z. With `exact` the slopes are the pattern itself (1 active, 0 inactive) and the plane is
+    the network's own linear piece. V is used up; NU keeps the coefficient that each ReLU had. Returns the plane's
+    constant.
+    """
+    index, v, nu, loss = pack.index, F[V], F[NU], F[LOSS]
+    lost = abs(constant) * loss[UNIT_LOSS] + loss[LOST]
+    while True:
+        at = index[BIAS_AT, layer]
+        n = index[SIZES, layer + 1]
+        for j in range(n):
+            h = at + j
+            c = v[j]
+            nu[h] = c
+            if c == 0.0:
+                continue
+            if exact != 0:
+                v[j] = c * slope[h]
+            elif zl[h] >= 0.0:
+                pass
+            elif zu[h] <= 0.0:
+                v[j] = 0.0
+            elif c > 0.0:
+                s = c * (zu[h] / (zu[h] - zl[h]))  # a share of c: c * zu might underflow first
+                v[j] = s
+                constant -= s * zl[h]
+            else:
+                v[j] = c * slope[h]
+        if layer == 0:
+            return end_plane(at, n, constant, lost, width, F, Wc)
+        constant, lost = pass_down(pack, layer, constant, lost, F)
+        layer -= 1
+
+
+@njit(**INNER)
+# size: the innermost kernel, called everywhere with other bounds and slopes; a tuple would be copied at every call
+def neuron_plane(pack, layer, i, sign, zl, zu, slope, exact, width, F, Wc):
+    """An upper plane of sign * (pre-activation i of the layer), into PLANE; returns its constant. Outputs are the last
+    layer.
+    """
+    if layer == 0:
+        return first_plane(i, sign, width, F, Wc)
+    bias = begin_plane(pack, layer, i, sign, F)
+    return descend(pack, layer - 1, bias, zl, zu, slope, exact, width, F, Wc)
+
+
+@njit(**INNER)
+def plane_loss(slack, F):
+    """What rounding can do to the last plane: `slack` bounds it for every node."""
+    return min(slack, F[LOSS, PLANE_LOSS]) if F[LOSS, UNIT_LOSS] > 0.0 else slack
+
+
+@njit(**INNER)
+def begin_losses(pack, person, F):
+    """Begin to fill LOSS: the units, and the first layer."""
+    operations = 16 + 4 * pack.layers + pack.price.shape[1] + 2 * pack.index[SIZES, 0]
+    for layer in range(1, pack.layers):
+        operations += 2 * pack.index[SIZES, layer]
+    F[LOSS, UNIT_LOSS] = 1.5 * UNIT_ROUNDOFF * operations
+    F[LOSS, LOST] = person.lost
+    for i in range(pack.index[SIZES, 1]):
+        F[LOSS, i] = person.slack[i]
+
+
+@njit(**INNER)
+def layer_losses(pack, layer, size, F):
+    """Fill LOSS for a hidden layer above the first: in units of all operations, what its neurons add up to at most,
+    where the activations below are between 0 and `size`, or its negative.
+    """
+    m, at = pack.index[SIZES, layer], pack.index[BIAS_AT, layer]
+    below, w = pack.index[BIAS_AT, layer - 1], pack.index[WEIGHT_AT, layer]
+    unit = F[LOSS, UNIT_LOSS]
+    for j in range(pack.index[SIZES, layer + 1]):
+        total = abs(pack.biases[at + j])
+        for t in range(m):
+            total += abs(pack.weights[w + j * m + t]) * max(size[below + t], 0.0)
+        F[LOSS, at + j] = unit * total
+
+
+@njit(**INNER)
+def bound_layer(pack, layer, slack, zl, zu, budget, items, F, I, Wc):
+    """Tighten zl and zu (in place) for every ReLU of a layer that is still unstable; returns how many remain so."""
+    norm = pack.norm
+    width = I[FIRST, items]
+    a, alpha = F[PLANE], F[ALPHA]
+    unstable = 0
+    at = pack.index[BIAS_AT, layer]
+    for i in range(pack.index[SIZES, layer + 1]):
+        if I[HALT, 0] != 0:
+            break
+        h = at + i
+        if zl[h] >= 0.0 or zu[h] <= 0.0:
+            continue
+        for way in range(2):  # up, down
+            sign = 1.0 - 2.0 * way
+            high = neuron_plane(pack, layer, i, sign, zl, zu, alpha, way * 0, width, F, Wc)
+            high += plane_loss(slack[h], F)
+            total = item_gains(a, 1.0, norm, items, F, I)
+            if high + total > 0.0:
+                total = most_gain(norm, items, budget, total, F, I)
+            high += total
+            if way == 0:
+                zu[h] = min(zu[h], high)
+                if zu[h] <= 0.0:
+                    break
+            else:
+                zl[h] = max(zl[h], -high)
+        if zl[h] < 0.0 < zu[h]:
+            alpha[h] = 1.0 if zu[h] > -zl[h] else 0.0
+            unstable += 1
+    return unstable
+
+
+@njit(**ONCE)
+def forward_first(pack, person, F):
+    """The first layer at the point X."""
+    index, first = pack.index, pack.first
+    x = F[X]
+    out = F[OUT] if pack.layers == 1 else F[ACT]
+    n = index[SIZES, 1]
+    for i in range(n):
+        out[i] = person.z[i]
+    for f in range(pack.price.shape[1]):
+        c = index[START, f]
+        if index[KIND, f] != CHOICE:
+            if x[f] != 0.0:
+                for i in range(n):
+                    out[i] += first[i, c] * x[f]
+        else:
+            new, old = int(x[f]), person.option[f]
+            if new != old:
+                for i in range(n):
+                    out[i] += first[i, c + new] - first[i, c + old]
+
+
+@njit(**ONCE)
+def forward_first_compact(pack, width, F, Wc):
+    """The same at the (possibly fractional) vector Y over compact columns."""
+    out = F[OUT] if pack.layers == 1 else F[ACT]
+    for i in range(pack.index[SIZES, 1]):
+        s = F[ZC, i]
+        for t in range(width):
+            s += Wc[i, t] * F[Y, t]
+        out[i] = s
+
+
+@njit(**ONCE)
+def forward_layer(pack, layer, F):
+    """A later layer (the last: the conditions' values) from the activations of the layer below it, in V."""
+    m, at, w = pack.index[SIZES, layer], pack.index[BIAS_AT, layer], pack.index[WEIGHT_AT, layer]
+    values = F[V]
+    for i in range(pack.index[SIZES, layer + 1]):
+        s = pack.biases[at + i]
+        for j in range(m):
+            s += pack.weights[w + i * m + j] * values[j]
+        if layer == pack.layers - 1:
+            F[OUT, i] = s
+        else:
+            F[ACT, at + i] = s
+
+
+@njit(**INNER)
+def forward(pack, person, F):
+    """Scores of the point X: fills the pre-activations ACT and the conditions' values OUT."""
+    forward_first(pack, person, F)
+    _forward_rest(pack, F)
+
+
+@njit(**INNER)
+def forward_compact(pack, width, F, Wc):
+    """`forward` for the (possibly fractional) vector Y over compact columns."""
+    forward_first_compact(pack, width, F, Wc)
+    _forward_rest(pack, F)
+
+
+@njit(**INNER)
+def _forward_rest(pack, F):
+    """The layers after the first, from the first layer's pre-activations in ACT."""
+    for layer in range(1, pack.layers):
+        before = pack.index[BIAS_AT, layer - 1]
+        for j in range(pack.index[SIZES, layer]):
+            F[V, j] = max(F[ACT, before + j], 0.0)
+        forward_layer(pack, layer, F)

@@ -1,0 +1,208 @@
+"""Several planes at once over one box, with the slopes that are tightest at each solution; then the split."""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+
+from ifonly.solvers.search.kernels.candidates import round_solution, set_pattern, try_point, without_specks
+from ifonly.solvers.search.kernels.closed_forms import solve_plane
+from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
+from ifonly.solvers.search.kernels.layout import (
+    AIM,
+    ALPHA,
+    BIAS_AT,
+    HALT,
+    HIGH,
+    INACTIVE,
+    INNER,
+    LOW,
+    ONCE,
+    PATTERN,
+    PLANE,
+    RESIDUAL,
+    ROW_KIND,
+    ROWS,
+    RULE,
+    RULE_LAYER,
+    RULE_PLACE,
+    SIZES,
+    UNSPLIT_SIDE,
+    X,
+    Y,
+)
+from ifonly.solvers.search.kernels.network import forward_compact, neuron_plane, plane_loss
+from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robustly, solve_program
+from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
+from ifonly.solvers.search.kernels.splits import (
+    SPLIT_ORDER,
+    UNSPLIT,
+    any_relu,
+    split_dearest,
+    split_fraction,
+    split_options,
+    split_rows,
+    worst_relu,
+)
+from ifonly.solvers.search.kernels.support import allowed_changes, split_changes
+
+ROUNDS = 8
+"""How often a node's planes are refined at the program's solution."""
+WHOLE_ROOM = 1e-3
+"""What a rule that takes only whole values may miss 0 by in a linear program."""
+CLEAR = 3.0
+"""Slacks: by how much a plane must exceed HIGH for a box to be searched further beyond the least cost of a point that
+can be neither returned nor ruled out. One is in the plane already; candidates aim at more than the other two. A box
+that stays below sits on the margin, and splitting it would not tell its rows apart.
+"""
+
+
+@njit(**ONCE)
+def tighten(pack, person, s, tree, node, cut, bound, hopeless):
+    """Bound a box under all its planes at once, adding the slopes that are tightest at each solution; then choose a
+    split.
+    """
+    F, I = s.F, s.I
+    columns = begin_program(pack.norm, cut.items, F, I, s.LF, s.LI)
+    rows = np.int64(0)
+    exact, found = False, np.int64(OPTIMAL)
+    changing, changing_at = UNSPLIT, 0.0
+    slopes = F[ALPHA]
+    for attempt in range(ROUNDS):
+        if I[HALT, 0] != 0:
+            return bound, UNSPLIT, 0.0
+        before = rows
+        rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt)
+        if attempt > 0 and rows == before:
+            exact = True
+            break
+        c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
+        gained = c - bound
+        if c > bound:
+            bound = c
+            tree.count[ROWS] = rows
+        if bound >= cutoff(pack, tree.number):
+            return bound, UNSPLIT, 0.0
+        if found != INFEASIBLE:
+            round_solution(pack, cut.items, F, I)
+            try_point(pack, person, tree, F)
+            changing, changing_at = UNSPLIT, 0.0
+            if not allowed_changes(pack, person, F[X]):
+                changing, changing_at = split_changes(pack, person, F[X], node.lo, node.hi, node.mask, node.counted)
+            if pack.rules > 0 and without_specks(pack, person, F):
+                try_point(pack, person, tree, F)
+        limit = cutoff(pack, tree.number)
+        if bound >= limit:
+            return bound, UNSPLIT, 0.0
+        if c >= less_gap(pack, tree.number[RESIDUAL]):
+            shifted = combine_robustly(rows, cut.width, F, s.LF, s.LI, s.A)
+            shut = solve_plane(pack.norm, F[PLANE], shifted, cut.base_cost, cut.ceiling, cut.items, F, I) >= limit
+            if hopeless or shut:
+                return bound, UNSPLIT, 0.0
+        forward_compact(pack, cut.width, F, s.Wc)
+        set_pattern(F)
+        slopes = F[PATTERN]
+        if attempt > 0 and gained < 1e-3 * (limit - bound):
+            break
+    if changing != UNSPLIT:
+        return bound, changing, changing_at
+    split, value = _split_of(pack, person, s, node, cut, exact, found)
+    return bound, split, value
+
+
+@njit(**ONCE)
+def beyond_condition(person, r, slack):
+    """By how much more than its row says candidates aim at a condition, and rows that are returned must meet it."""
+    low = person.need[LOW, r]
+    return person.need[AIM, r] - low + 2.0 * slack, person.need[HIGH, r] - low + CLEAR * slack
+
+
+@njit(**ONCE)
+def beyond_rule(low, high, slack):
+    """The same of a rule."""
+    robustly = max(high - low, 0.0)
+    if high > low:
+        return robustly + 4.0 * slack, robustly
+    # a whole value is not in doubt: no rounding may make its row too tight
+    return -WHOLE_ROOM if high < low else 2.0 * slack, robustly
+
+
+@njit(**ONCE)
+def is_met(constant, shift, width, F):
+    """Does the solution in Y meet the row in PLANE, but for rounding?"""
+    value, size = constant - shift, abs(constant)
+    for t in range(width):
+        value += F[PLANE, t] * F[Y, t]
+        size += abs(F[PLANE, t] * F[Y, t])
+    return value >= -1e-9 * size
+
+
+@njit(**INNER)
+def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
+    """Add the planes of split ReLUs, rules and conditions; after the first round only those that the solution in Y
+    breaks. Returns the number of rows.
+    """
+    F, last = s.F, pack.layers - 1
+    first = np.int64(0) if attempt == 0 else np.int64(1)  # the first layer's rows depend on no slopes
+    for place in range(first, pack.layers):
+        layer = last if place == first else place - 1  # the conditions first: without them nothing is bounded
+        at = pack.index[BIAS_AT, layer]
+        for i in range(pack.index[SIZES, layer + 1]):
+            sign = 1.0
+            if layer < last:
+                if node.side[at + i] == UNSPLIT_SIDE:
+                    continue
+                sign = -1.0 if node.side[at + i] == INACTIVE else 1.0
+            if rows >= s.A.shape[0] or s.I[HALT, 0] != 0:
+                continue
+            constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
+            slack = plane_loss(person.slack[at + i], F)
+            constant += slack
+            shift, robustly = 0.0, 0.0  # a point may be on either side of a split ReLU
+            if layer == last:
+                constant -= person.need[LOW, i]
+                shift, robustly = beyond_condition(person, i, slack)
+            elif node.side[at + i] == RULE:
+                low, high = _floor_of(pack, person, layer, i)
+                constant -= low
+                shift, robustly = beyond_rule(low, high, slack)
+            if attempt > 0 and is_met(constant, shift, width, F):
+                continue
+            add_plane(pack.norm, constant, shift, robustly, rows, columns, width, s)
+            s.LI[ROW_KIND, rows] = i if layer == last else -1 - (at + i)
+            if s.B.shape[0] > 0:
+                for h in range(s.B.shape[1]):
+                    s.B[rows, h] = 1 if slopes[h] > 0.5 else 0
+            rows += 1
+    return rows
+
+
+@njit(**INNER)
+def _floor_of(pack, person, layer, i):
+    first = pack.index[SIZES, pack.layers]
+    for j in range(pack.rules):
+        if pack.index[RULE_LAYER, j] == layer and pack.index[RULE_PLACE, j] == i:
+            return person.need[LOW, first + j], person.need[HIGH, first + j]
+    return 0.0, 0.0
+
+
+@njit(**INNER)
+def _split_of(pack, person, s, node, cut, exact, found):
+    """The split of a box that several planes leave open."""
+    F, I, items = s.F, s.I, cut.items
+    split, value = split_rows(pack, person.box, node.side, items, node.lo, node.hi, F, I)
+    if split != UNSPLIT:
+        return split, value
+    best = worst_relu(pack, node.zl, node.zu, exact, cut.width, F, s.Wc)
+    if best >= 0:
+        return -2 - best, 0.0
+    for most, few in SPLIT_ORDER:
+        if split == UNSPLIT:
+            split, value = split_fraction(pack, person.box, items, most, node.lo, node.hi, F, I)
+        if split == UNSPLIT:
+            split = any_relu(pack, node.zl, node.zu, cut.width, F, s.Wc)
+        if split == UNSPLIT:
+            split, value = split_options(pack, person.box, items, few, node.lo, node.hi, node.zu, F, I, s.Wc)
+    if split == UNSPLIT and found == STUCK:
+        split, value = split_dearest(pack, person.box, items, node.lo, node.hi, F, I)
+    return split, value

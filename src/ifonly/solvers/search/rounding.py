@@ -1,0 +1,209 @@
+"""What counts as a row when the model rounds: sure ones, and what luck could do.
+
+With E for what the deployed model can lose of a score, a row is sure when its exact score is at least margin + E: the
+model accepts it in whatever order it adds up, alone or in a batch. Two ways to the nearest one:
+
+    either way   where E is far below the margin over the whole schema (float64): bounds are proven against margin - E,
+                 rows reach margin + E, and the two meet. Nothing nearer is accepted, lucky or not.
+    surely       otherwise: bounds and rows are about margin + E, where E is what can be lost at the row itself, which
+                 is far less than anywhere in the schema. It is guessed at the person, and checked at the row found.
+                 What luck could do is then another search, against margin - E over the ball of the answer.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
+from ifonly.results import Limits, Stop, StoppedBy
+from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
+from ifonly.solvers.search.kernels.layout import LOW
+from ifonly.solvers.search.pack import Errors, errors_within, robustly
+from ifonly.solvers.search.worker import Budget
+from ifonly.tolerances import Tolerances
+
+NEARBY = 16.0
+"""What can be lost over the ball, at most, in units of what can be lost at the row: then luck is looked at unasked."""
+ANY_ROUNDING_NODES = 50
+"""Of luck that nobody asked about: nodes, beside as many as the row took."""
+
+
+class RobustSearch:
+    """Searches of one question, each of people who want to be sure."""
+
+    def __init__(self, packed: PackedQuestion, errors: Errors, tolerances: Tolerances, *, any_rounding: bool) -> None:
+        self.packed, self.lowered, self.errors, self.tolerances, self.any_rounding = (
+            packed, packed.lowered, errors, tolerances, any_rounding)  # fmt: skip
+        self.most = float(rounded_up(self.lowered.question.largest_error))
+        self.curved = self.lowered.bends is not None
+        """Scores that saturate may be sure by less than a search had for room: then it looks once more, with less."""
+
+    def search(self, batch: SearchBatch, budget: Budget) -> None:
+        """The nearest row of everyone; what luck could do, where that is quickly said or was asked for."""
+        everyone = list(range(len(batch)))
+        rounding_bound = self.lowered.question.rounding_bound
+        if rounding_bound is not None:
+            batch.rounding_bound[:] = rounding_bound
+            budget.on(self.packed, batch, np.full(len(batch), math.inf))
+            batch.lower_any_rounding[:] = self.packed.distance(batch.lower)
+            everyone = self.unsettled(batch)
+            if not everyone:
+                return
+            budget = budget.quietly()
+        self._robustly(batch, everyone, budget)
+        self._rule_out(batch, everyone, budget.quietly())
+        self._any_rounding_forest(batch, everyone, budget.quietly())
+
+    # ------------------------------------------------------------------ sure rows
+
+    def _robustly(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
+        """The nearest sure row of each of these people."""
+        question = self.lowered.question
+        reach = batch.best[:, -1] * (1.0 + 1e-6)  # a row that is sure of more may be known there
+        batch.best[members], batch.lower[members] = math.inf, 0.0
+        factual = batch.allowed.factual[members]
+        batch.rounding_bound[members] = question.first_rounding_bound(factual)
+        score_margin, own = question.score_margin(factual)
+        least = np.zeros(len(batch))
+        least[members] = GUESS * own
+        batch.own[members] = np.maximum(least[members], ROOM * np.abs(score_margin))
+        for _ in range(GUESSES):
+            members = self.affordable(batch, members, budget.limits)
+            if not members:
+                return
+            part = self.part(batch, members, self.errors)
+            budget.on(self.packed, part, reach[members])
+            budget = budget.quietly()
+            self._close(part, budget)
+            points, found = self.packed.points(part)
+            actual, score_margin = question.error_at(points), question.score_margin(points)[0]
+            needed = np.where(
+                found, np.maximum(part.rounding_bound, actual), part.rounding_bound
+            )  # what was proven of less holds of more
+            not_robust = found & (score_margin < needed)
+            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]) & self.curved
+            part.best[not_robust] = math.inf  # whatever comes next, it is no answer
+            for k, i in enumerate(members):
+                batch.add_spent(i, part, k)
+                batch.take(i, part, k)
+            batch.rounding_bound[members] = needed
+            again = [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]
+            more = np.maximum(part.rounding_bound, np.minimum(GUESS * actual, self.most))
+            own = np.where(
+                missed, least[members], part.own + GUESS * np.maximum(part.rounding_bound - score_margin, 0.0)
+            )
+            members = [members[k] for k in again]
+            batch.rounding_bound[members] = np.where(missed, part.rounding_bound, more)[again]
+            batch.own[members] = own[again]
+
+    def _close(self, batch: SearchBatch, budget: Budget) -> None:
+        """Search once more, over the ball of the row found, where the search's own rounding left a gap.
+
+        It is bounded by the size of the numbers that can occur: much smaller inside the ball than in the whole space.
+        """
+        members = [i for i in self.unsettled(batch) if math.isfinite(batch.best[i, -1])]
+        members = self.affordable(batch, members, budget.limits)
+        if not members:
+            return
+        people, reach = (
+            batch.allowed.part(members),
+            self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6),
+        )
+        errors = errors_within(self.lowered, people, reach)
+        part = self.part(batch, members, errors)
+        budget.on(self.packed, part, self._costs(reach))
+        for k, i in enumerate(members):
+            batch.add_spent(i, part, k)
+            if part.best[k, -1] <= batch.best[i, -1] * (1.0 + 1e-9) and k not in part.stops:
+                batch.take(i, part, k)
+
+    # ------------------------------------------------------------------ luck
+
+    def _rule_out(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
+        """Of those for whom no row is sure: is there none that could be accepted by luck either?"""
+        members = [i for i in members if batch.lower[i] == math.inf and i not in batch.stops]
+        batch.lower[members] = 0.0
+        members = self.affordable(batch, members, budget.limits)
+        if not members:
+            return
+        part = self.part(batch, members, self.errors, -np.full(len(members), self.most))
+        budget.on(self.packed, part, np.full(len(members), math.inf))
+        for k, i in enumerate(members):
+            batch.add_spent(i, part, k)
+            batch.lower[i] = part.lower[k]
+            batch.lower_any_rounding[i] = self.packed.distance(part.lower[k : k + 1])[0]
+            if k in part.records:
+                batch.records[i] = part.records[k]
+
+    def _any_rounding_forest(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
+        """How near a row could be that is accepted by luck."""
+        members = [i for i in members if math.isfinite(batch.best[i, -1]) and i not in batch.stops]
+        batch.lower_any_rounding[[i for i in members if batch.best[i, -1] == 0.0]] = 0.0
+        members = [i for i in members if batch.best[i, -1] > 0.0 and not self.packed.records]
+        if not members:
+            return
+        people, reach = (
+            batch.allowed.part(members),
+            self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6),
+        )
+        errors = errors_within(self.lowered, people, reach)
+        lost = (self.lowered.need - errors.need[:, LOW, : self.lowered.need.size]).max(axis=1)
+        near = np.flatnonzero(self.any_rounding | (lost <= NEARBY * batch.rounding_bound[members]))
+        if not len(near):
+            return
+        members, reach, lost = [members[k] for k in near], reach[near], lost[near]
+        part = self.part(batch, members, Errors(*(each[near] for each in errors)), -lost)
+        if not self.any_rounding:
+            budget = budget.within(_a_little(part, batch.nodes[members], budget.limits))
+        budget.on(self.packed, part, self._costs(reach))
+        upper, lower_any_rounding = (
+            self.packed.distance(batch.best[members, -1]),
+            self.packed.distance(part.lower),
+        )
+        batch.lower_any_rounding[members] = np.minimum(lower_any_rounding, upper)
+        batch.nodes[members] += part.nodes
+        batch.seconds[members] += part.seconds
+
+    # ------------------------------------------------------------------ people once more
+
+    def part(
+        self, batch: SearchBatch, members: list[int], errors: Errors, rounding_bound: Floats | None = None
+    ) -> SearchBatch:
+        """Some people once more, who have spent what they have, and want rows that are sure (or that reach
+        `rounding_bound`)."""
+        above = batch.rounding_bound[members] if rounding_bound is None else rounding_bound
+        part = self.packed.batch(batch.allowed.part(members), robustly(self.lowered, errors, above, batch.own[members]))
+        part.spent_nodes[:] = batch.nodes[members] + batch.spent_nodes[members]
+        part.spent_seconds[:] = batch.seconds[members] + batch.spent_seconds[members]
+        part.rounding_bound[:], part.own[:] = batch.rounding_bound[members], batch.own[members]
+        return part
+
+    def affordable(self, batch: SearchBatch, members: list[int], limits: Limits) -> list[int]:
+        """Those who have nodes left to spend; the others are stopped."""
+        if limits.nodes is None:
+            return members
+        for i in members:
+            if batch.nodes[i] + batch.spent_nodes[i] >= limits.nodes:
+                batch.stops.setdefault(i, Stop(StoppedBy.NODES, limits.nodes))
+        return [i for i in members if i not in batch.stops]
+
+    def unsettled(self, batch: SearchBatch) -> list[int]:
+        """Those whose bounds are farther apart than asked for, though no limit was hit."""
+        lower, upper = self.packed.distance(batch.lower), self.packed.distance(batch.best[:, -1])
+        return [i for i in self.tolerances.unsettled(lower, upper) if i not in batch.stops]
+
+    def _costs(self, distances: Floats) -> Floats:
+        return distances**2 if self.packed.squared else distances
+
+
+def _a_little(part: SearchBatch, nodes: NDArray[np.int64], limits: Limits) -> Limits:
+    """Limits by which each may spend only twice the nodes of their row and a few more."""
+    more = 2 * nodes + ANY_ROUNDING_NODES
+    if limits.nodes is not None:
+        more = np.minimum(more, np.maximum(limits.nodes - part.spent_nodes, 1))
+    part.spent_nodes[:] = more.max() - more
+    return replace(limits, nodes=int(more.max()))

@@ -1,0 +1,72 @@
+"""The exact search, as a method. Light to import: the kernels are loaded when a question is prepared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ifonly.caching import PREPARING
+from ifonly.model.smooth import SmoothNetwork
+from ifonly.model.trees import Trees
+from ifonly.problem import Question, Steps, lower
+from ifonly.problem.lowering import without_network
+from ifonly.results import Solver
+from ifonly.solvers.search.table import favourable_rows
+from ifonly.tolerances import DEFAULT, Tolerances
+
+JUDGED_ROWS = 2_000
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Search:
+    """Exact branch and bound.
+
+    `table_rows`: finite spaces up to this size are tabulated once and scanned for each person (under rules, which judge
+    row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
+    answer's `record`); spaces are then never tabulated. `any_rounding`: always find out how near a row could be that
+    the model
+    accepts only by the luck of its rounding (the answer's `lower_any_rounding`), which may take as long again.
+    """
+
+    table_rows: int = 20_000
+    records: bool = False
+    any_rounding: bool = False
+    name: str = "search"
+
+    def refuses(self, question: Question) -> str:
+        """Why it cannot take the question; empty when it can."""
+        return (
+            "" if isinstance(question.model.function, Trees | SmoothNetwork) else without_network(question, self.name)
+        )
+
+    def load(self, question: Question) -> None:
+        """Import what answers the question, and make its kernels ready: once per process, and nobody's time.
+
+        A fork waits for it: it would copy the locks of modules that are half imported.
+        """
+        with PREPARING:
+            if isinstance(question.model.function, Trees):
+                from ifonly.solvers.search.trees.solver import TREE_KERNELS
+
+                TREE_KERNELS.prepare()
+            else:
+                from ifonly.solvers.search import solver  # noqa: F401
+
+    def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
+        if isinstance(question.model.function, Trees):
+            from ifonly.solvers.search.trees.solver import ForestSolver
+
+            return ForestSolver(question, tolerances)
+        from ifonly.solvers.search.solver import SearchSolver
+
+        table = None
+        if self.table_rows and not self.records:
+            stepped = any(isinstance(constraint, Steps) for constraint in question.by_feature)  # a grid per person
+            judged = stepped or bool(question.rules)
+            table = favourable_rows(question, most=self.table_rows, judged=judged)
+            if table is not None and judged and len(table.points) > JUDGED_ROWS:
+                table = None
+        lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
+        records = self.records and lowered.bends is None  # no certificate can state a smooth activation
+        return SearchSolver(
+            lowered=lowered, tolerances=tolerances, table=table, records=records, any_rounding=self.any_rounding
+        )

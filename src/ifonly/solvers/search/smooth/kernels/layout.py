@@ -1,0 +1,41 @@
+"""Where things stand in the arrays of the kernels for smooth activations: all of `search.kernels.layout`, and more."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from ifonly.compiling import fingerprint
+from ifonly.solvers.search.kernels import layout
+from ifonly.solvers.search.kernels.layout import Floats, Ints
+
+SOURCES = fingerprint(__file__, layout.SOURCES)
+
+# ---- Scratch.F, more rows, one entry per hidden neuron
+UPPER_SLOPE, UPPER_SHIFT, LOWER_SLOPE, LOWER_SHIFT = (layout.FLOAT_ROWS + k for k in range(4))
+"""The lines between which the activation is, over the bounds of the pre-activation."""
+TANGENT_SLOPE, TANGENT_SHIFT = layout.FLOAT_ROWS + 4, layout.FLOAT_ROWS + 5
+"""The tangent at a point."""
+SIZE, MATTERS = layout.FLOAT_ROWS + 6, layout.FLOAT_ROWS + 7
+"""The largest absolute value of the activation; 1 if it may be anything but 0."""
+SMOOTH_ROWS = layout.FLOAT_ROWS + 8
+
+RELU, TANH, SIGMOID, SOFTPLUS, GELU, GELU_TANH, SILU, ELU = range(8)
+"""As in `model.smooth.activations.NAMES`."""
+
+
+class SmoothPack(NamedTuple):
+    """A question: the fields of `Pack`, and the activation of each hidden neuron with ELU's alpha."""
+
+    norm: int
+    layers: int
+    gap: float
+    relative_gap: float
+    index: Ints  # hides tuple.index, which nobody needs here
+    price: Floats
+    weights: Floats
+    biases: Floats
+    first: Floats
+    rules: int
+    pairs: int
+    code: Ints
+    alpha: Floats

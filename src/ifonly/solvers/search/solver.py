@@ -1,0 +1,190 @@
+"""The exact search at work: the question is packed once, then any number of people are answered on any number of
+threads.
+
+Everything of importance happens in the kernels; `worker` watches the clock, the memory and the keyboard between their
+slices, `sure` decides what counts as a row, `batch` holds the numbers and turns them into claims, `reporter` tells how
+far it is. Answers do not depend on the number of threads: each person is searched alone.
+"""
+
+from __future__ import annotations
+
+import math
+import time
+from dataclasses import replace
+
+import numpy as np
+
+from ifonly.caching import cached_property
+from ifonly.problem import Lowered, People
+from ifonly.problem.parts import END_ROOM
+from ifonly.problem.rule_edges import rounder
+from ifonly.results import Claims, Limits, Listener
+from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
+from ifonly.solvers.search.compiled import KERNELS
+from ifonly.solvers.search.kernels.candidates import SPECK
+from ifonly.solvers.search.kernels.layout import HIGH, LOW, PackedPeople
+from ifonly.solvers.search.pack import errors_everywhere
+from ifonly.solvers.search.progress import ProgressReporter
+from ifonly.solvers.search.rounding import RobustSearch
+from ifonly.solvers.search.table import FavourableTable
+from ifonly.solvers.search.worker import PEOPLE_A_CALL, Budget, buffer_bytes
+from ifonly.tolerances import Tolerances
+
+PEOPLE_BYTES = 1 << 25
+"""What the arrays of the people that are packed at a time may take together."""
+PLAIN_PEOPLE = 16
+"""Who are looked up in a table at a time in plain Python."""
+
+
+class SearchSolver:
+    """The search, ready for one question."""
+
+    def __init__(
+        self,
+        *,
+        lowered: Lowered,
+        tolerances: Tolerances,
+        table: FavourableTable | None,
+        records: bool = False,
+        any_rounding: bool = False,
+    ) -> None:
+        self.lowered = lowered
+        self.tolerances = tolerances
+        self.table = table
+        self.packed = PackedQuestion.of(lowered, tolerances, records=records)
+        self.errors = errors_everywhere(lowered)
+        self.sure = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
+        self.has_edges = not lowered.required_whole.all()
+        self.buffer_bytes = 0 if table is not None else buffer_bytes(self.packed)
+        """What it may come to keep."""
+
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
+        kernels = self.packed.kernels if self.table is None else KERNELS
+        kernels.prepare()  # not before: what it takes is no part of anybody's time
+        points = np.array(points, dtype=np.float64, order="C")  # whatever it was, kernels are compiled for that
+        budget = Budget(limits, threads, ProgressReporter(len(points), listen))
+        size = max(4 * PEOPLE_A_CALL * threads, PEOPLE_BYTES // self._person_bytes)  # for whom it is kept at a time
+        stretches = (points[first : first + size] for first in range(0, max(len(points), 1), size))
+        claims = [self._solve(some, budget) for some in stretches]
+        budget.reporter.all_done()
+        return Claims.joined(claims)
+
+    def _solve(self, points: Floats, budget: Budget) -> Claims:
+        return self.among(self.lowered.domains(points), budget)
+
+    def among(self, people: People, budget: Budget) -> Claims:
+        """The answers of people who may change so much."""
+        batch = self.packed.batch(people, self.errors)
+        if self.table is not None:
+            self._scan(batch, self.table)
+            budget.reporter.done(len(batch))
+        else:
+            self.sure.search(batch, budget)
+            if self.has_edges:
+                self._put_on_ends(batch, budget.quietly())
+                self._look_at_edges(batch, budget.quietly())
+        return self.packed.claims(batch)
+
+    @cached_property
+    def _person_bytes(self) -> int:
+        """About what the arrays of one person take."""
+        lowered = self.lowered
+        neurons = sum(len(bias) for _, bias in lowered.layers)
+        return 8 * (4 * neurons + 8 * lowered.features + 3 * lowered.width + 64)
+
+    # ------------------------------------------------------------------ ways through
+
+    def _scan(self, batch: SearchBatch, table: FavourableTable) -> None:
+        begun = time.perf_counter()
+        batch.rounding_bound[:] = table.rounding_bound
+        if table.judged:
+            self._scan_judged(batch, table)
+        else:
+            self._scan_all(batch, table, begun)
+        batch.lower_any_rounding[:] = self.packed.distance(batch.lower)
+        batch.lower[:] = np.maximum(batch.lower, np.where(np.isfinite(batch.best[:, -1]), batch.best[:, -1], 0.0))
+        batch.seconds[:] = (time.perf_counter() - begun) / len(batch)
+
+    def _scan_all(self, batch: SearchBatch, table: FavourableTable, begun: float) -> None:
+        """By the kernel, a few people at a time where it is plain Python."""
+        first = 0
+        while first < len(batch):
+            KERNELS.look(begun)
+            few = slice(first, len(batch) if KERNELS.compiled else first + PLAIN_PEOPLE)
+            people = PackedPeople._make(part[few] for part in batch.people)
+            KERNELS.now.scan_table(
+                self.packed.pack, people, table.points, self.packed.unit, table.robustly,
+                batch.allowed.factual[few], batch.lower[few], batch.best[few], batch.nodes[few],
+            )  # fmt: skip
+            first = few.stop
+
+    def _scan_judged(self, batch: SearchBatch, table: FavourableTable) -> None:
+        """The same where every row is judged by the rules themselves."""
+        question = self.lowered.question
+        for i, factual in enumerate(batch.allowed.factual):
+            lower, point = table.nearest(question, factual)
+            batch.lower[i] = self.packed.cost(lower)
+            batch.nodes[i] = len(table.points)
+            if point is not None:
+                self.packed.put(batch, i, factual, point)
+
+    def _put_on_ends(self, batch: SearchBatch, budget: Budget) -> None:
+        """Rows beside the end of a range that a rule demands (`END_ROOM`): searched for once more on the end itself.
+
+        What was proven holds of more rows than the rule admits, so it is kept.
+        """
+        points, found = self.packed.points(batch)
+        question, everyone = self.lowered.question, batch.allowed
+        beside = [
+            i for i in np.flatnonzero(found).tolist() if question.allows(everyone.factual[i], points[i]) is not None
+        ]
+        if not beside:
+            return
+        batch.best[beside, -1] = math.inf
+        people, (least, most) = everyone.part(beside), question.schema.grid[:2]
+        room = np.where(self.lowered.numeric, 4.0 * END_ROOM * (most - least), -1.0)
+        upper = np.where(points[beside] - least <= room, np.minimum(people.upper, least), people.upper)
+        lower = np.where(most - points[beside] <= room, np.maximum(people.lower, most), people.lower)
+        part = self.packed.batch(replace(people, lower=lower, upper=upper), self.errors)
+        self.sure.search(part, budget)
+        points, found = self.packed.points(part)
+        for k, i in enumerate(beside):
+            batch.add_spent(i, part, k)
+            batch.rounding_bound[i] = max(batch.rounding_bound[i], part.rounding_bound[k])
+            if found[k] and question.allows(people.factual[k], points[k]) is None:
+                self.packed.put(batch, i, people.factual[k], points[k])
+
+    def _look_at_edges(self, batch: SearchBatch, budget: Budget) -> None:
+        """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:
+        search once more among them, and let the rule itself judge what is found.
+        """
+        again = self.sure.affordable(batch, self.sure.unsettled(batch), budget.limits)
+        if not again:
+            return
+        batch.own[again] = np.maximum(batch.own[again], self.errors.slack[0, -self.lowered.need.size :].max())
+        part = self.sure.part(batch, again, self.errors)
+        people = part.allowed
+        low, high = part.people.start[:, :, self.lowered.required_neurons].transpose(1, 0, 2)
+        floor = part.people.need[:, :, -len(self.lowered.required) :]
+        floor[:, LOW] -= SPECK * (high - low)
+        floor[:, HIGH] = np.minimum(floor[:, HIGH], floor[:, LOW])
+        budget.on(self.packed, part, np.full(len(again), math.inf))
+        points, found = self.packed.points(part)
+        for k, i in enumerate(again):
+            batch.add_spent(i, part, k)
+            if not found[k]:
+                continue
+            for point in rounder(self.lowered, people.factual[k], people.lower[k], people.upper[k], points[k]):
+                cost = self._judged(people.factual[k], point, batch.rounding_bound[i])
+                if cost < batch.best[i, -1]:
+                    self.packed.put(batch, i, people.factual[k], point)
+
+    def _judged(self, factual: Floats, point: Floats, rounding_bound: float) -> float:
+        """What a point costs; infinity when it breaks a rule, or when the model might not decide as asked."""
+        question = self.lowered.question
+        row = point[None, :]
+        sure = question.score_margin(row)[0][0] >= rounding_bound >= question.error_at(row)[0]
+        if not sure or question.allows(factual, point) is not None:
+            return math.inf
+        distance = float(question.measure.between(factual, point))
+        return self.packed.cost(distance)

@@ -1,0 +1,397 @@
+"""One person's search: boxes from the least bound on, each searched by the kernels for a while.
+
+Easy questions are over before anything is priced. Where they are not, the box of everything is priced
+(`kernels/prices.py`) and searched again, and what is left open of a box after so many nodes is priced anew, piece by
+piece, from the least bound on. So the least bound of what is open is a bound at any moment.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Iterable
+from dataclasses import dataclass, field, replace
+from heapq import heappop, heappush
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.compiling import Kernels
+from ifonly.problem import Question
+from ifonly.problem.lowering import People
+from ifonly.resources import LimitReached, limited
+from ifonly.results import Claim, Limits, Stop, StoppedBy
+from ifonly.solvers.search.deadline import Deadline
+from ifonly.solvers.search.progress import ProgressReporter
+from ifonly.solvers.search.trees.cells import Cells
+from ifonly.solvers.search.trees.kernels.layout import (
+    ADDITIVE,
+    ASKED,
+    BEST,
+    BEYOND,
+    DONE,
+    FREE,
+    GUARD,
+    HEIGHT,
+    LEFT_OVER,
+    LOOK,
+    MEMORY,
+    NODES,
+    SLICE,
+    Forest,
+    LeafTable,
+    PricedPerson,
+    Stack,
+    State,
+)
+from ifonly.solvers.search.trees.kernels.prices import Priced
+from ifonly.solvers.search.trees.pack import imported_trees, new_stack, new_state
+from ifonly.solvers.search.trees.rules import RuledBoxes
+
+Floats = NDArray[np.float64]
+Box = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint8]]
+"""Of each feature the least and the last cell; the cells left of a choice; whether it must change."""
+
+FIRST_SLICE, FIRST_PLAIN_SLICE = 200_000, 400
+"""Trees times nodes of the first slice: a few milliseconds."""
+SLICE_SECONDS = 0.02
+FIRST_BOXES = 64
+NOWHERE = np.zeros(0, dtype=np.int32)
+NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
+PLAIN_NODES = 2000
+"""After so many, prices are worth their while."""
+PRICED_NODES = 300
+"""After so many, boxes get prices of their own."""
+FIRST_ROUNDS, ROUNDS = 300, 60
+"""Of pricing: everything, and a box whose parent has been priced."""
+FEW_ROUNDS = 10
+"""Of pricing, to see how long they take."""
+TELL_SECONDS = 0.2
+BELOW = 1.0 - 1e-11
+"""Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
+
+
+@dataclass(frozen=True)
+class PackedForest:
+    """A question to trees, ready for everyone."""
+
+    question: Question
+    cells: Cells
+    forest: Forest
+    depth: int
+    any_rounding_forest: Forest | None
+    """Of which rows may be asked for that only the luck of rounding makes acceptable."""
+    rules: RuledBoxes | None
+    kernels: Kernels
+
+    def distance(self, cost: float) -> float:
+        return math.sqrt(cost) if self.cells.squared else cost
+
+    def cost(self, distance: float) -> float:
+        return distance**2 if self.cells.squared else distance
+
+
+@dataclass
+class ForestSearch:
+    """One person's search, who may have spent some nodes and seconds already."""
+
+    packed: PackedForest
+    forest: Forest
+    people: People
+    i: int
+    limits: Limits
+    reporter: ProgressReporter
+    stop: threading.Event
+    spent_nodes: int = 0
+    spent_seconds: float = 0.0
+    found: Floats | None = None
+    """Under rules: the best row so far, which they have judged."""
+    residual: float = math.inf
+    """The least bound of a box that was closed without meeting it."""
+    stopped: Stop | None = None
+    told: float = TELL_SECONDS
+    """When to speak of progress next."""
+    boxes: list[tuple[float, int, Box]] = field(default_factory=list)
+    """Open boxes beside the stack, as a heap: what their rows cost at least, a number, the box."""
+    handed: int = 0
+    prior: Floats = field(default_factory=lambda: np.zeros(0))
+    """Shares and worths of the box that was priced last."""
+    other: NDArray[np.int32] = field(default_factory=lambda: NOWHERE)
+    """Under rules: the cells of a row that the box on top is split at."""
+
+    def claim(self) -> Claim:
+        self.begun = time.perf_counter() - self.spent_seconds
+        self.state: State = new_state(self.forest)
+        self.state.count[NODES] = self.spent_nodes
+        try:
+            with limited(self._seconds_left(), self.limits.memory_bytes):
+                self.person: PricedPerson = self.packed.cells.person(self.people, self.i, self.packed.kernels.now)
+        except LimitReached as reached:
+            return self._told(0.0, self.limits.stop(reached))
+        if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
+            return self._told(0.0, stopped)
+        features = len(self.forest.choice)
+        with Deadline(self.person.halt, self._seconds_left()):
+            cost = self.packed.kernels.now.some_point(
+                self.forest, self.person, self.packed.depth, self.state.best[:features], self.state.leaves,
+                self.state.scores,
+            )  # fmt: skip
+        if cost < 0.0:
+            return self._told(math.inf, None)
+        self.state.number[BEST] = cost
+        if self.forest.ruled and math.isfinite(cost):
+            self._registered(self._point(), math.inf)
+        return self._search()
+
+    def _search(self) -> Claim:
+        """Boxes from the least bound on: first everything, without prices; if that takes long, once more with them,
+        and what is still open then box by box.
+        """
+        state, rounds, nodes = self.state, 0, PLAIN_NODES
+        self.boxes = [(0.0, 0, self.everything())]
+        while self.boxes and self.boxes[0][0] < float(state.number[BEST]):
+            bound, _, box = heappop(self.boxes)
+            if rounds and not len(self.prior) and self._beyond(8 * self._shares):
+                return self._told(bound, self.limits.memory)
+            opened = self.opened(box, bound, rounds)
+            if opened is None:
+                continue
+            self.table, self.stack = opened
+            waiting = (len(self.boxes) + 1) * _bytes(box)
+            if self._beyond(_bytes(self.table) + _bytes(self.stack) + self.prior.nbytes + waiting):
+                return self._told(bound, self.limits.memory)
+            if claim := self._advance(nodes, keep=rounds > 0):
+                return claim
+            if rounds == 0 and state.count[HEIGHT]:
+                self.boxes.append((bound, 0, self.everything()))
+            rounds, nodes = FIRST_ROUNDS if rounds == 0 else ROUNDS, PRICED_NODES
+        return self._told(float(state.number[BEST]), None)
+
+    def everything(self) -> Box:
+        """The box of all cells."""
+        forest = self.forest
+        count = np.diff(forest.start).astype(np.int32)
+        bits = np.arange(64 * forest.sets.shape[1]) < np.where(forest.choice, count, 0)[:, None]
+        left = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
+        return np.zeros_like(count), count - 1, left, np.zeros(len(count), dtype=np.uint8)
+
+    def opened(self, box: Box, bound: float, rounds: int) -> tuple[LeafTable, Stack] | None:
+        """The box as far as the cutoff goes, with so many rounds of pricing; None where nothing is nearer."""
+        forest, person, cutoff, depth = (
+            self.forest,
+            self.person,
+            float(self.state.number[BEST]),
+            self.packed.depth,
+        )
+        kernel = self.packed.kernels.now
+        near, ball = np.zeros(len(forest.choice), dtype=np.int32), box[:3]
+        total = kernel.reach(forest, person, cutoff, near, ball)
+        if total == math.inf:
+            return None
+        table = kernel.build(forest, person, ball, near, total, cutoff, depth, NOT_PRICED)
+        if rounds:
+            additive = forest.norm == ADDITIVE
+            limit = min(cutoff, self._farthest()) if additive else 0.0
+            if not len(self.prior):
+                self.prior = np.zeros(self._shares)
+            priced = self._priced(table, ball, near, (total if additive else 0.0, limit), rounds)
+            beyond = float(priced.number[BEYOND] - 2.0 * priced.number[GUARD])
+            if beyond > limit or (additive and beyond == limit):
+                return None
+            bound = max(bound, beyond) if additive else bound
+            table = kernel.build(forest, person, ball, near, total, cutoff, depth, priced)
+        stack = new_stack(forest, table, FIRST_BOXES)
+        kernel.begin(forest, table, person, box, max(bound, total), stack, self.state)
+        return table, stack
+
+    @property
+    def _shares(self) -> int:
+        """Shares and worths of one box."""
+        forest = self.forest
+        return 2 * len(forest.roots) * int(forest.start[-1]) + len(forest.value)
+
+    def _priced(
+        self,
+        table: LeafTable,
+        ball: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]],
+        near: NDArray[np.int32],
+        within: tuple[float, float],
+        rounds: int,
+    ) -> Priced:
+        """So many rounds of pricing; where time is limited, as many as there is time for after the first few."""
+
+        def some(count: int) -> Priced:
+            return self.packed.kernels.now.share(
+                self.forest, self.person, table, ball, near, *within, self.prior, count
+            )
+
+        if self.limits.seconds is None:
+            return some(rounds)
+        begun, few = time.perf_counter(), min(rounds, FEW_ROUNDS)
+        priced, left = some(few), self._seconds_left()
+        assert left is not None
+        more = min(rounds - few, int(few * left / (time.perf_counter() - begun)))
+        return some(more) if more > 0 else priced
+
+    def _farthest(self) -> float:
+        """More than any row costs."""
+        cost = np.where(np.isfinite(self.person.cost[FREE]), self.person.cost[FREE], 0.0)
+        return float(np.maximum.reduceat(cost, self.forest.start[:-1]).sum()) * (1.0 + 1e-9) + 1e-9
+
+    def _hand_over(self) -> None:
+        """The lower half of the open boxes, which are the larger ones, for later."""
+        stack, height, features = self.stack, int(self.state.count[HEIGHT]), len(self.forest.choice)
+        gone = (height + 1) // 2
+        for s in range(gone):
+            self.handed += 1
+            left = stack.left[s].reshape(features, -1)
+            box = stack.least[s].copy(), stack.most[s].copy(), left.copy(), stack.must[s].copy()
+            heappush(self.boxes, (float(stack.bound[s]), self.handed, box))
+        for part in stack:
+            part[: height - gone] = part[gone:height].copy()
+        self.state.count[HEIGHT] = height - gone
+
+    def _advance(self, most: int, *, keep: bool) -> Claim | None:
+        """Search the boxes on the stack. After so many nodes they are handed over, half of them at a time; without
+        `keep`, that is the end. None if no limit is in the way.
+        """
+        count, kernels = self.state.count, self.packed.kernels
+        nodes = max(1, (FIRST_SLICE if kernels.compiled else FIRST_PLAIN_SLICE) // self.table.tree.shape[1])
+        end = int(count[NODES]) + most
+        while True:
+            nodes = min(nodes, max(end - int(count[NODES]), 1))
+            if self.limits.nodes is not None:
+                nodes = max(1, min(nodes, self.limits.nodes - int(count[NODES])))
+            code = kernels.now.advance(self.forest, self.table, self.person, self.stack, self.state, nodes, self.other)
+            if code == DONE:
+                return None
+            if code != MEMORY:
+                self.other = NOWHERE
+            if code == LOOK and self._looked(self.stack) and not self._must_stop():
+                continue
+            seconds = time.perf_counter() - self.begun
+            if claim := self._interrupted(code, seconds):
+                return claim
+            if int(count[NODES]) >= end and code == SLICE and kernels.compiled:  # prices are not for plain Python
+                if not keep:
+                    return None
+                self._hand_over()
+                end = int(count[NODES]) + most // 2
+            left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
+            nodes = max(1, int(int(count[NODES]) / seconds * min(SLICE_SECONDS, left)))
+            kernels.look(self.begun, self.begun + seconds + left)
+
+    def _interrupted(self, code: int, seconds: float) -> Claim | None:
+        """Between two slices: grow the stack, tell of progress; the claim if a limit is reached."""
+        state = self.state
+        best, looked, stopped = float(state.number[BEST]), int(state.count[NODES]), None
+        lower = min([best, *self.stack.bound[: state.count[HEIGHT]].tolist(), *(box[0] for box in self.boxes[:1])])
+        stopped = self._stopped(seconds, looked)
+        if stopped is None and code == MEMORY:
+            if self._beyond(_bytes(self.table) + 3 * _bytes(self.stack)):  # the old boxes and twice as many
+                stopped = self.limits.memory
+            else:
+                self.stack = imported_trees(self.stack)
+        if stopped is not None or code == LOOK:
+            return self._told(lower, stopped or self.stopped)
+        if seconds >= self.told:
+            distance = self.packed.distance
+            self.reporter.tell(distance(lower), distance(best), looked, seconds)
+            self.told = seconds + TELL_SECONDS
+        return None
+
+    def _looked(self, stack: Stack) -> bool:
+        """Judge the nearest point of the box on top by the rules, or else find the nearest row of the box that they
+        admit; the box is then closed, or split between the two. False if a limit was reached on the way.
+        """
+        state, s, features = self.state, int(self.state.count[HEIGHT]) - 1, len(self.forest.choice)
+        near = self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]]
+        question, factual = self.packed.question, self.people.factual[self.i]
+        if question.allows(factual, near) is None:
+            self._registered(near, float(stack.bound[s]))
+            state.count[HEIGHT] -= 1
+            return True
+        assert self.packed.rules is not None
+        box = stack.least[s], stack.most[s], stack.left[s].reshape(features, -1)
+        claim = self.packed.rules.nearest(self.people.part([self.i]), box, self._rest())
+        if claim.stop is not None:
+            self.stopped = claim.stop
+            return False
+        stack.bound[s] = max(stack.bound[s], self.packed.cost(claim.lower))
+        if claim.point is None or self._registered(claim.point, float(stack.bound[s])):
+            if claim.point is None and claim.lower < math.inf:
+                self.residual = min(self.residual, float(stack.bound[s]))
+            state.count[HEIGHT] -= 1
+        else:
+            self.other = self.packed.cells.of_point(claim.point)
+            if (self.other == stack.near[s]).all():  # on the edge of a rule: there is nothing to split the box at
+                self.residual = min(self.residual, float(stack.bound[s]))
+                self.other = NOWHERE
+                state.count[HEIGHT] -= 1
+        return True
+
+    def _must_stop(self) -> bool:
+        """Is there a box left, and no time for it?"""
+        looked = int(self.state.count[NODES])
+        return bool(self.state.count[HEIGHT]) and self._stopped(time.perf_counter() - self.begun, looked) is not None
+
+    def _registered(self, point: Floats, bound: float) -> bool:
+        """Is the point admitted and decided as asked? Then it is the best one, if it is; nothing of its box is nearer
+        than `bound`.
+        """
+        question, factual = self.packed.question, self.people.factual[self.i]
+        c, d = question.conditions
+        sure = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[ASKED]).all()
+        if not sure or question.allows(factual, point) is not None:
+            if self.found is None:
+                self.state.number[BEST] = math.inf
+            return False
+        cost = self.packed.cost(float(question.measure.between(factual, point)))
+        if self.found is None or cost < self.state.number[BEST]:
+            self.state.number[BEST], self.found = cost, point
+        self.residual = min(self.residual, bound)
+        return True
+
+    def _rest(self) -> Limits:
+        """What is left of the limits."""
+        left = self._seconds_left()
+        return self.limits if left is None else replace(self.limits, seconds=max(left, 1e-3))
+
+    def _seconds_left(self) -> float | None:
+        seconds = self.limits.seconds
+        return None if seconds is None else seconds - (time.perf_counter() - self.begun)
+
+    def _stopped(self, seconds: float, nodes: int) -> Stop | None:
+        if reached := self.limits.reached(seconds=seconds, nodes=nodes):
+            return reached
+        return Stop(StoppedBy.INTERRUPTED) if self.stop.is_set() else None
+
+    def _beyond(self, taken: int) -> bool:
+        return self.limits.memory_bytes is not None and taken > self.limits.memory_bytes
+
+    def _told(self, lower: float, stop: Stop | None) -> Claim:
+        """The claim: no row costs less than `lower`."""
+        lower = min(lower, self.residual, float(self.state.number[LEFT_OVER]))
+        return Claim(
+            point=self._point() if math.isfinite(self.state.number[BEST]) and lower < math.inf else None,
+            lower=self.packed.distance(lower) * BELOW,
+            method="search",
+            stop=stop,
+            nodes=int(self.state.count[NODES]),
+            seconds=time.perf_counter() - self.begun,
+            rounding_bound=float(self.packed.question.largest_error),
+            lower_any_rounding=self.packed.distance(lower) * BELOW if self.packed.any_rounding_forest is None else None,
+        )
+
+    def _point(self) -> Floats:
+        if self.found is not None:
+            return self.found
+        features = len(self.forest.choice)
+        cells, must = self.state.best[:features], self.state.best[features:]
+        return np.asarray(self.person.value[must, self.forest.start[:-1] + cells])
+
+
+def _bytes(arrays: Iterable[NDArray[Any]]) -> int:
+    return sum(part.nbytes for part in arrays)

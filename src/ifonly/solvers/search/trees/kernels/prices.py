@@ -1,0 +1,374 @@
+"""A bound that knows what leaves cost: the price of every crossing is shared among the trees that ask for it.
+
+A point x in a box has one leaf per tree. What x costs beyond the nearest point is the sum of the prices of its
+*crossings*: cuts of a number that it lies beyond, or an option that is not the nearest. With shares a of the trees that
+need a crossing, b of those that must stay on this side of it, and a worth w of the conditions (all >= 0),
+
+    cost(x) >= total + w . need - sum b + sum over features of min (price - sum a + sum b, added up over crossings)
+                     + sum over trees of min over leaves of (- w . value + a of its crossings + b of its stays)
+
+for whatever a, b and w: the dual of the linear program with one variable per leaf and per crossing. They are improved
+by subgradients, and the best ones are kept. A leaf that would lift the bound to the cost of the best point is dropped.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numba import njit
+
+from ifonly.solvers.search.trees.kernels.crossings import (
+    CELL,
+    NEEDS,
+    STAYS,
+    LeafProgram,
+    list_crossings,
+    list_needs,
+    sizes,
+)
+from ifonly.solvers.search.trees.kernels.layout import (
+    ADDITIVE,
+    BASE,
+    BEYOND,
+    FREE,
+    GUARD,
+    INNER,
+    OUTER,
+    SOURCES,
+    Bytes,
+    Floats,
+    Places,
+)
+from ifonly.solvers.search.trees.kernels.points import has, leaf_of
+
+ONE = np.uint64(1)
+STEADY = 20
+"""Rounds without a better bound after which steps are halved."""
+KEEP = 0.9
+"""Of the direction of the last step."""
+PACE = 0.1
+"""How fast worths move, beside shares."""
+ROUNDING = 2.0**-40
+
+
+class Dual(NamedTuple):
+    """Shares, worths, and what follows from them."""
+
+    price: Floats
+    """(2 * slot + side): the shares."""
+    worth: Floats
+    """(condition)."""
+    grad: Floats
+    heading: Floats
+    taken: Floats
+    """(cell): what the trees pay for the crossing into it."""
+    reduced: Floats
+    """(cell): what that leaves of its cost."""
+    crossed: Bytes
+    paid: Floats
+    """(leaf): what it costs its tree, less its worth."""
+    chosen: Places
+    """(tree): its cheapest leaf."""
+
+
+class Priced(NamedTuple):
+    """What is known of a box by its prices; with empty arrays, nothing."""
+
+    paid: Floats
+    """(leaf of the forest)."""
+    dropped: Bytes
+    """(leaf of the forest): no row below the cutoff falls into it."""
+    reduced: Floats
+    """(2, cell): what shares leave of its cost; and the least of that in all cells from there on outward."""
+    number: Floats
+    """See BEYOND, BASE, GUARD."""
+
+
+@njit(**INNER)
+def _leave(cost, own, gone, reduced, k, best, at):
+    """What is left of the cost of cell k; the cheapest cell so far."""
+    reduced[k] = cost[k] - own - gone
+    return (reduced[k], k) if reduced[k] < best else (best, at)
+
+
+@njit(**INNER)
+def _reduce(forest, cost, ball, near, program, dual):
+    """What the shares leave of each cell's cost; the cheapest cells cross what is set in `crossed`.
+
+    Returns the sum over features of the least that is left, less all that is paid for staying.
+    """
+    least, most, left = ball
+    taken, reduced, crossed, total = dual.taken, dual.reduced, dual.crossed, 0.0
+    for k in range(len(taken)):
+        taken[k] = 0.0
+        crossed[k] = 0
+    for slot in range(program.slots.shape[1]):
+        taken[program.slots[CELL, slot]] += dual.price[2 * slot + NEEDS] - dual.price[2 * slot + STAYS]
+        total -= dual.price[2 * slot + STAYS]
+    for g in range(len(near)):
+        first, home = forest.start[g], forest.start[g] + near[g]
+        best, at, own = 0.0, home, cost[home]
+        reduced[home] = 0.0
+        if forest.choice[g]:
+            for k in range(first, forest.start[g + 1]):
+                if k != home and has(left[g], k - first):
+                    best, at = _leave(cost, own, taken[home] + taken[k], reduced, k, best, at)
+            if at != home:
+                crossed[home] = crossed[at] = 1
+        else:
+            gone = 0.0
+            for k in range(home + 1, first + most[g] + 1):
+                gone += taken[k]
+                best, at = _leave(cost, own, gone, reduced, k, best, at)
+            gone = 0.0
+            for k in range(home - 1, first + least[g] - 1, -1):
+                gone += taken[k]
+                best, at = _leave(cost, own, gone, reduced, k, best, at)
+            for k in range(home + 1, at + 1):
+                crossed[k] = 1
+            for k in range(at, home):
+                crossed[k] = 1
+        total += best
+    return total
+
+
+@njit(**INNER)
+def _pay(program, dual):
+    """What each leaf costs its tree, the cheapest leaf of every tree; and the sum of those."""
+    total, price, entry = 0.0, dual.price, program.entry
+    for t in range(len(program.imported_trees)):
+        best = math.inf
+        for p in range(program.tree_at[t], program.tree_at[t + 1]):
+            cost = 0.0
+            for j in range(len(dual.worth)):
+                cost -= dual.worth[j] * program.value[j, p]
+            for e in range(program.leaf_at[p], program.leaf_at[p + 1]):
+                cost += price[entry[e]]
+            dual.paid[p] = cost
+            if cost < best:
+                best, dual.chosen[t] = cost, p
+        total += best
+    return total
+
+
+@njit(**INNER)
+def _evaluate(forest, cost, ball, near, program, dual):
+    """The bound, beyond the cost of the nearest point."""
+    bound = _reduce(forest, cost, ball, near, program, dual) + _pay(program, dual)
+    for j in range(len(dual.worth)):
+        bound += dual.worth[j] * program.need[j]
+    return bound
+
+
+@njit(**INNER)
+def _turn(program, dual, rate):
+    """The next direction: the subgradient, and most of the last one. Returns the square of its length."""
+    grad, heading, slots, norm = dual.grad, dual.heading, program.slots, 0.0
+    for slot in range(slots.shape[1]):
+        over = 1.0 if dual.crossed[slots[CELL, slot]] else 0.0
+        grad[2 * slot + NEEDS], grad[2 * slot + STAYS] = -over, over - 1.0
+    conditions = grad[2 * slots.shape[1] :]
+    for j in range(len(dual.worth)):
+        conditions[j] = program.need[j]
+    for t in range(len(program.imported_trees)):
+        p = dual.chosen[t]
+        for e in range(program.leaf_at[p], program.leaf_at[p + 1]):
+            grad[program.entry[e]] += 1.0
+        for j in range(len(dual.worth)):
+            conditions[j] -= program.value[j, p]
+    for j in range(len(dual.worth)):
+        conditions[j] *= rate
+    for i in range(len(grad)):
+        heading[i] = grad[i] + KEEP * heading[i]
+        now = dual.price[i] if i < len(dual.price) else dual.worth[i - len(dual.price)]
+        if now <= 0.0 and heading[i] < 0.0:
+            heading[i] = 0.0
+        norm += heading[i] * heading[i]
+    return norm
+
+
+@njit(**INNER)
+def _climb(forest, cost, ball, near, program, dual, best, rounds, room):
+    """Improve the bound, as long as it is below `room`; the best shares and worths are left in `best` and in `dual`."""
+    found, steady, pace, spread = -math.inf, 0, 1.0, 0.0
+    for g in range(len(near)):
+        if not forest.choice[g]:
+            first = forest.start[g]
+            spread += cost[first + ball[0][g]] + cost[first + ball[1][g]] - 2.0 * cost[first + near[g]]
+        else:
+            for k in range(forest.start[g], forest.start[g + 1]):
+                if has(ball[2][g], k - forest.start[g]):
+                    spread += cost[k] - cost[forest.start[g] + near[g]]
+    mean, size = spread / max(program.slots.shape[1], 1), len(dual.price)
+    for _ in range(rounds):
+        bound = _evaluate(forest, cost, ball, near, program, dual)
+        steady += 1
+        if bound > found:
+            if bound > found + 1e-3 * abs(room):
+                steady = 0
+            found = bound
+            for i in range(len(best)):
+                best[i] = dual.price[i] if i < size else dual.worth[i - size]
+        if bound >= room:
+            break
+        if steady >= STEADY:
+            pace, steady = 0.5 * pace, 0
+        heaviest = 0.0
+        for j in range(len(dual.worth)):
+            heaviest = max(heaviest, dual.worth[j])
+        rate = PACE * heaviest / mean if mean > 0.0 else 0.0
+        norm = _turn(program, dual, rate)
+        if norm <= 0.0:
+            break
+        step = pace * ((room if room > 0.0 else 0.1 * abs(bound)) - bound) / norm
+        for i in range(size):
+            if dual.heading[i] != 0.0:
+                dual.price[i] = max(dual.price[i] + step * dual.heading[i], 0.0)
+        for j in range(len(dual.worth)):
+            dual.worth[j] = max(dual.worth[j] + step * rate * dual.heading[size + j], 0.0)
+    for i in range(len(best)):
+        if i < size:
+            dual.price[i] = best[i]
+        else:
+            dual.worth[i - size] = best[i]
+    return _evaluate(forest, cost, ball, near, program, dual)
+
+
+@njit(**INNER)
+def _narrow(forest, ball, near, reduced, room):
+    """Drop the cells of which the shares leave `room` or more, beyond the least that they leave of the feature."""
+    least, most, left = ball
+    for g in range(len(near)):
+        first, lowest = forest.start[g], 0.0
+        if forest.choice[g]:
+            for k in range(forest.start[g + 1] - first):
+                if has(left[g], k):
+                    lowest = min(lowest, reduced[first + k])
+            for k in range(forest.start[g + 1] - first):
+                if k != near[g] and has(left[g], k) and reduced[first + k] - lowest >= room:
+                    left[g, k >> 6] &= ~(ONE << np.uint64(k & 63))
+            continue
+        for k in range(least[g], most[g] + 1):
+            lowest = min(lowest, reduced[first + k])
+        while most[g] > near[g] and reduced[first + most[g]] - lowest >= room:
+            most[g] -= 1
+        while least[g] < near[g] and reduced[first + least[g]] - lowest >= room:
+            least[g] += 1
+
+
+@njit(**INNER)
+def _outward(forest, ball, near, reduced):
+    """Row 1 of `reduced`: the least of row 0 in the cells from there on outward; of choices, row 0."""
+    least, most = ball[0], ball[1]
+    for g in range(len(near)):
+        first = forest.start[g]
+        if forest.choice[g]:
+            for k in range(first, forest.start[g + 1]):
+                reduced[1, k] = reduced[0, k]
+            continue
+        up = down = math.inf
+        for k in range(most[g], near[g], -1):
+            up = min(up, reduced[0, first + k])
+            reduced[1, first + k] = up
+        for k in range(least[g], near[g]):
+            down = min(down, reduced[0, first + k])
+            reduced[1, first + k] = down
+        reduced[1, first + near[g]] = min(0.0, min(up, down))
+
+
+@njit(**INNER)
+def _recall(program, dual, prior, cells, back):
+    """Shares and worths of the last time; `back`: those of this time, for the next."""
+    for t in range(len(program.imported_trees)):
+        for e in range(program.leaf_at[program.tree_at[t]], program.leaf_at[program.tree_at[t + 1]]):
+            slot, side = program.entry[e] // 2, program.entry[e] % 2
+            place = 2 * (program.imported_trees[t] * cells + program.slots[CELL, slot]) + side
+            if back:
+                prior[place] = dual.price[2 * slot + side]
+            else:
+                dual.price[2 * slot + side] = prior[place]
+
+
+@njit(**INNER)
+def _begin(forest, program, dual, near, room):
+    """Worths to begin with: half of what the cutoff allows for what the nearest point lacks."""
+    with_missing = 0
+    for j in range(len(dual.worth)):
+        dual.grad[j] = program.need[j]
+        for t in range(len(program.imported_trees)):
+            root = forest.roots[program.imported_trees[t]]
+            dual.grad[j] -= forest.value[j, leaf_of(forest.node, forest.sets, forest.choice, root, near)]
+        with_missing += dual.grad[j] > 0.0
+    for j in range(len(dual.worth)):
+        if dual.grad[j] > 0.0:
+            dual.worth[j] = 0.5 * room / dual.grad[j] / with_missing if room > 0.0 else 1.0 / with_missing
+
+
+@njit(**INNER)
+def _conclude(forest, ball, near, program, dual, priced, limit):
+    """Drop leaves and cells that would lift the bound to the limit, and note what the search needs of the rest."""
+    bound, guard, base = priced.number[BEYOND], abs(limit), priced.number[BASE]
+    for i in range(len(dual.price)):
+        guard += dual.price[i]
+        if i % 2 == STAYS:
+            base -= dual.price[i]
+    for j in range(len(dual.worth)):
+        base += dual.worth[j] * program.need[j]
+        guard += abs(dual.worth[j] * program.need[j])
+    for t in range(len(program.imported_trees)):
+        most = 0.0
+        for p in range(program.tree_at[t], program.tree_at[t + 1]):
+            most = max(most, abs(dual.paid[p]))
+        guard += most
+    guard *= ROUNDING
+    priced.number[BASE], priced.number[GUARD] = base, guard
+    room = limit - bound + 2.0 * guard
+    for t in range(len(program.imported_trees)):
+        for p in range(program.tree_at[t], program.tree_at[t + 1]):
+            priced.paid[program.leaf_of[p]] = dual.paid[p]
+            priced.dropped[program.leaf_of[p]] = dual.paid[p] - dual.paid[dual.chosen[t]] >= room
+    _narrow(forest, ball, near, dual.reduced, room)
+    for k in range(len(dual.reduced)):
+        priced.reduced[0, k] = dual.reduced[k]
+    _outward(forest, ball, near, priced.reduced)
+
+
+@njit(**OUTER)
+def share(forest, person, table, ball, near, total, limit, prior, rounds):
+    """Price a box, which is narrowed; `prior` holds the shares and worths of the last time (0: none), and then ours."""
+    cells, conditions = forest.start[-1] if SOURCES >= 0 else 0, len(forest.value)
+    trees, leaves, most = sizes(forest, table)
+    places, entries, count = np.empty(leaves, dtype=np.int32), 4 * most, most
+    while True:
+        program = LeafProgram(
+            np.empty((2, count), dtype=np.int32), np.empty(trees, dtype=np.int32), np.zeros(trees + 1, dtype=np.int32),
+            places, np.empty(leaves + 1, dtype=np.int32), np.empty(entries, dtype=np.int32),
+            np.empty((conditions, leaves)), np.empty(conditions),
+        )  # fmt: skip
+        slots, _, used = list_crossings(forest, table, ball, near, program, np.full(len(near), -1), np.full(cells, -1))
+        if slots == count and used <= entries:
+            break
+        count, entries = slots, used
+    list_needs(forest, table, program)
+    worths = prior[len(prior) - conditions :]
+    dual = Dual(
+        np.zeros(2 * slots), worths.copy(), np.zeros(2 * slots + conditions), np.zeros(2 * slots + conditions),
+        np.zeros(cells), np.full(cells, np.inf), np.zeros(cells, dtype=np.uint8), np.zeros(leaves),
+        np.zeros(trees, dtype=np.int32),
+    )  # fmt: skip
+    additive = forest.norm == ADDITIVE
+    cost, room = person.cost[FREE] if additive else np.zeros(cells), limit - total
+    _recall(program, dual, prior, cells, False)
+    if worths.max() <= 0.0:
+        _begin(forest, program, dual, near, room)
+    best = np.zeros(len(dual.grad))
+    bound = total + _climb(forest, cost, ball, near, program, dual, best, rounds, room)
+    _recall(program, dual, prior, cells, True)
+    for j in range(conditions):
+        worths[j] = dual.worth[j]
+    priced = Priced(np.zeros(len(forest.dead)), np.zeros(len(forest.dead), dtype=np.uint8), np.empty((2, cells)),
+                    np.array([bound, total, 0.0]))  # fmt: skip
+    _conclude(forest, ball, near, program, dual, priced, limit)
+    return priced

@@ -1,0 +1,149 @@
+"""A question about trees, in the kernels' arrays."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.model.trees import Ensemble, Trees
+from ifonly.problem import Question
+from ifonly.problem.distance import Norm
+from ifonly.problem.lowering import Costs
+from ifonly.problem.support import MaxChanges, OnlyWith
+from ifonly.resources import check_limits
+from ifonly.solvers.search.trees.kernels.layout import ADDITIVE, ASKED, MAXIMUM, Forest, LeafTable, Stack, State
+from ifonly.solvers.search.trees.shared import SharedTrees
+
+Floats = NDArray[np.float64]
+
+
+def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
+    """The ensemble in cells, its leaves by conditions, and what the conditions must reach."""
+    how, question = trees.ensemble.summation, costs.question
+    c, _ = question.conditions
+    check_limits(16 * len(c) * len(trees.ensemble.values))
+    values = _values(trees.ensemble, c)
+    order = _order(shared, values)
+    forest = Forest(
+        norm=MAXIMUM if costs.norm is Norm.LINF else ADDITIVE,
+        choice=shared.cells.choice,
+        start=shared.cells.start,
+        node=shared.node,
+        sets=shared.sets,
+        roots=shared.roots,
+        first_leaf=shared.first_leaf,
+        rank=np.ascontiguousarray(np.argsort(order, axis=1).astype(np.int32)),
+        value=values,
+        limit_at=shared.limit_at,
+        dead=shared.dead,
+        limit=shared.limit,
+        limit_set=shared.limit_set,
+        raw=shared.raw,
+        adds_to=shared.adds_to,
+        summing=np.stack([how.start, how.shift]),
+        divisor=float(how.divisor),
+        scale=float(how.scale),
+        single=how.precision == "float32",
+        coefficients=np.ascontiguousarray(c),
+        demand=_demand(trees, costs, values, order, shared.first_leaf),
+        pairs=costs.partners,
+        ruled=any(not isinstance(rule, MaxChanges | OnlyWith) for rule in question.rules),
+    )
+    # contiguous and writable: to numba a read-only array is another type, and everything would be compiled again
+    return Forest._make(
+        np.require(part, requirements=("C", "W")) if isinstance(part, np.ndarray) else part for part in forest
+    )
+
+
+def _values(ensemble: Ensemble, c: Floats) -> Floats:
+    """(condition, leaf): what each leaf adds to C s. What does not depend on leaves is in the demand."""
+    factor = ensemble.summation.scale / ensemble.summation.divisor
+    if ensemble.values.shape[1] > 1 or ensemble.outputs == 1:
+        return np.ascontiguousarray(factor * (c @ ensemble.values.T))
+    leaf = ensemble.nodes.leaf >= 0
+    output = np.zeros(len(ensemble.values), dtype=np.intp)
+    output[ensemble.nodes.leaf[leaf]] = ensemble.adds_to[ensemble.tree_of[leaf]]
+    return np.ascontiguousarray(factor * c[:, output] * ensemble.values[:, 0])
+
+
+def _demand(trees: Trees, costs: Costs, values: Floats, order: NDArray[np.int32], first: NDArray[np.int64]) -> Floats:
+    """What sums of leaves must reach, how far they can be from the library's scores; d, and what C s - d must reach.
+
+    The library's sum is within `rounding` of the sum in real numbers; so is ours, in float64.
+    """
+    ensemble, how, question = trees.ensemble, trees.ensemble.summation, costs.question
+    c, d = question.conditions
+    constant = c @ (how.start * how.scale / how.divisor + how.shift) - d
+    largest = np.maximum.reduceat(np.abs(np.take_along_axis(values, order.astype(np.intp), axis=1)), first[:-1], axis=1)
+    rest = np.abs(c) @ (np.abs(how.start * how.scale / how.divisor) + np.abs(how.shift)) + np.abs(d)
+    own = (len(ensemble.roots) + 16.0) * 2.0**-52 * (largest.sum(axis=1) + rest + question.target.margin)
+    slack = np.abs(c) @ ensemble.rounding() + own
+    packed = least_score_margins(question)
+    return np.ascontiguousarray(np.stack([packed - constant, slack, d, packed]))
+
+
+def any_rounding_forest(forest: Forest, question: Question) -> Forest | None:
+    """The same forest, of which rows may be asked for that only the luck of rounding makes acceptable; None where the
+    library adds up in one order only, so that there is no luck."""
+    if question.largest_error == 0.0:
+        return None
+    demand = forest.demand.copy()
+    demand[[0, ASKED]] -= 2.0 * question.error
+    return forest._replace(demand=demand)
+
+
+def least_score_margins(question: Question) -> Floats:
+    """What C s - d must be at least for a row to be surely decided as asked: margin + E, and no tie that is lost."""
+    c, d = question.conditions
+    least = question.target.margin + question.error
+    for j in np.flatnonzero((least == 0.0) & (d == 0.0)).tolist():
+        tie = np.zeros(c.shape[1])
+        if np.count_nonzero(c[j]) > 1:
+            tie[(c > 0.0).any(axis=0) | (c[j] < 0.0)] = 1.0
+        if not question.target.met(question.model, tie[None, :])[0]:
+            least[j] = np.nextafter(0.0, 1.0)
+    return least
+
+
+def _order(shared: SharedTrees, values: Floats) -> NDArray[np.int32]:
+    """Per condition, tree by tree the leaves from the best."""
+    order = []
+    for row in values:
+        check_limits()
+        order.append(np.lexsort((-row, shared.dead, shared.tree_of_leaf)).astype(np.int32))
+    return np.ascontiguousarray(np.stack(order))
+
+
+def new_stack(forest: Forest, table: LeafTable, capacity: int) -> Stack:
+    """Room for so many boxes."""
+    features, width = len(forest.choice), forest.sets.shape[1]
+    return Stack(
+        least=np.zeros((capacity, features), dtype=np.int32),
+        most=np.zeros((capacity, features), dtype=np.int32),
+        left=np.zeros((capacity, features * width), dtype=np.uint64),
+        near=np.zeros((capacity, features), dtype=np.int32),
+        must=np.zeros((capacity, features), dtype=np.uint8),
+        alive=np.zeros((capacity, len(table.alive)), dtype=np.uint64),
+        at=np.zeros((capacity, table.tree.shape[1] - 1), dtype=np.int32),
+        bound=np.zeros(capacity),
+    )
+
+
+def imported_trees(stack: Stack) -> Stack:
+    """The same boxes, and room for as many more."""
+    return Stack(*(np.concatenate([part, np.zeros_like(part)]) for part in stack))
+
+
+def new_state(forest: Forest) -> State:
+    features, cells = len(forest.choice), int(forest.start[-1])
+    return State(
+        best=np.zeros(2 * features, dtype=np.int32),
+        number=np.full(2, np.inf),
+        count=np.zeros(2, dtype=np.int64),
+        weight=np.zeros((2, cells)),
+        touched=np.zeros(2 * cells + 1, dtype=np.int64),
+        sums=np.zeros((2, len(forest.value) + 1)),
+        wanted=np.zeros(features, dtype=np.int64),
+        leaves=np.zeros(len(forest.roots), dtype=np.int32),
+        scores=np.zeros(forest.summing.shape[1]),
+    )

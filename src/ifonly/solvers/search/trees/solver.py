@@ -1,0 +1,92 @@
+"""The exact search for tree ensembles at work: packed once per question, then person by person on any number of
+threads. Everything of importance happens in the kernels; between their slices the clock, the memory and the keyboard
+are looked at.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Callable
+from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.compiling import Kernels
+from ifonly.model.trees import Trees
+from ifonly.problem import Question
+from ifonly.problem.lowering import costs_of
+from ifonly.results import Claim, Limits, Listener
+from ifonly.solvers.search.progress import ProgressReporter
+from ifonly.solvers.search.trees.cells import Cells
+from ifonly.solvers.search.trees.compiled import TREE_KERNELS
+from ifonly.solvers.search.trees.forest_search import ForestSearch, PackedForest
+from ifonly.solvers.search.trees.pack import any_rounding_forest, pack_forest
+from ifonly.solvers.search.trees.rules import RuledBoxes
+from ifonly.solvers.search.trees.shared import shared_trees
+from ifonly.tolerances import Tolerances
+
+Floats = NDArray[np.float64]
+
+PLAIN_STEPS = 300_000
+"""From the roots to all leaves of a forest: with more of them, preparing takes plain Python many seconds, and the
+compiled kernels are waited for."""
+
+
+class ForestSolver:
+    """The search for trees, ready for one question; `shared`: what it has in common with those of other questions."""
+
+    def __init__(self, question: Question, tolerances: Tolerances, *, kernels: Kernels = TREE_KERNELS) -> None:
+        trees = question.model.function
+        assert isinstance(trees, Trees)
+        self.costs, depth = costs_of(question), trees.ensemble.depth
+        kernels.prepare()
+        if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:
+            kernels.wait()
+        shared = shared_trees(trees, kernels.now)
+        cells, forest = Cells(self.costs, shared.cells), pack_forest(trees, self.costs, shared)
+        rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
+        self.packed = PackedForest(
+            question, cells, forest, depth, any_rounding_forest(forest, question), rules, kernels
+        )
+        self.shared = shared.parts
+        self.buffer_bytes = 0 if rules is None else rules.solver.buffer_bytes
+
+    def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> list[Claim]:
+        packed, people = self.packed, self.costs.domains(points)
+        reporter, stop = ProgressReporter(len(points), listen), threading.Event()
+        packed.kernels.prepare()
+        begun = time.perf_counter()
+
+        def claim(i: int) -> Claim:
+            packed.kernels.look(begun, math.inf if limits.seconds is None else time.perf_counter() + limits.seconds)
+            done = ForestSearch(packed, packed.forest, people, i, limits, reporter, stop).claim()
+            weaker = packed.any_rounding_forest
+            if weaker is not None and done.lower == math.inf and done.stop is None:  # does some rounding accept a row?
+                spent = (done.nodes, done.seconds)
+                again = ForestSearch(packed, weaker, people, i, limits, reporter, stop, *spent).claim()
+                done = replace(done, lower=again.lower, stop=again.stop, nodes=again.nodes, seconds=again.seconds)
+            reporter.done(1)
+            return done
+
+        claims = self._all(claim, len(points), threads, stop)
+        reporter.all_done()
+        return claims
+
+    @staticmethod
+    def _all(claim: Callable[[int], Claim], people: int, threads: int, stop: threading.Event) -> list[Claim]:
+        if threads == 1 or people < 2:
+            return [claim(i) for i in range(people)]
+        with ThreadPoolExecutor(max_workers=threads) as pool:
+            futures = [pool.submit(claim, i) for i in range(people)]
+            try:
+                wait(futures, return_when=FIRST_EXCEPTION)
+            finally:
+                stop.set()
+            return [future.result() for future in futures]
+
+
+__all__ = ["TREE_KERNELS", "ForestSolver"]

@@ -1,0 +1,106 @@
+"""`ifonly serve`: from options to a shelf, and sentences where that does not work."""
+
+from __future__ import annotations
+
+import json
+import socket
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from ifonly import datasets
+from ifonly.cli.app import app
+from ifonly.model import save_network
+from ifonly.schema import save_schema
+from ifonly.service import server
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    shipped = datasets.network("compas")
+    save_network(shipped.network, tmp_path / "a.npz", classes=(0, 1))
+    save_schema(shipped.schema, tmp_path / "a.json")
+    row = datasets.load("compas").row(0)
+    (tmp_path / "people.csv").write_text(",".join(row) + "\n" + (",".join(map(str, row.values())) + "\n") * 7)
+    return tmp_path
+
+
+@pytest.fixture
+def opened(monkeypatch: pytest.MonkeyPatch) -> list[tuple[Any, ...]]:
+    """What would have been served."""
+    calls: list[tuple[Any, ...]] = []
+    monkeypatch.setattr(server, "serve", lambda *given: calls.append(given))
+    return calls
+
+
+def run(*words: object) -> Any:
+    return CliRunner().invoke(app, ["serve", *map(str, words)])
+
+
+def test_the_demonstration_has_three_people(opened) -> None:
+    assert run("--demo").exit_code == 0
+    ((registry, terms, place, _),) = opened
+    assert [registered.name for registered in registry] == ["credit"] and len(registry[0].people) == 3
+    assert place.host == "127.0.0.1" and terms.seconds == 10.0 and not place.access.key
+    for row in registry[0].people.values():
+        assert registry[0].explainer.explain(row).status == "nearest"
+        assert registry[0].explainer.explain(row).decision_before == "deny"
+
+
+def test_a_program_is_told_the_address_as_json(monkeypatch) -> None:
+    monkeypatch.setattr(server, "serve", lambda registry, terms, place, announce: announce("http://127.0.0.1:1/"))
+    assert json.loads(run("--demo", "--json").stdout) == {"address": "http://127.0.0.1:1/", "models": ["credit"]}
+
+
+def test_one_model_needs_no_name(opened, folder) -> None:
+    told = run("--model", folder / "a.npz", "--schema", folder / "a.json", "--classes", "low,high", "--people", folder / "people.csv",
+               "--title", "Bail", "--subject", "the assessment", "--rule", "PriorsCount >= 0", "--key", "k", "--allow-host", "Desk.Example",
+               "--workers", 3, "--slow-workers", 2, "--seconds", 2, "--memory", 64)  # fmt: skip
+    assert told.exit_code == 0, told.output
+    ((registry, terms, place, _),) = opened
+    registered = registry[0]
+    assert (registered.name, registered.called, registered.subject) == ("model", "Bail", "the assessment")
+    assert registered.explainer.model.classes == ("low", "high") and len(registered.people) == 5
+    assert [one.describe() for one in registered.explainer.constraints] == ["PriorsCount >= 0"]
+    assert terms.seconds == 2.0 and terms.memory_bytes == 64 << 20
+    assert (place.quick, place.slow, place.access.key) == (3, 2, "k") and "desk.example" in place.access.hosts
+
+
+def test_several_models_have_names(opened, folder) -> None:
+    words = [f"--model=b={folder}/a.npz", f"--schema=b={folder}/a.json", f"--model=a={folder}/a.npz", f"--schema=a={folder}/a.json",
+             "--title=a=Second", "--rule=a=Sex is fixed", "--rule=Race is fixed"]  # fmt: skip
+    assert run(*words).exit_code == 0
+    ((registry, *_),) = opened
+    assert [(registered.name, registered.called) for registered in registry] == [("b", "b"), ("a", "Second")]
+    assert [len(registered.explainer.constraints) for registered in registry] == [1, 2]
+
+
+@pytest.mark.parametrize(("words", "said"), [
+    ([], "--demo"),
+    (["--model", "{}/a.npz"], "--schema model=FILE"),
+    (["--model", "{}/a.npz", "--schema", "{}/none.json"], "Cannot read"),
+    (["--model", "{}/none.npz", "--schema", "{}/a.json"], "none.npz"),
+    (["--model", "{}/a.npz", "--model", "{}/a.npz", "--schema", "{}/a.json"], "given twice"),
+    (["--model", "a={}/a.npz", "--schema", "a={}/a.json", "--rule", "Nothing is fixed"], "Nothing"),
+    (["--demo", "--seconds", "0"], "must be positive"),
+    (["--demo", "--seconds", "nan"], "must be positive"),
+    (["--demo", "--workers", "0"], "--workers"),
+])  # fmt: skip
+def test_what_cannot_be_served_is_said(opened, folder, words, said) -> None:
+    told = run(*(word.format(folder) for word in words))
+    assert told.exit_code == 2 and said in told.output and not opened
+
+
+def test_without_the_extra_the_sentence_says_how_to_get_it(monkeypatch) -> None:
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    told = run("--demo")
+    assert told.exit_code == 2 and "pip install 'ifonly[serve]'" in told.output
+
+
+def test_a_port_that_is_taken_is_said() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
+        told = run("--demo", "--port", taken.getsockname()[1])
+    assert told.exit_code == 2 and "Cannot listen on 127.0.0.1" in told.output
