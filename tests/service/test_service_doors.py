@@ -243,7 +243,7 @@ def test_an_error_of_ours_is_a_sentence_and_no_more(visit, inline, capfd) -> Non
     refused(told, 500, "should not")
     assert "Geheimnis" not in told.text and "Traceback" not in told.text
     said = capfd.readouterr().err
-    assert "ValueError at desks.py" in said and "Geheimnis" not in said
+    assert "ValueError at services.py" in said and "Geheimnis" not in said
     assert visit.desk.metrics.bugs == 1
 
 

@@ -52,7 +52,7 @@ def test_answers_of_every_kind_have_the_shape(visit, api, people) -> None:
                  {"row": people[3], "query": {"fewest_first": True}, "path": True}):  # fmt: skip
         fits(api, {"$ref": "#/components/schemas/Explain"}, body)
         fits(api, {"$ref": "#/components/schemas/Explained"}, visit.post("/v1/explain", body).json())
-    fits(api, {"$ref": "#/components/schemas/Several"}, visit.post("/v1/diverse", {"row": people[3], "diversity": {"count": 5},
+    fits(api, {"$ref": "#/components/schemas/DiverseResults"}, visit.post("/v1/diverse", {"row": people[3], "diversity": {"count": 5},
          "query": {"constraints": fixed[1:]}}).json())  # fmt: skip
     fits(api, {"$ref": "#/components/schemas/Error"}, visit.post("/v1/rule", {"text": "AgeGroup gos"}).json())
     for path in ("/v1/models", "/v1/schema", "/v1/schema?model=ruled", "/livez", "/healthz", "/readyz"):
