@@ -62,7 +62,7 @@ def test_answers_of_every_kind_have_the_shape(visit, api, people) -> None:
     checked = visit(
         "POST", "/v1/check", content=certificate, headers={"content-type": "application/octet-stream"}
     ).json()
-    fits(api, {"$ref": "#/components/schemas/Checked"}, checked)
+    fits(api, {"$ref": "#/components/schemas/CheckResult"}, checked)
 
 
 def test_every_path_is_described_and_every_status_that_is_given(visit, api, inline) -> None:
