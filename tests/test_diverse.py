@@ -21,6 +21,7 @@ from ifonly import (
     Limits,
     Network,
     NoneExists,
+    OtherTarget,
     Range,
     Real,
     Schema,
@@ -137,6 +138,19 @@ def test_rows_at_the_edge_count_whatever_floating_point_makes_of_them() -> None:
     assert isinstance(beyond.ended, NoneExists)
     just = explainer.explain_diverse(off, Diversity(2, apart=0.35), target=1, distance=weights)
     assert [answer.upper for answer in just] == [0.0, 0.35]
+
+
+def test_a_row_that_some_rounding_accepts_may_be_nearer_than_the_earlier_answers() -> None:
+    """The bound of an earlier answer holds for rows that every rounding accepts: of others it says nothing."""
+    first = ([[-4.0, 0.0], [-1.03, 2.0], [1.0 / 3.0, 0.0], [4.0, -0.0]], [1e-9, -3.0, -2.0, -1e-9])
+    second = ([[0.0078125, 1.1640050682234544, 0.63, 0.5], [-0.18, 4.0, -0.11, -7.0]], [9.999921875e-07, 1.8e-10])
+    schema = Schema([Binary("x0", ["no", "yes"]), Integer("x1", 0, 4)])
+    explainer = Explainer(network_model(Network.of([first, second]), schema))
+    found = explainer.explain_diverse(["no", 3], Diversity(4, apart=0.1, differ="values"), distance="l2",
+                                      target=OtherTarget(margin=1e-6), constraints=["at most 1 change"])  # fmt: skip
+    assert [answer.counterfactual for answer in found] == [{"x0": "yes", "x1": 3}]
+    nearest = Distance("l2").between(schema, schema.read(["no", 3]), schema.read(["no", 1])[None, :])[0]
+    assert isinstance(found.ended, Unknown) and found.ended.lower <= nearest  # its score is the margin, up to rounding
 
 
 def test_real_numbers_keep_apart_to_the_last_bit() -> None:

@@ -26,7 +26,7 @@ from typing import Any, TypeAlias
 from ifonly.answering.values import CheckedResult
 from ifonly.problem import Allowed, Range
 from ifonly.problem.disjunctions import Condition, Ordinary, PersonContext
-from ifonly.results import Claim, Limits, Stop
+from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.tolerances import DEFAULT, Tolerances
 
 QueryRequest: TypeAlias = Callable[[tuple[Ordinary, ...], Limits], CheckedResult]
@@ -65,7 +65,11 @@ class Branching:
             found = self._ask(chosen, spent.left)
             self._method = found.claim.method
             spent.nodes, spent.prepared_query = spent.nodes + found.claim.nodes, spent.prepared_query + 1
-            self._settle(_Leaf(chosen, max(bound, found.lower), found), conditions)
+            rounding = found.claim.point is None and found.stop is not None and found.stop.by is StoppedBy.ROUNDING
+            lower = (
+                found.lower if rounding else max(bound, found.lower)
+            )  # `bound` is of rows that every rounding accepts
+            self._settle(_Leaf(chosen, lower, found), conditions)
         return self._found(spent)
 
     def _beaten(self, bound: float) -> bool:
