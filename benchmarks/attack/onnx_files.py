@@ -87,6 +87,15 @@ def model(nodes: Sequence[Any], columns: int, outputs: dict[str, Any], constants
     return made
 
 
+def ends_in_sigmoid(graph: Any) -> bool:
+    """Is the last output a probability by its last operation?"""
+    made = {name: node for node in graph.node for name in node.output}
+    node = made.get(graph.output[-1].name)
+    while node is not None and node.op_type == "Identity":
+        node = made.get(node.input[0])
+    return node is not None and node.op_type == "Sigmoid"
+
+
 class Runtime:
     """The whole file in onnxruntime. It decides by the labels of the file, else by its scores."""
 
@@ -99,6 +108,7 @@ class Runtime:
             proto.SerializeToString(), options, providers=["CPUExecutionProvider"]
         )
         self.input = self.session.get_inputs()[0].name
+        self.threshold = 0.5 if ends_in_sigmoid(proto.graph) else 0.0
 
     def outputs(self, rows: Sequence[Row]) -> tuple[list[Any] | None, Any]:
         """Labels, if the file has any, and scores."""
@@ -113,13 +123,13 @@ class Runtime:
         return told, None if scores is None else scores.reshape(len(rows), -1).astype(float)
 
     def decide(self, rows: list[Row]) -> list[Decision]:
-        """Two classes by the sign of one score; several by the label, or by the largest score."""
+        """Two classes by the sign of a score, or one half of a probability; several by label, or by the largest."""
         labels, scores = self.outputs(rows)
         if scores is None:
             return [(label, 1.0) for label in labels or ()]
-        score_margins = [abs(s[0]) if len(s) == 1 else ahead(s) for s in scores.tolist()]
+        score_margins = [abs(s[0] - self.threshold) if len(s) == 1 else ahead(s) for s in scores.tolist()]
         if labels is None:
-            labels = [int(s[0] > 0) if len(s) == 1 else s.index(max(s)) for s in scores.tolist()]
+            labels = [int(s[0] > self.threshold) if len(s) == 1 else s.index(max(s)) for s in scores.tolist()]
         return list(zip(labels, score_margins, strict=True))
 
     def decide_above(self, least: float, rows: list[Row]) -> list[Decision]:

@@ -42,15 +42,19 @@ def wrong(
 
 
 def wrong_bound(world: World, answer: Any, near: Rows) -> Iterator[str]:
-    """Is a favourable row nearer than what is called proven? `lower` is about rows that are sure, by the blur."""
+    """Is a favourable row nearer than what is called proven? `lower` is about rows that every rounding accepts."""
     size, row = near[0]
     best = world.shown(size)
     if answer.status == "none exists":
         yield f"none exists, but {row} at {best!r}"
         return
-    lower_any_rounding = answer.lower_any_rounding if answer.counterfactual is not None else answer.lower
+    lower_any_rounding = answer.lower_any_rounding
+    if (
+        answer.counterfactual is None and answer.stop.by.value == "rounding"
+    ):  # no row is left that every rounding accepts
+        lower_any_rounding = answer.lower
     if lower_any_rounding is not None and lower_any_rounding > best * (1 + RELATIVE) + 1e-300:
-        yield f"{answer.status}, not by luck nearer than {lower_any_rounding!r}, but {row} at {best!r}"
+        yield f"{answer.status}, under no rounding nearer than {lower_any_rounding!r}, but {row} at {best!r}"
     sure = next(((size, row) for size, row in near if world.sure(row, answer.rounding_bound)), None)
     if sure is not None and answer.lower > world.shown(sure[0]) * (1 + RELATIVE) + 1e-300:
         yield f"{answer.status}, nothing nearer than {answer.lower!r}, but {sure[1]} at {world.shown(sure[0])!r}"

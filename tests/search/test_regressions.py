@@ -25,6 +25,7 @@ from ifonly import (
     Real,
     Schema,
     ScoreTarget,
+    Steps,
     Unknown,
     Within,
 )
@@ -246,3 +247,18 @@ def test_integers_of_many_steps_on_the_edge_of_apart() -> None:
     assert second >= first + 10**14
     assert second == pytest.approx(first + 1e14, rel=1e-9)
     assert all(answer.stop is None for answer in answers)
+
+
+def test_without_a_row_the_bound_holds_under_every_rounding() -> None:
+    """Numbers of 1e17 cancel: the model may be off by 840, and no row is that much above the margin. The bound was
+    about such rows, while the answer said a rounding bound of 0: the model accepts a nearer row."""
+    first = ([[0.0, -1e8, 0.0], [2.7, 4.0, 0.0], [0.0, -1e8, 0.0]], [1e17, -0.8466936287122665, 1e17])
+    second = ([[-2.0, 0.9146332142191375, 0.9]], [-3656063929.979847])
+    schema = Schema([Integer("x0", -1000000, -999601), Integer("x1", 10**9, 10**9), Real("r", 0.0, 1.0)])
+    model = network_model(Network.of([first, second]), schema)
+    answer = Explainer(model).explain([-999780, 10**9, 1.0], target=ClassTarget(1, margin=0.0),
+                                      constraints=[Steps("r", 0.1)])  # fmt: skip
+    accepted = np.array([-999763.0, 1e9, 1.0])
+    assert isinstance(answer, Unknown) and model.scores(accepted)[0] > 0.0
+    assert answer.lower <= Distance("l1").between(schema, schema.read([-999780, 10**9, 1.0]), accepted[None, :])[0]
+    assert answer.rounding_bound > 800.0

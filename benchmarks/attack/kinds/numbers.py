@@ -149,19 +149,20 @@ def misread(case: dict[str, Any], answer: Any, start: float) -> list[str]:
         return []
     kept = Fraction(Decimal(repr(answer.counterfactual[case["name"]])))
     bounds = {nearest(case, r, start) for r in every}
-    near = any(abs(kept - bound) <= Fraction(1, 10**6) * max(1, abs(bound)) for bound in bounds)
+    gap = Fraction(answer.upper - answer.lower) * (Fraction(case["upper"]) - Fraction(case["lower"]))  # shorter numbers
+    near = any(abs(kept - bound) <= gap + Fraction(1, 10**6) * max(1, abs(bound)) for bound in bounds)
     faults = [] if near else [f"{rule(case)!r} was kept at {short(kept)}, and means {sorted(map(short, every))}"]
-    return faults + repeated(case, answer, kept, start)
+    return faults + repeated(case, answer, kept, start, gap)
 
 
-def repeated(case: dict[str, Any], answer: Any, kept: Fraction, start: float) -> list[str]:
+def repeated(case: dict[str, Any], answer: Any, kept: Fraction, start: float, gap: Fraction) -> list[str]:
     """What the answer repeats of the rule, where it does, is what was kept."""
     for sentence in getattr(answer, "constraints", ()):
         said = [
             Fraction(Decimal(n.replace(",", ""))) for n in re.findall(r"\d[\d,]*(?:\.\d+)?(?:e[+-]?\d+)?", sentence)
         ]
         if said and not any(
-            abs(nearest(case, r, start) - kept) <= Fraction(1, 10**6) * max(1, abs(kept)) for r in said
+            abs(nearest(case, r, start) - kept) <= gap + Fraction(1, 10**6) * max(1, abs(kept)) for r in said
         ):
             return [f"{rule(case)!r} was kept at {short(kept)}, but the answer says {sentence!r}"]
     return []

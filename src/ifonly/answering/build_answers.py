@@ -58,7 +58,10 @@ class AnswerBuilder:
             if there:
                 yield (Nearest if sure else Within)(lower=low, stop=None if sure else stop, **row, **person)
             else:
-                yield (NoneExists if sure else Unknown)(lower=low, stop=stop, **person)
+                bound = (
+                    0.0 if sure else row["rounding_bound"]
+                )  # `lower` is about rows that are as much above the margin
+                yield (NoneExists if sure else Unknown)(lower=low, stop=stop, rounding_bound=bound, **person)
 
     def _of_people(
         self, batch: Batch, rows: Sequence[int], told: TargetResults, old: list[Row]

@@ -21,6 +21,7 @@ from ifonly.schema.values import same_value
 FORMAT = "ifonly-schema"
 VERSION = 1
 MAX_BYTES = 64 * 2**20
+READ_BYTES = 2**20
 MAX_YAML = 2**20
 """Of a YAML file, which is read slowly."""
 MAX_DEPTH, MAX_NUMBER = 32, 1000
@@ -100,8 +101,10 @@ def read_json(path: str | Path, what: str, most: int = MAX_BYTES) -> Any:
 def _read_text(path: str | Path, what: str, most: int) -> str:
     path = path_of(path)
     try:
+        content = bytearray()
         with path.open("rb") as file:
-            content = file.read(most + 1)  # whatever its size is said to be
+            while len(content) <= most and (piece := file.read(READ_BYTES)):  # whatever its size is said to be
+                content += piece
         if len(content) > most:
             raise FileError(f"'{path}' is larger than {most // 2**20} MiB; that is no {what}.")
         return content.decode("utf-8")

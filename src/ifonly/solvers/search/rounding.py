@@ -124,8 +124,8 @@ class RobustSearch:
     # ------------------------------------------------------------------ luck
 
     def _rule_out(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
-        """Of those for whom no row is sure: is there none that could be accepted by luck either?"""
-        members = [i for i in members if batch.lower[i] == math.inf and i not in batch.stops]
+        """Of those without a row that every rounding accepts: from which distance on may some rounding accept one?"""
+        members = [i for i in members if batch.best[i, -1] == math.inf and i not in batch.stops]
         batch.lower[members] = 0.0
         members = self.affordable(batch, members, budget.limits)
         if not members:
