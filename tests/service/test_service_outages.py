@@ -6,6 +6,7 @@ What a process does is told by a file, so each request is sent and answered whil
 from __future__ import annotations
 
 import asyncio
+import json
 import os
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -97,6 +98,19 @@ def test_after_any_number_of_early_ends_it_is_well_again(outage) -> None:
 
 
 @pytest.mark.long
+def test_the_stream_says_that_processes_are_missing_as_other_paths_do(outage, monkeypatch) -> None:
+    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.0)
+
+    async def test(client: Client) -> None:
+        person = (await client.get("/v1/schema")).json()["people"][0]["row"]
+        reply = await client.post("/v1/explain/stream", json={"row": person})
+        data = next(line for line in reply.text.splitlines() if line.startswith("data: "))
+        found = json.loads(data.removeprefix("data: "))
+        assert "event: error" in reply.text and found["status"] == 503 and found["retry_after"] == 5
+
+    outage.run(test, "hold")
+
+
 def test_whoever_waits_when_a_process_fails_is_told_at_once(outage) -> None:
     async def test(client: Client) -> None:
         asked = [asyncio.create_task(client.post("/v1/rule", json=RULE)) for _ in range(5)]

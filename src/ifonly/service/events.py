@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import json
 from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
@@ -45,11 +46,11 @@ class Stream:
                 elif not await self._heard():
                     await send(_part(b":\n\n"))
             reply = job.reply.result()
-            last = _event("answer" if reply.status == 200 else "error", reply.body)
+            last = _event("answer", reply.body) if reply.status == 200 else _error(reply)
             await send(_part(self._taken() + last, more=False))
             return reply
         except asyncio.CancelledError:
-            await send(_part(_event("error", refusal(CLOSING).body), more=False))
+            await send(_part(_error(refusal(CLOSING)), more=False))
             raise
         finally:
             leaving.cancel()
@@ -67,6 +68,13 @@ class Stream:
         taken = b"".join(_event("bounds", bounds) for bounds in self._bounds)
         self._bounds.clear()
         return taken
+
+
+def _error(reply: Reply) -> bytes:
+    """The error of a reply, with what its head would have said: the status, and when to come again."""
+    return _event(
+        "error", json.dumps(json.loads(reply.body) | {"status": reply.status, "retry_after": reply.retry}).encode()
+    )
 
 
 def _part(content: bytes, *, more: bool = True) -> dict[str, Any]:

@@ -159,7 +159,7 @@ export async function explainStream(asked, signal, heard) {
   for await (const { event, value } of events(response)) {
     if (event === "bounds") heard(value);
     else if (event === "answer") return value;
-    else if (event === "error") throw new Refused(422, value.error, value.where ?? null);
+    else if (event === "error") throw new Refused(value.status, value.error, value.where ?? null, value.retry_after);
   }
   throw new Unreachable("the stream ended without an answer");
 }
