@@ -14,6 +14,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
+    "docs/tutorial.md",
     "docs/schema.md",
     "docs/query.md",
     "docs/rules.md",
