@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 import subprocess
@@ -96,3 +97,44 @@ def test_every_page_stands_in_the_site() -> None:
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert f": {page.name}\n" in listed, f"{page.name} is in no section of mkdocs.yml"
+
+
+def test_the_names_of_the_glossary_exist() -> None:
+    """Last column of each table: `module.Class`, without `ifonly.`; `.name` is in the same place as the name before it."""
+    seen, previous = 0, ""
+    for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("| ") and "in the code" not in line:
+            for name in re.findall(r"`([\w.]+)`", line.rsplit(" | ", 1)[1]):
+                if "trusted" in name:  # an entry of a file
+                    continue
+                previous = previous.rpartition(".")[0] + name if name.startswith(".") else name
+                assert _found(f"ifonly.{previous}"), f"the glossary names {previous}, which does not exist"
+                seen += 1
+    assert seen > 50
+
+
+def _found(name: str) -> bool:
+    """A module, or what is inside one."""
+    module, rest = name, ""
+    while module:
+        try:
+            owner = importlib.import_module(module)
+        except ModuleNotFoundError:
+            module, _, last = module.rpartition(".")
+            rest = f"{last}.{rest}".rstrip(".")
+            continue
+        for part in filter(None, rest.split(".")):
+            if not hasattr(owner, part):
+                return part in getattr(owner, "__dataclass_fields__", {})
+            owner = getattr(owner, part)
+        return True
+    return False
+
+
+def test_the_files_of_the_recipes_exist() -> None:
+    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
+    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|js))`", text))
+    roots = (ROOT, ROOT / "src" / "ifonly", ROOT / "src" / "ifonly" / "solvers" / "search")
+    assert len(named) > 40
+    for name in named:
+        assert any((root / name).exists() for root in roots), f"docs/extending.md names {name}, which does not exist"
