@@ -1,4 +1,4 @@
-"""The documents tell the truth: every Python block runs, and prints what the text block after it says."""
+"""Documents are tests: every Python block runs and prints what the text block after it says; names, paths and links exist."""
 
 from __future__ import annotations
 
@@ -63,7 +63,7 @@ def places(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_are_valid() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
     for page in pages:
         for link, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
@@ -73,7 +73,7 @@ def test_links_lead_somewhere() -> None:
                 assert not place or place in places(there), f"{page.name} -> {link}#{place}"
 
 
-def test_badges_say_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_badges_match_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import badges
 
@@ -85,7 +85,7 @@ def test_badges_say_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_site_builds(tmp_path: Path) -> None:
-    """Strictly: no page without a place, no link that leads nowhere, every name of the reference found."""
+    """Strictly: no page outside the navigation, no broken link, every name of the reference found."""
     pytest.importorskip("material", reason="the site is built with mkdocs-material: pip install 'ifonly[docs]'")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
@@ -93,7 +93,7 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert "explain_diverse" in (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
 
 
-def test_every_page_stands_in_the_site() -> None:
+def test_every_page_is_in_the_site() -> None:
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert f": {page.name}\n" in listed, f"{page.name} is in no section of mkdocs.yml"
@@ -111,6 +111,13 @@ def test_the_names_of_the_glossary_exist() -> None:
                 assert _found(f"ifonly.{previous}"), f"the glossary names {previous}, which does not exist"
                 seen += 1
     assert seen > 50
+
+
+def test_the_names_of_the_reference_exist() -> None:
+    named = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
+    assert len(named) > 50
+    for name in named:
+        assert _found(name), f"docs/api.md names {name}, which does not exist"
 
 
 def _found(name: str) -> bool:
