@@ -87,9 +87,7 @@ def _l2(found: list[Record]) -> Claim | None:
         return None
     return Claim(
         "On Adult and Credit with l2, neither SAT nor MIP-SAT produce answers; the MIPs do.",
-        "Proven rows: "
-        + "; ".join(f"{LOOKS[m].name} {_done(here, m)}" for m in LOOKS if _of(here, m))
-        + ".",
+        "Proven rows: " + "; ".join(f"{LOOKS[m].name} {_done(here, m)}" for m in LOOKS if _of(here, m)) + ".",
         "Where a method finishes more than published, its solver is newer (versions); where fewer, it has "
         "seconds (limit).",
     )

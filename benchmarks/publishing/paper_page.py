@@ -104,6 +104,6 @@ def _how(found: dict[str, list[Record]], results: Path) -> str:
 
 
 def _file(svg: str) -> str:
-    """A drawing as a file of its own: a fixed colour of text, and coordinates of two decimals."""
-    svg = re.sub(r"(\d+\.\d{2})\d+", r"\1", svg.replace("currentColor", INK))
+    """A drawing as a file of its own: a fixed colour of text, and coordinates (not labels) of two decimals."""
+    svg = re.sub(r"<[^>]*>", lambda tag: re.sub(r"(\d+\.\d{2})\d+", r"\1", tag[0]), svg.replace("currentColor", INK))
     return "\n".join(line.strip() for line in svg.splitlines() if line.strip()) + "\n"

@@ -17,7 +17,7 @@ from benchmarks.asking.records import NOT_RUN, Record
 from benchmarks.asking.rows import ask
 from benchmarks.paper import figures, page
 from benchmarks.paper.cross_check import agreement
-from benchmarks.publishing import archive, performance_page, publish
+from benchmarks.publishing import archive, paper_page, performance_page, publish
 from benchmarks.showing.growth import fit
 from benchmarks.subjects.networks import Spec, arch
 from benchmarks.terminal import ROOT
@@ -132,6 +132,11 @@ def test_claims_are_written_between_the_marks_and_nowhere_else(tmp_path):
     text = performance_page.write(tmp_path, page_path).read_text(encoding="utf-8")
     assert text.startswith("# By hand\n") and text.endswith("\n\nBy hand, too.\n") and "stale" not in text
     assert text.count("`python -m benchmarks search --only cold`") == 1
+
+
+def test_figures_keep_their_labels():
+    svg = '<svg><path d="M 1.23456 2"/><text fill="currentColor">0.00123</text></svg>'
+    assert paper_page._file(svg) == f'<svg><path d="M 1.23 2"/><text fill="{paper_page.INK}">0.00123</text></svg>\n'
 
 
 def test_every_command_of_the_page_exists():
