@@ -138,10 +138,16 @@ def _found(name: str) -> bool:
     return False
 
 
-def test_the_files_of_the_recipes_exist() -> None:
-    text = (ROOT / "docs" / "extending.md").read_text(encoding="utf-8")
-    named = set(re.findall(r"`((?:[a-z_]+/)+[a-z_]+\.(?:py|js))`", text))
-    roots = (ROOT, ROOT / "src" / "ifonly", ROOT / "src" / "ifonly" / "solvers" / "search")
-    assert len(named) > 40
-    for name in named:
-        assert any((root / name).exists() for root in roots), f"docs/extending.md names {name}, which does not exist"
+def test_files_and_names_that_pages_mention_exist() -> None:
+    """Paths in back quotes are below the root, src/ifonly, or a package of the solvers; names begin with `ifonly.`."""
+    roots = [ROOT, ROOT / "src" / "ifonly", *(ROOT / "src" / "ifonly" / "solvers").glob("**/")]
+    seen = 0
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        for path in re.findall(r"`((?:\w+/)+\w+\.(?:py|js))`", text):
+            assert "NAME" in path or any((root / path).exists() for root in roots), f"{page.name} names {path}"
+            seen += 1
+        for name in re.findall(r"`(ifonly(?:\.\w+)+)[`(]", text):
+            assert _found(name), f"{page.name} names {name}"
+            seen += 1
+    assert seen > 150
