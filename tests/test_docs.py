@@ -1,8 +1,9 @@
-"""The documents tell the truth: every Python block runs, and prints what the text block after it says."""
+"""Documents are tests: every Python block runs and prints what the text block after it says; names, paths and links exist."""
 
 from __future__ import annotations
 
 import contextlib
+import importlib
 import io
 import re
 import subprocess
@@ -14,6 +15,7 @@ import pytest
 ROOT = Path(__file__).parent.parent
 PAGES = (
     "README.md",
+    "docs/tutorial.md",
     "docs/schema.md",
     "docs/query.md",
     "docs/rules.md",
@@ -61,7 +63,7 @@ def places(page: Path) -> set[str]:
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
-def test_links_lead_somewhere() -> None:
+def test_links_are_valid() -> None:
     pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", ROOT / "CHANGELOG.md", *(ROOT / "docs").glob("*.md")]
     for page in pages:
         for link, place in re.findall(r"\]\(([^)#\s]*)(?:#([^)]*))?\)", page.read_text(encoding="utf-8")):
@@ -71,7 +73,7 @@ def test_links_lead_somewhere() -> None:
                 assert not place or place in places(there), f"{page.name} -> {link}#{place}"
 
 
-def test_badges_say_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_badges_match_the_project(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.syspath_prepend(str(ROOT / "tools"))
     import badges
 
@@ -83,7 +85,7 @@ def test_badges_say_what_is_so(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def test_the_site_builds(tmp_path: Path) -> None:
-    """Strictly: no page without a place, no link that leads nowhere, every name of the reference found."""
+    """Strictly: no page outside the navigation, no broken link, every name of the reference found."""
     pytest.importorskip("material", reason="the site is built with mkdocs-material: pip install 'ifonly[docs]'")
     command = [sys.executable, "-m", "mkdocs", "build", "--quiet", "--site-dir", str(tmp_path / "site")]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=900)
@@ -91,7 +93,61 @@ def test_the_site_builds(tmp_path: Path) -> None:
     assert "explain_diverse" in (tmp_path / "site" / "api.html").read_text(encoding="utf-8")
 
 
-def test_every_page_stands_in_the_site() -> None:
+def test_every_page_is_in_the_site() -> None:
     listed = (ROOT / "mkdocs.yml").read_text(encoding="utf-8")
     for page in (ROOT / "docs").glob("*.md"):
         assert f": {page.name}\n" in listed, f"{page.name} is in no section of mkdocs.yml"
+
+
+def test_the_names_of_the_glossary_exist() -> None:
+    """Last column of each table: `module.Class`, without `ifonly.`; `.name` is in the same place as the name before it."""
+    seen, previous = 0, ""
+    for line in (ROOT / "docs" / "glossary.md").read_text(encoding="utf-8").splitlines():
+        if line.startswith("| ") and "in the code" not in line:
+            for name in re.findall(r"`([\w.]+)`", line.rsplit(" | ", 1)[1]):
+                if "trusted" in name:  # an entry of a file
+                    continue
+                previous = previous.rpartition(".")[0] + name if name.startswith(".") else name
+                assert _found(f"ifonly.{previous}"), f"the glossary names {previous}, which does not exist"
+                seen += 1
+    assert seen > 50
+
+
+def test_the_names_of_the_reference_exist() -> None:
+    named = re.findall(r"^::: (\S+)$", (ROOT / "docs" / "api.md").read_text(encoding="utf-8"), re.M)
+    assert len(named) > 50
+    for name in named:
+        assert _found(name), f"docs/api.md names {name}, which does not exist"
+
+
+def _found(name: str) -> bool:
+    """A module, or what is inside one."""
+    module, rest = name, ""
+    while module:
+        try:
+            owner = importlib.import_module(module)
+        except ModuleNotFoundError:
+            module, _, last = module.rpartition(".")
+            rest = f"{last}.{rest}".rstrip(".")
+            continue
+        for part in filter(None, rest.split(".")):
+            if not hasattr(owner, part):
+                return part in getattr(owner, "__dataclass_fields__", {})
+            owner = getattr(owner, part)
+        return True
+    return False
+
+
+def test_files_and_names_that_pages_mention_exist() -> None:
+    """Paths in back quotes are below the root, src/ifonly, or a package of the solvers; names begin with `ifonly.`."""
+    roots = [ROOT, ROOT / "src" / "ifonly", *(ROOT / "src" / "ifonly" / "solvers").glob("**/")]
+    seen = 0
+    for page in [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")]:
+        text = BLOCK.sub("", page.read_text(encoding="utf-8"))
+        for path in re.findall(r"`((?:\w+/)+\w+\.(?:py|js))`", text):
+            assert "NAME" in path or any((root / path).exists() for root in roots), f"{page.name} names {path}"
+            seen += 1
+        for name in re.findall(r"`(ifonly(?:\.\w+)+)[`(]", text):
+            assert _found(name), f"{page.name} names {name}"
+            seen += 1
+    assert seen > 150

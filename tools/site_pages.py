@@ -1,4 +1,4 @@
-"""For the documentation site: the documents that stand beside docs/ become pages of it, and links follow them.
+"""Hooks of mkdocs: documents outside docs/ become pages of the site, and links follow them.
 
 mkdocs calls these functions (see `hooks` in mkdocs.yml).
 """
@@ -12,23 +12,23 @@ from typing import Any
 from mkdocs.structure.files import File
 
 ROOT = Path(__file__).parent.parent
-BESIDE = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
-          "PERFORMANCE.md": "claims.md", "benchmarks/README.md": "benchmarks.md"}  # fmt: skip
+OUTSIDE = {"README.md": "readme.md", "CONTRIBUTING.md": "contributing.md", "CHANGELOG.md": "changelog.md",
+          "benchmarks/README.md": "benchmarks.md"}  # fmt: skip
 """Documents outside docs/, and the pages that they become."""
 LINK = re.compile(r"\]\(([^)#\s]+)(#[^)]*)?\)")
 
 
 def on_files(files: Any, config: Any) -> Any:
-    """Add the documents that stand beside docs/."""
-    for source, page in BESIDE.items():
+    """Add the documents that are outside docs/."""
+    for source, page in OUTSIDE.items():
         text = (ROOT / source).read_text(encoding="utf-8")
         files.append(File.generated(config, page, content=_linked(text, (ROOT / source).parent)))
     return files
 
 
 def on_page_markdown(markdown: str, page: Any, **_: Any) -> str:
-    """Links of a page in docs/ that lead out of it."""
-    if page.file.src_uri in BESIDE.values():
+    """Rewrite the links of a page that lead out of docs/."""
+    if page.file.src_uri in OUTSIDE.values():
         return markdown
     return _linked(markdown, (ROOT / "docs" / page.file.src_uri).parent)
 
@@ -42,8 +42,8 @@ def _linked(text: str, folder: Path) -> str:
             return found[0]
         there = (folder / target).resolve()
         inside = there.relative_to(ROOT).as_posix() if there.is_relative_to(ROOT) else target
-        if inside in BESIDE:
-            return f"]({BESIDE[inside]}{place})"
+        if inside in OUTSIDE:
+            return f"]({OUTSIDE[inside]}{place})"
         if inside.startswith("docs/"):
             return f"]({_from(folder, inside.removeprefix('docs/'))}{place})"
         return f"] (`{inside}`)"

@@ -2,9 +2,8 @@
 
     python tools/terminal_picture.py [COMMAND ...]        # by default: ifonly demo
 
-In the moving one the command is typed, then its output appears line by line and stays; where nothing may move (on
-paper, or by the viewer's wish), all of it is there at once. No fonts are loaded from anywhere; what the terminal has is
-used.
+In the moving one the command is typed, then its output appears line by line and stays; with reduced motion, and on
+paper, all of it is there at once. No fonts are loaded.
 """
 
 from __future__ import annotations
@@ -29,8 +28,8 @@ LINE = re.compile(r'<text (class="[^"]*" [^>]*clip-path="url\(#demo-line-(\d+)\)
 
 def main(command: list[str]) -> None:
     """Run the command, and draw what it prints."""
-    asked = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
-    done = subprocess.run([sys.executable, "-m", *command], env=asked, capture_output=True, text=True, check=True)
+    environment = {**os.environ, "FORCE_COLOR": "1", "COLUMNS": str(COLUMNS), "TERM": "xterm-256color"}
+    done = subprocess.run([sys.executable, "-m", *command], env=environment, capture_output=True, text=True, check=True)
     console = Console(record=True, width=COLUMNS, file=io.StringIO())
     console.print(Text.from_ansi(f"$ {' '.join(command)}"))
     console.print(Text.from_ansi(done.stdout))

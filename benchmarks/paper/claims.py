@@ -15,9 +15,9 @@ from benchmarks.paper.draw import asked_of_all
 from benchmarks.paper.style import DATASETS, LOOKS
 
 REASONS = {
-    "Margin": "everybody here is asked for the same margin of 1e-6 on the score. The paper states none, and its "
+    "Margin": "every method here has the same margin of 1e-6 on the score. The paper states none, and its "
     "published "
-    "code asks MIP-OBJ for 0.1, so that its answers are farther away than the nearest.",
+    "code gives MIP-OBJ 0.1, so that its answers are farther away than the nearest.",
     "Tolerance": "every method here proves its answer to 1e-6 of distance. The paper stops its searches on the "
     "distance "
     "at 1e-3, which saves MIP-EXP, MIP-SAT and SAT about ten steps each; solvers here run at their tightest tolerances "
@@ -75,7 +75,7 @@ def _faster_than_sat(found: list[Record]) -> Claim | None:
     parts = [f"{LOOKS[m].name} {_done(found, m)}, {_typical(found, m)}" for m in LOOKS if _of(found, m)]
     return Claim(
         "MIP-SAT, MIP-EXP and MIP-OBJ are significantly faster than SAT; SAT and MIP-SAT time out on some rows.",
-        "Proven rows of those asked, and CPU seconds (geometric mean of the cells' medians): " + "; ".join(parts) + ".",
+        "Proven rows, and CPU seconds (geometric mean of the cells' medians): " + "; ".join(parts) + ".",
         "MIP-EXP, MIP-SAT and SAT search on the distance and pay for a finer tolerance than published (tolerance), "
         "which MIP-OBJ does not; fewer of their rows finish (limit).",
     )
@@ -87,9 +87,7 @@ def _l2(found: list[Record]) -> Claim | None:
         return None
     return Claim(
         "On Adult and Credit with l2, neither SAT nor MIP-SAT produce answers; the MIPs do.",
-        "Proven rows of those asked: "
-        + "; ".join(f"{LOOKS[m].name} {_done(here, m)}" for m in LOOKS if _of(here, m))
-        + ".",
+        "Proven rows: " + "; ".join(f"{LOOKS[m].name} {_done(here, m)}" for m in LOOKS if _of(here, m)) + ".",
         "Where a method finishes more than published, its solver is newer (versions); where fewer, it has "
         "seconds (limit).",
     )

@@ -146,7 +146,7 @@ def growing(found: Sequence[Record], size: Callable[[Record], int], label: str) 
             _line(panels[i][1], _settled(here, size, method), lambda r: r.upper, method)
             _coverage(panels[i][2], _by(mine, size, lambda r: True), method)
         ticks = sorted({size(r) for r in here})
-        for j, what in enumerate((TIME, "distance (l1)", "answered, % of rows asked")):
+        for j, what in enumerate((TIME, "distance (l1)", "answered, % of rows given")):
             axes = panels[i][j]
             axes.set_xticks(ticks if len(ticks) <= 10 else ticks[::2])
             axes.set_ylabel(f"{DATASETS[dataset]}\n{what}" if j == 0 else what)

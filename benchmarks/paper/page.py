@@ -28,16 +28,16 @@ KINDS = ("nearest", "none exists", "found", "limit", "not run", "failed")
 CAPTIONS = {
     "full": "Networks of 2x10 neurons on raw inputs. A dot is a row, a box goes from the first to the third "
     "quartile, the line is the median; hollow dots ran into the limit. Above each column: rows proven "
-    "of rows asked. Distances are shown for the rows that every method was asked about.",
-    "dice": "Networks of 2x10 neurons on normalised inputs, l1, the rows that everybody was asked about. Above "
-    "each column: rows that flip the network and obey the schema, of rows asked. DiCE 0.12, gradient "
+    "of rows given. Distances are shown for the rows that every method was given.",
+    "dice": "Networks of 2x10 neurons on normalised inputs, l1, the rows that every method was given. Above "
+    "each column: rows that flip the network and obey the schema, of rows given. DiCE 0.12, gradient "
     "method, defaults (but its last step bisects where ranges are wide, as its documentation advises), no "
     "weight on diversity.",
     "depth": "l1, normalised inputs, layers of ten neurons. Medians, with bands between the quartiles; distances "
-    "on the rows that every method was asked about at that size, where exact methods coincide. A line "
+    "on the rows that every method was given at that size, where exact methods coincide. A line "
     "ends where a method gave up.",
     "width": "l1, normalised inputs. Medians, with bands between the quartiles; distances on the rows that every "
-    "method was asked about at that size, where exact methods coincide. A line ends where a method gave "
+    "method was given at that size, where exact methods coincide. A line ends where a method gave "
     "up.",
     "diversity": "COMPAS, 2x10, normalised inputs, l1: sets of k rows, each at least 0.01 from the others (DiCE: its "
     "defaults). Medians, with bands between the quartiles.",
@@ -88,7 +88,7 @@ def _summary(everything: Sequence[Record], result: Agreement) -> str:
     proven = sum(r.proven for r in ours)
     agree = "they agree on every one" if result.holds else f"they differ on {len(result.differences)}"
     return (
-        f"{len(everything):,} rows asked, each of them a record. Our search: {proven:,} of {len(ours):,} proven. "
+        f"{len(everything):,} rows given, each of them a record. Our search: {proven:,} of {len(ours):,} proven. "
         f"{result.rows:,} rows were finished by two or more exact methods, and {agree}."
     )
 
@@ -122,7 +122,7 @@ COVERAGE = (
 COVERAGE_NOTES = [
     "nearest: proven; none exists: proven; found: a valid row without proof that it is nearest; limit: no valid row "
     "when the time was up, or a network too large for the licence; not run: two rows before hit the limit",
-    "coverage: valid rows of the schema and proofs that none exists, of all rows asked",
+    "coverage: valid rows of the schema and proofs that none exists, of all rows given",
 ]
 
 
@@ -213,19 +213,19 @@ def _how(everything: Sequence[Record], where: dict[str, str]) -> str:
         if loads
         else "unknown",
         "seed": ", ".join(sorted({str(r.seed) for r in everything})),
-        "threads": "1, everybody",
+        "threads": "1, every method",
         **{LOOKS[m].name: v for m, v in _versions(everything).items()},
     }
     rows = "".join(f"<tr><th>{html.escape(k)}</th><td>{html.escape(v)}</td></tr>" for k, v in facts.items())
     return (
         "<section id=how><h2>How it was run</h2><p>Paper: Mohammadi, Karimi, Barthe, Valera, <em>Scaling "
         "Guarantees for "
-        "Nearest Counterfactual Explanations</em> (2021). Every method is asked about one row at a time, in the "
+        "Nearest Counterfactual Explanations</em> (2021). Every method gets one row at a time, in the "
         "order of "
         "the test split; the rows are the first distinct ones that a network decides against. Networks are "
         "scikit-learn's, "
         "trained as in the paper. Times are of processors (CPU), which others on the machine disturb least; the tables "
-        "have the wall clock beside them. Fewer rows than in the paper are asked of slow methods, and COMPAS has only "
+        "have the wall clock beside them. Fewer rows than in the paper are given to slow methods, and COMPAS has only "
         "about 45 distinct ones; the tables say how many.</p>"
         f"<table class=facts>{rows}</table><pre>python -m benchmarks paper          # this report, resumed where "
         "it stopped\n"

@@ -1,4 +1,4 @@
-"""PERFORMANCE.md: one row per claim, its figure and the command that measured it. No records, no claim."""
+"""The table of docs/performance.md: per claim a figure and the command that measured it. No records, no claim."""
 
 from __future__ import annotations
 
@@ -26,24 +26,12 @@ CheckedResult = dict[str, list[Record]]
 Row = tuple[str, str, str]
 """Claim, figure, command."""
 
-HEAD = """# Performance
-
-One row per claim: the figure, and the command that measured it. This page is written by `python -m benchmarks publish`
-from the records of these commands; [docs/paper](docs/paper/index.html) has the report with all plots,
-[docs/paper/tables.md](docs/paper/tables.md) every table, and [docs/paper/records.zip](docs/paper/records.zip) one
-record per row asked.
-[docs/performance.md](docs/performance.md) says what is timed and how far to trust it.
-
-Times are of processors (CPU), one thread, one call per row, everything included. "Over ours": the other's median by
-ours, on the same rows; a distance of 1.00x is the nearest. "Proven" means a lower bound within 1e-6 of the distance of
-a row that the network itself accepts. "Answered" means that the network flips and the row obeys the schema. Rows that
-ran into their limit count with the time they spent: their ratios are lower bounds.
-
-"""
+BEGIN, END = "<!-- claims: written by python -m benchmarks publish -->", "<!-- end of claims -->"
+"""What is between these marks is written from records; the rest of the page by hand."""
 
 
 def write(results: Path, path: Path) -> Path:
-    """Write the page from all records that are there."""
+    """Write the claims of all records that are there between the marks of the page."""
     names = [*(suite(figure) for figure in FIGURES), "peers", *OTHERS]
     found = {name: records.read(records.path_of(results, name)) for name in names}
     rows = [row for make in MAKERS for row in make(found)]
@@ -52,7 +40,11 @@ def write(results: Path, path: Path) -> Path:
         "|---|---|---|",
         *(f"| {claim} | {figure} | `{command}` |" for claim, figure, command in rows),
     ]
-    path.write_text(HEAD + "\n".join(table) + "\n\n" + _conditions(found, machine(results)), encoding="utf-8")
+    text = path.read_text(encoding="utf-8") if path.exists() else f"{BEGIN}\n{END}\n"
+    before, _, rest = text.partition(BEGIN)
+    after = rest.partition(END)[2]
+    inside = "\n".join(table) + "\n\n" + _conditions(found, machine(results))
+    path.write_text(f"{before}{BEGIN}\n{inside}{END}{after}", encoding="utf-8")
     return path
 
 

@@ -1,7 +1,9 @@
-"""`publish`: the report, every table, the plots and the records go among the documents, and PERFORMANCE.md is written.
+"""`publish`: the paper's experiments become docs/paper.md, and the claims of docs/performance.md are written.
 
-The records are published as one compressed file. Unpacked, they give the same documents again, but for the throughput:
-`unzip docs/paper/records.zip -d again`, then `python -m benchmarks publish --results again --to again`.
+What is large stays in the folder of the records, which is not in the repository: the report with every figure
+(paper.html), every table (tables.md), and the records as one compressed file (records.zip). Unpacked, that file gives
+the same documents again: `unzip results/records.zip -d again`, then
+`python -m benchmarks publish --results again --to again`.
 """
 
 from __future__ import annotations
@@ -15,38 +17,32 @@ from benchmarks.asking import records
 from benchmarks.paper import page
 from benchmarks.paper.figures import FIGURES, suite
 from benchmarks.peers import table
-from benchmarks.publishing import archive, performance_page
+from benchmarks.publishing import archive, paper_page, performance_page
 from benchmarks.showing import growth_plot, summaries
 from benchmarks.suites import scale, search
 from benchmarks.terminal import ROOT, folder_options
 
 RECORDS = "records.zip"
-MOST_BYTES = 1_500_000
-"""Larger records (`throughput`: thousands of rows) stay at home; their table is published."""
-PLOTS = {"scale_neurons.svg": "docs/scale.svg", "peers.svg": "docs/images/peers.svg"}
+PLOTS = {"scale_neurons.svg": "scale.svg", "peers.svg": "peers.svg"}
 
 
 def everything(results: Path, root: Path) -> list[Path]:
     """Write all that the records of `results` allow; the files written."""
-    docs = root / "docs" / "paper"
-    docs.mkdir(parents=True, exist_ok=True)
-    written = [Path(shutil.copy(path, docs / "index.html")) for path in page.write(results)[:1]]
-    written.append(docs / "tables.md")
-    written[-1].write_text(_tables(results), encoding="utf-8")
-    written.append(archive.write(docs / RECORDS, _published(results)))
-    for drawn in (*growth_plot.draw(results), *table.draw(results)):
-        if drawn.name in PLOTS:
-            target = root / PLOTS[drawn.name]
-            target.parent.mkdir(parents=True, exist_ok=True)
-            written.append(Path(shutil.copy(drawn, target)))
-    return [*written, performance_page.write(results, root / "PERFORMANCE.md")]
+    docs = root / "docs"
+    (docs / "images").mkdir(parents=True, exist_ok=True)
+    written = [*page.write(results), results / "tables.md", *paper_page.write(results, docs)]
+    (results / "tables.md").write_text(_tables(results), encoding="utf-8")
+    written.append(archive.write(results / RECORDS, _recorded(results)))
+    drawn = [path for path in (*growth_plot.draw(results), *table.draw(results)) if path.name in PLOTS]
+    written += [Path(shutil.copy(path, docs / "images" / PLOTS[path.name])) for path in drawn]
+    return [*written, performance_page.write(results, docs / "performance.md")]
 
 
-def _published(results: Path) -> list[Path]:
+def _recorded(results: Path) -> list[Path]:
     """The records of every suite, and what the machine was."""
     names = (*(suite(figure) for figure in FIGURES), "peers", *scale.SUITES, *search.SUITES)
     paths = [*(records.path_of(results, name) for name in names), results / page.MACHINE]
-    return [path for path in paths if path.exists() and path.stat().st_size <= MOST_BYTES]
+    return [path for path in paths if path.exists()]
 
 
 def _tables(results: Path) -> str:
@@ -56,7 +52,7 @@ def _tables(results: Path) -> str:
     sheets += table.sheets(records.read(records.path_of(results, "peers")))
     for name in (*scale.SUITES, *search.SUITES):
         sheets += summaries.summary(name, records.read(records.path_of(results, name)))
-    head = f"# Every table\n\nWritten by `python -m benchmarks publish` from the records in [{RECORDS}]({RECORDS}).\n\n"
+    head = "# Every table\n\nWritten by `python -m benchmarks publish` from the records beside it.\n\n"
     return head + "\n".join(sheet.markdown() for sheet in sheets)
 
 
@@ -64,6 +60,6 @@ def _tables(results: Path) -> str:
 @click.option("--to", type=click.Path(path_type=Path, file_okay=False), default=ROOT, help="Root of the documents.")
 @folder_options
 def command(to: Path, cache: Path, results: Path) -> None:
-    """Put reports, tables, plots and records of `results` among the documents, and write PERFORMANCE.md."""
+    """Write docs/paper.md and the claims of docs/performance.md; report, tables and archive stay in `results`."""
     for path in everything(results, to):
         click.echo(path)

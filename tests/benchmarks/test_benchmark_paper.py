@@ -2,7 +2,9 @@
 
 import math
 import os
+import re
 from dataclasses import replace
+from xml.etree import ElementTree
 
 import pytest
 from click.testing import CliRunner
@@ -15,7 +17,7 @@ from benchmarks.asking.records import NOT_RUN, Record
 from benchmarks.asking.rows import ask
 from benchmarks.paper import figures, page
 from benchmarks.paper.cross_check import agreement
-from benchmarks.publishing import archive, performance_page, publish
+from benchmarks.publishing import archive, paper_page, performance_page, publish
 from benchmarks.showing.growth import fit
 from benchmarks.subjects.networks import Spec, arch
 from benchmarks.terminal import ROOT
@@ -95,15 +97,19 @@ def test_all_figures_are_drawn_from_records(tmp_path):
         for plan in figures.plans(figure, quick=True):
             records.append(records.path_of(tmp_path, plan.suite), list(invented(plan)))
     written = publish.everything(tmp_path, tmp_path / "root")
-    text = (tmp_path / "root" / "docs" / "paper" / "index.html").read_text(encoding="utf-8")
+    text = (tmp_path / "paper.html").read_text(encoding="utf-8")
     assert text.count("<svg") == 7  # "full" has two drawings
     for figure in figures.FIGURES:
         assert f"<section id={figure}>" in text
     for name in ("our search", "MIP-OBJ", "MIP-EXP", "MIP-SAT", "SAT", "DiCE"):
         assert name in text
-    claims = (tmp_path / "root" / "PERFORMANCE.md").read_text(encoding="utf-8")
+    claims = (tmp_path / "root" / "docs" / "performance.md").read_text(encoding="utf-8")
     assert claims.count("| `python -m benchmarks paper") >= 8 and "no difference" in claims
-    assert {path.name for path in written} >= {"index.html", "tables.md", "records.zip", "PERFORMANCE.md"}
+    assert {path.name for path in written} >= {"paper.html", "tables.md", "records.zip", "paper.md", "performance.md"}
+    short = (tmp_path / "root" / "docs" / "paper.md").read_text(encoding="utf-8")
+    for picture in re.findall(r"\]\((images/[^)]*)\)", short):
+        ElementTree.parse(tmp_path / "root" / "docs" / picture)
+    assert all(f"| {title} | our search |" in short for title in figures.FIGURES.values())
 
 
 def test_published_records_are_one_file_that_only_the_records_decide(tmp_path):
@@ -119,12 +125,26 @@ def test_published_records_are_one_file_that_only_the_records_decide(tmp_path):
     assert [records.read(again / path.name) for path in files] == [records.read(path) for path in files]
 
 
-def test_the_published_documents_follow_from_the_published_records(tmp_path):
-    archive.unpack(ROOT / "docs" / "paper" / publish.RECORDS, tmp_path)
-    claims = performance_page.write(tmp_path, tmp_path / "PERFORMANCE.md").read_text(encoding="utf-8").splitlines()
-    published = (ROOT / "PERFORMANCE.md").read_text(encoding="utf-8").splitlines()
-    missing = [line for line in published if line not in claims and not line.startswith("Machine: ")]  # of all records
-    assert all("--only throughput" in line for line in missing)  # too many records to publish
+def test_claims_are_written_between_the_marks_and_nowhere_else(tmp_path):
+    page_path = tmp_path / "performance.md"
+    page_path.write_text(f"# By hand\n\n{performance_page.BEGIN}\nstale\n{performance_page.END}\n\nBy hand, too.\n")
+    records.append(records.path_of(tmp_path, "cold"), [record(way=way) for way in ("cold", "warm")])
+    text = performance_page.write(tmp_path, page_path).read_text(encoding="utf-8")
+    assert text.startswith("# By hand\n") and text.endswith("\n\nBy hand, too.\n") and "stale" not in text
+    assert text.count("`python -m benchmarks search --only cold`") == 1
+
+
+def test_figures_keep_their_labels():
+    svg = '<svg><path d="M 1.23456 2"/><text fill="currentColor">0.00123</text></svg>'
+    assert paper_page._file(svg) == f'<svg><path d="M 1.23 2"/><text fill="{paper_page.INK}">0.00123</text></svg>\n'
+
+
+def test_every_command_of_the_page_exists():
+    """The records are not in the repository: what the page has is how to make them."""
+    text = (ROOT / "docs" / "performance.md").read_text(encoding="utf-8")
+    assert performance_page.BEGIN in text and performance_page.END in text
+    commands = set(re.findall(r"python -m benchmarks ([a-z-]+)", text))
+    assert commands and commands <= set(main.commands), commands - set(main.commands)
 
 
 def invented(plan):
