@@ -119,6 +119,7 @@ class Attack:
             self.counts[asked["kind"]][told["status"]] += 1
             if told["faults"]:
                 self.failed.append((asked, told))
+                print(f"failed: {asked['kind']} {asked['number']}: {told['faults'][0]}", flush=True)
         left = [k for k in self.numbers if self.options.cases is None or self.numbers[k] < self.options.cases]
         if more and left:
             kind = min(left, key=lambda k: (self.spent[k], self.numbers[k]))  # about the same time for every kind
