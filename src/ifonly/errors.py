@@ -6,6 +6,8 @@ That no counterfactual exists is an answer, not an error.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any
 
 from ifonly.printing import lines
@@ -17,8 +19,21 @@ class IfonlyError(Exception):
     A message quotes names and values that come from outside, so it is made printable and bounded here, for all.
     """
 
+    where: tuple[str | int, ...] = ()
+    """The part of a query that is wrong, such as ("constraints", 2) or ("target",); empty where none is."""
+
     def __init__(self, message: str = "", *rest: Any) -> None:
         super().__init__(lines(message), *rest)
+
+
+@contextmanager
+def located(*where: str | int) -> Iterator[None]:
+    """Errors that are raised inside are about this part of a query."""
+    try:
+        yield
+    except IfonlyError as error:
+        error.where = (*where, *error.where)
+        raise
 
 
 class SchemaError(IfonlyError, ValueError):

@@ -338,7 +338,7 @@ def test_a_row_that_ends_its_worker_costs_only_itself(tmp_path):
 class Graveyard:
     """An engine whose workers all end, but for those that get the rows that are spared."""
 
-    words = "nobody"
+    description = "nobody"
 
     def __init__(self, spared: Any) -> None:
         self.spared = spared
@@ -349,7 +349,7 @@ class Graveyard:
         yield self
 
     @property
-    def room(self) -> bool:
+    def has_capacity(self) -> bool:
         return len(self.waiting) < 3
 
     def submit(self, ticket: int, chunk: Any) -> None:

@@ -71,22 +71,22 @@ ONLY = "model"
 @json_option
 def serve(as_json: bool, **options: Any) -> int:
     """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
-    from ifonly.population.engines.processes import cores
     from ifonly.service import ModelRegistry, ServiceLimits
     from ifonly.service.app import AccessPolicy
-    from ifonly.service.server import Address, needed_uvicorn
+    from ifonly.service.server import ServerConfig, needed_uvicorn
     from ifonly.service.server import serve as run
+    from ifonly.worker_processes import cores
 
     needed_uvicorn()
     registry = ModelRegistry(demonstration() if options["demo"] else _registered_models(options))
-    terms = ServiceLimits(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
+    limits = ServiceLimits(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
     quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
-    place = Address(
+    place = ServerConfig(
         host=options["host"], port=options["port"], quick=quick, slow=slow,
         access=AccessPolicy(key=options["key"], hosts=hosts),
     )  # fmt: skip
-    run(registry, terms, place, lambda address: _announce(address, registry, place.access.key, as_json=as_json))
+    run(registry, limits, place, lambda address: _announce(address, registry, place.access.key, as_json=as_json))
     return 0
 
 

@@ -87,7 +87,7 @@ def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Li
     place = place_of(plan.path)
     plan.source.fingerprint()  # before anything else is read: all that is read from here on is compared with it
     task = _task(plan, place)
-    about = {**_identity(plan, task), "engine": engine.words}
+    about = {**_identity(plan, task), "engine": engine.description}
     found = earlier_run(place, about, existing)
     if found is not None and found["state"] == FINISHED:
         _check_rows(plan, task, found)
@@ -234,7 +234,7 @@ class _Flow:
         self._tell()
         try:
             while True:
-                while self._pool.room and (one := self._next()) is not None:
+                while self._pool.has_capacity and (one := self._next()) is not None:
                     self._ticket += 1
                     self._out[self._ticket] = one
                     self._pool.submit(self._ticket, one.chunk)
