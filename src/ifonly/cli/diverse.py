@@ -59,7 +59,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = explainer_and_query(source, {**options, "why": False, "fewest_first": False})
-    told: dict[int, DiverseAnswers] = {}
+    found: dict[int, DiverseAnswers] = {}
     wrong: dict[int, RowError | Contradiction] = {}
     try:
         for number, answers in _sets(explainer, query, source.rows, diversity, options):
@@ -67,21 +67,21 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
                 wrong[number] = answers
                 continue
             if not as_json:
-                if told:
+                if found:
                     click.echo()
                 show(diverse_page(answers, number))
-            told[number] = answers
+            found[number] = answers
     except KeyboardInterrupt:
-        note(f"{len(told):,} of {len(source.rows):,} rows are answered.")
+        note(f"{len(found):,} of {len(source.rows):,} rows are answered.")
         return codes.INTERRUPTED
     finally:
-        if as_json and told:
-            show_json({"sets": [_document(number, answers) for number, answers in told.items()]})
-    _write(page, path, told, source.model.outputs, options)
-    return _code(told, wrong)
+        if as_json and found:
+            show_json({"sets": [_document(number, answers) for number, answers in found.items()]})
+    _write(page, path, found, source.model.outputs, options)
+    return _code(found, wrong)
 
 
-def _code(told: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradiction]) -> int:
+def _code(found: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradiction]) -> int:
     """The most serious of what happened, once it is said."""
     from ifonly.errors import Contradiction
 
@@ -89,11 +89,11 @@ def _code(told: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradic
         note(f"row {number}: {error}")
     if any(isinstance(error, Contradiction) for error in wrong.values()):
         return codes.CONTRADICTION
-    return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in told.values()) else codes.LIMIT
+    return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in found.values()) else codes.LIMIT
 
 
 def _write(
-    page: Path | None, path: Path | None, told: dict[int, DiverseAnswers], outputs: int, options: dict[str, Any]
+    page: Path | None, path: Path | None, found: dict[int, DiverseAnswers], outputs: int, options: dict[str, Any]
 ) -> None:
     """The page and the table that were asked for. `place` counts the answers of a row, the nearest first."""
     from dataclasses import replace
@@ -101,14 +101,14 @@ def _write(
     from ifonly.cli.tables import write_answers
     from ifonly.schema import write_whole
 
-    if page is not None and told:
-        (only,) = told.values()
+    if page is not None and found:
+        (only,) = found.values()
         text = only.to_html(language=options["language"], subject=options["subject"])
         write_whole(page, text.encode("utf-8"), overwrite=options["force"])
         note(f"Written to {page}.")
     if path is not None:
-        answers = [replace(answer, row=number) for number, several in told.items() for answer in several]
-        places = [1 + k for several in told.values() for k in range(len(several))]
+        answers = [replace(answer, row=number) for number, several in found.items() for answer in several]
+        places = [1 + k for several in found.values() for k in range(len(several))]
         force, escape = options["force"], options["escape_formulas"]
         write_answers(path, answers, outputs, beside={"place": places}, overwrite=force, escape_formulas=escape)
         note(f"Written to {path}.")

@@ -62,14 +62,14 @@ def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> 
 
 def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
     """Answer all rows into a file; what is said in the end, and the exit code."""
-    from ifonly.cli.explain import asking
+    from ifonly.cli.explain import explainer_for
     from ifonly.cli.source import read_model, rows_source, scale_data
     from ifonly.errors import Contradiction
     from ifonly.population.output import CsvOutput, manifest_of, place_of
 
     model = read_model(options)
     rows = rows_source(options)
-    explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
+    explainer, query = explainer_for(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
     existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
     output = CsvOutput(options["output"]) if options["escape_formulas"] else options["output"]
