@@ -102,7 +102,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
         sets = flip_sets_page(made.everybody.details.together, most=10, label=made.label)
         show((*audit_page(made), Heading("What changes together"), *sets))
     if people is not None and people.stopped:
-        note(f"{counts.total():,} of about {people.source.about():,} rows are answered.")
+        note(f"{counts.total():,} of about {people.source.estimated_rows():,} rows are answered.")
         return codes.INTERRUPTED
     if made.contradictions:
         raise Contradiction(
@@ -167,7 +167,7 @@ def _answers(
     if file is None:
         assert people is not None
         people.source.fingerprint()  # before its rows are read: what is read is compared with it
-        with progress(people.source.about()) as bar:
+        with progress(people.source.estimated_rows()) as bar:
             yield people.answered(explainer, query, bar)
         people.source.check_unchanged()
         return

@@ -53,7 +53,7 @@ class AuditedPeople:
     """Interrupted by Ctrl-C."""
 
     def __post_init__(self) -> None:
-        names, words = self.source.names, self.source.words
+        names, words = self.source.names, self.source.description
         if names is None:
             return  # known from its rows
         for name in self.schema.names:
@@ -85,17 +85,17 @@ class AuditedPeople:
             for one in some:
                 answer = next(known_answers, None)
                 if answer is None or answer.row != one.number:
-                    raise QuestionError(f"There is no answer for row {one.number} of {self.source.words}.")
+                    raise QuestionError(f"There is no answer for row {one.number} of {self.source.description}.")
                 yield self._counted(answer if isinstance(answer, Failed) else self._whole(answer, one), one.row)
         if next(known_answers, None) is not None:
-            raise QuestionError(f"There are more answers than rows in {self.source.words}.")
+            raise QuestionError(f"There are more answers than rows in {self.source.description}.")
 
     def _whole(self, answer: Answer, one: TableRow) -> Answer:
         """The answer with the row as it is in the table, which must be the row that it is about."""
         point = self.schema.read(one.row, number=one.number)
         known = answer.counterfactual is not None  # else the record does not say what the row was
         if known and not np.array_equal(self.schema.read(answer.factual), point, equal_nan=True):
-            raise QuestionError(f"Row {one.number} of {self.source.words} is not the one that was answered.")
+            raise QuestionError(f"Row {one.number} of {self.source.description} is not the one that was answered.")
         return replace(answer, factual=self.schema.row(point))
 
     def _counted(self, answer: Answer, row: dict[str, Any]) -> Answer:
@@ -126,7 +126,7 @@ class AuditedPeople:
             if chosen and first > max(chosen):
                 break
         if not first:
-            raise FileError(f"{self.source.words} has no rows.")
+            raise FileError(f"{self.source.description} has no rows.")
         if chosen and max(chosen) >= first:
             raise FileError(f"There is no row {max(chosen)}: the rows are 0 to {first - 1}.")
         yield some

@@ -45,7 +45,7 @@ def table_files(name: str, separator: str | None = None) -> TableFiles:
     """The files of a name; `-` is the standard input."""
     if name != STANDARD:
         return files_of(name, separator)
-    return files_of(_standard_input(), separator or ",", words="'-' (standard input)")
+    return files_of(_standard_input(), separator or ",", description="'-' (standard input)")
 
 
 def _standard_input() -> Path:

@@ -93,7 +93,9 @@ def check_columns(schema: Schema, table: Table) -> None:
     """A table that lacks a column is wrong as a whole, not row by row."""
     for name in schema.names:
         if name not in table.columns:
-            raise RowError(f"{table.words} has no column '{name}'; it has {some_of(table.columns)}.", feature=name)
+            raise RowError(
+                f"{table.description} has no column '{name}'; it has {some_of(table.columns)}.", feature=name
+            )
 
 
 def _model(options: Mapping[str, Any]) -> Model:

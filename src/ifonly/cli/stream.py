@@ -99,8 +99,8 @@ def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
         case "dask":
             return Dask(options["address"])
     wanted = options["processes"]
-    about = rows.about()
-    few = about is not None and about <= FEW
+    count = rows.estimated_rows()
+    few = count is not None and count <= FEW
     return InProcess() if wanted is None and few else Processes(wanted)
 
 

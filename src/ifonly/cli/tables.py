@@ -11,7 +11,7 @@ from typing import Any
 from ifonly.cli.outputs import check_place
 from ifonly.errors import FileError, MissingExtra, QuestionError
 from ifonly.population.files import KINDS, check_output
-from ifonly.population.formats import begun, encoded, is_formula
+from ifonly.population.formats import encoded, is_formula, open_writer
 from ifonly.population.sources import TableFiles, files_of
 from ifonly.printing import escaped
 from ifonly.results import Answer
@@ -30,7 +30,7 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[dict[str, Any]]
-    words: str = "the table"
+    description: str = "the table"
     untyped: bool = False
     """Every value is a text, whatever it stands for: those of a csv file."""
 
@@ -51,8 +51,8 @@ def read_table(given: str | Path | TableFiles) -> Table:
             columns |= dict.fromkeys(row)
         rows += some
     if not rows:
-        raise FileError(f"{files.words} has no rows.")
-    return Table(tuple(columns), rows, files.words, untyped=files.files[0].kind == ".csv")
+        raise FileError(f"{files.description} has no rows.")
+    return Table(tuple(columns), rows, files.description, untyped=files.files[0].kind == ".csv")
 
 
 def is_sheet(output: str | Path | None) -> bool:
@@ -115,9 +115,9 @@ def write_records(
     """Records by the file's ending. Nested values are JSON text in csv and parquet."""
     columns = {name: [record[name] for record in records] for name in kinds}
     with replacing(path, overwrite=overwrite) as temporary:
-        piece = begun(temporary, kinds, escape_formulas=escape_formulas)
-        piece.add(encoded(path.suffix, columns, kinds, escape_formulas=escape_formulas))
-        piece.close()
+        writer = open_writer(temporary, kinds, escape_formulas=escape_formulas)
+        writer.add(encoded(path.suffix, columns, kinds, escape_formulas=escape_formulas))
+        writer.close()
 
 
 def write_sheet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

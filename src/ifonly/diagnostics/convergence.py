@@ -38,7 +38,7 @@ class BoundsOverTime:
         return f"<BoundsOverTime: {self._ending()}>"
 
     def _repr_html_(self) -> str:
-        picture = stairs(self.seconds, self.lower, self.upper, told=f"Bounds of a search. {self._ending()}")
+        picture = stairs(self.seconds, self.lower, self.upper, alternative=f"Bounds of a search. {self._ending()}")
         return fragment(picture, paragraph(self._ending(), "soft"))
 
     def plot(self, axes: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""Table files, block by block: csv, jsonl and parquet; memory does not grow with the number of rows.
+"""Readers of table files, block by block: csv, jsonl and parquet; memory does not grow with the number of rows.
 
 A line that cannot be a row (too many cells, no JSON) is a wrong row, and the rest is read; what makes the rest
 unreadable too is a FileError.
@@ -27,7 +27,7 @@ from ifonly.schema.io import check_writable
 
 KINDS = (".csv", ".jsonl", ".parquet")
 SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", "tab"), ",": ("commas", "")}
-"""What is often found between cells: its name, and how it is said on the command line."""
+"""Common separators of cells: their names, and how they are written on the command line."""
 MOST_LINE = 16 * 2**20
 """Characters of one line."""
 ROWS_AT_A_TIME = 4096
@@ -36,19 +36,19 @@ ROWS_AT_A_TIME = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
-    """One file of rows. `words` is what messages call it; `columns` stand in the names of its folders, the same value
-    for all of its rows; what is read of it is compared with `known`, once that is there.
+    """One file of rows. `description` is what messages call it; `columns` are those in the names of its folders, with
+    the same value for all rows; what is read is compared with the checksums `known`, once these are taken.
     """
 
     path: Path
-    words: str
+    description: str
     kind: str
     separator: str = ","
     columns: Mapping[str, int | str | None] = field(default_factory=dict)
     known: FileChecksums | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return self.words
+        return self.description
 
     def open(self) -> BinaryIO:
         return self.path.open("rb") if self.known is None else open_verified(self.known)
@@ -57,14 +57,14 @@ class TableFile:
         return io.TextIOWrapper(self.open(), encoding="utf-8-sig", newline=newline)
 
 
-def table_file(path: Path, separator: str | None = None, words: str = "") -> TableFile:
+def table_file(path: Path, separator: str | None = None, description: str = "") -> TableFile:
     """The file at a path: of which kind says its ending, or that it has a separator."""
     if separator is None:
         check_kind(path)
     elif path.suffix in KINDS[1:]:
         raise FileError(f"'{path.name}' is no csv file, so nothing separates its cells; leave out the separator.")
     kind = path.suffix if separator is None else ".csv"
-    return TableFile(path=path, words=words or f"'{path}'", kind=kind, separator=separator or ",")
+    return TableFile(path=path, description=description or f"'{path}'", kind=kind, separator=separator or ",")
 
 
 def check_kind(path: Path) -> None:
@@ -78,7 +78,7 @@ def need_pyarrow(what: str) -> None:
 
 
 def check_output(path: str | Path) -> Path:
-    """The path, if records can be written there: asked before the work, not after it."""
+    """The path, if records can be written there: checked before the work, not after it."""
     path = path_of(path)
     check_kind(path)
     if path.suffix == ".parquet":
@@ -88,16 +88,16 @@ def check_output(path: str | Path) -> Path:
 
 
 def read_blocks(file: TableFile, size: int, wanted: Collection[str] | None = None) -> Iterator[RowBlock]:
-    """The rows of one file, in blocks of `size` (the last one of a stretch may be shorter); only columns `wanted`."""
+    """The rows of one file, in blocks of `size` (some may be shorter); only columns `wanted`."""
     reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[file.kind]
-    beside = {name: value for name, value in file.columns.items() if wanted is None or name in wanted}
+    from_folders = {name: value for name, value in file.columns.items() if wanted is None or name in wanted}
     with _readable(file):
         for block in reader(file, size, wanted):
-            yield block.beside(beside)
+            yield block.with_columns(from_folders)
 
 
 def column_names(file: TableFile) -> tuple[str, ...] | None:
-    """The columns of a file, those of its folders last; None where only its rows tell."""
+    """The columns of a file, those of its folders last; None where only the rows have names."""
     with _readable(file):
         if file.kind == ".jsonl":
             return None
@@ -111,7 +111,7 @@ def column_names(file: TableFile) -> tuple[str, ...] | None:
 
 @contextmanager
 def _readable(file: TableFile) -> Iterator[None]:
-    """What goes wrong with a file, in a sentence."""
+    """Errors of the file system and of the encoding as a FileError."""
     try:
         yield
     except OSError as error:
@@ -124,7 +124,7 @@ def _readable(file: TableFile) -> Iterator[None]:
 
 
 def _lines(text: TextIO, file: TableFile) -> Iterator[str]:
-    """The lines of a file, none of them without end."""
+    """The lines of a file, of bounded length."""
     number = 0
     while line := text.readline(MOST_LINE):
         number += 1
@@ -204,7 +204,7 @@ def file_marks(file: TableFile) -> DecimalMarks:
         width = len(_header(reader, file))
         try:
             rows = [cells for cells in islice(reader, HEAD) if len(cells) == width]
-        except csv.Error:  # who reads the rows says so
+        except csv.Error:  # reported when the rows are read
             rows = []
     return decimal_marks(rows, file.separator)
 

@@ -1,7 +1,7 @@
-"""How far a number of a group can be from that of all the people it stands for: intervals at 95 %.
+"""Confidence intervals at 95 %, of shares, medians and means.
 
 a share    Clopper and Pearson's exact interval: at its ends p, k or more (k or fewer) of n have probability 2.5 %
-a median   exact, for any distribution: two order statistics between which it lies, by the binomial of n coins
+a median   exact, for any distribution: two order statistics between which it lies, by the binomial distribution
 a mean     the bootstrap's percentiles, from a stated seed; of many costs the normal interval, which these approach
 """
 
@@ -70,8 +70,8 @@ def mean_interval(costs: NDArray[np.float64], seed: int) -> Interval | None:
     if len(costs) > MOST_RESAMPLED:
         half = NORMAL * float(np.std(costs, ddof=1)) / math.sqrt(len(costs))
         return float(np.mean(costs)) - half, float(np.mean(costs)) + half
-    chance, at_once = np.random.default_rng([seed, len(costs)]), 100
-    drawn = (chance.integers(len(costs), size=(at_once, len(costs))) for _ in range(RESAMPLES // at_once))
+    rng, at_once = np.random.default_rng([seed, len(costs)]), 100
+    drawn = (rng.integers(len(costs), size=(at_once, len(costs))) for _ in range(RESAMPLES // at_once))
     means = np.concatenate([costs[some].mean(axis=1) for some in drawn])
     low, high = np.quantile(means, [TAIL, 1.0 - TAIL]).tolist()
     return low, high

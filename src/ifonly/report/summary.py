@@ -1,4 +1,4 @@
-"""Many answers in a few numbers: counts, quantiles of distance and time, what changes most often."""
+"""Summary statistics of many answers: counts, quantiles of distance and time, the most frequent changes."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from ifonly.population.counters import QUANTILES
 from ifonly.results import Answer, Answers, Failed, Nearest, Unknown, Within
-
-QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "max": 1.0}
 
 
 def summary(answers: Answers | Sequence[Answer]) -> dict[str, Any]:
