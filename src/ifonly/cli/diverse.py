@@ -82,7 +82,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
 
 
 def _code(found: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradiction]) -> int:
-    """The most serious of what happened, once it is said."""
+    """Print the errors, and return the most serious exit code."""
     from ifonly.errors import Contradiction
 
     for number, error in wrong.items():
@@ -95,7 +95,7 @@ def _code(found: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradi
 def _write(
     page: Path | None, path: Path | None, found: dict[int, DiverseAnswers], outputs: int, options: dict[str, Any]
 ) -> None:
-    """The page and the table that were asked for. `place` counts the answers of a row, the nearest first."""
+    """Write the page and the table. `place` counts the answers of a row, the nearest first."""
     from dataclasses import replace
 
     from ifonly.cli.tables import write_answers

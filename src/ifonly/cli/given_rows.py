@@ -1,6 +1,6 @@
-"""The files that `--rows` names: as they are, separated as `--sep` says, or what comes in by the standard input.
+"""The files of `--rows`, with the separator of `--sep`; `-` is the standard input.
 
-The latter is copied into a file of its own that is gone when the program ends: a run reads its rows more than once.
+The standard input is copied into a temporary file, because a run reads its rows more than once.
 """
 
 from __future__ import annotations

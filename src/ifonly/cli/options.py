@@ -1,4 +1,4 @@
-"""The options of a question, declared once for the commands that ask one."""
+"""The options of a query, declared once for all commands that have them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a command writes: whole or not at all, and never over a file unasked."""
+"""Output files of a command: written as a whole or not at all, and overwritten only with --force."""
 
 from __future__ import annotations
 
@@ -19,8 +19,8 @@ escape_option = click.option(
 
 
 def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), what: str = "") -> Path:
-    """The path, if something of these kinds (of any, if none is named) can be written there: asked before the work, not
-    after it.
+    """The path, if something of these kinds (of any, if none is named) can be written there: checked before the work,
+    not after it.
     """
     from ifonly.errors import FileError
     from ifonly.schema.given import path_of

@@ -85,7 +85,7 @@ def show_file(file: str, as_json: bool) -> int:
 
 
 def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
-    """The schema with the steps that were asked for, and the bounds of those columns at multiples of them."""
+    """The schema with the steps of --step, and the bounds of those columns at multiples of them."""
     import math
     from fractions import Fraction
 

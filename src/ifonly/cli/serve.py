@@ -105,14 +105,14 @@ def _announce(address: str, registry: ModelRegistry, key: str, *, as_json: bool)
 
 def demonstration() -> list[RegisteredModel]:
     """Three people of Credit whom its network denies."""
-    from ifonly.cli.demo import unhappy
+    from ifonly.cli.demo import unfavourable_rows
     from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
     from ifonly.explainer import Explainer
     from ifonly.service import RegisteredModel
 
     model, rows = friendly_credit()
     explainer = Explainer(model)
-    denied = unhappy(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
+    denied = unfavourable_rows(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
     titles = ("First applicant", "Second applicant", "Third applicant")
     people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
     return [

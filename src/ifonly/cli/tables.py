@@ -32,7 +32,7 @@ class Table:
     rows: Sequence[dict[str, Any]]
     description: str = "the table"
     untyped: bool = False
-    """Every value is a text, whatever it stands for: those of a csv file."""
+    """Every value is a text, also a number: the values of a csv file."""
 
     def column(self, name: str) -> list[Any]:
         return [row.get(name) for row in self.rows]
@@ -67,7 +67,7 @@ def check_ending(output: str) -> None:
 
 
 def answers_place(output: str, *, force: bool) -> Path:
-    """The path, if a table of answers can be written there: asked before the work, not after it."""
+    """The path, if a table of answers can be written there: checked before the work, not after it."""
     check_ending(output)
     if not is_sheet(output):
         return check_place(check_output(output), force=force)

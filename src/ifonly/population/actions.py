@@ -92,7 +92,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """A few actions, and how many of the people asked about at least one of them helps.
+    """A few actions, and how many of the evaluated people at least one of them helps.
 
     `sampled`: the people are a sample of the group, drawn apart from those for whom the actions were chosen.
     """
@@ -111,7 +111,7 @@ class Cover:
 
     @property
     def interval(self) -> Interval | None:
-        """Where the share of the whole group lies, at 95 %; None where the whole group was asked about."""
+        """Where the share of the whole group lies, at 95 %; None where the whole group was evaluated."""
         return share_interval(self.helped, self.people) if self.sampled else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -198,7 +198,9 @@ def candidates(answers: Sequence[Answer], schema: Schema) -> list[tuple[ActionSt
     """Actions drawn from what these people change: those with few changes first, then those of frequent sets."""
     sets: dict[tuple[str, ...], list[Answer]] = {}
     for answer in answers:
-        if answer.changes and all(change.before is not None for change in answer.changes):  # nobody fills in alike
+        if answer.changes and all(
+            change.before is not None for change in answer.changes
+        ):  # imputed values have nothing in common
             sets.setdefault(tuple(change.feature for change in answer.changes), []).append(answer)
     frequent = sorted(sets.items(), key=lambda one: (-len(one[1]), one[0]))[:MOST_SETS]
     frequent.sort(key=lambda one: len(one[0]))

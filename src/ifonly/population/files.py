@@ -58,7 +58,7 @@ class TableFile:
 
 
 def table_file(path: Path, separator: str | None = None, description: str = "") -> TableFile:
-    """The file at a path: of which kind says its ending, or that it has a separator."""
+    """The file at a path; its kind follows from its ending, or from a separator (csv)."""
     if separator is None:
         check_kind(path)
     elif path.suffix in KINDS[1:]:
@@ -87,12 +87,12 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
-def read_blocks(file: TableFile, size: int, wanted: Collection[str] | None = None) -> Iterator[RowBlock]:
-    """The rows of one file, in blocks of `size` (some may be shorter); only columns `wanted`."""
+def read_blocks(file: TableFile, size: int, columns: Collection[str] | None = None) -> Iterator[RowBlock]:
+    """The rows of one file, in blocks of `size` (some may be shorter); only these columns."""
     reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[file.kind]
-    from_folders = {name: value for name, value in file.columns.items() if wanted is None or name in wanted}
+    from_folders = {name: value for name, value in file.columns.items() if columns is None or name in columns}
     with _readable(file):
-        for block in reader(file, size, wanted):
+        for block in reader(file, size, columns):
             yield block.with_columns(from_folders)
 
 
@@ -169,11 +169,11 @@ def _check_twice(header: Sequence[str], file: TableFile) -> None:
         raise FileError(f"{file} has two columns called '{twice}'.")
 
 
-def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _csv_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
     with file.open_text(newline="") as lines:
         reader = _csv_reader(lines, file)
         header = _header(reader, file)
-        names = {k: name for k, name in enumerate(header) if name and (wanted is None or name in wanted)}
+        names = {k: name for k, name in enumerate(header) if name and (columns is None or name in columns)}
         marks = file_marks(file)
         rows: list[list[str]] = []
         wrong: dict[int, str] = {}
@@ -229,7 +229,7 @@ def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, st
 # ---------------------------------------------------------------------- jsonl
 
 
-def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _jsonl_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
     rows: list[dict[str, Any]] = []
     wrong: dict[int, str] = {}
     with file.open_text() as lines:
@@ -241,10 +241,10 @@ def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) ->
                 wrong[len(rows)] = f"{file}, line {number} {why}"
             rows.append(row)
             if len(rows) == size:
-                yield _jsonl_block(rows, wanted, wrong)
+                yield _jsonl_block(rows, columns, wrong)
                 rows, wrong = [], {}
     if rows:
-        yield _jsonl_block(rows, wanted, wrong)
+        yield _jsonl_block(rows, columns, wrong)
 
 
 def _json_row(line: str) -> tuple[dict[str, Any], str]:
@@ -256,9 +256,9 @@ def _json_row(line: str) -> tuple[dict[str, Any], str]:
     return (row, "") if isinstance(row, dict) else ({}, "must be a JSON object of names and values.")
 
 
-def _jsonl_block(rows: list[dict[str, Any]], wanted: Collection[str] | None, wrong: dict[int, str]) -> RowBlock:
-    if wanted is not None:
-        rows = [{name: row[name] for name in wanted if name in row} for row in rows]
+def _jsonl_block(rows: list[dict[str, Any]], columns: Collection[str] | None, wrong: dict[int, str]) -> RowBlock:
+    if columns is not None:
+        rows = [{name: row[name] for name in columns if name in row} for row in rows]
     return RowBlock(count=len(rows), rows=rows, wrong=wrong)
 
 
@@ -284,10 +284,10 @@ def parquet_count(file: TableFile) -> int:
         return int(pq.read_metadata(opened).num_rows)
 
 
-def _parquet_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _parquet_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
     import pyarrow.parquet as pq
 
-    names = [name for name in parquet_schema(file).names if wanted is None or name in wanted]
+    names = [name for name in parquet_schema(file).names if columns is None or name in columns]
     with file.open() as opened, _arrow(file):
         parquet = pq.ParquetFile(opened)
         for batch in parquet.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):

@@ -24,13 +24,13 @@ RESAMPLES = 2000
 MOST_RESAMPLED = 5000
 """Costs: above that, a mean is as good as normal."""
 FEWEST = 5
-"""Costs: below that, a bootstrap says nothing."""
+"""Costs: below that, a bootstrap is meaningless."""
 _STEPS = 100
 """Halvings: more than float64 has digits."""
 
 
 def share_interval(count: int, total: int) -> Interval | None:
-    """Clopper and Pearson's interval of the share that `count` of `total` estimates; None of nobody."""
+    """Clopper and Pearson's interval of the share that `count` of `total` estimates; None for a total of 0."""
     if not total:
         return None
     low = 0.0 if count == 0 else _root(lambda p: at_least(count, total, p) - TAIL)
@@ -49,7 +49,7 @@ def at_most(count: int, total: int, p: float) -> float:
 
 
 def median_interval(costs: NDArray[np.float64]) -> Interval | None:
-    """Between which of these costs (ascending) the median lies; None of fewer than six, which cannot say."""
+    """Between which of these costs (ascending) the median lies; None for fewer than six costs, which are not enough."""
     rank = _median_rank(len(costs))
     return None if rank == 0 else (float(costs[rank - 1]), float(costs[-rank]))
 

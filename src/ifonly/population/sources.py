@@ -63,7 +63,7 @@ class RowSource(Protocol):
     def fingerprint(self) -> list[dict[str, Any]] | None:
         """What the rows are read from, as plain data; None where that is known only from the rows."""
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         """The rows, at most `ROWS` of them at a time. Once a fingerprint was taken, what is read is what it is of."""
 
     def check_unchanged(self) -> None:
@@ -73,7 +73,7 @@ class RowSource(Protocol):
 def chunks(
     blocks: Iterable[RowBlock], size: Callable[[], int], *, after: int = 0, known: str | None = None
 ) -> Iterator[Chunk]:
-    """Rows, numbered, as many at a time as `size` says then, without the first `after` of them.
+    """Numbered chunks of rows, of the size that `size()` gives at the time, without the first `after` rows.
 
     `known`: the fingerprint of those, where the rows themselves have one; a chunk then has that of all up to its end.
     """
@@ -239,9 +239,9 @@ class TableFiles:
         """The files, with their checksums if these were taken."""
         return self.__dict__.get("_known") or self.files
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         for file in self._current():
-            yield from read_blocks(file, ROWS, wanted)
+            yield from read_blocks(file, ROWS, columns)
 
     def check_unchanged(self) -> None:
         for file in self._current():
@@ -287,11 +287,11 @@ class FrameRows:
     def fingerprint(self) -> None:
         return None
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         for first in range(0, self.estimated_rows(), ROWS):
             last = min(first + ROWS, self.estimated_rows())
             columns = {name: _slice(column, first, last) for name, column in self.columns.items()
-                       if wanted is None or name in wanted}  # fmt: skip
+                       if columns is None or name in columns}  # fmt: skip
             yield RowBlock(count=last - first, columns=columns)
 
     def check_unchanged(self) -> None:
@@ -325,21 +325,21 @@ class LooseRows:
     def fingerprint(self) -> None:
         return None
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         rows = iter(self.rows)
         while some := list(islice(rows, ROWS)):
-            yield RowBlock(count=len(some), rows=[_plain(row, wanted) for row in some])
+            yield RowBlock(count=len(some), rows=[_plain(row, columns) for row in some])
 
     def check_unchanged(self) -> None:
         """Rows in memory have no fingerprint of their own."""
 
 
-def _plain(row: Any, wanted: Collection[str] | None) -> Any:
-    """A row as it can be sent: of a mapping, the columns that are wanted."""
+def _plain(row: Any, columns: Collection[str] | None) -> Any:
+    """A row as it can be sent: of a mapping, only these columns."""
     if hasattr(row, "to_dict") and not isinstance(row, Mapping):
         row = row.to_dict()
     if isinstance(row, Mapping):
-        return {name: value for name, value in row.items() if wanted is None or name in wanted}
+        return {name: value for name, value in row.items() if columns is None or name in columns}
     return row
 
 
@@ -369,9 +369,9 @@ class FirstRows:
         whole = self.source.fingerprint()
         return None if whole is None else [*whole, {"rows": self.most}]
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         left = self.most
-        for block in self.source.blocks(wanted):
+        for block in self.source.blocks(columns):
             yield block if block.count <= left else block.part(0, left)
             left -= block.count
             if left <= 0:

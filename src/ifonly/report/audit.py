@@ -8,7 +8,7 @@ from ifonly.population.auditing import Audit
 from ifonly.population.group import Group
 from ifonly.population.moves import FlipSet
 from ifonly.report import audit_sentences as findings
-from ifonly.report.audit_sentences import between, cost, counted, percent, said
+from ifonly.report.audit_sentences import action_text, between, cost, counted, percent
 from ifonly.report.page import Block, Heading, Page, Paragraph, TextTable
 from ifonly.report.text import number
 
@@ -70,7 +70,7 @@ def _helping(audit: Audit) -> list[Block]:
     rows = [
         (
             group.name,
-            said(action, audit),
+            action_text(action, audit),
             f"{action.helps:,} ({percent(action.helps / cover.people)})",
             f"{action.more:,}",
         )

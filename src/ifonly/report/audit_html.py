@@ -12,7 +12,7 @@ from ifonly.population.intervals import MOST_RESAMPLED, RESAMPLES
 from ifonly.population.moves import Move
 from ifonly.printing import printable
 from ifonly.report import audit_sentences as findings
-from ifonly.report.audit_sentences import between, cost, counted, percent, probability, said
+from ifonly.report.audit_sentences import action_text, between, cost, counted, percent, probability
 from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, PATTERNS, bars, costs_chart, curves
 from ifonly.report.provenance import Provenance
 
@@ -198,7 +198,7 @@ def _cover(name: str, cover: Cover, audit: Audit) -> str:
     ends = f", 95% interval {between(cover.interval, percent)}" if cover.interval is not None else ""
     share = f"Together they help {percent(cover.share)} ({cover.helped:,} of {cover.people:,}, {of}{ends})."
     rows: list[Sequence[Cell]] = [
-        [said(action, audit), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
+        [action_text(action, audit), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
         for action in cover.actions
     ]
     listed = _table(share, ("action", "helps", "helped by none above"), rows)

@@ -108,7 +108,7 @@ def counted(count: int, group: Group) -> str:
     return f"{count:,} ({percent(count / group.needing)})" if group.needing else f"{count:,}"
 
 
-def said(action: Action, audit: Audit) -> str:
+def action_text(action: Action, audit: Audit) -> str:
     """An action under the names and in the units that people know."""
     return " and ".join(
         f"{audit.label(step.feature)} -> {amount(step.to, unit)}" if step.by is None
@@ -137,6 +137,6 @@ def probability(chance: float) -> str:
     return "below 0.0001" if chance < 1e-4 else f"{chance:.2g}"
 
 
-def between(interval: Interval | None, say: Callable[[float], str] = cost) -> str:
+def between(interval: Interval | None, shown: Callable[[float], str] = cost) -> str:
     """The ends of an interval; a dash where there is none."""
-    return "-" if interval is None else f"{say(interval[0])} to {say(interval[1])}"
+    return "-" if interval is None else f"{shown(interval[0])} to {shown(interval[1])}"

@@ -1,7 +1,7 @@
 """The ASGI application: routing, access policy, request bodies, responses. A `Handler` in a worker process answers.
 
-Bodies are read and checked by the library's own readers, and there are a dozen fixed paths: a web framework would add a
-second definition of every body, and its own overhead to each request.
+No web framework: there are a dozen fixed paths, bodies are read by the library's own readers, and limits, lanes and
+headers are ours in any case. Starlette would replace some sixty lines, and take a third more CPU time per request.
 """
 
 from __future__ import annotations

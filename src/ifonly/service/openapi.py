@@ -35,15 +35,15 @@ POST_PATHS: dict[str, tuple[str, str, str, JsonSchema]] = {
                            "ExplainRequest", EVENTS, {"type": "string"}),
     "/v1/diverse": ("Several alternatives, each the nearest that differs from those before", "DiverseRequest", JSON,
                     ref("DiverseResponse")),
-    "/v1/predict": ("What the model says of a row", "PredictRequest", JSON, ref("PredictResponse")),
-    "/v1/rule": ("Is this a rule? Then in the words of the desk", "RuleRequest", JSON, ref("RuleResponse")),
+    "/v1/predict": ("The model's decision and scores of a row", "PredictRequest", JSON, ref("PredictResponse")),
+    "/v1/rule": ("Check a rule in words, and write it in the standard form", "RuleRequest", JSON, ref("RuleResponse")),
     "/v1/certify": ("The answer as a certificate that anyone can check", "CertifyRequest", FILE, {"type": "string"}),
     "/v1/report": ("The answer, or several, as a page to print", "ReportRequest", HTML, {"type": "string"}),
 }  # fmt: skip
 """By path: a summary, the schema of the body, and the content type and schema of the response."""
 GET_PATHS: dict[str, tuple[str, str, JsonSchema]] = {
     "/v1/models": ("The models of this desk", JSON, ref("ModelsResponse")),
-    "/v1/schema": ("What a row of a model is, and what may be asked", JSON, ref("SchemaResponse")),
+    "/v1/schema": ("The schema of a model's rows, its rules and limits", JSON, ref("SchemaResponse")),
     "/livez": ("Does the server run? (liveness)", JSON, ref("StatusResponse")),
     "/healthz": ("Can requests be answered? (the same as /readyz)", JSON, ref("StatusResponse")),
     "/readyz": ("Can requests be answered? (readiness)", JSON, ref("StatusResponse")),
