@@ -66,13 +66,14 @@ def test_answers_of_every_kind_have_the_shape(visit, api, people) -> None:
 
 
 def test_every_path_is_described_and_every_status_that_is_given(visit, api, inline) -> None:
-    from ifonly.service.app import JOB_PATHS, STREAM_PATH
+    from ifonly.service.app import CHECK_PATH
+    from ifonly.service.openapi import POST_PATHS
 
     routes = visit.desk.routes
     assert set(api["paths"]) == {path for path in routes if path != "/" and not path.startswith("/page/")}
     assert {path: tuple(method.upper() for method in one) for path, one in api["paths"].items()} == {
         path: routes[path].methods[:1] for path in api["paths"]
     }
-    for path in (*JOB_PATHS, STREAM_PATH):
+    for path in (*POST_PATHS, CHECK_PATH):
         given = api["paths"][path]["post"]["responses"]
         assert {"200", "400", "413", "415", "422", "429", "503"} <= set(given)

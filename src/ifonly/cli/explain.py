@@ -9,6 +9,7 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, PAGE, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import page_path, write_page
 from ifonly.cli.stream import STREAM, check_options, explain_stream
 
 if TYPE_CHECKING:
@@ -47,12 +48,15 @@ def explain(as_json: bool, **options: Any) -> int:
     from ifonly.cli.query_arguments import read_methods
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_ending, check_escaping, is_sheet, write_answers
+    from ifonly.errors import QuestionError
     from ifonly.population.output import place_of
 
     output, methods = options["output"], read_methods(options["methods"])
     check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
     check_escaping(output, escape_formulas=options["escape_formulas"])
-    page = _page_place(options, several=len(methods) > 1)
+    if options["html"] is not None and len(methods) > 1:
+        raise QuestionError("A page is about the answers of one method; name one with --method.")
+    page = page_path(options)
     whole = options["chosen"] or page is not None or is_sheet(output)
     if output is not None and len(methods) == 1 and not whole:
         check_ending(output)
@@ -75,25 +79,9 @@ def explain(as_json: bool, **options: Any) -> int:
     return _code(results, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
 
 
-def _page_place(options: dict[str, Any], *, several: bool) -> Path | None:
-    from ifonly.cli.outputs import check_place
-    from ifonly.errors import QuestionError
-
-    if options["html"] is None:
-        return None
-    if several:
-        raise QuestionError("A page is about the answers of one method; name one with --method.")
-    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
-
-
 def _write_page(path: Path, results: dict[str, BatchResult], options: dict[str, Any]) -> None:
-    from ifonly.schema import write_whole
-
     (one,) = results.values()
-    shown = one.answers[0] if len(one.answers) == 1 else one.answers
-    page = shown.to_html(language=options["language"], subject=options["subject"])
-    write_whole(path, page.encode("utf-8"), overwrite=options["force"])
-    note(f"Written to {path}.")
+    write_page(path, one.answers[0] if len(one.answers) == 1 else one.answers, options)
 
 
 def explainer_and_query(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 force_option = click.option("--force", is_flag=True, help="Write over a file that is there.")
@@ -16,6 +17,22 @@ escape_option = click.option(
     is_flag=True,
     help="With --output FILE.csv: a quote before texts that a spreadsheet would take for formulas.",
 )
+
+
+def page_path(options: Mapping[str, Any]) -> Path | None:
+    """The path of --html, if a page can be written there."""
+    if options["html"] is None:
+        return None
+    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
+
+
+def write_page(path: Path, answers: Any, options: Mapping[str, Any]) -> None:
+    from ifonly.cli.console import note
+    from ifonly.schema import write_whole
+
+    page = answers.to_html(language=options["language"], subject=options["subject"])
+    write_whole(path, page.encode("utf-8"), overwrite=options["force"])
+    note(f"Written to {path}.")
 
 
 def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), what: str = "") -> Path:

@@ -29,7 +29,7 @@ class Source:
 def read_source(options: dict[str, Any]) -> Source:
     """Files where they are given, the data set for the rest."""
     _check_given(options)
-    table = _table(options)
+    table = read_table(rows_source({**options, "first": None}))
     model = _model(options)
     check_columns(model.schema, table)
     data = scale_data(options, model)
@@ -122,16 +122,6 @@ def class_names(words: str | None) -> tuple[str, ...]:
     if words is not None and not names:
         raise QuestionError("--classes names no class; write them with commas, such as --classes deny,approve.")
     return names
-
-
-def _table(options: Mapping[str, Any]) -> Table:
-    """The rows to explain."""
-    if options["rows"] is not None:
-        return read_table(options["rows"])
-    from ifonly import datasets
-    from ifonly.cli.shipped import test_table
-
-    return test_table(datasets.load(options["dataset"]))
 
 
 def _data(options: Mapping[str, Any]) -> Table | None:

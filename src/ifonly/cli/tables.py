@@ -12,7 +12,7 @@ from ifonly.cli.outputs import check_place
 from ifonly.errors import FileError, MissingExtra, QuestionError
 from ifonly.population.files import KINDS, check_output
 from ifonly.population.formats import encoded, is_formula, open_writer
-from ifonly.population.sources import TableFiles, files_of
+from ifonly.population.sources import RowSource, TableFiles, files_of
 from ifonly.printing import escaped
 from ifonly.results import Answer
 from ifonly.results.frames import frame_columns_of
@@ -38,12 +38,12 @@ class Table:
         return [row.get(name) for row in self.rows]
 
 
-def read_table(given: str | Path | TableFiles) -> Table:
-    """The rows of table files, by their ending; a row that cannot be read is an error."""
-    files = given if isinstance(given, TableFiles) else files_of(given)
-    columns = dict.fromkeys(files.names or ())
+def read_table(given: str | Path | RowSource) -> Table:
+    """All rows of a source, or of table files; a row that cannot be read is an error."""
+    source = files_of(given) if isinstance(given, str | Path) else given
+    columns = dict.fromkeys(source.names or ())
     rows: list[dict[str, Any]] = []
-    for block in files.blocks(None):
+    for block in source.blocks(None):
         for why in block.wrong.values():
             raise FileError(why)
         some = block.as_rows()
@@ -51,8 +51,9 @@ def read_table(given: str | Path | TableFiles) -> Table:
             columns |= dict.fromkeys(row)
         rows += some
     if not rows:
-        raise FileError(f"{files.description} has no rows.")
-    return Table(tuple(columns), rows, files.description, untyped=files.files[0].kind == ".csv")
+        raise FileError(f"{source.description} has no rows.")
+    untyped = isinstance(source, TableFiles) and source.files[0].kind == ".csv"
+    return Table(tuple(columns), rows, source.description, untyped=untyped)
 
 
 def is_sheet(output: str | Path | None) -> bool:

@@ -23,7 +23,7 @@ from ifonly.service.events import EventStream, Receive, Send
 from ifonly.service.handler import HTML, JSON, Reply, error_reply, json_bytes
 from ifonly.service.limits import BODY_SECONDS, ServiceLimits
 from ifonly.service.metrics import CONTENT_TYPE, Metrics
-from ifonly.service.openapi import PROBES, openapi
+from ifonly.service.openapi import POST_PATHS, PROBES, openapi
 from ifonly.service.pool import CLOSING, Job, Pool, too_many
 from ifonly.service.registry import ModelRegistry
 from ifonly.service.requests import HTTPError, unknown_model
@@ -51,8 +51,6 @@ CSP_PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-JOB_PATHS = ("/v1/explain", "/v1/diverse", "/v1/predict", "/v1/rule", "/v1/certify", "/v1/check", "/v1/report")
-"""Paths that a worker answers with one reply."""
 STREAM_PATH = "/v1/explain/stream"
 CHECK_PATH = "/v1/check"
 CONTENT_TYPES = {CHECK_PATH: (b"application/json", b"application/octet-stream")}
@@ -154,7 +152,7 @@ class Service:
         }
         get = ("GET", "HEAD")
         self.routes = {
-            **{path: Route(("POST",), self._job) for path in (*JOB_PATHS, STREAM_PATH)},
+            **{path: Route(("POST",), self._job) for path in (*POST_PATHS, CHECK_PATH)},
             "/v1/models": Route(get, self._document),
             "/v1/schema": Route(get, self._schema),
             "/openapi.json": Route(get, self._document),

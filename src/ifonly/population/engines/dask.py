@@ -7,9 +7,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ifonly.errors import IfonlyError, MissingExtra, QuestionError
+from ifonly.errors import MissingExtra, QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.protocol import Lost, pickled_task
+from ifonly.population.engines.protocol import Lost, answer_chunk, pickled_task, raised
 from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 
@@ -60,7 +60,7 @@ class _DaskPool:
         return len(self._tickets) < CHUNKS_PER_THREAD * max(sum(self._client.nthreads().values()), 1)
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
-        future = self._client.submit(_work, self._task, chunk, pure=False)
+        future = self._client.submit(answer_chunk, self._task, chunk, pure=False)
         self._tickets[future.key] = ticket
         self._done.add(future)
 
@@ -70,15 +70,4 @@ class _DaskPool:
         error = future.exception()
         if error is not None:
             return ticket, Lost(f"its worker was lost ({type(error).__name__})")
-        outcome = future.result()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return ticket, outcome
-
-
-def _work(task: Task, chunk: Chunk) -> Any:
-    """In a worker of the cluster: answer a chunk."""
-    try:
-        return task(chunk)
-    except IfonlyError as error:
-        return error
+        return ticket, raised(future.result())

@@ -21,9 +21,9 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from typing import Any
 
-from ifonly.errors import IfonlyError, QuestionError
+from ifonly.errors import QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.protocol import Lost, checked_count, pickled_task
+from ifonly.population.engines.protocol import Lost, answer_chunk, checked_count, pickled_task, raised
 from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 from ifonly.worker_processes import JOBS_PER_WORKER, backoff, cores, exit_reason, freeze_heap, read_messages, spawn
@@ -170,8 +170,7 @@ class _ProcessPool:
             self._replace(worker)
             return None
         ticket, outcome = pickle.loads(message)
-        if isinstance(outcome, Exception):
-            raise outcome
+        raised(outcome)
         if ticket == READY:
             worker.ready, worker.start_error = not outcome, outcome
             return None
@@ -249,8 +248,4 @@ def _work(pipe: Connection) -> None:
     pipe.send_bytes(pickle.dumps((READY, "")))
     while True:
         ticket, chunk = pickle.loads(messages.get())
-        try:
-            outcome: Any = task(chunk)
-        except IfonlyError as error:
-            outcome = error
-        pipe.send_bytes(pickle.dumps((ticket, outcome), protocol=pickle.HIGHEST_PROTOCOL))
+        pipe.send_bytes(pickle.dumps((ticket, answer_chunk(task, chunk)), protocol=pickle.HIGHEST_PROTOCOL))

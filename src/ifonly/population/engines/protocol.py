@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ifonly.errors import QuestionError
+from ifonly.errors import IfonlyError, QuestionError
 from ifonly.population.chunks import Chunk
 from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
@@ -48,6 +48,21 @@ class Engine(Protocol):
 def pickled_task(task: Task) -> bytes:
     """The task as workers are sent it."""
     return pickled(task, "answer in this process (engine=InProcess(), the default), or load the model from a file")
+
+
+def answer_chunk(task: Task, chunk: Chunk) -> Any:
+    """In a worker: the result of a chunk, or the error of the query."""
+    try:
+        return task(chunk)
+    except IfonlyError as error:
+        return error
+
+
+def raised(outcome: Any) -> Any:
+    """In the parent: what `answer_chunk` returned, or its error raised."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def checked_count(count: Any, what: str) -> int | None:

@@ -11,9 +11,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ifonly.errors import IfonlyError, MissingExtra, QuestionError
+from ifonly.errors import MissingExtra, QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.protocol import Lost, checked_count, pickled_task
+from ifonly.population.engines.protocol import Lost, answer_chunk, checked_count, pickled_task, raised
 from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 
@@ -91,9 +91,7 @@ class _RayPool:
             raise error.as_instanceof_cause() from None
         except self._ray.exceptions.RayError as error:
             return ticket, Lost(f"its worker was lost ({type(error).__name__})")
-        if isinstance(outcome, Exception):
-            raise outcome
-        return ticket, outcome
+        return ticket, raised(outcome)
 
 
 def _work(run: str, task: list[Any], chunk: Chunk) -> Any:
@@ -105,7 +103,4 @@ def _work(run: str, task: list[Any], chunk: Chunk) -> Any:
     if run not in _TASKS:
         _TASKS.clear()
         _TASKS[run] = pickle.loads(ray.get(task[0]))
-    try:
-        return _TASKS[run](chunk)
-    except IfonlyError as error:
-        return error
+    return answer_chunk(_TASKS[run], chunk)
