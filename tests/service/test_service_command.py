@@ -1,8 +1,9 @@
-"""`ifonly serve`: from options to a shelf, and sentences where that does not work."""
+"""`ifonly serve`: from options to a registry of models, and messages where that does not work."""
 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from pathlib import Path
@@ -48,6 +49,14 @@ def test_the_demonstration_has_three_people(opened) -> None:
     for row in registry[0].people.values():
         assert registry[0].explainer.explain(row).status == "nearest"
         assert registry[0].explainer.explain(row).decision_before == "deny"
+
+
+def test_worker_processes_do_not_inherit_the_key(monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(server, "serve", lambda _, __, config, ___: seen.append((config.access.key, dict(os.environ))))
+    assert CliRunner().invoke(app, ["serve", "--demo"], env={"IFONLY_SERVICE_KEY": "secret"}).exit_code == 0
+    ((key, environment),) = seen
+    assert key == "secret" and "secret" not in environment.values()
 
 
 def test_a_program_is_told_the_address_as_json(monkeypatch) -> None:
