@@ -6,8 +6,6 @@ That no counterfactual exists is an answer, not an error.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from typing import Any
 
 from ifonly.printing import lines
@@ -26,14 +24,20 @@ class IfonlyError(Exception):
         super().__init__(lines(message), *rest)
 
 
-@contextmanager
-def located(*where: str | int) -> Iterator[None]:
-    """Errors that are raised inside are about this part of a query."""
-    try:
-        yield
-    except IfonlyError as error:
-        error.where = (*where, *error.where)
-        raise
+class located:  # noqa: N801  used as a function, as those of contextlib are
+    """A context manager: errors that are raised inside are about this part of a query."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, *where: str | int) -> None:
+        self.where = where
+
+    def __enter__(self) -> None:
+        """Nothing is set up."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, IfonlyError):
+            error.where = (*self.where, *error.where)
 
 
 class SchemaError(IfonlyError, ValueError):
