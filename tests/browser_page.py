@@ -37,7 +37,7 @@ def registry() -> Any:
         Integer("years", 0, 40),
         Real("debt", 0, 1000, step=50, missing=True, unit="%"),
         Ordinal("rating", ["low", "mid", "high"]),
-        Categorical("job", ["clerk", "nurse", "teacher", "cook", "driver", "baker", None]),
+        Categorical("job", ["handler", "nurse", "teacher", "cook", "driver", "baker", None]),
     ])  # fmt: skip
     columns = len(work.columns)
     weights = [
@@ -57,12 +57,12 @@ def registry() -> Any:
 
 def main() -> None:
     from ifonly.service import ServiceLimits
-    from ifonly.service.server import Address, serve
+    from ifonly.service.server import ServerConfig, serve
 
     serve(
         registry(),
         ServiceLimits(),
-        Address(port=int(os.environ.get("PORT", "0"))),
+        ServerConfig(port=int(os.environ.get("PORT", "0"))),
         lambda address: print(address, flush=True),
     )
 

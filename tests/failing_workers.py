@@ -23,12 +23,12 @@ def work(end: socket.socket) -> None:
     if phase == "die":
         os.kill(os.getpid(), signal.SIGKILL)
     if phase == "raise":
-        worker.Handler.compile_kernels = failing  # type: ignore[method-assign]
+        worker.Handler.warm_up = failing  # type: ignore[method-assign]
     if phase == "ready":
         end.sendall(worker.framed(worker.WorkerReply(worker.READY, None)))
         os.kill(os.getpid(), signal.SIGKILL)
     worker.work(end)
 
 
-def failing(clerk: object) -> None:
+def failing(handler: object) -> None:
     raise ValueError("Geheimnis-4711")

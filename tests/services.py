@@ -1,4 +1,4 @@
-"""Desks to test: the application with a clerk in the place of the processes, and real servers."""
+"""Desks to test: the application with a handler in the place of the processes, and real servers."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from ifonly import Network, Schema
 from ifonly.model.rounding import column_box
 from ifonly.service import ServiceLimits, server
 from ifonly.service.app import Service
-from ifonly.service.handler import Handler, refusal
+from ifonly.service.handler import Handler, error_reply
 from ifonly.service.pool import Job, too_many
 from ifonly.service.requests import HTTPError
 
@@ -33,24 +33,24 @@ ROOT = Path(__file__).resolve().parents[1]
 class Inline:
     """Answers as processes would, here and at once. `full`: nobody else may wait."""
 
-    def __init__(self, clerk: Handler) -> None:
-        self.clerk, self.ready, self.full, self.lanes = clerk, True, False, ()
+    def __init__(self, handler: Handler) -> None:
+        self.handler, self.ready, self.full, self.lanes = handler, True, False, ()
         self.asked: list[str] = []
         self.fails: Exception | None = None
 
-    async def begin(self) -> None: ...
+    async def start(self) -> None: ...
 
-    async def end(self) -> None: ...
+    async def stop(self) -> None: ...
 
-    def ask(self, path: str, body: bytes, tell: Callable[[bytes], None] | None = None) -> Job:
+    def submit(self, path: str, body: bytes, on_event: Callable[[bytes], None] | None = None) -> Job:
         if self.fails is not None:
             raise self.fails
         self.asked.append(path)
         reply = asyncio.get_running_loop().create_future()
-        reply.set_result(refusal(too_many(1)) if self.full else self.clerk.reply(path, body, tell))
-        return Job(len(self.asked), path, body, reply, tell)
+        reply.set_result(error_reply(too_many(1)) if self.full else self.handler.reply(path, body, on_event))
+        return Job(len(self.asked), path, body, reply, on_event)
 
-    def leave(self, job: Job) -> None: ...
+    def cancel(self, job: Job) -> None: ...
 
     def unavailable(self) -> HTTPError | None:
         return None if self.ready else HTTPError(503, "The processes that answer are starting.", retry=5)
@@ -134,11 +134,11 @@ def metric(server: Served, name: str) -> float:
 
 
 @contextmanager
-def listening(desk: Service, terms: ServiceLimits) -> Iterator[int]:
+def listening(desk: Service, limits: ServiceLimits) -> Iterator[int]:
     """The port of an application behind the real server."""
     import uvicorn
 
-    running = uvicorn.Server(server.configured(desk, terms))
+    running = uvicorn.Server(server.uvicorn_config(desk, limits))
     with socket.create_server(("127.0.0.1", 0)) as door:
         thread = threading.Thread(target=running.run, kwargs={"sockets": [door]}, daemon=True)
         thread.start()

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import pickle
+from typing import Any
 
 import pytest
 
-from ifonly import errors
+from ifonly import Distance, Explainer, Fixed, Query, datasets, errors
 
 EXAMPLES = [
     errors.SchemaError("a"),
@@ -39,3 +40,28 @@ def test_people_can_catch_what_they_know() -> None:
     assert issubclass(errors.MissingExtra, ImportError)
     assert issubclass(errors.UnsupportedQuestion, NotImplementedError)
     assert "pip install 'ifonly[torch]'" in str(EXAMPLES[-2])
+
+
+@pytest.mark.parametrize(("query", "where"), [
+    ({"target": {"class": 1, "at_leats": 2}}, ("target",)),
+    ({"distance": "l7"}, ("distance",)),
+    ({"constraints": "Age is fixed"}, ("constraints",)),
+    ({"constraints": ["Age is fixed", {"kind": "fixd"}]}, ("constraints", 1)),
+    ({"fewest_first": 1}, ()),
+])  # fmt: skip
+def test_an_error_says_which_part_of_a_query_is_wrong(query: Any, where: tuple[str | int, ...]) -> None:
+    with pytest.raises(errors.QuestionError) as refused:
+        Query.from_dict(query)
+    assert refused.value.where == where
+
+
+@pytest.mark.parametrize(("query", "where"), [
+    (Query(constraints=["PriorsCount only goes down", "PriorsCount gos down"]), ("constraints", 1)),
+    (Query(constraints=[Fixed("Race"), Fixed("Rase")]), ("constraints", 1)),
+    (Query(distance=Distance("l1", weights={"Rase": 2.0})), ("distance",)),
+    (Query(target="none"), ("target",)),
+])  # fmt: skip
+def test_also_of_a_query_that_does_not_fit_the_model(query: Query, where: tuple[str | int, ...]) -> None:
+    with pytest.raises(errors.IfonlyError) as refused:
+        Explainer(datasets.network("compas")).check(query)
+    assert refused.value.where == where

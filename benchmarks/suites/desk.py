@@ -32,8 +32,8 @@ from benchmarks.suites.population import children, held
 from benchmarks.terminal import ROOT, console, results_option
 from ifonly import Explainer, datasets
 from ifonly.model import Network, save_network
-from ifonly.population.engines.processes import cores
 from ifonly.schema import save_schema
+from ifonly.worker_processes import cores
 
 HARD = (100,) * 5
 """The hidden layers of a network with random weights: it has learned nothing, and so nothing is easy to rule out."""

@@ -24,7 +24,7 @@ from rich.table import Table
 
 from benchmarks.terminal import ROOT, console, results_option
 from ifonly import datasets
-from ifonly.population.engines.processes import cores
+from ifonly.worker_processes import cores
 
 RUN = """
 import json, sys, time

@@ -17,8 +17,27 @@ class IfonlyError(Exception):
     A message quotes names and values that come from outside, so it is made printable and bounded here, for all.
     """
 
+    where: tuple[str | int, ...] = ()
+    """The part of a query that is wrong, such as ("constraints", 2) or ("target",); empty where none is."""
+
     def __init__(self, message: str = "", *rest: Any) -> None:
         super().__init__(lines(message), *rest)
+
+
+class located:  # noqa: N801  used as a function, as those of contextlib are
+    """A context manager: errors that are raised inside are about this part of a query."""
+
+    __slots__ = ("where",)
+
+    def __init__(self, *where: str | int) -> None:
+        self.where = where
+
+    def __enter__(self) -> None:
+        """Nothing is set up."""
+
+    def __exit__(self, kind: Any, error: BaseException | None, trace: Any) -> None:
+        if isinstance(error, IfonlyError):
+            error.where = (*self.where, *error.where)
 
 
 class SchemaError(IfonlyError, ValueError):

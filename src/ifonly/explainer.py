@@ -61,7 +61,7 @@ from ifonly.problem.disjunctions import PersonContext
 from ifonly.problem.diversity import Diversity, distances_between, settled_reals
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.missing import distance_restricted_to, fillable, without_leave
-from ifonly.problem.query import Query, plain_query, query_of, read_constraints
+from ifonly.problem.query import Query, checked_constraints, plain_query, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.progress import on_terminal
 from ifonly.results import (
@@ -405,7 +405,7 @@ class Explainer:
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """The schema's own rules, those for everybody, and a person's; `Unconstrained` ones undo what holds for the
         feature."""
-        own = read_constraints(constraints, self.schema)
+        own = checked_constraints(constraints, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
 
     # ------------------------------------------------------------------ a stream of people

@@ -1,4 +1,4 @@
-"""Text from outside (names, options, labels, file names, messages of other programs) as it may be printed.
+"""Escaping of untrusted text (names, options, labels, file names, messages of other programs) for printing.
 
 A control character can steer a terminal, a bidi override can turn a sentence round, a line separator can end one, and a
 lone surrogate cannot be written at all: each is shown as its escape instead.
@@ -72,8 +72,8 @@ def shown(value: Any, most: int = 60) -> str:
 
 def some_of(names: Sequence[Any], most: int = 8) -> str:
     """The first few names of many, and how many more there are."""
-    told = ", ".join(name if isinstance(name, str) else shown(name) for name in names[:most])
-    return told + (f" and {len(names) - most:,} more" if len(names) > most else "")
+    listed = ", ".join(name if isinstance(name, str) else shown(name) for name in names[:most])
+    return listed + (f" and {len(names) - most:,} more" if len(names) > most else "")
 
 
 def _escape(character: str) -> str:

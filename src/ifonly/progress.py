@@ -1,11 +1,11 @@
-"""What somebody sees who waits: a progress bar fed by the events of a search.
+"""Progress bar on a terminal or in a notebook, fed by the events of a search.
 
     with progress(len(rows)) as listen:
         answers = explainer.using(listen=listen).explain_many(rows)
 
-It appears only on a terminal or in a notebook, one at a time, and only when the work lasts longer than `delay` seconds.
+It appears one at a time, and only when the work lasts longer than `delay` seconds.
 On a terminal it is drawn with rich, which is imported when the bar appears; in a notebook it is a line of the cell's
-output, which needs no widgets. Where nobody else listens, an explainer has one by itself (`on_terminal`).
+output, which needs no widgets. An explainer without a listener has one by itself (`on_terminal`).
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ifonly.html.notebook import in_notebook
 from ifonly.results import Progress
 
 DELAY_SECONDS = 1.0
-PATIENCE_SECONDS = 2.0
-"""The delay where nobody has asked for a bar."""
+DEFAULT_DELAY_SECONDS = 2.0
+"""The delay of a bar that was not asked for."""
 REDRAW_SECONDS = 0.1
 """Of a bar in a notebook."""
 
@@ -38,15 +38,15 @@ def progress(people: int | None = None, *, stream: TextIO | None = None, delay: 
 
 
 def on_terminal(*, lazy: bool) -> ProgressBar | None:
-    """The bar of a call that nobody listens to, where somebody looks; `lazy`: nothing is begun before an event."""
+    """The bar of a call without a listener, on a terminal or in a notebook; `lazy`: nothing starts before an event."""
     stream = sys.stderr
     if stream is None or not (stream.isatty() or in_notebook()):
         return None
-    return ProgressBar(None, stream=stream, delay=PATIENCE_SECONDS, lazy=lazy)
+    return ProgressBar(None, stream=stream, delay=DEFAULT_DELAY_SECONDS, lazy=lazy)
 
 
 class ProgressBar:
-    """Call it with each event. `settle(n)`: n people are answered for good, later events count on from there."""
+    """A listener: call it with each event. `settle(n)`: n people are done, and later events count on from there."""
 
     def __init__(self, people: int | None, *, stream: TextIO | None, delay: float, lazy: bool = False) -> None:
         self._people = people
@@ -62,10 +62,10 @@ class ProgressBar:
 
     def __enter__(self) -> ProgressBar:
         if not self._lazy:
-            self._begin()
+            self._start_timer()
         return self
 
-    def _begin(self) -> None:
+    def _start_timer(self) -> None:
         if self._timer is None and (self._stream.isatty() or in_notebook()):
             self._timer = threading.Timer(self._delay, self._show)
             self._timer.daemon = True
@@ -84,9 +84,9 @@ class ProgressBar:
 
     def __call__(self, event: Progress) -> None:
         with self._lock:
-            if self._lazy and event.finished < event.people:  # the last word needs no bar
-                self._begin()
-            if event.counts:  # a stream: how many there are is known more and more exactly, or not at all
+            if self._lazy and event.finished < event.people:  # the last event needs no bar
+                self._start_timer()
+            if event.counts:  # a stream, whose number of rows may be an estimate, or unknown
                 self._people = event.people if event.people > event.finished else None
             elif self._people is None:
                 self._people = event.people
@@ -129,34 +129,34 @@ def _terminal_bar(stream: TextIO) -> Any:
 
 
 class _CellBar:
-    """A bar in the output of a notebook's cell, spoken to like one of rich; what it says last, stays."""
+    """A bar in the output of a notebook's cell, with the interface of rich's; its last text stays."""
 
     def __init__(self, spent: float) -> None:
-        self._begun, self._drawn = time.perf_counter() - spent, -math.inf
-        self._told: tuple[int, int | None, str] = (0, None, "")
+        self._started, self._drawn = time.perf_counter() - spent, -math.inf
+        self._shown: tuple[int, int | None, str] = (0, None, "")
         self._handle: Any = None
 
     def add_task(self, description: str, *, total: int | None, completed: int, state: str) -> None:
-        self._told = (completed, total, state)
+        self._shown = (completed, total, state)
 
     def start(self) -> None:
         display = import_module("IPython.display").display
         self._handle = display(self._drawing(), raw=True, display_id=True)
 
     def update(self, task: int, *, completed: int, total: int | None, state: str) -> None:
-        self._told = (completed, total, state)
+        self._shown = (completed, total, state)
         if time.perf_counter() - self._drawn >= REDRAW_SECONDS:
             self._drawn = time.perf_counter()
             self._handle.update(self._drawing(), raw=True)
 
     def stop(self) -> None:
-        completed, total, _ = self._told
-        self._told = (completed, total, "")
+        completed, total, _ = self._shown
+        self._shown = (completed, total, "")
         self._handle.update(self._drawing(over=True), raw=True)
 
     def _drawing(self, *, over: bool = False) -> dict[str, str]:
-        completed, total, state = self._told
-        spent = time.perf_counter() - self._begun
+        completed, total, state = self._shown
+        spent = time.perf_counter() - self._started
         of = "" if total is None else f"/{total:,}"
         left = f", about {_clock(spent * (total - completed) / completed)} left" if completed and total else ""
         text = f"{completed:,}{of} in {_clock(spent)}{'' if over else left}{f', {state}' if state else ''}"
@@ -173,7 +173,7 @@ def _clock(seconds: float) -> str:
 
 
 def _state(event: Progress) -> str:
-    """Where the person being answered stands; of a run, its pace and what is not proven."""
+    """The bounds of the present search; of a run, its rate and the counts of what is not proven nearest."""
     if event.counts:
         others = [f"{count:,} {status}" for status, count in event.counts.items() if count and status != "nearest"]
         return ", ".join([f"{event.rate:,.0f} rows/s", *others])

@@ -173,6 +173,8 @@ def test_help_lists_commands_and_exit_codes(run):
     assert run("--version").stdout.startswith("ifonly ")
     for group in ("schema", "model"):
         assert run(group).exit_code == 0
+    for command in app.commands:
+        assert "None" not in run(command, "--help").stdout  # such as the range of a number without bounds
 
 
 def test_every_command_speaks_json():

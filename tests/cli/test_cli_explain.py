@@ -409,7 +409,7 @@ def small_parts(monkeypatch):
 
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
-    monkeypatch.setattr(run, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PROGRESS_SECONDS", 0.0)
     monkeypatch.setattr(run, "FIRST_ROWS", 64)
     monkeypatch.setattr(run, "CHUNK_SECONDS", 1e9)
 

@@ -134,6 +134,6 @@ def test_a_sample_is_fair() -> None:
     for seed in range(2000):
         sample = Sample(random.Random(seed), most=5)
         for i in range(20):
-            sample.registered(i, None)  # type: ignore[arg-type]
+            sample.offer(i, None)  # type: ignore[arg-type]
         counts[[person for person, _ in sample.kept]] += 1
     assert (abs(counts - 500) < 100).all()

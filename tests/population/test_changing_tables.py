@@ -51,7 +51,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sources, "ROWS", 64)
     monkeypatch.setattr(run, "FIRST_ROWS", 64)
     monkeypatch.setattr(run, "CHUNK_SECONDS", 1e9)
-    monkeypatch.setattr(run, "TELL_SECONDS", 0.0)
+    monkeypatch.setattr(run, "PROGRESS_SECONDS", 0.0)
     monkeypatch.setattr(verified, "BLOCK_BYTES", 4096)
 
 

@@ -23,7 +23,7 @@ COUNT = 3000
 class Measured:
     """This process, with seconds that a test makes up: `takes(rows answered so far, rows of the chunk)`."""
 
-    words = "this process"
+    description = "this process"
 
     def __init__(self, takes: Callable[[int, int], float], stop: int = -1) -> None:
         self.takes, self.stop = takes, stop
@@ -36,8 +36,8 @@ class Measured:
             yield self
 
     @property
-    def room(self) -> bool:
-        return bool(self.pool.room)
+    def has_capacity(self) -> bool:
+        return bool(self.pool.has_capacity)
 
     def submit(self, ticket: int, chunk: chunks.Chunk) -> None:
         self.sizes.append(chunk.block.count)

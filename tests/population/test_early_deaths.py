@@ -88,7 +88,7 @@ def test_workers_that_never_become_ready(tmp_path, monkeypatch, how, words):
     monkeypatch.setattr(parts, "MOST_ROWS", 64)
     monkeypatch.setattr(sources, "ROWS", 64)
     monkeypatch.setattr(run, "FIRST_ROWS", 64)
-    monkeypatch.setattr(processes, "EARLY_DEATHS", 2)
+    monkeypatch.setattr(processes, "MAX_EARLY_EXITS", 2)
     rows, path = points(COUNT), tmp_path / "answers.jsonl"
     starts = tmp_path / "starts"
     explainer = stillborn(starts, 10**9, how)
@@ -104,15 +104,15 @@ def test_workers_that_never_become_ready(tmp_path, monkeypatch, how, words):
 
 def test_no_room_for_another_process(tmp_path, monkeypatch):
     """The system refuses to start one for a while."""
-    spawned, refused = processes.spawned, []
+    spawn, refused = processes.spawn, []
 
     def refusing(*given: Any) -> Any:
         if len(refused) < 4:
             refused.append(given)
             raise BlockingIOError(11, "Resource temporarily unavailable")
-        return spawned(*given)
+        return spawn(*given)
 
-    monkeypatch.setattr(processes, "spawned", refusing)
+    monkeypatch.setattr(processes, "spawn", refusing)
     rows = points(20)
     assert moody().explain_to(tmp_path / "a.jsonl", rows, engine=Processes(1)).counts["nearest"] == 20
     assert len(refused) == 4
@@ -122,10 +122,10 @@ def test_pauses_become_longer(monkeypatch):
     monkeypatch.setattr(processes, "FIRST_PAUSE", 0.1)
     now = [0.0]
     monkeypatch.setattr(processes.time, "monotonic", lambda: now[0])
-    pool = object.__new__(processes._Workers)
-    pool._count, pool._early, pool._starts = 1, 0, []
+    pool = object.__new__(processes._ProcessPool)
+    pool._count, pool._early_exits, pool._starts = 1, 0, []
     for _ in range(7):
-        pool._again("ended")
+        pool._restart_later("ended")
     assert pool._starts == [0.2, 0.4, 0.8, 1.6, 3.2, 6.4, 10.0]
 
 

@@ -84,13 +84,13 @@ def test_a_finished_run_whose_parts_became_a_link(explainer, tmp_path, mine):
 
 def test_a_link_that_comes_after_the_first_look(explainer, tmp_path, mine, monkeypatch):
     path, before = tmp_path / "answers.jsonl", content(mine)
-    earlier = parts.alone
+    earlier = parts.locked
 
     def late(place: Any) -> Any:
         place.folder.symlink_to(mine)
         return earlier(place)
 
-    monkeypatch.setattr("ifonly.population.run.alone", late)
+    monkeypatch.setattr("ifonly.population.run.locked", late)
     assert "is a symbolic link" in refused(explainer.explain_to, path, ROWS)
     assert content(mine) == before
 
@@ -147,14 +147,14 @@ def test_a_lock_that_leads_elsewhere_makes_no_file_there(explainer, tmp_path):
 
 def test_parts_that_changed_before_they_were_joined(explainer, tmp_path, monkeypatch):
     path = tmp_path / "answers.jsonl"
-    joined = parts.joined
+    joined = parts.concatenate
 
     def joining(target: Path, several: Any, *given: Any, **more: Any) -> None:
         several = list(several)
         several[0].write_bytes(several[0].read_bytes().replace(b"nearest", b"Nearest", 1))
         joined(target, several, *given, **more)
 
-    monkeypatch.setattr(parts, "joined", joining)
+    monkeypatch.setattr(parts, "concatenate", joining)
     assert "is missing or not what was written" in refused(explainer.explain_to, path, ROWS)
     assert not path.exists()
 

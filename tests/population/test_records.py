@@ -27,7 +27,7 @@ from ifonly import (
 )
 from ifonly.model import network_model
 from ifonly.population.counters import AnswerCounts
-from ifonly.population.formats import begun, carried, encoded, joined
+from ifonly.population.formats import concatenate, encoded, kept_column, open_writer
 from ifonly.report.summary import summary
 from ifonly.results.records import NAMES, record_kinds, records_of
 from ifonly.schema.tables import user_columns
@@ -145,10 +145,10 @@ def test_in_pieces_as_at_once(suffix, tmp_path) -> None:
     for k, places in enumerate([range(12), range(5), range(5, 12)]):
         some = {name: [values[i] for i in places] for name, values in columns.items()}
         files.append(tmp_path / f"{k}{suffix}")
-        piece = begun(files[-1], kinds)
+        piece = open_writer(files[-1], kinds)
         piece.add(encoded(suffix, some, kinds))
         piece.close()
-    joined(tmp_path / f"whole{suffix}", files[1:], kinds)
+    concatenate(tmp_path / f"whole{suffix}", files[1:], kinds)
     assert (tmp_path / f"whole{suffix}").read_bytes() == files[0].read_bytes() or suffix == ".parquet"
     if suffix == ".parquet":
         import pyarrow.parquet as pq
@@ -160,9 +160,9 @@ def test_what_travels_along_can_be_written_anywhere() -> None:
     import datetime
 
     odd = [1, "x", None, float("nan"), datetime.date(2026, 1, 2), {"a": [1]}, b"bytes", 10**30]
-    assert carried(odd, "text") == [1, "x", None, None, "2026-01-02", {"a": [1]}, "b'bytes'", 10**30]
+    assert kept_column(odd, "text") == [1, "x", None, None, "2026-01-02", {"a": [1]}, "b'bytes'", 10**30]
     for suffix in (".csv", ".jsonl", ".parquet"):
-        assert encoded(suffix, {"odd": carried(odd, "text")}, {"odd": "text"})
+        assert encoded(suffix, {"odd": kept_column(odd, "text")}, {"odd": "text"})
 
 
 # ---------------------------------------------------------------------- counting

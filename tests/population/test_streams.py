@@ -239,12 +239,12 @@ def stopped(explainer: Explainer, path: Path, source: Any, query: Query) -> None
         if calls == 4:
             raise KeyboardInterrupt
 
-    before, run.TELL_SECONDS = run.TELL_SECONDS, 0.0
+    before, run.PROGRESS_SECONDS = run.PROGRESS_SECONDS, 0.0
     try:
         with pytest.raises(KeyboardInterrupt):
             explainer.using(listen=stop).explain_to(path, source, query)
     finally:
-        run.TELL_SECONDS = before
+        run.PROGRESS_SECONDS = before
 
 
 def test_rows_in_memory_that_changed_are_not_gone_on_with(explainer, columns, tmp_path, monkeypatch):
@@ -260,7 +260,7 @@ def test_rows_in_memory_that_changed_are_not_gone_on_with(explainer, columns, tm
 
 
 def test_two_runs_do_not_write_to_one_place(explainer, columns, tmp_path):
-    with parts.alone(place_of(tmp_path / "answers.csv")):
+    with parts.locked(place_of(tmp_path / "answers.csv")):
         assert "Another run is writing" in refused(explainer.explain_to, tmp_path / "answers.csv", columns)
 
 
@@ -338,7 +338,7 @@ def test_a_row_that_ends_its_worker_costs_only_itself(tmp_path):
 class Graveyard:
     """An engine whose workers all end, but for those that get the rows that are spared."""
 
-    words = "nobody"
+    description = "nobody"
 
     def __init__(self, spared: Any) -> None:
         self.spared = spared
@@ -349,7 +349,7 @@ class Graveyard:
         yield self
 
     @property
-    def room(self) -> bool:
+    def has_capacity(self) -> bool:
         return len(self.waiting) < 3
 
     def submit(self, ticket: int, chunk: Any) -> None:
@@ -466,8 +466,8 @@ def test_a_crash_at_every_step(explainer, columns, meant, tmp_path, monkeypatch)
         with monkeypatch.context() as patch:
             patch.setattr(parts, "_flush", counted)
             patch.setattr(parts.Parts, "leave", lambda self: None)  # nobody tidies up
-            patch.setattr(parts.Parts, "abandon", lambda self: None)
-            patch.setattr(parts.Parts, "settle", _unless_crashed(parts.Parts.settle, crashed))
+            patch.setattr(parts.Parts, "discard_unfinished", lambda self: None)
+            patch.setattr(parts.Parts, "close_part", _unless_crashed(parts.Parts.close_part, crashed))
             try:
                 explainer.explain_to(output, columns, keep=["Customer ID"])
             except Crash:

@@ -107,7 +107,7 @@ def test_an_explainer_on_a_terminal_shows_how_far_it_is(monkeypatch):
     explainer, row = hard()
     stream = EndsTheSearch()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(waiting, "DEFAULT_DELAY_SECONDS", 0.1)
     explainer.explain(row, distance="l2", limits=Limits(seconds=300.0))
     assert "explaining" in stream.getvalue() and " nodes, between " in stream.getvalue()
     assert not waiting._ON_SCREEN.locked()
@@ -120,7 +120,7 @@ def test_an_explainer_elsewhere_is_quiet(monkeypatch):
     explainer, row = hard()
     stream = io.StringIO()
     monkeypatch.setattr(sys, "stderr", stream)
-    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(waiting, "DEFAULT_DELAY_SECONDS", 0.0)
     explainer.explain(row, distance="l2", limits=Limits(seconds=0.5))
     monkeypatch.setattr(sys, "stderr", None)  # as under pythonw
     explainer.explain(row, distance="l2", limits=Limits(seconds=0.3))
@@ -196,7 +196,7 @@ def test_an_explainer_in_a_notebook_shows_it_by_itself(monkeypatch):
     explainer, row = hard()
     cell = Cell(monkeypatch, kernel=object())
     monkeypatch.setattr(sys, "stderr", io.StringIO())
-    monkeypatch.setattr(waiting, "PATIENCE_SECONDS", 0.1)
+    monkeypatch.setattr(waiting, "DEFAULT_DELAY_SECONDS", 0.1)
     explainer.explain(row, distance="l2", limits=Limits(seconds=300.0))
     assert any(" nodes, between " in drawing["text/plain"] for drawing in cell.shown)
 

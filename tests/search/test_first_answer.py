@@ -251,7 +251,7 @@ def test_what_is_too_large_for_plain_python_waits_and_says_so(
     explainer, row = large()
     take_away(KERNELS, monkeypatch)
     KERNELS._looked = math.inf  # not before the waiting
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", 0.0)
     tell = Kernels._tell
 
     def told(self: Kernels, words: str) -> None:
@@ -279,10 +279,10 @@ def test_a_time_limit_is_no_longer_for_being_compiled(monkeypatch: pytest.Monkey
 def test_who_waits_longer_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
     take_away(KERNELS, monkeypatch)
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
+    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", math.inf)
     explainer.explain_many([data.row(i) for i in range(3)])
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", 0.0)
     monkeypatch.setattr(compiling, "LOOK_SECONDS", 0.0)
     explainer.explain_many([data.row(i) for i in range(9)])
     said = capsys.readouterr().err
@@ -293,10 +293,10 @@ def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPat
     """A read-only cache: plain Python for two seconds, then the compiler."""
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
     take_away(KERNELS, monkeypatch, at_work=False)
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
+    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", math.inf)
     explainer.explain(data.row(0))
     assert not KERNELS.compiled
-    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
+    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", 0.0)
     monkeypatch.setattr(compiling, "LOOK_SECONDS", 0.0)
     explainer.explain(data.row(1))
     assert KERNELS.compiled
@@ -485,7 +485,7 @@ def test_a_new_machine(kind: str, classes: int, tmp_path: Path) -> None:
     try:
         assert (status, method, compiled, at_work) == ("nearest", "search", False, compiling.fcntl is not None)
         about = "the search for trees" if kind in ("forest", "boosting") else "the search"
-        assert done.stderr in ("", WAITED.format(about=about))  # said where it took longer than PATIENCE_SECONDS
+        assert done.stderr in ("", WAITED.format(about=about))  # said where it took longer than DEFAULT_DELAY_SECONDS
     finally:
         for compiler in compilers:
             os.kill(compiler, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""A desk in three sizes: a clerk alone, the application with a clerk in the place of the processes, and a real server."""
+"""A desk in three sizes: a handler alone, the application with a handler in the place of the processes, and a real server."""
 
 from __future__ import annotations
 
@@ -36,13 +36,13 @@ def registry(people: list[dict[str, Any]]) -> ModelRegistry:
 
 
 @pytest.fixture(scope="session")
-def clerk(registry: ModelRegistry) -> Handler:
+def handler(registry: ModelRegistry) -> Handler:
     return Handler(registry, ServiceLimits(), slow=True)
 
 
 @pytest.fixture
-def inline(clerk: Handler) -> Inline:
-    return Inline(clerk)
+def inline(handler: Handler) -> Inline:
+    return Inline(handler)
 
 
 @pytest.fixture

@@ -1,8 +1,9 @@
-"""`ifonly serve`: from options to a shelf, and sentences where that does not work."""
+"""`ifonly serve`: from options to a registry of models, and messages where that does not work."""
 
 from __future__ import annotations
 
 import json
+import os
 import socket
 import sys
 from pathlib import Path
@@ -42,16 +43,24 @@ def run(*words: object) -> Any:
 
 def test_the_demonstration_has_three_people(opened) -> None:
     assert run("--demo").exit_code == 0
-    ((registry, terms, place, _),) = opened
+    ((registry, limits, place, _),) = opened
     assert [registered.name for registered in registry] == ["credit"] and len(registry[0].people) == 3
-    assert place.host == "127.0.0.1" and terms.seconds == 10.0 and not place.access.key
+    assert place.host == "127.0.0.1" and limits.seconds == 10.0 and not place.access.key
     for row in registry[0].people.values():
         assert registry[0].explainer.explain(row).status == "nearest"
         assert registry[0].explainer.explain(row).decision_before == "deny"
 
 
+def test_worker_processes_do_not_inherit_the_key(monkeypatch) -> None:
+    seen = []
+    monkeypatch.setattr(server, "serve", lambda _, __, config, ___: seen.append((config.access.key, dict(os.environ))))
+    assert CliRunner().invoke(app, ["serve", "--demo"], env={"IFONLY_SERVICE_KEY": "secret"}).exit_code == 0
+    ((key, environment),) = seen
+    assert key == "secret" and "secret" not in environment.values()
+
+
 def test_a_program_is_told_the_address_as_json(monkeypatch) -> None:
-    monkeypatch.setattr(server, "serve", lambda registry, terms, place, announce: announce("http://127.0.0.1:1/"))
+    monkeypatch.setattr(server, "serve", lambda registry, limits, place, announce: announce("http://127.0.0.1:1/"))
     assert json.loads(run("--demo", "--json").stdout) == {"address": "http://127.0.0.1:1/", "models": ["credit"]}
 
 
@@ -60,12 +69,12 @@ def test_one_model_needs_no_name(opened, folder) -> None:
                "--title", "Bail", "--subject", "the assessment", "--rule", "PriorsCount >= 0", "--key", "k", "--allow-host", "Desk.Example",
                "--workers", 3, "--slow-workers", 2, "--seconds", 2, "--memory", 64)  # fmt: skip
     assert told.exit_code == 0, told.output
-    ((registry, terms, place, _),) = opened
+    ((registry, limits, place, _),) = opened
     registered = registry[0]
-    assert (registered.name, registered.called, registered.subject) == ("model", "Bail", "the assessment")
+    assert (registered.name, registered.display_name, registered.subject) == ("model", "Bail", "the assessment")
     assert registered.explainer.model.classes == ("low", "high") and len(registered.people) == 5
     assert [one.describe() for one in registered.explainer.constraints] == ["PriorsCount >= 0"]
-    assert terms.seconds == 2.0 and terms.memory_bytes == 64 << 20
+    assert limits.seconds == 2.0 and limits.memory_bytes == 64 << 20
     assert (place.quick, place.slow, place.access.key) == (3, 2, "k") and "desk.example" in place.access.hosts
 
 
@@ -74,7 +83,7 @@ def test_several_models_have_names(opened, folder) -> None:
              "--title=a=Second", "--rule=a=Sex is fixed", "--rule=Race is fixed"]  # fmt: skip
     assert run(*words).exit_code == 0
     ((registry, *_),) = opened
-    assert [(registered.name, registered.called) for registered in registry] == [("b", "b"), ("a", "Second")]
+    assert [(registered.name, registered.display_name) for registered in registry] == [("b", "b"), ("a", "Second")]
     assert [len(registered.explainer.constraints) for registered in registry] == [1, 2]
 
 

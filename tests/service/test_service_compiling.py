@@ -72,14 +72,14 @@ def test_what_is_to_be_compiled_first_is_compiled_before_it_is_ready(
     registry, people, begun, monkeypatch, slow
 ) -> None:
     monkeypatch.setenv(compiling.SWITCH, compiling.FIRST)
-    clerk = Handler(registry, ServiceLimits(), slow=slow)
-    clerk.compile_kernels()
+    handler = Handler(registry, ServiceLimits(), slow=slow)
+    handler.warm_up()
     assert KERNELS.compiled and FLOAT_CHECK.compiled and not begun
 
 
 def test_otherwise_it_is_begun_in_the_background_at_the_start(registry, begun, monkeypatch) -> None:
     for slow in (False, True):
-        Handler(registry, ServiceLimits(), slow=slow).compile_kernels()
+        Handler(registry, ServiceLimits(), slow=slow).warm_up()
         assert {KERNELS.where, FLOAT_CHECK.where} <= set(begun)
         assert not KERNELS.compiled and not FLOAT_CHECK.compiled
 
@@ -88,24 +88,24 @@ def test_where_there_is_no_background_only_the_slow_lane_compiles_before_it_is_r
     registry, begun, monkeypatch
 ) -> None:
     monkeypatch.setattr(Kernels, "being_compiled", False)
-    Handler(registry, ServiceLimits(), slow=False).compile_kernels()
+    Handler(registry, ServiceLimits(), slow=False).warm_up()
     assert not KERNELS.compiled and not FLOAT_CHECK.compiled
-    Handler(registry, ServiceLimits(), slow=True).compile_kernels()
+    Handler(registry, ServiceLimits(), slow=True).warm_up()
     assert KERNELS.compiled and FLOAT_CHECK.compiled
 
 
 def test_what_is_compiled_meanwhile_is_taken_up_between_two_requests(registry, begun, monkeypatch) -> None:
-    clerk = Handler(registry, ServiceLimits(), slow=True)
-    clerk.compile_kernels()
+    handler = Handler(registry, ServiceLimits(), slow=True)
+    handler.warm_up()
     monkeypatch.setattr(Kernels, "cached", True)
-    clerk._looked = -math.inf
-    clerk.look_for_kernels()
+    handler._kernels_checked = -math.inf
+    handler.load_compiled_kernels()
     assert KERNELS.compiled and FLOAT_CHECK.compiled
 
 
 def test_what_waits_for_the_compiler_says_when_to_ask_again(registry, begun, monkeypatch) -> None:
-    clerk = Handler(registry, ServiceLimits(), slow=True)
-    late = worker._late(clerk)
+    handler = Handler(registry, ServiceLimits(), slow=True)
+    late = worker._timeout_reply(handler)
     assert late.status == 503 and late.retry == 10 and b"compiled" in late.body
     monkeypatch.setattr(Kernels, "being_compiled", False)  # and nobody compiles
-    assert not worker._late(clerk).retry
+    assert not worker._timeout_reply(handler).retry

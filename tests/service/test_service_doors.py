@@ -131,7 +131,7 @@ def test_all_bodies_together_are_bounded(registry, inline) -> None:
     desk = Service(registry, ServiceLimits(held_bytes=100), inline, AccessPolicy())
     told = Visitor(desk)("POST", "/v1/rule", content=b" " * 101, headers={"content-type": "application/json"})
     refused(told, 429)
-    assert told.headers["retry-after"] == "1" and desk._held == 0
+    assert told.headers["retry-after"] == "1" and desk._body_bytes == 0
 
 
 def test_a_slow_body_is_given_up(registry, inline, monkeypatch) -> None:
@@ -268,16 +268,16 @@ def test_lanes_are_bounded_and_who_leaves_makes_room(registry) -> None:
         pool = Pool(
             registry, ServiceLimits(waiting=2, waiting_long=1), quick=1, slow=1, log=print
         )  # not begun: everyone waits
-        jobs = [pool.ask("/v1/rule", b"{}") for _ in range(2)]
-        assert pool.ask("/v1/rule", b"{}").reply.result().status == 429
-        pool.leave(jobs[0])
-        jobs[0] = pool.ask("/v1/rule", b"{}")
+        jobs = [pool.submit("/v1/rule", b"{}") for _ in range(2)]
+        assert pool.submit("/v1/rule", b"{}").reply.result().status == 429
+        pool.cancel(jobs[0])
+        jobs[0] = pool.submit("/v1/rule", b"{}")
         pool.quick.waiting.clear()
         for job in jobs:  # both need longer than the quick lane has
-            pool.back(pool.quick, job, None)
+            pool.job_finished(pool.quick, job, None)
         assert list(pool.slow.waiting) == jobs[:1]
         assert (jobs[1].reply.result().status, jobs[1].reply.result().retry) == (429, 10)
-        await pool.end()
+        await pool.stop()
         assert jobs[0].reply.result().status == 503
 
     asyncio.run(run())
@@ -305,11 +305,11 @@ def test_metrics_are_what_prometheus_reads(visit, inline, people, registry) -> N
 
 
 @pytest.fixture
-def port(registry, clerk, monkeypatch) -> Iterator[int]:
-    """The application behind the real server, with one clerk in this process."""
+def port(registry, handler, monkeypatch) -> Iterator[int]:
+    """The application behind the real server, with one handler in this process."""
     monkeypatch.setattr(server, "HEADER_SECONDS", 0.3)
-    terms = ServiceLimits()
-    with listening(Service(registry, terms, Inline(clerk), AccessPolicy()), terms) as number:  # type: ignore[arg-type]
+    limits = ServiceLimits()
+    with listening(Service(registry, limits, Inline(handler), AccessPolicy()), limits) as number:  # type: ignore[arg-type]
         yield number
 
 

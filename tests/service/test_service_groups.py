@@ -14,7 +14,7 @@ def test_groups_are_told_in_their_order() -> None:
         explainer=Explainer(datasets.network("compas")),
         groups={"Past": ["PriorsCount"], "Self": ("Sex", "Race")},
     )
-    assert registered.told(ServiceLimits())["groups"] == [
+    assert registered.to_dict(ServiceLimits())["groups"] == [
         {"title": "Past", "features": ["PriorsCount"]},
         {"title": "Self", "features": ["Sex", "Race"]},
     ]

@@ -21,7 +21,7 @@ from hostile_bodies import RULES, certificates, questions
 from ifonly.errors import QuestionError
 from ifonly.service import ServiceLimits, pool, server
 from ifonly.service.app import AccessPolicy, Service
-from ifonly.service.requests import LEAST_SECONDS, read_request
+from ifonly.service.requests import MIN_SECONDS, read_query_request
 from schema_bodies import drawn
 from services import Inline, Served, Visitor, listening, talk
 
@@ -76,9 +76,11 @@ def test_certificates_that_are_bombs_or_forged(visit: Visitor, people) -> None:
 
 def test_whoever_asks_for_no_time_has_a_little(registry, people) -> None:
     for seconds in (5e-324, 1e-9, 1e-3):
-        assert read_request({"row": people[3], "seconds": seconds}, registry, ServiceLimits()).seconds == LEAST_SECONDS
+        assert (
+            read_query_request({"row": people[3], "seconds": seconds}, registry, ServiceLimits()).seconds == MIN_SECONDS
+        )
     assert (
-        read_request({"row": people[3], "seconds": 10**400}, registry, ServiceLimits()).seconds
+        read_query_request({"row": people[3], "seconds": 10**400}, registry, ServiceLimits()).seconds
         == ServiceLimits().seconds
     )
 
@@ -87,8 +89,8 @@ def test_whoever_asks_for_no_time_has_a_little(registry, people) -> None:
 
 
 @pytest.mark.long
-def test_what_the_description_allows_is_answered_as_it_says(registry, clerk) -> None:
-    visit = Visitor(Service(registry, ServiceLimits(seconds=1.0), Inline(clerk), AccessPolicy()))  # type: ignore[arg-type]
+def test_what_the_description_allows_is_answered_as_it_says(registry, handler) -> None:
+    visit = Visitor(Service(registry, ServiceLimits(seconds=1.0), Inline(handler), AccessPolicy()))  # type: ignore[arg-type]
     api = visit("GET", "/openapi.json").json()
     posts = {path: one["post"] for path, one in api["paths"].items() if "post" in one and path != "/v1/check"}
     shapes = api["components"]["schemas"]
@@ -118,8 +120,8 @@ def test_what_the_description_allows_is_answered_as_it_says(registry, clerk) -> 
 
 def test_over_the_wire(registry, inline, monkeypatch, caplog) -> None:
     monkeypatch.setattr(server, "READ_SECONDS", 0.2)
-    terms = ServiceLimits(connections=3)
-    with listening(Service(registry, terms, inline, AccessPolicy()), terms) as port:
+    limits = ServiceLimits(connections=3)
+    with listening(Service(registry, limits, inline, AccessPolicy()), limits) as port:
         both = RULE + b"Content-Length: 4\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"
         assert b" 400 " in talk(port, both) and b"not both" in talk(port, both)  # and it is closed
         for wrong in (b"GET\r\n\r\n", RULE + b"Transfer-Encoding: gzip\r\n\r\n", RULE + b"Content-Length: 1_0\r\n\r\n"):
@@ -154,9 +156,9 @@ def test_there_are_no_more_connections_than_files(monkeypatch, capfd) -> None:
     limits = [1024, 4096]
     monkeypatch.setattr(resource, "getrlimit", lambda which: tuple(limits))
     monkeypatch.setattr(resource, "setrlimit", lambda which, both: limits.__setitem__(0, both[0]))
-    assert server.room_for(2000) == 2000 and limits[0] == 3564 and capfd.readouterr().err == ""
+    assert server.possible_connections(2000) == 2000 and limits[0] == 3564 and capfd.readouterr().err == ""
     limits[:] = [256, 256]
-    assert server.room_for(2000) == 109 and "109 connections" in capfd.readouterr().err
+    assert server.possible_connections(2000) == 109 and "109 connections" in capfd.readouterr().err
 
 
 def test_a_key_that_no_header_can_carry_is_refused() -> None:
@@ -219,22 +221,22 @@ def test_a_second_ctrl_c_ends_it_at_once() -> None:
 def test_a_process_that_cannot_be_begun_is_begun_later(registry, monkeypatch) -> None:
     tries, said = [], []
 
-    async def begin(worker: pool.WorkerProcess, config: bytes) -> None:
+    async def start(worker: pool.WorkerProcess, config: bytes) -> None:
         tries.append(worker)
         if len(tries) == 1:
             raise OSError(24, "Too many open files")
 
-    monkeypatch.setattr(pool.WorkerProcess, "begin", begin)
-    monkeypatch.setattr(pool, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(pool.WorkerProcess, "start", start)
+    monkeypatch.setattr(pool, "FIRST_PAUSE_SECONDS", 0.01)
 
     async def run() -> None:
         one = pool.Pool(registry, ServiceLimits(), quick=1, slow=1, log=said.append)
-        await one.begin()
-        assert "Too many open files" in one.unavailable().sentence
+        await one.start()
+        assert "Too many open files" in one.unavailable().message
         while len(tries) < 3:
             await asyncio.sleep(0.01)
         assert [len(lane.workers) for lane in one.lanes] == [1, 1]
-        await one.end()
+        await one.stop()
 
     asyncio.run(run())
     assert len(tries) == 3 and len(said) == 1

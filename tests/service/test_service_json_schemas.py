@@ -23,7 +23,7 @@ from schema_bodies import drawn
 from services import Inline, Visitor
 
 MANY = int(os.environ.get("IFONLY_HOSTILE", "150"))
-TERMS = ServiceLimits(seconds=0.05, text=200)
+LIMITS = ServiceLimits(seconds=0.05, text=200)
 NO_SHAPE = (
     "is empty; swap its ends",  # of a range, of scores: JSON Schema compares no two numbers
     "is narrower than twice the margin",
@@ -58,7 +58,7 @@ def small(name: str, classes: int) -> RegisteredModel:
 
 def visitor(*registered_models: RegisteredModel) -> Visitor:
     registry = ModelRegistry(registered_models)
-    return Visitor(Service(registry, TERMS, Inline(Handler(registry, TERMS, slow=True)), AccessPolicy()))  # type: ignore[arg-type]
+    return Visitor(Service(registry, LIMITS, Inline(Handler(registry, LIMITS, slow=True)), AccessPolicy()))  # type: ignore[arg-type]
 
 
 @pytest.fixture(scope="module", params=["two classes", "three classes", "regression", "several models"])
@@ -72,7 +72,7 @@ def described(visit: Visitor) -> tuple[dict[str, Any], dict[str, jsonschema.Draf
     api = visit("GET", "/openapi.json").json()
     bodies = {path: one["post"]["requestBody"]["content"]["application/json"]["schema"]
               for path, one in api["paths"].items() if "post" in one and path != "/v1/check"}  # fmt: skip
-    if api["components"]["schemas"]["Certify"] == {"not": {}}:  # there is nothing to certify
+    if api["components"]["schemas"]["CertifyRequest"] == {"not": {}}:  # there is nothing to certify
         del bodies["/v1/certify"]
     checks = {
         path: jsonschema.Draft202012Validator({**shape, "components": api["components"]})

@@ -15,13 +15,13 @@ from ifonly.service.handler import Handler
 pytest.importorskip("sklearn", reason="the models of these tests are scikit-learn's")
 
 SCHEMA = Schema(
-    (Real("income", 0, 100, missing=True), Integer("age", 18, 90), Categorical("<b>job", ("clerk", "<i>\x1b[31m")))
+    (Real("income", 0, 100, missing=True), Integer("age", 18, 90), Categorical("<b>job", ("handler", "<i>\x1b[31m")))
 )
 ROW = {"income": 20.0, "age": 30, "<b>job": "<i>\x1b[31m"}
 
 
 @pytest.fixture(scope="module")
-def clerk() -> Handler:
+def handler() -> Handler:
     from sklearn.ensemble import RandomForestRegressor
     from sklearn.impute import SimpleImputer
     from sklearn.linear_model import LogisticRegression
@@ -45,48 +45,48 @@ def clerk() -> Handler:
         RegisteredModel(name=name, explainer=Explainer(model, schema=SCHEMA if name == "several" else filled))
         for name, model in models.items()
     ]
-    clerk = Handler(ModelRegistry(registered_models), ServiceLimits(), slow=True)
-    clerk.compile_kernels()
-    return clerk
+    handler = Handler(ModelRegistry(registered_models), ServiceLimits(), slow=True)
+    handler.warm_up()
+    return handler
 
 
-def ask(clerk: Handler, path: str, /, **body: Any) -> Any:
-    told = clerk.reply(path, json.dumps(body).encode())
+def ask(handler: Handler, path: str, /, **body: Any) -> Any:
+    told = handler.reply(path, json.dumps(body).encode())
     assert told is not None
-    return told.status, json.loads(told.body) if told.kind == "application/json" else told.body
+    return told.status, json.loads(told.body) if told.content_type == "application/json" else told.body
 
 
-def test_several_classes_and_a_missing_number(clerk) -> None:
-    status, told = ask(clerk, "/v1/predict", row=ROW)
+def test_several_classes_and_a_missing_number(handler) -> None:
+    status, told = ask(handler, "/v1/predict", row=ROW)
     assert status == 200 and told["decision"] in (0, 1, 2) and told["score_margin"] >= 0
     assert set(told["probabilities"]) == {"0", "1", "2"} and len(told["scores"]) == 3
-    assert ask(clerk, "/v1/explain", row=ROW)[0] == 422  # three classes: which?
+    assert ask(handler, "/v1/explain", row=ROW)[0] == 422  # three classes: which?
     wanted = next(name for name in (0, 1, 2) if name != told["decision"])
     with_missing = {**ROW, "income": None}
     for row in (ROW, with_missing):
-        status, answer = ask(clerk, "/v1/explain", row=row, query={"target": wanted}, path=True)
+        status, answer = ask(handler, "/v1/explain", row=row, query={"target": wanted}, path=True)
         assert (
             status == 200 and answer["answer"]["status"] == "nearest" and answer["answer"]["decision_after"] == wanted
         )
         assert (answer["path"] is None) == (row is with_missing)
-    status, told = ask(clerk, "/v1/predict", row=with_missing)
+    status, told = ask(handler, "/v1/predict", row=with_missing)
     assert status == 200 and told["decision"] == answer["answer"]["decision_before"]
 
 
-def test_trees_have_no_certificates(clerk) -> None:
-    registered = clerk.registry.named("tree")
-    about = registered.told(ServiceLimits())
+def test_trees_have_no_certificates(handler) -> None:
+    registered = handler.registry.named("tree")
+    about = registered.to_dict(ServiceLimits())
     assert not about["certificates"] and "network" not in about["kind"]
-    assert ask(clerk, "/v1/explain", model="tree", row=ROW)[1]["answer"]["status"] == "nearest"
-    status, told = ask(clerk, "/v1/certify", model="tree", row=ROW)
+    assert ask(handler, "/v1/explain", model="tree", row=ROW)[1]["answer"]["status"] == "nearest"
+    status, told = ask(handler, "/v1/certify", model="tree", row=ROW)
     assert status == 422 and "trees" in told["error"]
 
 
-def test_a_regression_is_asked_for_a_score(clerk) -> None:
-    status, told = ask(clerk, "/v1/predict", model="regression", row=ROW)
+def test_a_regression_is_asked_for_a_score(handler) -> None:
+    status, told = ask(handler, "/v1/predict", model="regression", row=ROW)
     assert status == 200 and told["decision"] is None and told["score_margin"] is None
     status, answer = ask(
-        clerk,
+        handler,
         "/v1/explain",
         model="regression",
         row=ROW,
@@ -94,14 +94,14 @@ def test_a_regression_is_asked_for_a_score(clerk) -> None:
         path=True,
     )
     assert status == 200 and answer["answer"]["status"] == "nearest" and answer["path"] is None
-    assert ask(clerk, "/v1/explain", model="regression", row=ROW)[0] == 422
+    assert ask(handler, "/v1/explain", model="regression", row=ROW)[0] == 422
 
 
-def test_names_with_markup_and_escapes_are_text(clerk) -> None:
+def test_names_with_markup_and_escapes_are_text(handler) -> None:
     fixed = [{"kind": "fixed", "feature": name} for name in ROW]
     for path, more in (("/v1/explain", {}), ("/v1/explain", {"query": {"constraints": fixed}}), ("/v1/report", {})):
         body = json.dumps({"model": "tree", "row": ROW, **more}).encode()
-        told = clerk.reply(path, body)
+        told = handler.reply(path, body)
         assert told is not None and told.status == 200 and b"\x1b" not in told.body
         if path == "/v1/report":
             assert b"<b>job" not in told.body and b"<i>" not in told.body

@@ -50,11 +50,11 @@ def test_answers_of_every_kind_have_the_shape(visit, api, people) -> None:
     fixed = [{"kind": "fixed", "feature": name} for name in people[3]]
     for body in ({"row": people[3], "query": {"constraints": fixed}}, {"row": people[3], "query": {"target": "deny"}},
                  {"row": people[3], "query": {"fewest_first": True}, "path": True}):  # fmt: skip
-        fits(api, {"$ref": "#/components/schemas/Explain"}, body)
-        fits(api, {"$ref": "#/components/schemas/Explained"}, visit.post("/v1/explain", body).json())
-    fits(api, {"$ref": "#/components/schemas/DiverseResults"}, visit.post("/v1/diverse", {"row": people[3], "diversity": {"count": 5},
+        fits(api, {"$ref": "#/components/schemas/ExplainRequest"}, body)
+        fits(api, {"$ref": "#/components/schemas/ExplainResponse"}, visit.post("/v1/explain", body).json())
+    fits(api, {"$ref": "#/components/schemas/DiverseResponse"}, visit.post("/v1/diverse", {"row": people[3], "diversity": {"count": 5},
          "query": {"constraints": fixed[1:]}}).json())  # fmt: skip
-    fits(api, {"$ref": "#/components/schemas/Error"}, visit.post("/v1/rule", {"text": "AgeGroup gos"}).json())
+    fits(api, {"$ref": "#/components/schemas/ErrorResponse"}, visit.post("/v1/rule", {"text": "AgeGroup gos"}).json())
     for path in ("/v1/models", "/v1/schema", "/v1/schema?model=ruled", "/livez", "/healthz", "/readyz"):
         shape = api["paths"][path.split("?")[0]]["get"]["responses"]["200"]["content"]["application/json"]["schema"]
         fits(api, shape, visit("GET", path).json())
@@ -62,17 +62,18 @@ def test_answers_of_every_kind_have_the_shape(visit, api, people) -> None:
     checked = visit(
         "POST", "/v1/check", content=certificate, headers={"content-type": "application/octet-stream"}
     ).json()
-    fits(api, {"$ref": "#/components/schemas/CheckResult"}, checked)
+    fits(api, {"$ref": "#/components/schemas/CheckResponse"}, checked)
 
 
 def test_every_path_is_described_and_every_status_that_is_given(visit, api, inline) -> None:
-    from ifonly.service.app import ASKED, STREAM
+    from ifonly.service.app import CHECK_PATH
+    from ifonly.service.openapi import POST_PATHS
 
     routes = visit.desk.routes
     assert set(api["paths"]) == {path for path in routes if path != "/" and not path.startswith("/page/")}
     assert {path: tuple(method.upper() for method in one) for path, one in api["paths"].items()} == {
         path: routes[path].methods[:1] for path in api["paths"]
     }
-    for path in (*ASKED, STREAM):
+    for path in (*POST_PATHS, CHECK_PATH):
         given = api["paths"][path]["post"]["responses"]
         assert {"200", "400", "413", "415", "422", "429", "503"} <= set(given)

@@ -50,12 +50,12 @@ class Outage:
     def run(self, test: Callable[[Client], Awaitable[None]], phase: str) -> None:
         async def go() -> None:
             self.now(phase)
-            await self.pool.begin()
+            await self.pool.start()
             try:
                 async with Client(transport=httpx.ASGITransport(self.desk), base_url="http://localhost") as client:
                     await asyncio.wait_for(test(client), 120)  # for a hang; nothing is measured
             finally:
-                await self.pool.end()
+                await self.pool.stop()
 
         asyncio.run(go())
 
@@ -64,7 +64,7 @@ class Outage:
 def outage(registry, tmp_path, monkeypatch) -> Outage:
     monkeypatch.setenv(failing_workers.PHASE, str(tmp_path / "phase"))
     monkeypatch.setattr(pool, "work", failing_workers.work)
-    monkeypatch.setattr(pool, "PAUSE_SECONDS", 0.01)
+    monkeypatch.setattr(pool, "FIRST_PAUSE_SECONDS", 0.01)
     return Outage(registry, tmp_path / "phase")
 
 
@@ -171,11 +171,11 @@ def test_pauses_double_up_to_a_limit_per_place(registry, monkeypatch) -> None:
     monkeypatch.setattr(Pool, "_start_later", lambda self, lane, failures=0, pause=0.0: later.append((failures, pause)))
     one = Pool(registry, ServiceLimits(), quick=8, slow=1, log=lambda line: None)
     for _ in range(8):  # all of the first round end at once: that is one failure of each place
-        one._failed(WorkerProcess(one.quick), "ended")
+        one._start_failed(WorkerProcess(one.quick), "ended")
     assert later == [(1, 1.0)] * 8
     later.clear()
     for failures in range(2000):
-        one._failed(WorkerProcess(one.quick, failures), "ended")
+        one._start_failed(WorkerProcess(one.quick, failures), "ended")
     assert [pause for _, pause in later[:6]] == [1, 2, 4, 8, 16, 30]
     assert {pause for _, pause in later[5:]} == {LONGEST_PAUSE_SECONDS} and later[-1][0] == 2000
 
@@ -189,14 +189,14 @@ def test_a_process_that_dies_while_it_answers_is_replaced_at_once(registry, monk
         worker = WorkerProcess(one.quick, failures=3)
         one.quick.workers.append(worker)
         worker.ready = True
-        jobs = [one.ask("/v1/rule", b"{}") for _ in range(3)]
+        jobs = [one.submit("/v1/rule", b"{}") for _ in range(3)]
         worker.connection_lost(None)
         assert jobs[0].reply.result().status == 503 and jobs[0].reply.result().retry == 1
         assert list(one.quick.waiting) == jobs[1:]  # they wait for the next
         assert later == [(0, 0.0)]
-        await one.end()
+        await one.stop()
         assert [job.reply.result().retry for job in jobs[1:]] == [5, 5]  # and are told when there is none
-        assert one.ask("/v1/rule", b"{}").reply.result().status == 503  # nor does anybody begin to wait
+        assert one.submit("/v1/rule", b"{}").reply.result().status == 503  # nor does anybody begin to wait
 
     asyncio.run(run())
 
@@ -206,18 +206,18 @@ def test_closing_in_an_outage_leaves_nothing_behind(outage) -> None:
         await outage.until(lambda: outage.said)
 
     pids: list[int] = []
-    spawned = pool.spawned
+    spawn = pool.spawn
 
     def counted(*given: Any) -> Any:
-        process = spawned(*given)
+        process = spawn(*given)
         pids.append(process.pid or 0)
         return process
 
-    pool.spawned = counted
+    pool.spawn = counted
     try:
         outage.run(test, "die")
     finally:
-        pool.spawned = spawned
+        pool.spawn = spawn
     assert pids and not outage.pool._starting
     for pid in pids:
         with pytest.raises(ProcessLookupError):

@@ -20,7 +20,7 @@ from ifonly.answering.checked_solver import PreparedMethod
 from ifonly.answering.runner import QueryRunner, parted
 from ifonly.answering.values import CheckedResult, Floats, PreparedQuery, ResolvedTarget
 from ifonly.caching import SizedCache, bytes_of
-from ifonly.errors import ModelError, QuestionError, RowError
+from ifonly.errors import ModelError, QuestionError, RowError, located
 from ifonly.model import Model
 from ifonly.problem.missing import constraints_restricted_to, counted, distance_restricted_to
 from ifonly.problem.query import Query
@@ -65,7 +65,8 @@ def query_restricted_to(
     schema: Schema, query: Query, constraints: Collection[object], missing_names: Collection[str]
 ) -> Query:
     """The query of people who lack these numbers; `constraints` are all that hold for them."""
-    query.measure.check(schema)
+    with located("distance"):
+        query.measure.check(schema)
     return replace(
         query,
         distance=distance_restricted_to(query.measure, missing_names),

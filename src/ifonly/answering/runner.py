@@ -14,7 +14,7 @@ from ifonly.answering.checked_results import CheckedResults, TargetResults
 from ifonly.answering.checked_solver import CheckedSolver, PreparedMethod
 from ifonly.answering.values import Batch, CheckedResult, Floats, PreparedQuery, ResolvedTarget, distinct, shifted
 from ifonly.caching import PREPARING, SizedCache, bytes_of
-from ifonly.errors import ModelError, QuestionError
+from ifonly.errors import ModelError, QuestionError, located
 from ifonly.model import Model
 from ifonly.printing import shown
 from ifonly.problem import ClassTarget, OpenTarget, OtherTarget, Target
@@ -49,7 +49,8 @@ class QueryRunner:
 
     def resolved(self, target: Target | OpenTarget | None, now: int) -> ResolvedTarget:
         """What someone of this class wants: what was asked for, or, for two classes, the other class."""
-        return self._resolved.get_or_make((target, now), lambda: self._want(target, now))
+        with located("target"):
+            return self._resolved.get_or_make((target, now), lambda: self._want(target, now))
 
     def _want(self, target: Target | OpenTarget | None, now: int) -> ResolvedTarget:
         model = self.model

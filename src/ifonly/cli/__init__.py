@@ -1,6 +1,6 @@
-"""The command line: thin; it parses, calls, prints.
+"""The command line interface: parses options, calls the library, prints results.
 
-Command modules import only click at the top, so that `ifonly --help` is quick; what they need comes inside.
+Command modules import only click at the top, so that `ifonly --help` is quick; the rest is imported by their functions.
 """
 
 

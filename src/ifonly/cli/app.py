@@ -1,4 +1,4 @@
-"""The group of all commands, and the one place where an error becomes a sentence and an exit code."""
+"""The group of all commands, and the one place where an error becomes a message and an exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ifonly.cli.serve import serve
 
 
 class App(click.Group):
-    """Commands in the order of use; errors in one sentence on stderr."""
+    """Commands in the order of use; errors in one line on stderr."""
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         return list(self.commands)
@@ -36,7 +36,7 @@ class App(click.Group):
     def invoke(self, ctx: click.Context) -> Any:
         try:
             return super().invoke(ctx)
-        except BrokenPipeError:  # the reader left (as `head` does): nothing more to say
+        except BrokenPipeError:  # the reader has ended, as `head` does
             with Path(os.devnull).open("w") as nowhere:
                 os.dup2(nowhere.fileno(), sys.stdout.fileno())
             return codes.BROKEN_PIPE
@@ -54,35 +54,37 @@ class App(click.Group):
         try:
             return int(run() or 0)
         except click.BadOptionUsage as error:
-            return _say(f"{error.format_message().rstrip('.')}{self._takes(error.option_name)}.", codes.WRONG_INPUT)
+            return _print_error(
+                f"{error.format_message().rstrip('.')}{self._takes(error.option_name)}.", codes.WRONG_INPUT
+            )
         except click.UsageError as error:
             where = f" (see: {error.ctx.command_path} --help)" if error.ctx else ""
-            return _say(error.format_message() + where, codes.WRONG_INPUT)
+            return _print_error(error.format_message() + where, codes.WRONG_INPUT)
         except click.Abort:
-            return _say("interrupted", codes.INTERRUPTED)
+            return _print_error("interrupted", codes.INTERRUPTED)
         except click.ClickException as error:
-            return _say(error.format_message(), codes.WRONG_INPUT)
+            return _print_error(error.format_message(), codes.WRONG_INPUT)
         except Contradiction as error:
-            return _say(str(error), codes.CONTRADICTION)
+            return _print_error(str(error), codes.CONTRADICTION)
         except RuleError as error:
             message, _, place = str(error).partition("\n")
-            code = _say(message, codes.WRONG_INPUT)
+            code = _print_error(message, codes.WRONG_INPUT)
             if place:
                 click.echo(place, err=True)
             return code
         except IfonlyError as error:
-            return _say(str(error), codes.WRONG_INPUT)
+            return _print_error(str(error), codes.WRONG_INPUT)
         except Exception as error:
             if os.environ.get("IFONLY_TRACEBACK"):
                 raise
-            return _say(
+            return _print_error(
                 f"{type(error).__name__}: {error} (this is a bug in ifonly: please report it, with what "
                 f"IFONLY_TRACEBACK=1 prints)",
                 codes.BUG,
             )
 
     def _takes(self, option: str) -> str:
-        """What an option takes that takes several things."""
+        """The values of an option that takes several."""
         every = (parameter for command in self.commands.values() for parameter in command.params)
         return next((f": {one.metavar}" for one in every if option in one.opts and one.nargs > 1), "")
 
@@ -94,7 +96,7 @@ def _warn(message: Warning | str, *where: Any, **more: Any) -> None:
     click.echo(f"warning: {lines(' '.join(str(message).split()))}", err=True)
 
 
-def _say(message: str, code: int) -> int:
+def _print_error(message: str, code: int) -> int:
     from ifonly.printing import lines
 
     click.echo(f"error: {lines(' '.join(message.split()))}", err=True)

@@ -61,7 +61,7 @@ Examples:
     default=0,
     show_default=True,
     metavar="N",
-    help="What draws by chance start from.",
+    help="Seed of the random draws.",
 )
 @click.option(
     "--why/--no-why",
@@ -75,10 +75,10 @@ Examples:
 def audit(by: str | None, output: str | None, force: bool, as_json: bool, **options: Any) -> int:
     """Recourse over a group: who has it, who provably has none, its cost by subgroup, what changes, what helps."""
     from ifonly.cli.audit_files import KINDS, write_audit
-    from ifonly.cli.explain import asking
+    from ifonly.cli.explain import explainer_for
     from ifonly.cli.source import read_model, scale_data
     from ifonly.errors import Contradiction
-    from ifonly.population.auditing import audit as made_from
+    from ifonly.population.auditing import audit as audit_of
     from ifonly.population.labels import Grouping
     from ifonly.report import Heading, audit_data, audit_page, flip_sets_page
 
@@ -86,12 +86,12 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
     grouping = Grouping(by, least=options["least"], parts=options["parts"], seed=options["seed"])
     options = {**_favourable(options), "by": by}
     model = read_model(options)
-    explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
+    explainer, query = explainer_for(model, scale_data(options, model), {**options, "why": False})
     explainer = explainer.using(_method(options))
     people = _people(model, by, options)
     counts: Counter[str] = Counter() if people is None else people.counts
     with _answers(explainer, query, people, options, counts) as answers:
-        made = made_from(answers, by=grouping, judge=explainer.judge(query, reasons=options["why"]))
+        made = audit_of(answers, by=grouping, judge=explainer.judge(query, reasons=options["why"]))
     where = _provenance(explainer, query, people, counts.total(), options)
     if path is not None:
         write_audit(path, made, where, force=force)
@@ -102,7 +102,7 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
         sets = flip_sets_page(made.everybody.details.together, most=10, label=made.label)
         show((*audit_page(made), Heading("What changes together"), *sets))
     if people is not None and people.stopped:
-        note(f"{counts.total():,} of about {people.source.about():,} rows are answered.")
+        note(f"{counts.total():,} of about {people.source.estimated_rows():,} rows are answered.")
         return codes.INTERRUPTED
     if made.contradictions:
         raise Contradiction(
@@ -113,12 +113,12 @@ def audit(by: str | None, output: str | None, force: bool, as_json: bool, **opti
 
 
 def _favourable(options: dict[str, Any]) -> dict[str, Any]:
-    """Everybody is asked about the same decision: of a shipped data set the favourable one, else it must be named."""
+    """All rows have the same target: of a shipped data set the favourable class, else it must be named."""
     from ifonly.cli.shipped import WORDS
     from ifonly.errors import QuestionError
 
-    asked = ("target", "one_of", "other", "at_least", "at_most", "query_file")
-    if any(options[name] not in (None, False) for name in asked):
+    targets = ("target", "one_of", "other", "at_least", "at_most", "query_file")
+    if any(options[name] not in (None, False) for name in targets):
         return options
     name = options["dataset"]
     if name not in WORDS or options["model_file"] is not None or options["classes"] is not None:
@@ -137,17 +137,17 @@ def _method(options: dict[str, Any]) -> Method | None:
 
 
 def _people(model: Model, by: str | None, options: dict[str, Any]) -> AuditedPeople | None:
-    """Who is asked about; None where only their answers are given."""
+    """The rows; None where only their answers are given."""
     from ifonly.cli.audit_rows import AuditedPeople
     from ifonly.cli.source import rows_source
     from ifonly.errors import QuestionError
 
     chosen, first, answers = list(dict.fromkeys(options["chosen"])), options["first"], options["answers"]
-    nobody = options["rows"] is None and options["dataset"] is None
-    if answers is not None and (chosen or (first and nobody)):
+    no_rows = options["rows"] is None and options["dataset"] is None
+    if answers is not None and (chosen or (first and no_rows)):
         what = "--row" if chosen else "--first"
         raise QuestionError(f"{what} chooses among rows to ask about; with --answers, all that were answered count.")
-    if nobody:
+    if no_rows:
         return None
     source = rows_source({**options, "first": None if chosen else first})
     return AuditedPeople(source=source, schema=model.schema, by=by, chosen=chosen[:first])
@@ -157,8 +157,8 @@ def _people(model: Model, by: str | None, options: dict[str, Any]) -> AuditedPeo
 def _answers(
     explainer: Explainer, query: Query, people: AuditedPeople | None, options: dict[str, Any], counts: Counter[str]
 ) -> Iterator[Iterator[Answer]]:
-    """The answers to count, one after another: asked for, or read from a file that is theirs."""
-    from ifonly.cli.audit_rows import alone
+    """The answers to count, as a stream: computed, or read from the file of an earlier run."""
+    from ifonly.cli.audit_rows import answers_without_rows
     from ifonly.population.existing_output import check_answers
     from ifonly.population.reading import read_answers
     from ifonly.report import progress
@@ -167,14 +167,14 @@ def _answers(
     if file is None:
         assert people is not None
         people.source.fingerprint()  # before its rows are read: what is read is compared with it
-        with progress(people.source.about()) as bar:
+        with progress(people.source.estimated_rows()) as bar:
             yield people.answered(explainer, query, bar)
         people.source.check_unchanged()
         return
     about = explainer.identity(query)
     if people is None:
         check_answers(file, about)
-        yield alone(read_answers(file, query), by, counts, f"'{file}'")
+        yield answers_without_rows(read_answers(file, query), by, counts, f"'{file}'")
     else:
         about["input"] = people.source.fingerprint()
         check_answers(file, about)
@@ -189,16 +189,16 @@ def _provenance(
     from ifonly.report import provenance
     from ifonly.report.provenance import files_fingerprint, rows_fingerprint
 
-    def told(name: str, fingerprint: str) -> Provenance:
+    def of(name: str, fingerprint: str) -> Provenance:
         return provenance(explainer, query, data=f"{name}, {rows:,} rows", fingerprint=fingerprint)
 
     if people is None:
         from ifonly.population.output import manifest_of, read_place
 
         file = options["answers"]
-        return told(Path(file).name, files_fingerprint((manifest_of(read_place(file)) or {}).get("input")))
+        return of(Path(file).name, files_fingerprint((manifest_of(read_place(file)) or {}).get("input")))
     if options["rows"] is not None:
         file = options["rows_file"]
         name = "standard input" if file == "-" else Path(file).name
-        return told(name, files_fingerprint(people.source.fingerprint()))
-    return told(f"{options['dataset']} (shipped with ifonly)", rows_fingerprint(people.rows()))
+        return of(name, files_fingerprint(people.source.fingerprint()))
+    return of(f"{options['dataset']} (shipped with ifonly)", rows_fingerprint(people.rows()))

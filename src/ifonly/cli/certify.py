@@ -51,20 +51,20 @@ def certify(file: str | None, output: str, force: bool, as_json: bool, **options
     limits = Limits(seconds=options["time_limit"], nodes=options["node_limit"])
     contradiction, word = "", None
     if file is None:
-        question = _asked(options, limits)
-        begun = time.perf_counter()
+        question = _read_question(options, limits)
+        started = time.perf_counter()
         certificate = make(*question)
     else:
         _refuse_a_question()
-        begun = time.perf_counter()
+        started = time.perf_counter()
         certificate, word = prove(file, limits=limits), check(file)
-    checked = _checked(certificate, limits, begun)
+    checked = _checked(certificate, limits, started)
     if word is not None:
         contradiction = disagreement(word, checked)
     write_whole(place, certificate.content, overwrite=force)
     if as_json:
-        told = {"contradiction": contradiction, **checked.to_dict()}
-        show_json({"output": output, "bytes": len(certificate.content), **told})
+        result = {"contradiction": contradiction, **checked.to_dict()}
+        show_json({"output": output, "bytes": len(certificate.content), **result})
     else:
         click.echo(str(checked))
     note(f"Written to {output} ({len(certificate.content):,} bytes).")
@@ -78,7 +78,7 @@ def certify(file: str | None, output: str, force: bool, as_json: bool, **options
 
 
 def _refuse_a_question() -> None:
-    """With a file, the question is the file's."""
+    """With a certificate, the query is that of the certificate."""
     from ifonly.errors import QuestionError
 
     context = click.get_current_context()
@@ -89,13 +89,13 @@ def _refuse_a_question() -> None:
             raise QuestionError(f"The question is that of the certificate; leave out {parameter.opts[0]}.")
 
 
-def _checked(certificate: Certificate, limits: Limits, begun: float) -> CheckResult:
-    """The verdict on what was made, in the time that is left of the limit; a sentence where it is not over by then."""
+def _checked(certificate: Certificate, limits: Limits, started: float) -> CheckResult:
+    """The result of the check, in the time that is left of the limit; an error where that is too short."""
     from ifonly.certificate.check import check
     from ifonly.certificate.check.checker import LONGEST_SECONDS, UNDECIDED
     from ifonly.errors import UnsupportedQuestion
 
-    checked = check(certificate, seconds=limits.after(time.perf_counter() - begun).seconds or LONGEST_SECONDS)
+    checked = check(certificate, seconds=limits.after(time.perf_counter() - started).seconds or LONGEST_SECONDS)
     if checked.verdict == UNDECIDED:
         raise UnsupportedQuestion(
             f"The certificate could not be checked within the time limit of {limits.seconds or LONGEST_SECONDS:g} s, "
@@ -104,8 +104,8 @@ def _checked(certificate: Certificate, limits: Limits, begun: float) -> CheckRes
     return checked
 
 
-def _asked(options: dict[str, Any], limits: Limits) -> tuple[Explainer, Any, Query]:
-    """The question that the options state."""
+def _read_question(options: dict[str, Any], limits: Limits) -> tuple[Explainer, Any, Query]:
+    """The explainer, the row and the query of the options."""
     from ifonly.cli.query_arguments import read_methods, read_query
     from ifonly.cli.source import read_source
     from ifonly.errors import QuestionError

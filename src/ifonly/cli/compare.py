@@ -1,4 +1,4 @@
-"""Several methods, one question: their proven bounds must not exclude each other's answers.
+"""Comparison of methods: the proven bounds of one must not exclude the answers of another.
 
 Method a proves that nothing is nearer than lower_a (infinity: that none exists); method b shows a row at upper_b. They
 contradict each other when  lower_a - upper_b  is more than the gap that counts as proven. The problem is then saved.
@@ -20,10 +20,12 @@ from ifonly.tolerances import DEFAULT, Tolerances
 MOST_ROWS = 100
 
 
-def contradictions(told: Mapping[str, Sequence[Answer]], *, tolerances: Tolerances = DEFAULT) -> list[dict[str, Any]]:
+def contradictions(
+    results: Mapping[str, Sequence[Answer]], *, tolerances: Tolerances = DEFAULT
+) -> list[dict[str, Any]]:
     """One entry per row that is answered in two ways that cannot both be right."""
     found = []
-    for row, answers in _by_row(told).items():
+    for row, answers in _by_row(results).items():
         low = max(answers, key=lambda name: answers[name].lower)
         high = min(answers, key=lambda name: answers[name].upper)
         lower, upper = answers[low].lower, answers[high].upper
@@ -49,16 +51,16 @@ def reproducible(contradiction: Mapping[str, Any], explainer: Explainer, query: 
     return f"{describe(contradiction)} {saved(question, point, **contradiction)}"
 
 
-def comparison_page(told: Mapping[str, Answers]) -> Page:
+def comparison_page(results: Mapping[str, Answers]) -> Page:
     """A line per row: each method's distance, or the status where there is none."""
-    by_row = _by_row(told)
-    wrong = {entry["row"] for entry in contradictions(told)}
+    by_row = _by_row(results)
+    wrong = {entry["row"] for entry in contradictions(results)}
     lines = [
-        (str(row), *(_cell(answers.get(name)) for name in told), "contradiction" if row in wrong else "agree")
+        (str(row), *(_cell(answers.get(name)) for name in results), "contradiction" if row in wrong else "agree")
         for row, answers in list(by_row.items())[:MOST_ROWS]
     ]
     sheet = TextTable(
-        header=("row", *told, "verdict"), rows=lines, right=frozenset(range(len(told) + 1)),
+        header=("row", *results, "verdict"), rows=lines, right=frozenset(range(len(results) + 1)),
         marked=frozenset(i for i, line in enumerate(lines) if line[-1] == "contradiction"),
     )  # fmt: skip
     verdict = f"{len(wrong)} of {len(by_row)} rows are contradictions." if wrong else (
@@ -67,9 +69,9 @@ def comparison_page(told: Mapping[str, Answers]) -> Page:
     return (sheet, Paragraph(verdict))
 
 
-def _by_row(told: Mapping[str, Sequence[Answer]]) -> dict[int, dict[str, Answer]]:
+def _by_row(results: Mapping[str, Sequence[Answer]]) -> dict[int, dict[str, Answer]]:
     rows: dict[int, dict[str, Answer]] = {}
-    for name, answers in told.items():
+    for name, answers in results.items():
         for answer in answers:
             if not isinstance(answer, Failed):
                 rows.setdefault(answer.row, {})[name] = answer

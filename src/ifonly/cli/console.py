@@ -1,4 +1,4 @@
-"""Where output goes: a page with frames on a terminal, as plain text in a pipe; JSON when asked for."""
+"""Console output: formatted on a terminal, plain text in a pipe, JSON with --json; and types of option values."""
 
 from __future__ import annotations
 
@@ -16,18 +16,21 @@ json_option = click.option("--json", "as_json", is_flag=True, help="Print one JS
 
 
 class WholeNumber(click.IntRange):
-    """An integer within bounds, called what people call it."""
+    """An integer, within bounds if any are given; called a whole number in messages."""
 
     name = "whole number"
 
+    def _describe_range(self) -> str:
+        return super()._describe_range() if (self.min, self.max) != (None, None) else ""
+
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        if isinstance(value, str) and "_" in value:  # int("1_0") is 10: not what people mean
+        if isinstance(value, str) and "_" in value:  # int("1_0") would be 10
             self.fail(f"{value!r} is not a valid {self.name}.", param, ctx)
         return super().convert(value, param, ctx)
 
 
 class Number(click.types.FloatParamType):
-    """A number with a decimal point; one that may be meant by either decimal mark is refused with both readings."""
+    """A number with a decimal point; one that is ambiguous (1.500 or 1,500) is refused with both readings."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         from ifonly.schema.number_text import two_readings

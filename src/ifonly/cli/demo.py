@@ -36,13 +36,13 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
 
     dataset, words = datasets.load(name), WORDS[name]
     explainer, people = Explainer(network(name)), test_table(dataset).rows
-    refused = unhappy(explainer, people, words.unfavourable)
+    refused = unfavourable_rows(explainer, people, words.unfavourable)
     if count > len(refused):
         raise QuestionError(f"Only {len(refused):,} of the {len(people):,} people are decided that way.")
     numbers = refused[:count]
-    rows, asked = [people[i] for i in numbers], Distance(read_norm(distance))
-    wanted = words.classes[1 - words.unfavourable]
-    answers = _renumbered(explainer.explain_many(rows, target=wanted, distance=asked), numbers)
+    rows, measure = [people[i] for i in numbers], Distance(read_norm(distance))
+    target = words.classes[1 - words.unfavourable]
+    answers = _renumbered(explainer.explain_many(rows, target=target, distance=measure), numbers)
     if as_json:
         show_json({"dataset": name, "answers": answers.to_dicts(), "next": _next(name, numbers[0])})
     else:
@@ -50,8 +50,8 @@ def demo(name: str, count: int, distance: str, as_json: bool) -> int:
     return codes.of_answers(answers)
 
 
-def unhappy(explainer: Explainer, people: Sequence[Any], unfavourable: int) -> list[int]:
-    """The people whom the network decides against."""
+def unfavourable_rows(explainer: Explainer, people: Sequence[Any], unfavourable: int) -> list[int]:
+    """The numbers of the rows with the unfavourable decision."""
     from ifonly.schema import read_points
 
     decided = explainer.model.decide(explainer.model.scores(read_points(explainer.schema, people))).tolist()

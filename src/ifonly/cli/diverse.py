@@ -9,7 +9,7 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import NUMBER, json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, PAGE, QUESTION, SOURCE, with_options
-from ifonly.cli.outputs import escape_option
+from ifonly.cli.outputs import escape_option, page_path, write_page
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -47,19 +47,21 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     from ifonly.cli.query_arguments import read_norm
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_escaping
-    from ifonly.errors import Contradiction, RowError
+    from ifonly.errors import Contradiction, QuestionError, RowError
     from ifonly.problem import Distance
     from ifonly.problem.diversity import Diversity
     from ifonly.report.diverse import diverse_page
 
     between = None if apart_distance is None else Distance(read_norm(apart_distance))
     diversity = Diversity(count, apart=apart, differ=differ, apart_distance=between)
-    page, output = _page_place(options), options["output"]
+    if options["html"] is not None and len(options["chosen"]) != 1 and options["first"] != 1:
+        raise QuestionError("A page of alternatives is about one person: say which with --row I.")
+    page, output = page_path(options), options["output"]
     check_escaping(output, escape_formulas=options["escape_formulas"])
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = explainer_and_query(source, {**options, "why": False, "fewest_first": False})
-    told: dict[int, DiverseAnswers] = {}
+    found: dict[int, DiverseAnswers] = {}
     wrong: dict[int, RowError | Contradiction] = {}
     try:
         for number, answers in _sets(explainer, query, source.rows, diversity, options):
@@ -67,62 +69,48 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
                 wrong[number] = answers
                 continue
             if not as_json:
-                if told:
+                if found:
                     click.echo()
                 show(diverse_page(answers, number))
-            told[number] = answers
+            found[number] = answers
     except KeyboardInterrupt:
-        note(f"{len(told):,} of {len(source.rows):,} rows are answered.")
+        note(f"{len(found):,} of {len(source.rows):,} rows are answered.")
         return codes.INTERRUPTED
     finally:
-        if as_json and told:
-            show_json({"sets": [_document(number, answers) for number, answers in told.items()]})
-    _write(page, path, told, source.model.outputs, options)
-    return _code(told, wrong)
+        if as_json and found:
+            show_json({"sets": [_document(number, answers) for number, answers in found.items()]})
+    _write(page, path, found, source.model.outputs, options)
+    return _code(found, wrong)
 
 
-def _code(told: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradiction]) -> int:
-    """The most serious of what happened, once it is said."""
+def _code(found: dict[int, DiverseAnswers], wrong: dict[int, RowError | Contradiction]) -> int:
+    """Print the errors, and return the most serious exit code."""
     from ifonly.errors import Contradiction
 
     for number, error in wrong.items():
         note(f"row {number}: {error}")
     if any(isinstance(error, Contradiction) for error in wrong.values()):
         return codes.CONTRADICTION
-    return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in told.values()) else codes.LIMIT
+    return codes.ERROR_ROWS if wrong else codes.PROVEN if all(a.proven for a in found.values()) else codes.LIMIT
 
 
 def _write(
-    page: Path | None, path: Path | None, told: dict[int, DiverseAnswers], outputs: int, options: dict[str, Any]
+    page: Path | None, path: Path | None, found: dict[int, DiverseAnswers], outputs: int, options: dict[str, Any]
 ) -> None:
-    """The page and the table that were asked for. `place` counts the answers of a row, the nearest first."""
+    """Write the page and the table. `place` counts the answers of a row, the nearest first."""
     from dataclasses import replace
 
     from ifonly.cli.tables import write_answers
-    from ifonly.schema import write_whole
 
-    if page is not None and told:
-        (only,) = told.values()
-        text = only.to_html(language=options["language"], subject=options["subject"])
-        write_whole(page, text.encode("utf-8"), overwrite=options["force"])
-        note(f"Written to {page}.")
+    if page is not None and found:
+        (only,) = found.values()
+        write_page(page, only, options)
     if path is not None:
-        answers = [replace(answer, row=number) for number, several in told.items() for answer in several]
-        places = [1 + k for several in told.values() for k in range(len(several))]
+        answers = [replace(answer, row=number) for number, several in found.items() for answer in several]
+        places = [1 + k for several in found.values() for k in range(len(several))]
         force, escape = options["force"], options["escape_formulas"]
         write_answers(path, answers, outputs, beside={"place": places}, overwrite=force, escape_formulas=escape)
         note(f"Written to {path}.")
-
-
-def _page_place(options: dict[str, Any]) -> Path | None:
-    from ifonly.cli.outputs import check_place
-    from ifonly.errors import QuestionError
-
-    if options["html"] is None:
-        return None
-    if len(options["chosen"]) != 1 and options["first"] != 1:
-        raise QuestionError("A page of alternatives is about one person: say which with --row I.")
-    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
 
 
 def _document(number: int, answers: DiverseAnswers) -> dict[str, Any]:

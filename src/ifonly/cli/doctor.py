@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import importlib
-import importlib.metadata
 import importlib.util
 import os
 import platform
@@ -49,13 +48,14 @@ def doctor(as_json: bool) -> int:
 def examine() -> dict[str, Any]:
     """Everything found out, as plain data."""
     from ifonly import __version__
+    from ifonly.worker_processes import cores
 
     return {
         "ifonly": __version__,
         "python": platform.python_version(),
         "platform": platform.platform(),
         "cores": os.cpu_count(),
-        "usable_cores": _usable_cores(),
+        "usable_cores": cores(),
         "packages": {name: _version(name) for name in NEEDED},
         "extras": {
             extra: {"packages": {name: _version(name) for name in names}, "install": f"pip install 'ifonly[{extra}]'"}
@@ -67,6 +67,8 @@ def examine() -> dict[str, Any]:
 
 
 def _version(package: str) -> str | None:
+    import importlib.metadata
+
     try:
         return importlib.metadata.version(package)
     except importlib.metadata.PackageNotFoundError:
@@ -82,12 +84,6 @@ def _imports(module: str) -> dict[str, Any]:
     except Exception as error:  # a broken installation is a finding, not a failure
         return {"imports": False, "why": f"{type(error).__name__}: {error}"}
     return {"imports": True, "why": ""}
-
-
-def _usable_cores() -> int:
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
 
 
 def _kernel_cache() -> dict[str, Any]:

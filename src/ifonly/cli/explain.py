@@ -9,13 +9,14 @@ import click
 from ifonly.cli import codes
 from ifonly.cli.console import json_option, note, show, show_json
 from ifonly.cli.options import EFFORT, FEWEST, PAGE, QUESTION, SOURCE, with_options
+from ifonly.cli.outputs import page_path, write_page
 from ifonly.cli.stream import STREAM, check_options, explain_stream
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from ifonly.cli.batches import BatchOutcome
+    from ifonly.cli.batches import BatchResult
     from ifonly.cli.source import Source
     from ifonly.explainer import Explainer
     from ifonly.model import Model
@@ -47,63 +48,50 @@ def explain(as_json: bool, **options: Any) -> int:
     from ifonly.cli.query_arguments import read_methods
     from ifonly.cli.source import read_source
     from ifonly.cli.tables import answers_place, check_ending, check_escaping, is_sheet, write_answers
+    from ifonly.errors import QuestionError
     from ifonly.population.output import place_of
 
     output, methods = options["output"], read_methods(options["methods"])
     check_options(options, several=len(methods) > 1, sheet=is_sheet(output))
     check_escaping(output, escape_formulas=options["escape_formulas"])
-    page = _page_place(options, several=len(methods) > 1)
+    if options["html"] is not None and len(methods) > 1:
+        raise QuestionError("A page is about the answers of one method; name one with --method.")
+    page = page_path(options)
     whole = options["chosen"] or page is not None or is_sheet(output)
     if output is not None and len(methods) == 1 and not whole:
         check_ending(output)
-        place_of(output)  # asked before the work, not after it
+        place_of(output)  # checked before the work, not after it
         return explain_stream(options, methods[0], as_json)
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
     explainer, query = explainer_and_query(source, options)
-    told = _tell(source, methods, explainer, query)
+    results = _run_methods(source, methods, explainer, query)
     if path is not None:
-        answers = [answer for one in told.values() for answer in one.answers]
+        answers = [answer for one in results.values() for answer in one.answers]
         escape = options["escape_formulas"]
         write_answers(path, answers, source.model.outputs, overwrite=options["force"], escape_formulas=escape)
     if page is not None:
-        _write_page(page, told, options)
+        _write_page(page, results, options)
     if as_json:
-        show_json(_document(told))
+        show_json(_document(results))
     else:
-        _show(told, path, options)
-    return _code(told, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
+        _show(results, path, options)
+    return _code(results, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
 
 
-def _page_place(options: dict[str, Any], *, several: bool) -> Path | None:
-    from ifonly.cli.outputs import check_place
-    from ifonly.errors import QuestionError
-
-    if options["html"] is None:
-        return None
-    if several:
-        raise QuestionError("A page is about the answers of one method; name one with --method.")
-    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
-
-
-def _write_page(path: Path, told: dict[str, BatchOutcome], options: dict[str, Any]) -> None:
-    from ifonly.schema import write_whole
-
-    (one,) = told.values()
-    shown = one.answers[0] if len(one.answers) == 1 else one.answers
-    page = shown.to_html(language=options["language"], subject=options["subject"])
-    write_whole(path, page.encode("utf-8"), overwrite=options["force"])
-    note(f"Written to {path}.")
+def _write_page(path: Path, results: dict[str, BatchResult], options: dict[str, Any]) -> None:
+    (one,) = results.values()
+    write_page(path, one.answers[0] if len(one.answers) == 1 else one.answers, options)
 
 
 def explainer_and_query(source: Source, options: dict[str, Any]) -> tuple[Explainer, Query]:
-    """Whom to ask, and what."""
+    """The explainer and the query of the options."""
     why = len(source.rows) == 1 if options["why"] is None else options["why"]
-    return asking(source.model, source.data, {**options, "why": why})
+    return explainer_for(source.model, source.data, {**options, "why": why})
 
 
-def asking(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:
-    """The same, without the rows."""
+def explainer_for(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer, Query]:
+    """The same, of a model without rows."""
     from ifonly.cli.query_arguments import read_query
     from ifonly.explainer import Explainer
     from ifonly.results import Limits
@@ -117,32 +105,32 @@ def asking(model: Model, data: Any, options: dict[str, Any]) -> tuple[Explainer,
     return explainer, query
 
 
-def _tell(
+def _run_methods(
     source: Source, methods: Sequence[Method | None], explainer: Explainer, query: Query
-) -> dict[str, BatchOutcome]:
-    """Each method's answers, in turn; the last one may have been stopped."""
-    from ifonly.cli.batches import ask
+) -> dict[str, BatchResult]:
+    """Each method's answers, one method after the other; the last one may have been stopped."""
+    from ifonly.cli.batches import explain_in_batches
     from ifonly.errors import IfonlyError
     from ifonly.report import progress
 
-    told: dict[str, BatchOutcome] = {}
+    results: dict[str, BatchResult] = {}
     for method in methods:
         with progress(len(source.rows)) as bar:
-            one = ask(explainer.using(method), source.rows, query, bar)
+            one = explain_in_batches(explainer.using(method), source.rows, query, bar)
         if isinstance(one.stopped, IfonlyError) and not any(answer.method for answer in one.answers):
             raise one.stopped
         named = (answer.method for answer in one.answers if answer.method)
-        told[method.name if method is not None else next(named, "default")] = one
+        results[method.name if method is not None else next(named, "default")] = one
         if one.stopped is not None:
             break
-    return told
+    return results
 
 
-def _document(told: dict[str, BatchOutcome]) -> dict[str, Any]:
+def _document(results: dict[str, BatchResult]) -> dict[str, Any]:
     from ifonly.cli.compare import contradictions
     from ifonly.report import summary
 
-    answers = {name: one.answers for name, one in told.items()}
+    answers = {name: one.answers for name, one in results.items()}
     return {
         "answers": [data for one in answers.values() for data in one.to_dicts()],
         "summary": {name: summary(one) for name, one in answers.items()},
@@ -150,16 +138,16 @@ def _document(told: dict[str, BatchOutcome]) -> dict[str, Any]:
     }
 
 
-def _show(told: dict[str, BatchOutcome], path: Path | None, options: dict[str, Any]) -> None:
+def _show(results: dict[str, BatchResult], path: Path | None, options: dict[str, Any]) -> None:
     from ifonly.cli.compare import comparison_page
     from ifonly.report import Heading, answer_page, answers_page, summary_page
 
-    if len(told) > 1:
-        answered = {name: one.answers for name, one in told.items()}
+    if len(results) > 1:
+        answered = {name: one.answers for name, one in results.items()}
         each = [block for name, a in answered.items() for block in (Heading(f"Method {name}"), *summary_page(a))]
         show((*each, *comparison_page(answered)))
         return
-    for one in told.values():
+    for one in results.values():
         answers = one.answers
         if len(answers) == 1 and path is None:
             show(answer_page(answers[0], options["language"], options["subject"]))
@@ -167,21 +155,21 @@ def _show(told: dict[str, BatchOutcome], path: Path | None, options: dict[str, A
             show((*(answers_page(answers) if path is None else ()), *summary_page(answers)))
 
 
-def _code(told: dict[str, BatchOutcome], path: Path | None, sentence: Callable[[dict[str, Any]], str]) -> int:
+def _code(results: dict[str, BatchResult], path: Path | None, sentence: Callable[[dict[str, Any]], str]) -> int:
     from ifonly.cli.compare import contradictions
     from ifonly.errors import Contradiction, IfonlyError
 
     where = "" if path is None else f" and written to {path}"
-    for one in told.values():
-        done, rows = len(one.answers), len(one.order)
+    for one in results.values():
+        done, rows = len(one.answers), len(one.rows)
         if one.stopped is not None:
             note(f"{done:,} of {rows:,} rows are answered{where}.")
         if isinstance(one.stopped, IfonlyError):
             raise one.stopped
         if one.stopped is not None:
             return codes.INTERRUPTED
-    if wrong := contradictions({name: one.answers for name, one in told.items()}):
+    if wrong := contradictions({name: one.answers for name, one in results.items()}):
         raise Contradiction(" ".join(map(sentence, wrong[:3])) + (f" (and {len(wrong) - 3} more)" if wrong[3:] else ""))
     if path is not None:
         note(f"Written to {path}.")
-    return codes.of_answers([answer for one in told.values() for answer in one.answers])
+    return codes.of_answers([answer for one in results.values() for answer in one.answers])

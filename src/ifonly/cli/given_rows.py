@@ -1,6 +1,6 @@
-"""The files that `--rows` names: as they are, separated as `--sep` says, or what comes in by the standard input.
+"""The files of `--rows`, with the separator of `--sep`; `-` is the standard input.
 
-The latter is copied into a file of its own that is gone when the program ends: a run reads its rows more than once.
+The standard input is copied into a temporary file, because a run reads its rows more than once.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def table_files(name: str, separator: str | None = None) -> TableFiles:
     """The files of a name; `-` is the standard input."""
     if name != STANDARD:
         return files_of(name, separator)
-    return files_of(_standard_input(), separator or ",", words="'-' (standard input)")
+    return files_of(_standard_input(), separator or ",", description="'-' (standard input)")
 
 
 def _standard_input() -> Path:

@@ -61,8 +61,8 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
 def _lines(found: Invariants) -> list[tuple[str, ...]]:
     lines: list[tuple[str, ...]] = []
     for number, one in enumerate(found, 1):
-        told = (f"{one.rows:,}", f"{one.exceptions:,}", f"{one.expected:,.0f}", f"{one.prevented:.1%}")
-        lines.append((str(number), one.rules[0], *told))
+        figures = (f"{one.rows:,}", f"{one.exceptions:,}", f"{one.expected:,.0f}", f"{one.prevented:.1%}")
+        lines.append((str(number), one.rules[0], *figures))
         lines += [("", rule, "", "", "", "") for rule in one.rules[1:]]
     return lines
 

@@ -1,4 +1,4 @@
-"""`ifonly model`: look at a model file, or convert it to ifonly's own."""
+"""`ifonly model`: show a model file, or convert it to ifonly's own format."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The options of a question, declared once for the commands that ask one."""
+"""The options of a query, declared once for all commands that have them."""
 
 from __future__ import annotations
 
@@ -12,8 +12,13 @@ from ifonly.cli.outputs import force_option
 
 Command = TypeVar("Command", bound=Callable[..., Any])
 
+MODEL_FILES = (
+    "The model: .npz or .json of ifonly, .onnx, a scorecard (.json, .csv), XGBoost (.json, .ubj), LightGBM (.txt), "
+    "CatBoost (.cbm, .json), and with --unsafe-pickle .pkl, .pickle, .joblib, .pt, .pth."
+)
+
 SOURCE = (
-    click.option("--model", "model_file", metavar="FILE", help="The model: .npz or .json of ifonly, or .onnx."),
+    click.option("--model", "model_file", metavar="FILE", help=MODEL_FILES),
     click.option("--schema", "schema_file", metavar="FILE", help="What a row is (see: ifonly schema infer)."),
     click.option("--rows", "rows_file", metavar="FILE",
                  help="The people to explain: .csv, .jsonl or .parquet; - for csv that comes in."),

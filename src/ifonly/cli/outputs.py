@@ -1,12 +1,13 @@
-"""Where a command writes: whole or not at all, and never over a file unasked."""
+"""Output files of a command: written as a whole or not at all, and overwritten only with --force."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import click
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
 force_option = click.option("--force", is_flag=True, help="Write over a file that is there.")
@@ -18,9 +19,25 @@ escape_option = click.option(
 )
 
 
+def page_path(options: Mapping[str, Any]) -> Path | None:
+    """The path of --html, if a page can be written there."""
+    if options["html"] is None:
+        return None
+    return check_place(options["html"], force=options["force"], kinds=(".html", ".htm"), what="A page")
+
+
+def write_page(path: Path, answers: Any, options: Mapping[str, Any]) -> None:
+    from ifonly.cli.console import note
+    from ifonly.schema import write_whole
+
+    page = answers.to_html(language=options["language"], subject=options["subject"])
+    write_whole(path, page.encode("utf-8"), overwrite=options["force"])
+    note(f"Written to {path}.")
+
+
 def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), what: str = "") -> Path:
-    """The path, if something of these kinds (of any, if none is named) can be written there: asked before the work, not
-    after it.
+    """The path, if something of these kinds (of any, if none is named) can be written there: checked before the work,
+    not after it.
     """
     from ifonly.errors import FileError
     from ifonly.schema.given import path_of

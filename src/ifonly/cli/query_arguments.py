@@ -1,4 +1,4 @@
-"""From words on a command line to the value objects of a question."""
+"""From the options of a command to the value objects of a query."""
 
 from __future__ import annotations
 
@@ -109,34 +109,34 @@ def _query_file(name: str) -> Query:
 
 
 def read_target(options: Mapping[str, Any], base: Target | OpenTarget | None) -> Target | OpenTarget | None:
-    """The wanted decision; where no option names one, that of the file, or the other of two classes (None)."""
-    wanted, at_least, at_most = options["target"], options["at_least"], options["at_most"]
+    """The target; where no option names one, that of the file, or the other of two classes (None)."""
+    target, at_least, at_most = options["target"], options["at_least"], options["at_most"]
     margin = MARGIN if options["margin"] is None else options["margin"]
     score, one_of = at_least is not None or at_most is not None, options["one_of"]
-    if wanted is not None and score:
+    if target is not None and score:
         raise QuestionError("Ask for a class (--target) or for a score (--at-least, --at-most), not for both.")
-    ways = {"--target": wanted is not None, "--one-of": one_of is not None, "--not": options["other"],
+    ways = {"--target": target is not None, "--one-of": one_of is not None, "--not": options["other"],
             "--at-least or --at-most": score}  # fmt: skip
     given = [name for name, there in ways.items() if there]
     if len(given) > 1:
         raise QuestionError(f"{given[0]} and {given[1]} ask for different things; give one of them.")
     for name in ("probability", "top"):
-        if options[name] is not None and wanted is None:
+        if options[name] is not None and target is None:
             raise QuestionError(f"--{name} is about a class: say which with --target CLASS.")
     if options["probability"] is not None and options["top"] is not None:
         raise QuestionError("--probability and --top ask for different things; give one of them.")
     if options["probability"] is not None:
-        return ProbabilityTarget(wanted, at_least=options["probability"], margin=margin)
+        return ProbabilityTarget(target, at_least=options["probability"], margin=margin)
     if options["top"] is not None:
-        return TopTarget(wanted, options["top"], margin)
+        return TopTarget(target, options["top"], margin)
     if one_of is not None:
         return OneOfTarget(tuple(listed(one_of)), margin)
     if options["other"]:
         return OtherTarget(margin)
     if score:
         return ScoreTarget(at_least=at_least, at_most=at_most, margin=margin)
-    if wanted is not None:
-        return ClassTarget(wanted, margin)
+    if target is not None:
+        return ClassTarget(target, margin)
     if options["margin"] is None:
         return base
     return OtherTarget(margin) if base is None else replace(base, margin=margin)
@@ -160,7 +160,7 @@ def read_constraints(options: Mapping[str, Any], schema: Schema) -> tuple[AnyCon
 
 
 def _mark(options: Mapping[str, Any]) -> DecimalMark:
-    """The decimal mark of whoever asks: that of the page's language, or else of the table."""
+    """The decimal mark of the user: that of the page's language, or else of the table."""
     if options.get("language"):
         spoken = language_of(options["language"]).mark
         if spoken is not DecimalMark.POINT:

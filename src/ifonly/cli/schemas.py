@@ -85,7 +85,7 @@ def show_file(file: str, as_json: bool) -> int:
 
 
 def _with_steps(proposed: Schema, steps: tuple[str, ...]) -> Schema:
-    """The schema with the steps that were asked for, and the bounds of those columns at multiples of them."""
+    """The schema with the steps of --step, and the bounds of those columns at multiples of them."""
     import math
     from fractions import Fraction
 
@@ -124,7 +124,7 @@ def _columns(table: Table, drop: tuple[str, ...], steps: tuple[str, ...]) -> dic
 
     for name in drop:
         if name not in table.columns:
-            raise FileError(f"{table.words} has no column '{name}' to drop; it has {some_of(table.columns)}.")
+            raise FileError(f"{table.description} has no column '{name}' to drop; it has {some_of(table.columns)}.")
     columns = {name: table.column(name) for name in table.columns if name not in drop}
     stepped = {given.rpartition("=")[0].strip() for given in steps}
     return {name: _typed(name, many, stepped) for name, many in columns.items()} if table.untyped else columns

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Iterable, Sequence
 from pathlib import Path
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from ifonly.model import Model
     from ifonly.service import ModelRegistry, RegisteredModel
 
+KEY_VARIABLE = "IFONLY_SERVICE_KEY"
 MODELS = (
     click.option("--demo", is_flag=True, help="Three people of the shipped data set Credit, and its network."),
     click.option("--model", "models", multiple=True, metavar="[NAME=]FILE",
@@ -37,21 +39,21 @@ MODELS = (
                  help="Load pickled models. A pickle runs any code it contains: only for files you trust."),
 )  # fmt: skip
 
-PLACE = (
+SERVER = (
     click.option("--host", default="127.0.0.1", show_default=True, help="The address to listen on."),
     click.option("--port", type=click.IntRange(0, 65535), default=8000, show_default=True, help="0: any free one."),
     click.option("--allow-host", "hosts", multiple=True, metavar="NAME",
-                 help="A name under which the desk may be asked, besides localhost and addresses; * for any."),
-    click.option("--key", default="", envvar="IFONLY_SERVICE_KEY", metavar="KEY",
-                 help="Whoever asks must have it. Better in the environment: IFONLY_SERVICE_KEY."),
+                 help="A host name of this service, besides localhost and addresses; * for any."),
+    click.option("--key", default="", envvar=KEY_VARIABLE, metavar="KEY",
+                 help=f"Requests must have it. Better given in the environment: {KEY_VARIABLE}."),
     click.option("--workers", type=click.IntRange(1, 256), metavar="N",
                  help="Processes that answer (default: one per core)."),
     click.option("--slow-workers", type=click.IntRange(1, 256), metavar="N",
                  help="Processes for questions that take long, besides those (default: one per two cores)."),
     click.option("--seconds", type=NUMBER, default=10.0, show_default=True, metavar="S",
-                 help="What a request may search for."),
+                 help="Time limit of a request's search."),
     click.option("--memory", type=click.IntRange(1, 2**20), default=256, show_default=True, metavar="MIB",
-                 help="What a search may hold."),
+                 help="Memory limit of a search."),
 )  # fmt: skip
 
 EPILOG = """\b
@@ -67,26 +69,27 @@ ONLY = "model"
 
 
 @click.command(epilog=EPILOG)
-@with_options(MODELS, PLACE)
+@with_options(MODELS, SERVER)
 @json_option
 def serve(as_json: bool, **options: Any) -> int:
-    """Serve the recourse desk: a page, and a service, that answer what would have to be different."""
-    from ifonly.population.engines.processes import cores
+    """Serve the recourse desk: a page and a JSON service that answer what would have to be different."""
     from ifonly.service import ModelRegistry, ServiceLimits
     from ifonly.service.app import AccessPolicy
-    from ifonly.service.server import Address, needed_uvicorn
+    from ifonly.service.server import ServerConfig, needed_uvicorn
     from ifonly.service.server import serve as run
+    from ifonly.worker_processes import cores
 
+    os.environ.pop(KEY_VARIABLE, None)  # so that no worker process inherits the key
     needed_uvicorn()
     registry = ModelRegistry(demonstration() if options["demo"] else _registered_models(options))
-    terms = ServiceLimits(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
+    limits = ServiceLimits(seconds=options["seconds"], memory_bytes=options["memory"] << 20)
     hosts = tuple(name.lower() for name in (options["host"], *options["hosts"]))
     quick, slow = options["workers"] or cores(), options["slow_workers"] or max(1, cores() // 2)
-    place = Address(
+    config = ServerConfig(
         host=options["host"], port=options["port"], quick=quick, slow=slow,
         access=AccessPolicy(key=options["key"], hosts=hosts),
     )  # fmt: skip
-    run(registry, terms, place, lambda address: _announce(address, registry, place.access.key, as_json=as_json))
+    run(registry, limits, config, lambda address: _announce(address, registry, config.access.key, as_json=as_json))
     return 0
 
 
@@ -97,19 +100,19 @@ def _announce(address: str, registry: ModelRegistry, key: str, *, as_json: bool)
     else:
         note(f"The desk is at {address} (Ctrl-C ends it).")
     if not key and not address.startswith(("http://127.", "http://[::1]")):
-        note("Other machines can ask it without a key: set IFONLY_SERVICE_KEY, unless a proxy asks for one.")
+        note(f"Other machines can ask it without a key: set {KEY_VARIABLE}, unless a proxy asks for one.")
 
 
 def demonstration() -> list[RegisteredModel]:
     """Three people of Credit whom its network denies."""
-    from ifonly.cli.demo import unhappy
+    from ifonly.cli.demo import unfavourable_rows
     from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
     from ifonly.explainer import Explainer
     from ifonly.service import RegisteredModel
 
     model, rows = friendly_credit()
     explainer = Explainer(model)
-    denied = unhappy(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
+    denied = unfavourable_rows(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
     titles = ("First applicant", "Second applicant", "Third applicant")
     people = {title: rows[i] for title, i in zip(titles, denied, strict=True)}
     return [
@@ -184,7 +187,7 @@ def _named(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
     """Values by the name before the sign; one without a name belongs to the only model, or to the first."""
     from ifonly.errors import QuestionError
 
-    told: dict[str, str] = {}
+    values: dict[str, str] = {}
     for text in texts:
         name, sign, value = text.partition("=")
         if not names and sign and not Path(text).exists():
@@ -194,7 +197,7 @@ def _named(texts: Sequence[str], names: Sequence[str]) -> dict[str, str]:
             key = own or names[0]
         else:
             key, kept = ONLY, text
-        if key in told:
+        if key in values:
             raise QuestionError(f"'{key}' is given twice; name each: --model NAME=FILE --schema NAME=FILE.")
-        told[key] = kept
-    return told
+        values[key] = kept
+    return values

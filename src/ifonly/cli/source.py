@@ -1,4 +1,4 @@
-"""What a question is about: the model and the rows, from files or from a shipped data set."""
+"""The model and the rows of a command, from files or from a shipped data set."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Source:
 def read_source(options: dict[str, Any]) -> Source:
     """Files where they are given, the data set for the rest."""
     _check_given(options)
-    table = _table(options)
+    table = read_table(rows_source({**options, "first": None}))
     model = _model(options)
     check_columns(model.schema, table)
     data = scale_data(options, model)
@@ -45,13 +45,13 @@ def _check_given(options: dict[str, Any]) -> None:
 
 
 def read_model(options: dict[str, Any]) -> Model:
-    """The model of a question whose rows come as a stream."""
+    """The model of a query whose rows are read as a stream."""
     _check_given(options)
     return _with_log_odds(_model(options), options)
 
 
 def rows_source(options: Mapping[str, Any]) -> RowSource:
-    """The rows to ask about, as a stream: files, a folder, a pattern; else those of the data set."""
+    """The rows to explain as a stream: files, a folder, a pattern; else those of the data set."""
     from ifonly import datasets
     from ifonly.cli.shipped import test_columns
 
@@ -76,7 +76,7 @@ def scale_data(options: Mapping[str, Any], model: Model) -> dict[str, list[Any]]
 def load_any(
     path: str, schema: Schema, *, classes: tuple[str, ...] = (), regression: bool = False, unsafe_pickle: bool = False
 ) -> Model:
-    """A model file of any kind; a pickle only when that was asked for."""
+    """A model file of any kind; a pickle only with --unsafe-pickle."""
     from ifonly.model.importers import load_model, load_pickle
     from ifonly.model.importers.pickles import ENDINGS
 
@@ -90,10 +90,12 @@ def load_any(
 
 
 def check_columns(schema: Schema, table: Table) -> None:
-    """A table that lacks a column is wrong as a whole, not row by row."""
+    """A table with a missing column is wrong as a whole, not row by row."""
     for name in schema.names:
         if name not in table.columns:
-            raise RowError(f"{table.words} has no column '{name}'; it has {some_of(table.columns)}.", feature=name)
+            raise RowError(
+                f"{table.description} has no column '{name}'; it has {some_of(table.columns)}.", feature=name
+            )
 
 
 def _model(options: Mapping[str, Any]) -> Model:
@@ -120,16 +122,6 @@ def class_names(words: str | None) -> tuple[str, ...]:
     if words is not None and not names:
         raise QuestionError("--classes names no class; write them with commas, such as --classes deny,approve.")
     return names
-
-
-def _table(options: Mapping[str, Any]) -> Table:
-    """The rows to ask about."""
-    if options["rows"] is not None:
-        return read_table(options["rows"])
-    from ifonly import datasets
-    from ifonly.cli.shipped import test_table
-
-    return test_table(datasets.load(options["dataset"]))
 
 
 def _data(options: Mapping[str, Any]) -> Table | None:

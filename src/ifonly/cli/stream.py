@@ -19,26 +19,26 @@ if TYPE_CHECKING:
     from ifonly.population.sources import RowSource
 
 FEW = 2000
-"""Rows that are answered in this process, unless something else is said: others take two seconds to start."""
+"""Rows up to which this process answers by default: worker processes take two seconds to start."""
 
 STREAM = (
     click.option("--output", metavar="PATH", help="Write one record per row: a file (.csv, .jsonl, .parquet), or a "
                  "folder of parts (answers.parquet/)."),
     click.option("--keep", "keep", multiple=True, metavar="COLUMN",
-                 help="With --output: this column travels along; may be repeated."),
-    click.option("--keep-all", is_flag=True, help="With --output: all columns that are no features travel along."),
+                 help="With --output: keep this column in the records; may be repeated."),
+    click.option("--keep-all", is_flag=True, help="With --output: keep all columns that are no features."),
     escape_option,
     click.option("--resume", is_flag=True, help="With --output: go on with a run that ended early."),
     click.option("--processes", type=WholeNumber(min=1), metavar="N",
                  help="With --output: processes of this machine (default: one per core, one for few rows)."),
     click.option("--engine", type=click.Choice(["local", "ray", "dask"]), default="local", show_default=True,
-                 help="With --output: who answers."),
+                 help="With --output: where rows are answered."),
     click.option("--address", metavar="ADDRESS", help="Where the cluster of --engine is, such as auto or ray://HOST:10001."),
 )  # fmt: skip
 
 
 def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> None:
-    """What belongs to a stream needs one."""
+    """Options of --output need it, and exclude some others."""
     from ifonly.errors import QuestionError
 
     given = [name for name in ("keep", "keep_all", "resume", "processes", "address") if options[name]]
@@ -61,15 +61,15 @@ def check_options(options: Mapping[str, Any], *, several: bool, sheet: bool) -> 
 
 
 def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
-    """Answer all rows into a file; what is said in the end, and the exit code."""
-    from ifonly.cli.explain import asking
+    """Answer all rows into a file, print the summary, and return the exit code."""
+    from ifonly.cli.explain import explainer_for
     from ifonly.cli.source import read_model, rows_source, scale_data
     from ifonly.errors import Contradiction
     from ifonly.population.output import CsvOutput, manifest_of, place_of
 
     model = read_model(options)
     rows = rows_source(options)
-    explainer, query = asking(model, scale_data(options, model), {**options, "why": False})
+    explainer, query = explainer_for(model, scale_data(options, model), {**options, "why": False})
     keep = options["keep_all"] or options["keep"]
     existing: Existing = "resume" if options["resume"] else "replace" if options["force"] else "refuse"
     output = CsvOutput(options["output"]) if options["escape_formulas"] else options["output"]
@@ -81,7 +81,7 @@ def explain_stream(options: dict[str, Any], method: Any, as_json: bool) -> int:
         kept = (manifest_of(place_of(options["output"])) or {}).get("rows", 0)
         note(f"{kept:,} rows are answered and kept; go on with --resume." if kept else "No row is answered yet.")
         return codes.INTERRUPTED
-    _tell(written, as_json, [one.describe() for one in explainer.constraints_for(query.constraints)])
+    _show_summary(written, as_json, [one.describe() for one in explainer.constraints_for(query.constraints)])
     if written.contradictions:
         raise Contradiction(
             f"{written.contradictions:,} of {written.rows:,} rows show a bug: their records in '{written.path}' have "
@@ -98,13 +98,13 @@ def _engine(options: Mapping[str, Any], rows: RowSource) -> Engine:
             return Ray(options["address"])
         case "dask":
             return Dask(options["address"])
-    wanted = options["processes"]
-    about = rows.about()
-    few = about is not None and about <= FEW
-    return InProcess() if wanted is None and few else Processes(wanted)
+    processes = options["processes"]
+    count = rows.estimated_rows()
+    few = count is not None and count <= FEW
+    return InProcess() if processes is None and few else Processes(processes)
 
 
-def _tell(written: RunResult, as_json: bool, constraints: list[str]) -> None:
+def _show_summary(written: RunResult, as_json: bool, constraints: list[str]) -> None:
     from ifonly.report import figures_page
 
     if as_json:

@@ -11,8 +11,8 @@ from typing import Any
 from ifonly.cli.outputs import check_place
 from ifonly.errors import FileError, MissingExtra, QuestionError
 from ifonly.population.files import KINDS, check_output
-from ifonly.population.formats import begun, encoded, is_formula
-from ifonly.population.sources import TableFiles, files_of
+from ifonly.population.formats import encoded, is_formula, open_writer
+from ifonly.population.sources import RowSource, TableFiles, files_of
 from ifonly.printing import escaped
 from ifonly.results import Answer
 from ifonly.results.frames import frame_columns_of
@@ -30,20 +30,20 @@ class Table:
 
     columns: tuple[str, ...]
     rows: Sequence[dict[str, Any]]
-    words: str = "the table"
+    description: str = "the table"
     untyped: bool = False
-    """Every value is a text, whatever it stands for: those of a csv file."""
+    """Every value is a text, also a number: the values of a csv file."""
 
     def column(self, name: str) -> list[Any]:
         return [row.get(name) for row in self.rows]
 
 
-def read_table(given: str | Path | TableFiles) -> Table:
-    """The rows of table files, by their ending; a row that cannot be read is an error."""
-    files = given if isinstance(given, TableFiles) else files_of(given)
-    columns = dict.fromkeys(files.names or ())
+def read_table(given: str | Path | RowSource) -> Table:
+    """All rows of a source, or of table files; a row that cannot be read is an error."""
+    source = files_of(given) if isinstance(given, str | Path) else given
+    columns = dict.fromkeys(source.names or ())
     rows: list[dict[str, Any]] = []
-    for block in files.blocks(None):
+    for block in source.blocks(None):
         for why in block.wrong.values():
             raise FileError(why)
         some = block.as_rows()
@@ -51,8 +51,9 @@ def read_table(given: str | Path | TableFiles) -> Table:
             columns |= dict.fromkeys(row)
         rows += some
     if not rows:
-        raise FileError(f"{files.words} has no rows.")
-    return Table(tuple(columns), rows, files.words, untyped=files.files[0].kind == ".csv")
+        raise FileError(f"{source.description} has no rows.")
+    untyped = isinstance(source, TableFiles) and source.files[0].kind == ".csv"
+    return Table(tuple(columns), rows, source.description, untyped=untyped)
 
 
 def is_sheet(output: str | Path | None) -> bool:
@@ -67,7 +68,7 @@ def check_ending(output: str) -> None:
 
 
 def answers_place(output: str, *, force: bool) -> Path:
-    """The path, if a table of answers can be written there: asked before the work, not after it."""
+    """The path, if a table of answers can be written there: checked before the work, not after it."""
     check_ending(output)
     if not is_sheet(output):
         return check_place(check_output(output), force=force)
@@ -115,9 +116,9 @@ def write_records(
     """Records by the file's ending. Nested values are JSON text in csv and parquet."""
     columns = {name: [record[name] for record in records] for name in kinds}
     with replacing(path, overwrite=overwrite) as temporary:
-        piece = begun(temporary, kinds, escape_formulas=escape_formulas)
-        piece.add(encoded(path.suffix, columns, kinds, escape_formulas=escape_formulas))
-        piece.close()
+        writer = open_writer(temporary, kinds, escape_formulas=escape_formulas)
+        writer.add(encoded(path.suffix, columns, kinds, escape_formulas=escape_formulas))
+        writer.close()
 
 
 def write_sheet(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:

@@ -1,4 +1,4 @@
-"""One data set: its rows in people's own words, its labels, its schema, and where it comes from."""
+"""A data set: its rows with their original values, its labels, its schema, and its source."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class Dataset:
     labels: NDArray[np.int64]
     label: str
     meaning: tuple[str, str]
-    """What label 0 says of a row, and what label 1 says."""
+    """The meanings of label 0 and label 1."""
     schema: Schema
     source: str
     licence: str
@@ -40,11 +40,11 @@ class Dataset:
         return len(self.labels)
 
     def row(self, index: int) -> dict[str, Value]:
-        """One row, as names to plain values: what an explanation is asked for."""
+        """One row, as names to plain values: what `explain` takes."""
         return {name: column[index].item() for name, column in self.columns.items()}
 
     def frame(self, *, label: bool = False) -> Any:
-        """The features as a pandas DataFrame, with the label as its last column if asked for."""
+        """The features as a pandas DataFrame, with the label as its last column with `label`."""
         frame = import_pandas().DataFrame(self.columns)
         return frame.assign(**{self.label: self.labels}) if label else frame
 

@@ -1,4 +1,4 @@
-"""What ships with the package: compressed tables, their schemas, and small trained networks. Nothing is downloaded."""
+"""The shipped data sets: compressed tables, their schemas, and small trained networks. Nothing is downloaded."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def _facts(name: str) -> dict[str, Any]:
 
 
 def _column(feature: Feature, texts: tuple[str, ...]) -> NDArray[Any]:
-    """The values of a feature: words stay words, counts and 0/1 become integers, amounts become floats."""
+    """The values of a feature: texts stay texts, counts and 0/1 become integers, amounts become floats."""
     array = np.array(texts)
     if isinstance(feature, Choice):
         words = all(isinstance(option, str) for option in feature.options)

@@ -1,4 +1,4 @@
-"""A look at what one has: how data fits, how the score goes to an answer, what fewer changes cost, how a search went"""
+"""Diagnostics: data against its schema, the score along the path to an answer, cost by changes, bounds over time"""
 
 from ifonly.diagnostics.conflicts import schema_conflicts
 from ifonly.diagnostics.convergence import BoundsOverTime, bounds_over_time

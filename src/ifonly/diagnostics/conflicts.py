@@ -1,6 +1,6 @@
-"""What in the data speaks against the schema and the rules: bounds that exclude rows, rules that rows break.
+"""Conflicts between data and schema: bounds that exclude rows, rules that rows break.
 
-A row of the data is somebody. Where many do not fit, the schema or a rule is wrong, and every answer with it.
+Where many rows of real data do not fit, the schema or a rule is wrong, and every answer with it.
 """
 
 from __future__ import annotations
@@ -16,24 +16,24 @@ from ifonly.problem.disjunctions import is_condition
 from ifonly.schema import read_points
 
 MOST_ROWS = 20_000
-"""Rows that are held against the rules; all are held against the bounds."""
+"""Rows that are compared with the rules; all are compared with the bounds."""
 
 
 def schema_conflicts(explainer: Explainer, table: Any) -> tuple[str, ...]:
     """One sentence per feature whose values do not fit, and per rule that rows break; none where all fit.
 
-    What was doubtful when the model was imported comes first.
+    Warnings of the model's import come first.
     """
     errors: list[RowError | None] = []
     points = read_points(explainer.schema, table, errors=errors)
     wrong = [error for error in errors if error is not None]
-    told = [_unfit(name, [e for e in wrong if e.feature == name], len(errors)) for name in explainer.schema.names
+    unfit = [_unfit(name, [e for e in wrong if e.feature == name], len(errors)) for name in explainer.schema.names
             if any(error.feature == name for error in wrong)]  # fmt: skip
     good = points[[error is None for error in errors]][:MOST_ROWS]
     constraints = [c for c in explainer.constraints_for(()) if not is_condition(c)]
     broken = Counter(words for point in good for words in broken_by(explainer.schema, point, constraints))
     broken_rules = (_broken(words, count, len(good)) for words, count in broken.most_common())
-    return (*explainer.model.warnings, *told, *broken_rules)
+    return (*explainer.model.warnings, *unfit, *broken_rules)
 
 
 def _unfit(name: str, wrong: list[RowError], rows: int) -> str:

@@ -1,8 +1,8 @@
-"""The bounds of a search over time: what is proven rises, what is known falls, and where they meet is the answer.
+"""The bounds of a search over time: the proven lower bound rises, the distance of the best row falls, until they meet.
 
-The bounds are those that the search tells of while it runs, every few tenths of a second, between two that are always
-known: at first nothing, at last the answer. Where an answer takes several searches (one per class that would do, say),
-what the last of them told is shown, which is when the bounds are those of the whole question.
+The bounds are those that the search reports while it runs, every few tenths of a second, between two that are always
+known: at first nothing, at last the answer. Where an answer takes several searches (one per alternative class, for
+example), those of the last search are shown.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class BoundsOverTime:
         return f"<BoundsOverTime: {self._ending()}>"
 
     def _repr_html_(self) -> str:
-        picture = stairs(self.seconds, self.lower, self.upper, told=f"Bounds of a search. {self._ending()}")
+        picture = stairs(self.seconds, self.lower, self.upper, alternative=f"Bounds of a search. {self._ending()}")
         return fragment(picture, paragraph(self._ending(), "soft"))
 
     def plot(self, axes: Any = None) -> Any:
@@ -86,38 +86,40 @@ def bounds_over_time(
 ) -> BoundsOverTime:
     """Explain a row, and keep what was known when."""
     recorder = _Recorder(explainer.listen)
-    asking = explainer.using(listen=recorder, reasons=False)  # reasons are further questions, with bounds of their own
-    answer = asking.explain(row, query_of(query, target, distance, constraints))
+    recording = explainer.using(
+        listen=recorder, reasons=False
+    )  # reasons take further searches, with bounds of their own
+    answer = recording.explain(row, query_of(query, target, distance, constraints))
     return recorder.until(answer, explainer.tolerances)
 
 
 class _Recorder:
-    """A listener that notes when it heard what of the last search."""
+    """A listener that records the events of the last search, with their times."""
 
     def __init__(self, listen: Listener | None) -> None:
         self._listen = listen
-        self._heard: list[tuple[float, Progress]] = []
-        self._begun = time.perf_counter()
+        self._events: list[tuple[float, Progress]] = []
+        self._started = time.perf_counter()
 
     def __call__(self, event: Progress) -> None:
         if event.finished < event.people:
-            last = self._heard[-1][1] if self._heard else event
+            last = self._events[-1][1] if self._events else event
             if event.nodes < last.nodes or event.seconds < last.seconds:  # another search
-                self._heard.clear()
-            self._heard.append((time.perf_counter() - self._begun, event))
+                self._events.clear()
+            self._events.append((time.perf_counter() - self._started, event))
         if self._listen is not None:
             self._listen(event)
 
     def until(self, answer: Answer, tolerances: Tolerances) -> BoundsOverTime:
         """What was known, never more than the answer has: a row that the model then refused was none."""
         seconds, lower, upper = [0.0], [0.0], [math.inf]
-        for at, event in self._heard:
+        for at, event in self._events:
             here = max(event.upper, answer.upper) if tolerances.close(event.upper, answer.upper) else math.inf
             seconds.append(at)
             lower.append(max(lower[-1], min(event.lower, answer.lower)))
             upper.append(min(upper[-1], here))
         return BoundsOverTime(
-            seconds=(*seconds, time.perf_counter() - self._begun),
+            seconds=(*seconds, time.perf_counter() - self._started),
             lower=(*lower, answer.lower),
             upper=(*upper, answer.upper),
             answer=answer,

@@ -1,7 +1,7 @@
-"""The score on the way from a person to the answer, one change after the other.
+"""The score along the path from a row to its counterfactual, one change after the other.
 
-Every point on the way is a row of the schema: whole numbers stay whole, an option changes half-way. The score is how
-far the decision of the answer is ahead of the others, by the user's own model; at 0 it is taken.
+Every point of the path is a row of the schema: whole numbers stay whole, an option changes half-way. The score margin
+is by how much the decision of the answer is ahead of the others, by the user's own model; above 0 it is taken.
 """
 
 from __future__ import annotations
@@ -41,12 +41,12 @@ class ScorePath:
 
     def _repr_html_(self) -> str:
         first, last = self.score_margin[0], self.score_margin[-1]
-        told = f"The score margin of {self.decision} from {first:.3g} to {last:.3g}; at 0 it is decided so."
-        picture = curve(self.score_margin, 0.0, [at for at, _ in self.changes], told)
+        alternative = f"The score margin of {self.decision} from {first:.3g} to {last:.3g}; at 0 it is decided so."
+        picture = curve(self.score_margin, 0.0, [at for at, _ in self.changes], alternative)
         return fragment(picture, numbered(words for _, words in self.changes))
 
     def plot(self, axes: Any = None) -> Any:
-        """The lead against the way, with the boundary, by matplotlib."""
+        """The score margin along the path, with the boundary, by matplotlib."""
         axes = new_axes(axes, height=2.8 + 0.2 * len(self.changes))
         axes.plot(range(len(self.score_margin)), self.score_margin, color=INK, linewidth=1.8)
         axes.axhline(0.0, color="black", linewidth=0.9, linestyle="--")
@@ -55,16 +55,16 @@ class ScorePath:
         axes.set_xticks([at for at, _ in self.changes], [f"{k}." for k in range(1, len(self.changes) + 1)])
         legend = "\n".join(plainly(f"{k}. {words}", 90) for k, (_, words) in enumerate(self.changes, 1))
         axes.set_xlabel(legend, ha="left", x=0.0, fontsize="small")
-        axes.set_ylabel(plainly(f"lead of {self.decision}"))
+        axes.set_ylabel(plainly(f"score margin of {self.decision}"))
         bare(axes)
         axes.spines["bottom"].set_visible(False)
         return axes
 
 
 def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> ScorePath:
-    """The way to an answer's row, change by change."""
+    """The path to an answer's counterfactual, change by change."""
     if answer.counterfactual is None or not answer.changes or answer.decision_after is None:
-        raise QuestionError("There is a way only to a row of another decision: this answer has none.")
+        raise QuestionError("There is a path only to a row of another decision: this answer has none.")
     if not isinstance(steps, int) or isinstance(steps, bool) or not 1 <= steps <= 10_000:
         raise QuestionError(f"The number of steps must be a whole number from 1 to 10,000; it is {shown(steps)}.")
     schema, model = explainer.schema, explainer.model
@@ -77,8 +77,8 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
             point[g] = value
             points.append(point.copy())
     many = np.array(points)
-    wanted = next(k for k, name in enumerate(model.classes) if name == answer.decision_after)
-    score_margin = score_margin_of(model.scores(many), wanted)
+    decided = next(k for k, name in enumerate(model.classes) if name == answer.decision_after)
+    score_margin = score_margin_of(model.scores(many), decided)
     return ScorePath(
         rows=tuple(schema.row(one) for one in many),
         score_margin=tuple(score_margin.tolist()),
@@ -87,15 +87,15 @@ def score_path(explainer: Explainer, answer: Answer, steps: int = STEPS) -> Scor
     )
 
 
-def score_margin_of(scores: Floats, wanted: int) -> Floats:
-    """By how much a class is ahead of the others."""
+def score_margin_of(scores: Floats, decided: int) -> Floats:
+    """By how much the score of a class is ahead of the others."""
     if scores.shape[1] == 1:
-        return scores[:, 0] if wanted else -scores[:, 0]
-    return np.asarray(scores[:, wanted] - np.delete(scores, wanted, axis=1).max(axis=1))
+        return scores[:, 0] if decided else -scores[:, 0]
+    return np.asarray(scores[:, decided] - np.delete(scores, decided, axis=1).max(axis=1))
 
 
 def _between(schema: Schema, g: int, before: float, after: float, steps: int) -> list[float]:
-    """The values of a feature on the way, the last of them its new one."""
+    """The values of a feature along the path; the last one is the new value."""
     feature, ways = schema.features[g], np.linspace(before, after, steps + 1)[1:]
     if not isinstance(feature, Numeric):
         ways = np.where(np.arange(steps) < steps // 2, before, after)

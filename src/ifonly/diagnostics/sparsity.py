@@ -1,4 +1,4 @@
-"""What fewer changes cost: the nearest row with at most one change, with at most two, and so on, each proven."""
+"""Cost against sparsity: the nearest row with at most one change, with at most two, and so on, each proven."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class CostByChanges:
         return tuple(answer.upper for answer in self.answers)
 
     def __repr__(self) -> str:
-        return f"<CostByChanges: {self._told()}>"
+        return f"<CostByChanges: {self._summary()}>"
 
     def _repr_html_(self) -> str:
         bars = [(answer.lower, answer.upper, self._mark(k)) for k, answer in enumerate(self.answers)]
-        told = f"Cost by the number of changes. {self._told()}"
-        return fragment(pins(bars, told, below="changes at most"), side_by_side(self.answers))
+        alternative = f"Cost by the number of changes. {self._summary()}"
+        return fragment(pins(bars, alternative, below="changes at most"), side_by_side(self.answers))
 
     def plot(self, axes: Any = None) -> Any:
         """The cost against the number of changes, by matplotlib; where it is not proven, from bound to bound."""
@@ -61,7 +61,7 @@ class CostByChanges:
         frame = self.answers.to_frame()
         return frame.set_index(frame.index.rename("changes at most"))
 
-    def _told(self) -> str:
+    def _summary(self) -> str:
         return "; ".join(f"{k + 1}: {self._mark(k)}" for k in range(len(self.answers)))
 
     def _mark(self, k: int) -> str:
@@ -82,16 +82,16 @@ def cost_by_changes(
     constraints: Sequence[Any] = (),
 ) -> CostByChanges:
     """The nearest row with at most one change, two, and so on, until more changes do not help."""
-    asked = replace(query_of(query, target, distance, constraints), fewest_first=False)
+    unlimited = replace(query_of(query, target, distance, constraints), fewest_first=False)
     explainer = explainer.using(reasons=False)
-    best = explainer.explain(row, asked)
+    best = explainer.explain(row, unlimited)
     if best.already:
         raise QuestionError("There is nothing to compare: the row is decided as asked already.")
     most = len(best.changes) if best.counterfactual is not None else 1
-    told: list[Answer] = []
+    answers: list[Answer] = []
     for k in range(1, most + 1):
-        fewer = best if k == most else explainer.explain(row, asked, constraints=[MaxChanges(k)])
-        told.append(fewer)
+        fewer = best if k == most else explainer.explain(row, unlimited, constraints=[MaxChanges(k)])
+        answers.append(fewer)
         if fewer.counterfactual is not None and explainer.tolerances.close(best.lower, fewer.upper):  # as near as any
             break
-    return CostByChanges(answers=Answers(told, ids=range(1, len(told) + 1)))
+    return CostByChanges(answers=Answers(answers, ids=range(1, len(answers) + 1)))

@@ -1,4 +1,4 @@
-"""Pieces of pages: escaped words, tables, small charts as inline SVG; no script, nothing loaded from anywhere"""
+"""HTML rendering: escaped text, tables, documents, small charts as inline SVG; no script, nothing loaded"""
 
 from ifonly.html.charts import arrow, curve
 from ifonly.html.fragments import document, facts, table, words

@@ -1,4 +1,4 @@
-"""Small charts as inline SVG, which take the colour of the text around them and say in words what they show."""
+"""Small charts as inline SVG, in the colour of the text around them, with a text alternative."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def arrow(before: float, after: float, least: float, most: float) -> str:
     )
 
 
-def curve(values: Sequence[float], level: float, marks: Sequence[int], told: str) -> str:
+def curve(values: Sequence[float], level: float, marks: Sequence[int], alternative: str) -> str:
     """Values from left to right with a level that matters, and the numbers of what begins at some of them."""
     wide, high = PLOT
     low, top = min(*values, level), max(*values, level)
@@ -52,14 +52,14 @@ def curve(values: Sequence[float], level: float, marks: Sequence[int], told: str
         for i, k in enumerate(marks, 1)
     )
     return (
-        f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(told)}">{below}'
+        f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(alternative)}">{below}'
         f'<path class="ifonly-level" d="M12 {y(level):.1f}H{wide - 12}"/>'
         f'<text x="{wide - 14}" y="{y(level) - 5:.1f}" text-anchor="end">the boundary</text>'
         f'<path class="ifonly-curve" d="M{line}"/></svg>'
     )
 
 
-def stairs(times: Sequence[float], lower: Sequence[float], upper: Sequence[float], told: str) -> str:
+def stairs(times: Sequence[float], lower: Sequence[float], upper: Sequence[float], alternative: str) -> str:
     """Two bounds that approach each other over time, each as stairs: the lower a line, the upper a broken one."""
     wide, high = PLOT
     finite = [value for value in (*lower, *upper) if math.isfinite(value)]
@@ -89,13 +89,13 @@ def stairs(times: Sequence[float], lower: Sequence[float], upper: Sequence[float
         f'y="{high - 6}">a row is known</text>'
     )
     return (
-        f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(told)}">'
+        f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(alternative)}">'
         f'<path class="ifonly-track" d="M{left} {bottom}H{wide - left}"/>{words_below}'
         f'<path class="ifonly-curve" d="{line(lower)}"/><path class="ifonly-level" d="{line(upper)}"/>{met}</svg>'
     )
 
 
-def pins(bars: Sequence[tuple[float, float, str]], told: str, below: str) -> str:
+def pins(bars: Sequence[tuple[float, float, str]], alternative: str, below: str) -> str:
     """A pin per whole number from 1 on, as high as its upper bound, with its words; a tick at its lower bound."""
     wide, high = PLOT
     top = max((upper for _, upper, _ in bars if math.isfinite(upper)), default=0.0) or 1.0
@@ -111,7 +111,7 @@ def pins(bars: Sequence[tuple[float, float, str]], told: str, below: str) -> str
         drawn.append(f'<text x="{x:.1f}" y="{y - 12:.1f}" text-anchor="middle">{words(text)}</text>'
                      f'<text x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{k + 1}</text>')  # fmt: skip
     return (
-        f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(told)}">'
+        f'<svg class="ifonly-plot" viewBox="0 0 {wide} {high}" role="img" aria-label="{words(alternative)}">'
         f'<path class="ifonly-track" d="M12 {bottom}H{12 + step * len(bars):.1f}"/>{"".join(drawn)}'
         f'<text x="{12 + step * len(bars) / 2:.1f}" y="{high - 8}" text-anchor="middle">{words(below)}</text></svg>'
     )

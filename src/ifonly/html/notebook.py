@@ -1,4 +1,4 @@
-"""Is somebody looking at a notebook?"""
+"""Detection of a notebook."""
 
 from __future__ import annotations
 

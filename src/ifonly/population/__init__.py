@@ -1,4 +1,4 @@
-"""Many people: tables as streams, runs on processes and clusters that can be resumed, what an audit says of a group."""
+"""Tables of people: rows as streams, runs on processes and clusters that can be resumed, audits of groups."""
 
 from ifonly.population.actions import ChangeEvaluator
 from ifonly.population.auditing import Audit, audit

@@ -1,15 +1,14 @@
-"""A few actions that help most people of a group.
+"""Common actions: a few changes that would help most people of a group, chosen by greedy maximum coverage.
 
-An action is a change said without a person: "Income +500", "Job -> nurse", or several of these together. Actions are
-drawn from the answers: for each set of features that they change together, amounts that are enough for a half, three
-quarters and nine tenths of those people (the last few would make them large). An action helps somebody when the row
-with the action applied is one of the schema, keeps all constraints, and is decided as asked by the user's own model:
-that is asked, not computed.
+An action is a change without a person: "Income +500", "Job -> nurse", or several of these. Candidates are drawn
+from the answers: for each set of features that they change together, amounts that are enough for a half, three quarters
+and nine tenths of those people. An action helps a person if the row with the action applied fits the schema, keeps all
+constraints, and has the target decision by the user's own model, which is called for that.
 
-The set is chosen greedily: again and again the action that helps most of those whom the others leave, or one with fewer
-changes or smaller amounts that helps nearly as many (within 2 % of the group). But for that, it helps at least 63 % of
-those whom the best set of its size would. Of a group that is known by a sample only, one half of the sample chooses and
-the other half says how many are helped.
+Again and again the action is chosen that helps most of the people whom the earlier ones do not help, or one with fewer
+or smaller changes that helps nearly as many (within 2 % of the group). But for that tolerance, the set helps at least
+63 % (1 - 1/e) of those whom the best set of its size would. Of a group that is known by a sample only, one half of the
+sample is used to choose and the other half to estimate how many are helped.
 """
 
 from __future__ import annotations
@@ -35,27 +34,27 @@ Matrix: TypeAlias = NDArray[np.bool_]
 
 MOST_ACTIONS = 4
 LEAST_GAIN = 0.02
-"""Of the group: an action that helps fewer is not worth its line."""
+"""Of the group: an action that helps fewer people is left out."""
 MOST_SETS = 15
 """Sets of features that actions are drawn from, the most frequent ones."""
 ENOUGH_FOR = (0.5, 0.75, 0.9)
 COMMON = 0.5
-"""Of those who change a number: where so many end at the same one, the action is to go there."""
+"""Of those who change a number: where so many end at the same value, the action is that value."""
 MOST_PEOPLE = 800
-"""Of one group who are asked about."""
+"""Of one group whose rows are evaluated."""
 
 
 @dataclass(frozen=True)
 class ChangeEvaluator:
-    """Whoever can ask the model. `accepted`: for points of people and changed points, which of these are answers to
-    those; `reasons`: what rules recourse out for a person, by the row (None: it is not asked)."""
+    """Evaluates changes with the model. `accepted`: which of the changed points are answers for the people beside them;
+    `reasons`: what rules recourse out for a row (None: that is not computed)."""
 
     schema: Schema
     accepted: Callable[[Floats, Floats], Matrix]
     reasons: Callable[[Any], Reasons | None] | None = None
 
     def knows(self, answer: Answer) -> bool:
-        """Does the answer say what the row was? (A record without a changed row does not.)"""
+        """Does the answer hold the whole row? (A record without a counterfactual does not.)"""
         return all(name in answer.factual for name in self.schema.names)
 
 
@@ -78,7 +77,7 @@ class ActionStep:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Action:
-    """What to do, how many people it helps, and how many of these no earlier action of the set does."""
+    """The changes, how many people they help, and how many of these no earlier action of the set helps."""
 
     steps: tuple[ActionStep, ...]
     helps: int
@@ -93,7 +92,7 @@ class Action:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cover:
-    """A few actions, and how many of the people asked about at least one of them helps.
+    """A few actions, and how many of the evaluated people at least one of them helps.
 
     `sampled`: the people are a sample of the group, drawn apart from those for whom the actions were chosen.
     """
@@ -112,7 +111,7 @@ class Cover:
 
     @property
     def interval(self) -> Interval | None:
-        """Where the share of the whole group lies, at 95 %; None where the whole group was asked about."""
+        """Where the share of the whole group lies, at 95 %; None where the whole group was evaluated."""
         return share_interval(self.helped, self.people) if self.sampled else None
 
     def to_dict(self) -> dict[str, Any]:
@@ -130,19 +129,19 @@ def find_cover(answers: Sequence[Answer], judge: ChangeEvaluator, *, sampled: bo
     """A few actions that help most of these people, who need recourse; None where no answer says what would help."""
     drawn = answers[:MOST_PEOPLE]
     sampled = sampled or len(drawn) < len(answers)
-    chooses, says = (drawn[::2], drawn[1::2]) if sampled else (drawn, drawn)
-    found = candidates(chooses, judge.schema)
-    if not found or not says:
+    train, test = (drawn[::2], drawn[1::2]) if sampled else (drawn, drawn)
+    found = candidates(train, judge.schema)
+    if not found or not test:
         return None
-    chosen = greedy(_helped(chooses, found, judge))
+    chosen = greedy(_helped(train, found, judge))
     if not chosen:
         return None
-    helped = _helped(says, [found[k] for k in chosen], judge)
-    actions, left = [], np.ones(len(says), dtype=np.bool_)
+    helped = _helped(test, [found[k] for k in chosen], judge)
+    actions, left = [], np.ones(len(test), dtype=np.bool_)
     for k, row in zip(chosen, helped, strict=True):
         actions.append(Action(steps=found[k], helps=int(row.sum()), more=int((row & left).sum())))
         left &= ~row
-    return Cover(actions=tuple(actions), people=len(says), sampled=sampled)
+    return Cover(actions=tuple(actions), people=len(test), sampled=sampled)
 
 
 def greedy(helps: Matrix, slack: float = LEAST_GAIN) -> list[int]:
@@ -163,7 +162,7 @@ def greedy(helps: Matrix, slack: float = LEAST_GAIN) -> list[int]:
 
 def _helped(answers: Sequence[Answer], actions: Sequence[tuple[ActionStep, ...]], judge: ChangeEvaluator) -> Matrix:
     """Whom each action helps, by the user's own model; one row per action. Nothing helps those who provably have no
-    recourse, and nobody can be asked about whose row is not known."""
+    recourse; of those whose row is not known nothing can be said."""
     helps = np.zeros((len(actions), len(answers)), dtype=np.bool_)
     known = [i for i, a in enumerate(answers) if not isinstance(a, NoneExists) and judge.knows(a)]
     if not known:
@@ -171,9 +170,9 @@ def _helped(answers: Sequence[Answer], actions: Sequence[tuple[ActionStep, ...]]
     people = np.array([judge.schema.read(answers[i].factual) for i in known])
     for k, steps in enumerate(actions):
         after = applied(steps, people, judge.schema)
-        asked = np.flatnonzero(((after != people) & ~np.isnan(people)).any(axis=1))
-        if len(asked):
-            helps[k, np.array(known)[asked]] = judge.accepted(people[asked], after[asked])
+        changed = np.flatnonzero(((after != people) & ~np.isnan(people)).any(axis=1))
+        if len(changed):
+            helps[k, np.array(known)[changed]] = judge.accepted(people[changed], after[changed])
     return helps
 
 
@@ -199,7 +198,9 @@ def candidates(answers: Sequence[Answer], schema: Schema) -> list[tuple[ActionSt
     """Actions drawn from what these people change: those with few changes first, then those of frequent sets."""
     sets: dict[tuple[str, ...], list[Answer]] = {}
     for answer in answers:
-        if answer.changes and all(change.before is not None for change in answer.changes):  # nobody fills in alike
+        if answer.changes and all(
+            change.before is not None for change in answer.changes
+        ):  # imputed values have nothing in common
             sets.setdefault(tuple(change.feature for change in answer.changes), []).append(answer)
     frequent = sorted(sets.items(), key=lambda one: (-len(one[1]), one[0]))[:MOST_SETS]
     frequent.sort(key=lambda one: len(one[0]))

@@ -1,8 +1,8 @@
-"""Answers counted as they come: one pass, and of each person five numbers.
+"""Streaming aggregation of answers: one pass, five numbers per person.
 
-What an audit says needs of a person only the label, the kind of the answer, the cost, and which way it changes the row
-(or what rules it out, or what stopped the search). Of whole answers a sample of bounded size is kept, drawn from a
-stated seed: actions are drawn from it, and it is asked about again.
+An audit needs of a person only the label, the kind of the answer, the cost, and the changes (or what rules recourse
+out, or what stopped the search). Of whole answers a sample of bounded size is kept (reservoir sampling, from a stated
+seed): actions are drawn from it and evaluated on it.
 """
 
 from __future__ import annotations
@@ -21,32 +21,32 @@ from ifonly.population.moves import NumberedItems, move_of
 from ifonly.results import Answer, Failed, Nearest, NoneExists
 
 UNNEEDED, NEAREST, FOUND, WITHOUT, OPEN = range(5)
-"""Kinds of answer: decided as asked already, proven nearest, a row not proven nearest, proven that none, left open."""
+"""Kinds of answer: decided as asked already, proven nearest, not proven nearest, proven that none exists, open."""
 UNKNOWN = -1
-"""The number of somebody for whom it was not asked what rules recourse out."""
+"""The number of a person for whom it is not known what rules recourse out."""
 MOST_KEPT = 5000
 """Answers of people who need recourse that are kept whole."""
 
 
 @dataclass(slots=True)
 class Sample:
-    """A sample of what is offered, each with the same chance (Vitter's reservoir)."""
+    """Reservoir sampling (Vitter): a uniform sample of a stream."""
 
-    chance: random.Random
+    rng: random.Random
     most: int = MOST_KEPT
     kept: list[tuple[int, Answer]] = field(default_factory=list)
     offered: int = 0
 
-    def registered(self, person: int, answer: Answer) -> None:
+    def offer(self, person: int, answer: Answer) -> None:
         self.offered += 1
         if len(self.kept) < self.most:
             self.kept.append((person, answer))
-        elif (place := self.chance.randrange(self.offered)) < self.most:
+        elif (place := self.rng.randrange(self.offered)) < self.most:
             self.kept[place] = (person, answer)
 
 
 class AnswerAggregates:
-    """What is known of the people so far."""
+    """The columns of numbers of all people so far."""
 
     def __init__(self, grouping: Grouping, numeric: Container[str] = ()) -> None:
         self.labels, self.numeric = Labels(), numeric
@@ -59,11 +59,11 @@ class AnswerAggregates:
 
     @classmethod
     def of(cls, answers: Iterable[Answer], grouping: Grouping, numeric: Container[str] = ()) -> AnswerAggregates:
-        """Of all these people; `numeric` are features that are known to be numbers."""
-        census = cls(grouping, numeric)
+        """The aggregates of these answers; `numeric` are features that are known to be numbers."""
+        aggregates = cls(grouping, numeric)
         for answer, label in labelled(answers, grouping.by):
-            census.add(answer, label)
-        return census
+            aggregates.add(answer, label)
+        return aggregates
 
     def add(self, answer: Answer, label: Any) -> None:
         if isinstance(answer, Failed):
@@ -73,7 +73,7 @@ class AnswerAggregates:
         kind, number = self._kind(answer)
         self.labels.add(label)
         if kind != UNNEEDED:
-            self.sample.registered(len(self.kinds), answer)
+            self.sample.offer(len(self.kinds), answer)
         self.kinds.append(kind)
         self.costs.append(answer.upper)
         self.numbers.append(number)

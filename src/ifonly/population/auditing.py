@@ -31,9 +31,9 @@ from ifonly.schema.given import is_listed
 MOST_LINES = 20
 """Of each list of moves, sets, constraints: the most frequent ones."""
 MOST_BLAMED = 100
-"""People without recourse who are asked about again, for what rules it out."""
+"""People without recourse for whom it is computed what rules it out."""
 MOST_ADVISED = 24
-"""Groups for which actions are looked for: the largest ones."""
+"""Groups for which common actions are searched for: the largest ones."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False, eq=False)
@@ -60,7 +60,7 @@ class Audit:
     """Labels and units of the features that have them: for people, and no part of `to_dict`."""
 
     def label(self, name: str) -> str:
-        """What people call a feature; anything else is called what it is."""
+        """The label of a feature; anything else is its own label."""
         return self.words.get(name, ("", ""))[0] or name
 
     def __repr__(self) -> str:
@@ -104,9 +104,9 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: ChangeEvaluator | 
     """Recourse by subgroup: `by` is a feature, one label per row, a function of the row, or a `Grouping` of one.
 
     Answers are read once, one after another, and may come from anywhere. Numbers with many values are grouped by
-    quarters, dates by month. All answers should be to the same question: give `target` when asking, or everybody is
-    asked about the decision they do not have. With a judge (`explainer.judge(query)`), the model is asked which actions
-    help many people, and what rules recourse out for those who have none.
+    quartiles, dates by month. All answers should have the same target: give `target` in the query, or it is for
+    everybody the decision that they do not have. With a judge (`explainer.judge(query)`), the model also says which
+    actions help many people, and what rules recourse out for those who have none.
     """
     if not is_listed(answers):
         raise QuestionError(f"An audit is made from answers; got {shown(answers)}.")
@@ -114,30 +114,30 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: ChangeEvaluator | 
         raise QuestionError(f"A judge is what `explainer.judge(query)` gives; got {shown(judge)}.")
     grouping = by if isinstance(by, Grouping) else Grouping(by)
     numeric = () if judge is None else [f.name for f in judge.schema.features if isinstance(f, Numeric)]
-    census = AnswerAggregates.of(answers, grouping, frozenset(numeric))
-    names, of = census.labels.groups(grouping.parts)
-    made = _Making(census, grouping, judge)
-    everybody = made.group("everybody", np.arange(len(of)), advised=True)
-    groups = () if grouping.by is None else _ordered(tuple(made.groups(names, of)), grouping.by, judge)
+    aggregates = AnswerAggregates.of(answers, grouping, frozenset(numeric))
+    names, of = aggregates.labels.groups(grouping.parts)
+    builder = _GroupBuilder(aggregates, grouping, judge)
+    everybody = builder.group("everybody", np.arange(len(of)), advised=True)
+    groups = () if grouping.by is None else _ordered(tuple(builder.groups(names, of)), grouping.by, judge)
     return Audit(
         by=grouping.name,
-        target=" or ".join(census.targets),
-        distance_name=census.distance_name,
+        target=" or ".join(aggregates.targets),
+        distance_name=aggregates.distance_name,
         groups=groups,
         everybody=everybody,
-        failed=census.failed,
-        contradictions=census.contradictions,
+        failed=aggregates.failed,
+        contradictions=aggregates.contradictions,
         differences=find_differences([_side(g) for g in groups if g.compared], _side(everybody)),
         least=grouping.least,
         seed=grouping.seed,
-        words=_words(census, judge),
+        words=_words(aggregates, judge),
     )
 
 
-def _words(census: AnswerAggregates, judge: ChangeEvaluator | None) -> Mapping[str, tuple[str, str]]:
+def _words(aggregates: AnswerAggregates, judge: ChangeEvaluator | None) -> Mapping[str, tuple[str, str]]:
     """Labels and units: the schema's, or those that the answers have."""
     if judge is None:
-        return next((answer.words for _, answer in census.sample.kept if answer.words), {})
+        return next((answer.words for _, answer in aggregates.sample.kept if answer.words), {})
     return {f.name: (f.label, f.unit) for f in judge.schema.features if f.label or f.unit}
 
 
@@ -154,13 +154,13 @@ def _side(group: Group) -> Side:
     return Side(name=group.name, needing=group.needing, costs=group.costs)
 
 
-class _Making:
-    """Groups from what was counted."""
+class _GroupBuilder:
+    """Builds groups from the aggregates."""
 
-    def __init__(self, census: AnswerAggregates, grouping: Grouping, judge: ChangeEvaluator | None) -> None:
-        self.census, self.grouping, self.judge = census, grouping, judge
-        self.kinds, self.costs, self.numbers = census.columns()
-        self.blamed = {} if judge is None else _blamed(census, judge)
+    def __init__(self, aggregates: AnswerAggregates, grouping: Grouping, judge: ChangeEvaluator | None) -> None:
+        self.aggregates, self.grouping, self.judge = aggregates, grouping, judge
+        self.kinds, self.costs, self.numbers = aggregates.columns()
+        self.blamed = {} if judge is None else _blamed(aggregates, judge)
 
     def groups(self, names: list[str], of: NDArray[np.intp]) -> Iterator[Group]:
         if not names:
@@ -194,7 +194,7 @@ class _Making:
         return replace(group, compared=group.needing >= self.grouping.least, details=details)
 
     def _details(self, members: NDArray[np.intp], kinds: NDArray[np.int8], found: NDArray[np.intp]) -> GroupDetails:
-        ways, stops = self.census.ways, self.census.stops
+        ways, stops = self.aggregates.ways, self.aggregates.stops
         open_ = stops.counts(self.numbers[members[kinds == OPEN]])
         moves = count_parts(ways.counts(self.numbers[found]))
         return GroupDetails(
@@ -210,7 +210,7 @@ class _Making:
             return ()
         numbers = self.numbers[found]
         order = np.argsort(numbers, kind="stable")
-        ways = list(self.census.ways.known)
+        ways = list(self.aggregates.ways.known)
         there, first = np.unique(numbers[order], return_index=True)
         pieces = np.split(self.costs[found][order], first[1:])
         return sets_of(
@@ -220,7 +220,7 @@ class _Making:
 
     def _blame(self, without: NDArray[np.intp]) -> tuple[BlockingConstraint, ...]:
         """What rules recourse out for these people, as far as it was asked."""
-        counts: Counter[tuple[str, ...]] = self.census.blames.counts(self.numbers[without])
+        counts: Counter[tuple[str, ...]] = self.aggregates.blames.counts(self.numbers[without])
         if self.blamed:
             counts.update(self.blamed[k] for k in without.tolist() if k in self.blamed)
         asked = counts.total()
@@ -231,28 +231,28 @@ class _Making:
         """The answers of these people that were kept."""
         mine = np.zeros(len(self.kinds), dtype=np.bool_)
         mine[members] = True
-        return [answer for person, answer in self.census.sample.kept if mine[person]]
+        return [answer for person, answer in self.aggregates.sample.kept if mine[person]]
 
 
-def _blamed(census: AnswerAggregates, judge: ChangeEvaluator) -> dict[int, tuple[str, ...]]:
+def _blamed(aggregates: AnswerAggregates, judge: ChangeEvaluator) -> dict[int, tuple[str, ...]]:
     """What rules recourse out for people of the sample whose answers do not say so."""
     if judge.reasons is None:
         return {}
-    asked = [
+    unexplained = [
         (person, answer)
-        for person, answer in census.sample.kept
+        for person, answer in aggregates.sample.kept
         if isinstance(answer, NoneExists) and answer.reasons is None and judge.knows(answer)
     ]
-    told: dict[int, tuple[str, ...]] = {}
-    for person, answer in asked[:MOST_BLAMED]:
+    blamed: dict[int, tuple[str, ...]] = {}
+    for person, answer in unexplained[:MOST_BLAMED]:
         try:
             reasons = judge.reasons(answer.factual)
         except Contradiction:
-            census.contradictions += 1
+            aggregates.contradictions += 1
             continue
         if reasons is not None:
-            told[person] = reasons.blame
-    return told
+            blamed[person] = reasons.blame
+    return blamed
 
 
 def _frozen(costs: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -1,8 +1,8 @@
-"""Verified reading of files: whatever is read was compared with a checksum that was taken before.
+"""Verified reading of files: every block that is read is compared with a checksum that was taken before.
 
-A file is fingerprinted once: SHA-256 of the whole, and of each block of it. Whoever reads it after that gets bytes
-block by block, each compared with its checksum first. So rows of a file that changes meanwhile are never mixed with
-those of the original, and what is said of the whole (its checksum, in a manifest) is true of what was read.
+A file is fingerprinted once: SHA-256 of the whole, and of each block of it. After that, every block is
+compared with its checksum before any of it is used. So rows of a file that changes meanwhile are never mixed with those
+of the original, and the checksum in a manifest is that of what was read.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class FileChecksums:
     """Checksums of a file's content, and of its blocks; `stamp` is what the file system said of it at that time."""
 
     path: Path
-    words: str
+    description: str
     size: int
     lines: int
     sha256: str
@@ -39,22 +39,22 @@ class FileChecksums:
 
     def check(self) -> None:
         """Is the file at this path still the same? Read again only if the file system says that it was touched."""
-        with _told(self.words), self.path.open("rb") as file:
+        with _as_file_error(self.description), self.path.open("rb") as file:
             if _stamp(file) != self.stamp and hashlib.file_digest(file, "sha256").hexdigest() != self.sha256:
-                raise ChangedFile(self.words)
+                raise ChangedFile(self.description)
 
 
-def checksums(path: Path, words: str) -> FileChecksums:
+def checksums(path: Path, description: str) -> FileChecksums:
     """Fingerprint a file: its size, its lines and its checksums, in one pass."""
     whole, blocks, size, lines, last = hashlib.sha256(), list[bytes](), 0, 0, b"\n"
-    with _told(words), path.open("rb") as file:
+    with _as_file_error(description), path.open("rb") as file:
         stamp = _stamp(file)
         while some := file.read(BLOCK_BYTES):
             whole.update(some)
             blocks.append(hashlib.sha256(some).digest())
             size, lines, last = size + len(some), lines + some.count(b"\n"), some[-1:]
     return FileChecksums(
-        path=path, words=words, size=size, lines=lines + (last != b"\n"), sha256=whole.hexdigest(),
+        path=path, description=description, size=size, lines=lines + (last != b"\n"), sha256=whole.hexdigest(),
         block_bytes=BLOCK_BYTES, blocks=tuple(blocks), stamp=stamp,
     )  # fmt: skip
 
@@ -102,7 +102,7 @@ class _VerifiedFile(io.RawIOBase):
         self._file.seek(first)
         block = _read(self._file, min(known.block_bytes, known.size - first))
         if hashlib.sha256(block).digest() != known.blocks[number]:
-            raise ChangedFile(known.words)
+            raise ChangedFile(known.description)
         return block
 
     def close(self) -> None:
@@ -122,13 +122,13 @@ def _read(file: io.FileIO, size: int) -> bytes:
 
 def _stamp(file: IO[bytes]) -> tuple[int, ...]:
     """What changes when a file is written or replaced, to the precision of the file system's clock."""
-    told = os.fstat(file.fileno())
-    return told.st_dev, told.st_ino, told.st_size, told.st_mtime_ns, told.st_ctime_ns
+    stat = os.fstat(file.fileno())
+    return stat.st_dev, stat.st_ino, stat.st_size, stat.st_mtime_ns, stat.st_ctime_ns
 
 
 @contextmanager
-def _told(words: str) -> Iterator[None]:
+def _as_file_error(description: str) -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        raise FileError(f"Cannot read the table {words}: {error.strerror or error}.") from None
+        raise FileError(f"Cannot read the table {description}: {error.strerror or error}.") from None

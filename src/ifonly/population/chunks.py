@@ -1,7 +1,6 @@
-"""A few rows of a table at a time: what is read, sent to a worker and answered together.
+"""Chunks of rows: what is read, sent to a worker and answered together.
 
-Rows are counted from 0 over the whole table. Which rows make a chunk is of no consequence: the same table gives the
-same records, however it is cut.
+Rows are counted from 0 over the whole table. The records of a table do not depend on how it is cut into chunks.
 """
 
 from __future__ import annotations
@@ -14,14 +13,14 @@ from typing import Any
 import numpy as np
 
 ROWS = 256
-"""Rows of a chunk: enough that the way there and back is not noticed, few enough to be asked for twice."""
+"""Rows of a chunk: enough that sending it costs nothing in comparison, few enough to be answered again."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RowBlock:
     """Rows as a reader gives them: columns side by side, or rows where they do not all have the same names.
 
-    `wrong` says, for rows that could not be read at all, why; what stands in their place means nothing.
+    `wrong` says why rows could not be read; what the block has in their place means nothing.
     """
 
     count: int
@@ -30,7 +29,7 @@ class RowBlock:
     wrong: Mapping[int, str] = field(default_factory=dict)
 
     def column(self, name: str) -> list[Any]:
-        """The values of a column, None where a row lacks it."""
+        """The values of a column, None where a row has none."""
         if self.columns is not None:
             values = self.columns[name]
             return values.tolist() if isinstance(values, np.ndarray) else list(values)
@@ -44,8 +43,8 @@ class RowBlock:
         columns = [self.column(name) for name in names]
         return [dict(zip(names, values, strict=True)) for values in zip(*columns, strict=True)]
 
-    def beside(self, values: Mapping[str, Any]) -> RowBlock:
-        """With columns that have one value for all rows; it takes the place of what they have in one of that name."""
+    def with_columns(self, values: Mapping[str, Any]) -> RowBlock:
+        """With more columns, each with one value for all rows; they replace columns of the same name."""
         if not values:
             return self
         if self.columns is None:
@@ -58,13 +57,13 @@ class RowBlock:
         return self.rows if self.columns is None else self.columns
 
     def part(self, first: int, last: int) -> RowBlock:
-        """Only the rows of this stretch."""
+        """The rows from `first` up to, but not including, `last`."""
         columns = None if self.columns is None else {name: many[first:last] for name, many in self.columns.items()}
         wrong = {i - first: why for i, why in self.wrong.items() if first <= i < last}
         return RowBlock(count=last - first, columns=columns, rows=self.rows[first:last], wrong=wrong)
 
     def parts(self, size: int) -> Iterator[RowBlock]:
-        """Stretches of `size` rows; the last one may be shorter."""
+        """Blocks of `size` rows; the last one may be shorter."""
         if self.count <= size:
             yield self
             return
@@ -74,7 +73,8 @@ class RowBlock:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Chunk:
-    """A block with its place in the table. `digest` stands for all rows up to its end, where no file does."""
+    """A block with the number of its first row. `digest` is the fingerprint of all rows up to its end, if they are
+    in no file."""
 
     first: int
     block: RowBlock
@@ -90,7 +90,7 @@ class Chunk:
 
 
 class Digest:
-    """A fingerprint of all rows that have gone by, block by block as the source gives them."""
+    """A running fingerprint of the rows of a stream, block by block."""
 
     def __init__(self) -> None:
         self._hash = hashlib.sha256()
@@ -105,14 +105,14 @@ class Digest:
         return self._with(block).hexdigest()
 
     def _with(self, block: RowBlock) -> Any:
-        told = self._hash.copy()
+        copy = self._hash.copy()
         if block.columns is None:
-            told.update(_text(block.rows))
+            copy.update(_text(block.rows))
         else:
             for name, values in block.columns.items():
-                told.update(_text(name))
-                told.update(_bytes(values))
-        return told
+                copy.update(_text(name))
+                copy.update(_bytes(values))
+        return copy
 
 
 def _bytes(values: Any) -> bytes:

@@ -1,7 +1,7 @@
-"""What is counted while answers go by: as many numbers for a million people as for ten.
+"""Streaming counts and quantiles of answers, in constant memory.
 
-Quantiles come from counts on a scale of 1/64 of a doubling, so they are right to one percent; the least and the
-largest value are exact.
+Quantiles come from a histogram with 64 buckets per doubling, so they are right to one percent; minimum and maximum are
+exact.
 """
 
 from __future__ import annotations
@@ -20,17 +20,17 @@ from ifonly.results.records import Records
 
 STATUSES = ("nearest", "none exists", "within", "unknown", "error")
 QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "max": 1.0}
-FINE = 64
-"""Steps per doubling."""
+BUCKETS = 64
+"""Per doubling."""
 ZERO = -(10**6)
-"""The step of 0."""
+"""The bucket of 0."""
 MOST_NOTES = 100
-"""Different endings of a search that are counted apart."""
+"""Distinct notes of searches that are counted apart."""
 
 
 @dataclass(slots=True)
 class SizeHistogram:
-    """Counts of numbers >= 0 by size."""
+    """Histogram of numbers >= 0, with buckets on a logarithmic scale."""
 
     steps: Counter[int] = field(default_factory=Counter)
     least: float = math.inf
@@ -41,7 +41,7 @@ class SizeHistogram:
             return
         numbers = np.asarray(values, dtype=np.float64)
         with np.errstate(divide="ignore"):
-            steps = np.where(numbers > 0.0, np.floor(np.log2(numbers) * FINE), ZERO).astype(np.int64)
+            steps = np.where(numbers > 0.0, np.floor(np.log2(numbers) * BUCKETS), ZERO).astype(np.int64)
         found, counts = np.unique(steps, return_counts=True)
         self.steps.update(dict(zip(found.tolist(), counts.tolist(), strict=True)))
         self.least, self.most = min(self.least, float(numbers.min())), max(self.most, float(numbers.max()))
@@ -51,7 +51,7 @@ class SizeHistogram:
         self.least, self.most = min(self.least, other.least), max(self.most, other.most)
 
     def quantiles(self) -> dict[str, float] | None:
-        """The least, the median, the ninth tenth, the largest; None of nothing."""
+        """Minimum, median, 90th percentile and maximum; None where there is no number."""
         total = sum(self.steps.values())
         return {name: self._at(share, total) for name, share in QUANTILES.items()} if total else None
 
@@ -63,7 +63,7 @@ class SizeHistogram:
             seen += self.steps[step]
             if seen >= share * total:
                 break
-        middle = 0.0 if step == ZERO else 2.0 ** ((step + 0.5) / FINE)
+        middle = 0.0 if step == ZERO else 2.0 ** ((step + 0.5) / BUCKETS)
         return min(max(middle, self.least), self.most)
 
     def to_data(self) -> dict[str, Any]:
@@ -106,7 +106,7 @@ class AnswerCounts:
             self._note(Counter(note for status, note in stopped if status in ("within", "unknown")))
 
     def merge(self, other: AnswerCounts) -> None:
-        """Count what another has counted."""
+        """Add the counts of another."""
         self.counts.update(other.counts)
         self.contradictions += other.contradictions
         self.changed.update(other.changed)

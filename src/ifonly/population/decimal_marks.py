@@ -1,8 +1,8 @@
-"""The decimal mark of a csv file: what its own cells say of whether 10.000 is ten or ten thousand.
+"""The decimal mark of a csv file, by its own cells: is 10.000 ten or ten thousand?
 
-A column that has 12.5 or 0.125 writes decimals with a point, one that has 12,5 or 1.234,50 with a comma. A column that
-has neither follows the others; where none says anything, a file separated by semicolons, as spreadsheets write it where
-the comma is the decimal mark, leaves it open, and any other file has points.
+A column with 12.5 or 0.125 has decimal points, one with 12,5 or 1.234,50 decimal commas. A column with neither follows
+the others. Where no column shows a mark, a file separated by semicolons leaves it open, since spreadsheets write it so
+where the comma is the decimal mark; any other file has points.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from ifonly.schema.number_text import DecimalMark, UnclearNumber, mark_of, other_reading
 
 HEAD = 1000
-"""Rows at the head of a file that tell."""
+"""Rows at the head of a file by which its marks are recognised."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,7 +24,7 @@ class DecimalMarks:
     columns: Mapping[int, DecimalMark] = field(default_factory=dict)
 
     def cells(self, place: int, cells: Sequence[str]) -> list[str | None]:
-        """The cells of a column, an empty one as None, and those that may be two numbers as such."""
+        """The cells of a column, an empty one as None, and ambiguous numbers marked as such."""
         if self.columns.get(place, self.table) is DecimalMark.POINT:
             return [cell or None for cell in cells]
         return [
@@ -39,6 +39,6 @@ def decimal_marks(rows: Sequence[Sequence[str]], separator: str) -> DecimalMarks
     marks = {place: mark_of(column) for place, column in enumerate(zip(*rows, strict=False))}
     columns = {place: mark for place, mark in marks.items() if mark is not None}
     shown = set(columns.values())
-    unsaid = DecimalMark.UNKNOWN if separator == ";" else DecimalMark.POINT
-    table = unsaid if not shown else DecimalMark.UNKNOWN if len(shown) > 1 else next(iter(shown))
+    default = DecimalMark.UNKNOWN if separator == ";" else DecimalMark.POINT
+    table = default if not shown else DecimalMark.UNKNOWN if len(shown) > 1 else next(iter(shown))
     return DecimalMarks(table=table, columns=columns)

@@ -1,9 +1,9 @@
-"""Which differences between groups are more than chance: exact tests, corrected for their number.
+"""Hypothesis tests: which differences between groups are significant, with exact tests and Holm's correction.
 
-Each group that is large enough is held against everybody else, twice: how many have recourse (Fisher's exact test of
-the counts), and what it costs those who have it (Wilcoxon's rank sums, with ties). Many comparisons find something by
-chance alone, so their probabilities are corrected by Holm's rule: where no group differs, all of them together say so
-with probability 95 % or more. A difference that does not pass is called noise, however large it looks.
+Each group that is large enough is compared with everybody else, twice: how many have recourse (Fisher's exact test of
+the counts), and what it costs those who have it (Wilcoxon's rank sum test, with ties). Many comparisons find something
+by chance alone, so their p-values are corrected by Holm's method: where no group differs, no comparison is significant
+with probability 95 % or more. A difference that is not significant is called noise, however large it looks.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _SLACK = 1e-7
 class Difference:
     """A group against everybody else. `mine` and `others` are shares with recourse, or median costs.
 
-    `chance` is the probability of a difference at least as large if the group were drawn at random, corrected for the
-    number of comparisons; `real`: it is so small (5 % or less) that chance is no explanation.
+    `chance` is the p-value, corrected for the number of comparisons: the probability of a difference at least as large
+    if the group were drawn at random; `real`: it is 5 % or less.
     """
 
     group: str

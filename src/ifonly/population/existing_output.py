@@ -1,7 +1,7 @@
-"""What stands at a place where a run is to be written: nothing, a run to go on with, one that is done, or a stranger's.
+"""What is at the output path of a run: nothing, a run to resume, a finished run, or a file of somebody else.
 
-A file that no run of the same question has written is never written over unasked: that is checked before the work, and
-once more when the finished file is moved to its place.
+A file that no run of the same query has written is never overwritten unless asked for: that is checked before the work,
+and again when the finished file is moved to its place.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ COMPARED = {
     "escape_formulas": "the way in which formulas are written is not the one",
     "ifonly": "this ifonly is not the version",
 }
-"""What must be as it was when a run is resumed, and what is said where it is not."""
+"""What must be the same when a run is resumed, and the message where it is not."""
 OVER = 'to write over it, add --force (existing="replace")'
 
 
@@ -88,12 +88,12 @@ def _check_free(place: OutputPaths) -> None:
         raise FileError(f"'{place.path}' is there already; {OVER}.")
 
 
-ASKED = ("input", "model", "schema", "query", "method")
-"""What answers are the answers to."""
+QUERY_PARTS = ("input", "model", "schema", "query", "method")
+"""What must be the same for answers to be those of a query."""
 
 
 def check_answers(given: Any, about: Mapping[str, Any]) -> None:
-    """Is this what a finished run has written, and is it about this? (`input` only where the people are known.)"""
+    """Is this the output of a finished run of this query? (`input` is compared only where the rows are known.)"""
     place = read_place(given)
     found = manifest_of(place)
     if found is None:
@@ -110,6 +110,6 @@ def check_answers(given: Any, about: Mapping[str, Any]) -> None:
         if fingerprint(file) != sha256:
             raise FileError(f"'{file}' is missing, or not what the run has written.")
     plain = json.loads(json_text(dict(about)))
-    compared = {name: COMPARED[name] for name in ASKED if name in plain}
+    compared = {name: COMPARED[name] for name in QUERY_PARTS if name in plain}
     if why := difference(found, plain, compared):
         raise QuestionError(f"'{place.path}' holds other answers: {why} that it was made with.")

@@ -1,4 +1,4 @@
-"""Table files, block by block: csv, jsonl and parquet; memory does not grow with the number of rows.
+"""Readers of table files, block by block: csv, jsonl and parquet; memory does not grow with the number of rows.
 
 A line that cannot be a row (too many cells, no JSON) is a wrong row, and the rest is read; what makes the rest
 unreadable too is a FileError.
@@ -27,7 +27,7 @@ from ifonly.schema.io import check_writable
 
 KINDS = (".csv", ".jsonl", ".parquet")
 SEPARATORS = {";": ("semicolons", "';'"), "\t": ("tabs", "tab"), ",": ("commas", "")}
-"""What is often found between cells: its name, and how it is said on the command line."""
+"""Common separators of cells: their names, and how they are written on the command line."""
 MOST_LINE = 16 * 2**20
 """Characters of one line."""
 ROWS_AT_A_TIME = 4096
@@ -36,19 +36,19 @@ ROWS_AT_A_TIME = 4096
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class TableFile:
-    """One file of rows. `words` is what messages call it; `columns` stand in the names of its folders, the same value
-    for all of its rows; what is read of it is compared with `known`, once that is there.
+    """One file of rows. `description` is what messages call it; `columns` are those in the names of its folders, with
+    the same value for all rows; what is read is compared with the checksums `known`, once these are taken.
     """
 
     path: Path
-    words: str
+    description: str
     kind: str
     separator: str = ","
     columns: Mapping[str, int | str | None] = field(default_factory=dict)
     known: FileChecksums | None = field(default=None, repr=False)
 
     def __str__(self) -> str:
-        return self.words
+        return self.description
 
     def open(self) -> BinaryIO:
         return self.path.open("rb") if self.known is None else open_verified(self.known)
@@ -57,14 +57,14 @@ class TableFile:
         return io.TextIOWrapper(self.open(), encoding="utf-8-sig", newline=newline)
 
 
-def table_file(path: Path, separator: str | None = None, words: str = "") -> TableFile:
-    """The file at a path: of which kind says its ending, or that it has a separator."""
+def table_file(path: Path, separator: str | None = None, description: str = "") -> TableFile:
+    """The file at a path; its kind follows from its ending, or from a separator (csv)."""
     if separator is None:
         check_kind(path)
     elif path.suffix in KINDS[1:]:
         raise FileError(f"'{path.name}' is no csv file, so nothing separates its cells; leave out the separator.")
     kind = path.suffix if separator is None else ".csv"
-    return TableFile(path=path, words=words or f"'{path}'", kind=kind, separator=separator or ",")
+    return TableFile(path=path, description=description or f"'{path}'", kind=kind, separator=separator or ",")
 
 
 def check_kind(path: Path) -> None:
@@ -78,7 +78,7 @@ def need_pyarrow(what: str) -> None:
 
 
 def check_output(path: str | Path) -> Path:
-    """The path, if records can be written there: asked before the work, not after it."""
+    """The path, if records can be written there: checked before the work, not after it."""
     path = path_of(path)
     check_kind(path)
     if path.suffix == ".parquet":
@@ -87,17 +87,17 @@ def check_output(path: str | Path) -> Path:
     return path
 
 
-def read_blocks(file: TableFile, size: int, wanted: Collection[str] | None = None) -> Iterator[RowBlock]:
-    """The rows of one file, in blocks of `size` (the last one of a stretch may be shorter); only columns `wanted`."""
+def read_blocks(file: TableFile, size: int, columns: Collection[str] | None = None) -> Iterator[RowBlock]:
+    """The rows of one file, in blocks of `size` (some may be shorter); only these columns."""
     reader = {".csv": _csv_blocks, ".jsonl": _jsonl_blocks, ".parquet": _parquet_blocks}[file.kind]
-    beside = {name: value for name, value in file.columns.items() if wanted is None or name in wanted}
+    from_folders = {name: value for name, value in file.columns.items() if columns is None or name in columns}
     with _readable(file):
-        for block in reader(file, size, wanted):
-            yield block.beside(beside)
+        for block in reader(file, size, columns):
+            yield block.with_columns(from_folders)
 
 
 def column_names(file: TableFile) -> tuple[str, ...] | None:
-    """The columns of a file, those of its folders last; None where only its rows tell."""
+    """The columns of a file, those of its folders last; None where only the rows have names."""
     with _readable(file):
         if file.kind == ".jsonl":
             return None
@@ -111,7 +111,7 @@ def column_names(file: TableFile) -> tuple[str, ...] | None:
 
 @contextmanager
 def _readable(file: TableFile) -> Iterator[None]:
-    """What goes wrong with a file, in a sentence."""
+    """Errors of the file system and of the encoding as a FileError."""
     try:
         yield
     except OSError as error:
@@ -124,7 +124,7 @@ def _readable(file: TableFile) -> Iterator[None]:
 
 
 def _lines(text: TextIO, file: TableFile) -> Iterator[str]:
-    """The lines of a file, none of them without end."""
+    """The lines of a file, of bounded length."""
     number = 0
     while line := text.readline(MOST_LINE):
         number += 1
@@ -169,11 +169,11 @@ def _check_twice(header: Sequence[str], file: TableFile) -> None:
         raise FileError(f"{file} has two columns called '{twice}'.")
 
 
-def _csv_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _csv_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
     with file.open_text(newline="") as lines:
         reader = _csv_reader(lines, file)
         header = _header(reader, file)
-        names = {k: name for k, name in enumerate(header) if name and (wanted is None or name in wanted)}
+        names = {k: name for k, name in enumerate(header) if name and (columns is None or name in columns)}
         marks = file_marks(file)
         rows: list[list[str]] = []
         wrong: dict[int, str] = {}
@@ -204,7 +204,7 @@ def file_marks(file: TableFile) -> DecimalMarks:
         width = len(_header(reader, file))
         try:
             rows = [cells for cells in islice(reader, HEAD) if len(cells) == width]
-        except csv.Error:  # who reads the rows says so
+        except csv.Error:  # reported when the rows are read
             rows = []
     return decimal_marks(rows, file.separator)
 
@@ -229,7 +229,7 @@ def _csv_block(rows: list[list[str]], names: dict[int, str], wrong: dict[int, st
 # ---------------------------------------------------------------------- jsonl
 
 
-def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _jsonl_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
     rows: list[dict[str, Any]] = []
     wrong: dict[int, str] = {}
     with file.open_text() as lines:
@@ -241,10 +241,10 @@ def _jsonl_blocks(file: TableFile, size: int, wanted: Collection[str] | None) ->
                 wrong[len(rows)] = f"{file}, line {number} {why}"
             rows.append(row)
             if len(rows) == size:
-                yield _jsonl_block(rows, wanted, wrong)
+                yield _jsonl_block(rows, columns, wrong)
                 rows, wrong = [], {}
     if rows:
-        yield _jsonl_block(rows, wanted, wrong)
+        yield _jsonl_block(rows, columns, wrong)
 
 
 def _json_row(line: str) -> tuple[dict[str, Any], str]:
@@ -256,9 +256,9 @@ def _json_row(line: str) -> tuple[dict[str, Any], str]:
     return (row, "") if isinstance(row, dict) else ({}, "must be a JSON object of names and values.")
 
 
-def _jsonl_block(rows: list[dict[str, Any]], wanted: Collection[str] | None, wrong: dict[int, str]) -> RowBlock:
-    if wanted is not None:
-        rows = [{name: row[name] for name in wanted if name in row} for row in rows]
+def _jsonl_block(rows: list[dict[str, Any]], columns: Collection[str] | None, wrong: dict[int, str]) -> RowBlock:
+    if columns is not None:
+        rows = [{name: row[name] for name in columns if name in row} for row in rows]
     return RowBlock(count=len(rows), rows=rows, wrong=wrong)
 
 
@@ -284,10 +284,10 @@ def parquet_count(file: TableFile) -> int:
         return int(pq.read_metadata(opened).num_rows)
 
 
-def _parquet_blocks(file: TableFile, size: int, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+def _parquet_blocks(file: TableFile, size: int, columns: Collection[str] | None) -> Iterator[RowBlock]:
     import pyarrow.parquet as pq
 
-    names = [name for name in parquet_schema(file).names if wanted is None or name in wanted]
+    names = [name for name in parquet_schema(file).names if columns is None or name in columns]
     with file.open() as opened, _arrow(file):
         parquet = pq.ParquetFile(opened)
         for batch in parquet.iter_batches(max(size, ROWS_AT_A_TIME // size * size), columns=names, use_threads=False):

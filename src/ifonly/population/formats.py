@@ -1,4 +1,4 @@
-"""Records as bytes: csv, jsonl, parquet. Written by columns; what is written in pieces reads as if written at once.
+"""Writers of records: csv, jsonl and parquet. A file that is written in pieces is the same as one written at once.
 
 CSV injection: a spreadsheet takes a csv cell that begins with =, +, - or @ for a formula. `escape_formulas` puts a
 quote before such a text, in cells and in the header; `formula_unescaped` takes it away again.
@@ -42,69 +42,71 @@ def formula_unescaped(cell: str) -> str:
 def encoded(
     suffix: str, columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind], *, escape_formulas: bool = False
 ) -> bytes:
-    """Some records, without what stands once at the head of a file."""
+    """Encoded records, without the header of a file."""
     if suffix == ".csv":
         return _csv(columns, kinds, escape_formulas)
     return _jsonl(columns, kinds) if suffix == ".jsonl" else _arrow(columns, kinds)
 
 
-class Piece(Protocol):
-    """A file that is being written, piece by piece."""
+class RecordWriter(Protocol):
+    """A file that is being written."""
 
     def add(self, body: bytes) -> None:
         """Write encoded records."""
 
-    def take(self, part: Path) -> None:
+    def add_file(self, part: Path) -> None:
         """Write all records of a finished file."""
 
     def close(self) -> None:
         """Write what is left."""
 
 
-def begun(path: Path, kinds: Mapping[str, Kind], *, escape_formulas: bool = False) -> Piece:
-    """A new file, with its head."""
+def open_writer(path: Path, kinds: Mapping[str, Kind], *, escape_formulas: bool = False) -> RecordWriter:
+    """The writer of a new file; its header is written."""
     if path.suffix == ".parquet":
-        return _ParquetPiece(path, kinds)
-    return _TextPiece(path, head(path.suffix, kinds, escape_formulas))
+        return _ParquetWriter(path, kinds)
+    return _TextWriter(path, header(path.suffix, kinds, escape_formulas))
 
 
-def fresh(path: Path) -> BinaryIO:
+def new_file(path: Path) -> BinaryIO:
     """A new file in the place of whatever has its name: a link that is there is removed, not followed."""
     path.unlink(missing_ok=True)
     return path.open("xb")
 
 
-def head(suffix: str, kinds: Mapping[str, Kind], escape_formulas: bool) -> bytes:
-    """What stands once at the head of a text file."""
+def header(suffix: str, kinds: Mapping[str, Kind], escape_formulas: bool) -> bytes:
+    """The header of a text file: the names of csv columns."""
     names = {name: [name] for name in kinds}
     return _csv(names, dict.fromkeys(kinds, "text"), escape_formulas) if suffix == ".csv" else b""
 
 
-def joined(target: Path, parts: Iterable[Path], kinds: Mapping[str, Kind], *, escape_formulas: bool = False) -> None:
-    """Parts as one file, in a memory that does not grow."""
-    piece = begun(target, kinds, escape_formulas=escape_formulas)
+def concatenate(
+    target: Path, parts: Iterable[Path], kinds: Mapping[str, Kind], *, escape_formulas: bool = False
+) -> None:
+    """Write the records of several files into one, in bounded memory."""
+    writer = open_writer(target, kinds, escape_formulas=escape_formulas)
     try:
         for part in parts:
-            piece.take(part)
+            writer.add_file(part)
     finally:
-        piece.close()
+        writer.close()
 
 
 # ---------------------------------------------------------------------- text
 
 
-class _TextPiece:
+class _TextWriter:
     def __init__(self, path: Path, first: bytes) -> None:
-        self._file: BinaryIO = fresh(path)
-        self._head = first
+        self._file: BinaryIO = new_file(path)
+        self._header = first
         self.add(first)
 
     def add(self, body: bytes) -> None:
         self._file.write(body)
 
-    def take(self, part: Path) -> None:
+    def add_file(self, part: Path) -> None:
         with part.open("rb") as file:
-            file.seek(len(self._head))
+            file.seek(len(self._header))
             while some := file.read(1 << 20):
                 self._file.write(some)
 
@@ -122,7 +124,7 @@ def _csv(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind], escape
 
 
 def _cells(values: Sequence[Any], kind: Kind) -> Sequence[Any]:
-    """A column as it stands in a csv file or, of texts, in parquet."""
+    """A column as it is written to csv or, if it has texts, to parquet."""
     match kind:
         case "text":
             return _each(values, as_text)
@@ -159,18 +161,18 @@ def _number(value: float | None) -> str:
     return "null" if value is None or not math.isfinite(value) else repr(value)
 
 
-def _each(values: Sequence[Any], say: Callable[[Any], Any]) -> list[Any]:
-    """What is said of each value; of equal texts once."""
+def _each(values: Sequence[Any], convert: Callable[[Any], Any]) -> list[Any]:
+    """Each value converted; equal texts once."""
     known: dict[str, Any] = {}
     result = []
     for value in values:
         if type(value) is not str:
-            result.append(say(value))
+            result.append(convert(value))
             continue
-        said = known.get(value)
-        if said is None:
-            said = known[value] = say(value)
-        result.append(said)
+        text = known.get(value)
+        if text is None:
+            text = known[value] = convert(value)
+        result.append(text)
     return result
 
 
@@ -179,8 +181,8 @@ def as_text(value: Any) -> str | None:
     return None if value is None else escaped(value) if isinstance(value, str) else json_text(value)
 
 
-def carried(values: Sequence[Any], kind: Kind) -> list[Any]:
-    """A column that travels along: numbers as numbers, the rest as it can be written anywhere."""
+def kept_column(values: Sequence[Any], kind: Kind) -> list[Any]:
+    """A column of the table that is written beside the records: numbers as numbers, the rest as plain data."""
     if kind == "text":
         return [value if value is None or type(value) is str else _plain(value) for value in values]
     return [None if value is None or value != value else value for value in values]
@@ -223,7 +225,7 @@ def _arrow(columns: Mapping[str, Sequence[Any]], kinds: Mapping[str, Kind]) -> b
     return bytes(sink.getvalue())
 
 
-class _ParquetPiece:
+class _ParquetWriter:
     """Batches are gathered into groups of rows, so that a file of many small ones reads well."""
 
     ROWS = 65_536
@@ -232,7 +234,7 @@ class _ParquetPiece:
         import pyarrow.parquet as pq
 
         self._schema = _types(kinds)
-        self._file: BinaryIO = fresh(path)
+        self._file: BinaryIO = new_file(path)
         self._writer = pq.ParquetWriter(self._file, self._schema)
         self._waiting: list[Any] = []
 
@@ -242,7 +244,7 @@ class _ParquetPiece:
         with pa.ipc.open_stream(body) as reader:
             self._put(list(reader))
 
-    def take(self, part: Path) -> None:
+    def add_file(self, part: Path) -> None:
         import pyarrow.parquet as pq
 
         with pq.ParquetFile(part) as opened:

@@ -18,7 +18,7 @@ QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class BlockingConstraint:
-    """Constraints that rule recourse out: how many of the `asked` people they are among those to blame for."""
+    """Constraints that rule recourse out, and for how many of the `asked` people they do."""
 
     words: str
     count: int
@@ -36,9 +36,9 @@ class GroupDetails:
     together: tuple[FlipSet, ...] = ()
     blame: tuple[BlockingConstraint, ...] = ()
     stops: tuple[tuple[str, int], ...] = ()
-    """What left people open, and how many."""
+    """What stopped searches, and for how many people."""
     cover: Cover | None = None
-    """A few actions that help most; None where no model was there to check them, or nobody has recourse."""
+    """A few actions that help most; None without a model to evaluate them, or where nobody has recourse."""
 
     def to_dict(self) -> dict[str, Any]:
         return {
@@ -65,7 +65,7 @@ class Group:
     """Of those with recourse: a row, but not proven to be the nearest."""
     costs: NDArray[np.float64]
     compared: bool = True
-    """Is it large enough to be held against the others?"""
+    """Is it large enough to be compared with the others?"""
     details: GroupDetails = GroupDetails()
     mean_interval: Interval | None = None
     """Where the mean cost lies, at 95 %: by the bootstrap."""

@@ -1,7 +1,7 @@
-"""How far a number of a group can be from that of all the people it stands for: intervals at 95 %.
+"""Confidence intervals at 95 %, of shares, medians and means.
 
 a share    Clopper and Pearson's exact interval: at its ends p, k or more (k or fewer) of n have probability 2.5 %
-a median   exact, for any distribution: two order statistics between which it lies, by the binomial of n coins
+a median   exact, for any distribution: two order statistics between which it lies, by the binomial distribution
 a mean     the bootstrap's percentiles, from a stated seed; of many costs the normal interval, which these approach
 """
 
@@ -24,13 +24,13 @@ RESAMPLES = 2000
 MOST_RESAMPLED = 5000
 """Costs: above that, a mean is as good as normal."""
 FEWEST = 5
-"""Costs: below that, a bootstrap says nothing."""
+"""Costs: below that, a bootstrap is meaningless."""
 _STEPS = 100
 """Halvings: more than float64 has digits."""
 
 
 def share_interval(count: int, total: int) -> Interval | None:
-    """Clopper and Pearson's interval of the share that `count` of `total` estimates; None of nobody."""
+    """Clopper and Pearson's interval of the share that `count` of `total` estimates; None for a total of 0."""
     if not total:
         return None
     low = 0.0 if count == 0 else _root(lambda p: at_least(count, total, p) - TAIL)
@@ -49,7 +49,7 @@ def at_most(count: int, total: int, p: float) -> float:
 
 
 def median_interval(costs: NDArray[np.float64]) -> Interval | None:
-    """Between which of these costs (ascending) the median lies; None of fewer than six, which cannot say."""
+    """Between which of these costs (ascending) the median lies; None for fewer than six costs, which are not enough."""
     rank = _median_rank(len(costs))
     return None if rank == 0 else (float(costs[rank - 1]), float(costs[-rank]))
 
@@ -70,8 +70,8 @@ def mean_interval(costs: NDArray[np.float64], seed: int) -> Interval | None:
     if len(costs) > MOST_RESAMPLED:
         half = NORMAL * float(np.std(costs, ddof=1)) / math.sqrt(len(costs))
         return float(np.mean(costs)) - half, float(np.mean(costs)) + half
-    chance, at_once = np.random.default_rng([seed, len(costs)]), 100
-    drawn = (chance.integers(len(costs), size=(at_once, len(costs))) for _ in range(RESAMPLES // at_once))
+    rng, at_once = np.random.default_rng([seed, len(costs)]), 100
+    drawn = (rng.integers(len(costs), size=(at_once, len(costs))) for _ in range(RESAMPLES // at_once))
     means = np.concatenate([costs[some].mean(axis=1) for some in drawn])
     low, high = np.quantile(means, [TAIL, 1.0 - TAIL]).tolist()
     return low, high

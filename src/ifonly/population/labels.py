@@ -1,8 +1,8 @@
-"""What people are grouped by: labels read one after another, and at the end a group for each.
+"""Grouping of people by labels: a feature, a list, or a function of the row.
 
 Labels that are shown alike are one group: beside numbers, "1" and True are the number 1. Numbers with many values are
-grouped by quantiles, dates by month; who has no label is a group of their own. Per person, one code and one number are
-kept, so that the quantiles can wait for the last of them.
+grouped by quantiles, dates by month; people without a label are a group of their own. Labels are read as a stream: one
+code and one number per person are kept, since the quantiles are known only at the end.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from ifonly.schema.values import is_missing, plain
 MOST_VALUES = 8
 """Numbers with more distinct values than this are grouped by quantiles."""
 MOST_LABELS = 10_000
-"""Distinct labels: more are names of persons, not of groups."""
+"""Distinct labels: more of them are identifiers, not groups."""
 MOST_PARTS = 100
 LEAST = 30
 """People of a group who need recourse: smaller groups are not compared."""
@@ -41,7 +41,7 @@ class Grouping:
     """What people are grouped by, and how: a feature, labels (one per row), or a function of the row.
 
     Groups with fewer than `least` people who need recourse are named, but not compared. Numbers with many values are
-    cut into `parts` groups of about the same size. `seed` is what draws by chance start from.
+    cut into `parts` groups of about the same size. `seed` is that of random draws.
     """
 
     by: str | Iterable[Any] | Callable[[Mapping[str, Any]], Any] | None = None

@@ -1,7 +1,8 @@
-"""What answers change: which features, in which direction, together with which.
+"""The changes of answers in aggregate: which features, in which direction, together with which.
 
 A *move* is a feature and its direction: up or down for numbers, from one option to another for the rest. A person's
-moves together are a *way*. There are few ways beside people, so a way is kept once and people by its number.
+moves together are a *way*. There are few ways in comparison with people, so each is stored once and people have its
+number.
 """
 
 from __future__ import annotations
@@ -80,7 +81,7 @@ def move_of(change: Change, numeric: Container[str] = ()) -> Move:
 
 
 class NumberedItems:
-    """Things that recur, each with a number; of too many, the later ones have none."""
+    """Numbers for recurring items (interning), up to a limit."""
 
     def __init__(self, most: int = MOST_WAYS) -> None:
         self.most = most

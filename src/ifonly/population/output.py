@@ -1,14 +1,14 @@
-"""Where answers go: a folder of parts with a manifest, and one file made of them at the end.
+"""Output of a run, written atomically so that it can be resumed: parts with a manifest, and one file made of them.
 
     answers.parquet/           a folder: parts, each complete, and _manifest.json, which says which parts there are
     answers.csv                a file: the same in answers.csv.parts until all is there, then moved into place at once;
                                answers.csv.manifest.json stays beside it
 
 Every file is written beside its place, flushed to the disk and moved there. A part counts when the manifest names it.
-So whatever happens, and whenever, the parts that the manifest names are whole, and nothing else bears a final name.
+So whenever a run ends, the parts that the manifest names are complete, and no other file has a final name.
 
-Only what a run has written is removed, and nothing is written through a link: a folder of parts that is a symbolic link
-is refused, and every file is made anew.
+Only files of the run are removed, and nothing is written through a link: a folder of parts that is a symbolic link is
+refused, and every file is created anew.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from typing import Any
 from ifonly.errors import FileError, QuestionError
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.files import KINDS, check_output, need_pyarrow
-from ifonly.population.formats import Piece, begun, fresh, joined
+from ifonly.population.formats import RecordWriter, concatenate, new_file, open_writer
 from ifonly.printing import json_text, shown
 from ifonly.results.records import Kind
 from ifonly.schema.given import path_of
@@ -41,7 +41,7 @@ FORMAT, VERSION = "ifonly-run", 2
 MOST_BYTES = 256 * 2**20
 """Of a manifest."""
 MOST_ROWS, MOST_SECONDS = 65_536, 5.0
-"""What a part has, or how long it is written, before it is closed: what a crash can cost."""
+"""Rows of a part, or seconds of writing it, before it is completed: what a crash can cost."""
 MANIFEST, LOCK = "_manifest.json", ".lock"
 RUNNING, FINISHED = "running", "finished"
 DIGITS = 12
@@ -68,7 +68,7 @@ class CsvOutput:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class OutputPaths:
-    """What is written where."""
+    """The paths of a run's output."""
 
     path: Path
     folder: Path
@@ -82,11 +82,11 @@ class OutputPaths:
         return self.folder != self.path
 
     def parts(self) -> Iterator[Path]:
-        """What is there under the name of a part."""
+        """Existing files with the name of a part."""
         return self.folder.glob(f"part-{'[0-9]' * DIGITS}{self.suffix}")
 
     def unfinished(self) -> Iterator[Path]:
-        """What is there under the name of a file that is being written."""
+        """Existing files with the name of an unfinished file."""
         for name in (f".part-{'[0-9]' * DIGITS}.writing{self.suffix}", f".whole.writing{self.suffix}", MANIFEST_BESIDE):
             yield from self.folder.glob(name)
 
@@ -116,7 +116,7 @@ def _part_name(first: int, suffix: str) -> str:
 
 
 def place_of(given: Any) -> OutputPaths:
-    """The place that a path names: a file by its ending; a folder where it ends in a slash, or has no ending."""
+    """The output paths for a path: a file by its ending; a folder where it ends in a slash, or has no ending."""
     if isinstance(given, CsvOutput):
         return replace(place_of(given.path), escape_formulas=given.escape_formulas)
     path = path_of(given)
@@ -143,7 +143,7 @@ def _file_place(path: Path) -> OutputPaths:
 
 
 def read_place(given: Any) -> OutputPaths:
-    """The place that a run has written to, to be read."""
+    """The paths of an existing output, to be read."""
     path = path_of(given)
     try:
         folder = path.is_dir()
@@ -165,7 +165,7 @@ class Parts:
         self.replaces = self.whole = ""
         """Fingerprints: of the file that may be written over, and of the one that is put in its place."""
         self._parts: list[dict[str, Any]] = []
-        self._piece: Piece | None = None
+        self._writer: RecordWriter | None = None
         self._path = place.folder
         self._first = self._rows = 0
         self._since = time.monotonic()
@@ -173,17 +173,17 @@ class Parts:
         self._pending = AnswerCounts()
         self._pending_digest = ""
         self._new = self._taken = False
-        """Was it begun here; is the folder this run's, so that what is not finished in it may be removed?"""
+        """Is the run new; does the folder belong to it, so that unfinished files in it may be removed?"""
 
     @property
     def rows(self) -> int:
-        """Rows that are answered for good."""
+        """Rows in complete parts."""
         return sum(part["rows"] for part in self._parts)
 
-    # ------------------------------------------------------------------ beginning
+    # ------------------------------------------------------------------ start
 
-    def begin(self) -> None:
-        """A new run: nothing is answered, and the manifest says so."""
+    def start(self) -> None:
+        """A new run, with an empty manifest."""
         found = manifest_of(self.place)
         others = any(one.name not in (LOCK, MANIFEST_BESIDE) for one in self.place.folder.iterdir())
         if not self.place.is_file and others and found is None:
@@ -200,7 +200,7 @@ class Parts:
             self.write(RUNNING)
 
     def resume(self, state: Mapping[str, Any]) -> None:
-        """Take over what an earlier run has left."""
+        """Continue with the parts of an earlier run."""
         self._parts = list(state["parts"])
         self.tally, self.digest, self.seconds = (
             AnswerCounts.from_data(state["tally"]),
@@ -210,7 +210,7 @@ class Parts:
         self.replaces = str(state.get("replaces", ""))
         self._check_parts()
         self._first, self._taken = self.rows, True
-        self.abandon()
+        self.discard_unfinished()
 
     def _check_parts(self) -> None:
         """Are the parts those that the manifest names?"""
@@ -225,43 +225,43 @@ class Parts:
 
     @contextmanager
     def _writing(self) -> Iterator[None]:
-        """What the disk refuses, in a sentence; what is there stays there."""
+        """Errors of the file system as a FileError; complete parts are kept."""
         try:
             yield
         except OSError as error:
-            self.abandon()
+            self.discard_unfinished()
             rows = self.rows
             kept = f"; {rows:,} rows are answered and kept: make room and go on with --resume" if rows else ""
             raise FileError(f"Cannot write '{self.place.path}': {error.strerror or error}{kept}.") from None
 
     def add(self, bodies: tuple[bytes, ...], tally: AnswerCounts, digest: str) -> None:
-        """Records that come next."""
+        """Write the next records."""
         with self._writing():
             self._add(bodies)
         self._pending.merge(tally)
         self._rows, self._pending_digest = self._rows + tally.rows, digest
         if self._rows >= MOST_ROWS or time.monotonic() - self._since >= MOST_SECONDS:
-            self.settle()
+            self.close_part()
 
     def _add(self, bodies: tuple[bytes, ...]) -> None:
-        if self._piece is None:
+        if self._writer is None:
             self._path = self.place.folder / f".part-{self._first:0{DIGITS}d}.writing{self.place.suffix}"
-            self._piece, self._rows, self._since = self._new_piece(), 0, time.monotonic()
+            self._writer, self._rows, self._since = self._new_writer(), 0, time.monotonic()
         for body in bodies:
-            self._piece.add(body)
+            self._writer.add(body)
 
-    def _new_piece(self) -> Piece:
-        return begun(self._path, self.kinds, escape_formulas=self.place.escape_formulas)
+    def _new_writer(self) -> RecordWriter:
+        return open_writer(self._path, self.kinds, escape_formulas=self.place.escape_formulas)
 
-    def settle(self) -> None:
-        """Close the part that is being written: from here on it is there for good."""
-        if self._piece is not None:
+    def close_part(self) -> None:
+        """Complete the part that is being written, and name it in the manifest."""
+        if self._writer is not None:
             with self._writing():
-                self._settle(self._piece)
+                self._close_part(self._writer)
 
-    def _settle(self, piece: Piece) -> None:
-        piece.close()
-        self._piece = None
+    def _close_part(self, writer: RecordWriter) -> None:
+        writer.close()
+        self._writer = None
         _flush(self._path)
         name = _part_name(self._first, self.place.suffix)
         part = {"name": name, "first": self._first, "rows": self._rows, "sha256": fingerprint(self._path)}
@@ -273,20 +273,20 @@ class Parts:
         self._first += self._rows
         self.write(RUNNING)
 
-    def abandon(self) -> None:
-        """Leave what is not finished, so that nothing of it is left."""
-        piece, self._piece = self._piece, None
-        if piece is not None:
+    def discard_unfinished(self) -> None:
+        """Remove the files that are not complete."""
+        writer, self._writer = self._writer, None
+        if writer is not None:
             with contextlib.suppress(Exception):
-                piece.close()
+                writer.close()
         for left in self.place.unfinished():
             with contextlib.suppress(OSError):
                 left.unlink(missing_ok=True)
 
-    def leave(self) -> None:
-        """End, finished or not. Of a run that has answered nothing, nothing is left."""
+    def close(self) -> None:
+        """End, finished or not. A run that has answered nothing leaves no file."""
         if self._taken:
-            self.abandon()
+            self.discard_unfinished()
         with contextlib.suppress(OSError):
             if self._new and not self.rows:
                 self.place.manifest.unlink(missing_ok=True)
@@ -295,12 +295,12 @@ class Parts:
 
     def finish(self) -> None:
         """All rows are answered: one file of all parts, if that was asked for, and the manifest says so."""
-        self.settle()
+        self.close_part()
         with self._writing():
             if self.place.is_file:
                 whole = self.place.folder / f".whole.writing{self.place.suffix}"
-                several = [self.place.folder / part["name"] for part in self._parts]
-                joined(whole, several, self.kinds, escape_formulas=self.place.escape_formulas)
+                parts = [self.place.folder / part["name"] for part in self._parts]
+                concatenate(whole, parts, self.kinds, escape_formulas=self.place.escape_formulas)
                 self._check_parts()
                 _flush(whole)
                 self._put(whole)
@@ -308,7 +308,7 @@ class Parts:
         self.place.clear({"parts": self._parts, "rows": self.rows})
 
     def _put(self, whole: Path) -> None:
-        """Move the finished file to its place, unless a stranger's has come there meanwhile."""
+        """Move the finished file to its place, unless another file is there meanwhile."""
         path, self.whole = self.place.path, fingerprint(whole)
         self.write(RUNNING)  # a run that ends here knows its file again
         there = fingerprint(path)
@@ -338,18 +338,18 @@ class Parts:
             "sha256": self.whole,
         }
         beside = self.place.folder / MANIFEST_BESIDE
-        with fresh(beside) as file:
+        with new_file(beside) as file:
             file.write(json_text(data, indent=1).encode("utf-8") + b"\n")
         _flush(beside)
         beside.replace(self.place.manifest)
         _flush(self.place.manifest.parent)
 
 
-# ---------------------------------------------------------------------- what is there
+# ---------------------------------------------------------------------- earlier runs
 
 
 def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
-    """What an earlier run says of itself; None where there was none."""
+    """The manifest of an earlier run; None where there is none."""
     if not place.manifest.exists():
         return None
     data = read_json(place.manifest, "manifest of a run", MOST_BYTES)
@@ -368,8 +368,8 @@ def manifest_of(place: OutputPaths) -> dict[str, Any] | None:
 
 
 @contextmanager
-def alone(place: OutputPaths) -> Iterator[None]:
-    """Alone at this place, for as long as this lasts; the folder of the parts is there."""
+def locked(place: OutputPaths) -> Iterator[None]:
+    """An exclusive lock on the output; the folder of the parts exists inside."""
     try:
         place.folder.mkdir(exist_ok=True)
         place.check_folder()  # once more: it may have come since
@@ -396,7 +396,7 @@ def fingerprint(path: Path) -> str:
 
 
 def _flush(path: Path) -> None:
-    """Make the disk hold what we wrote; a folder where that is possible."""
+    """fsync of a file, or of a folder where that is possible."""
     if path.is_dir() and os.name == "nt":
         return
     file = os.open(path, os.O_RDONLY)

@@ -1,9 +1,9 @@
-"""Answers read back from a file, one after another: JSON lines, csv or parquet.
+"""Answers read back from a file as a stream: JSON lines, csv or parquet.
 
-A line of JSON is an answer as `Answer.to_dict` makes it, or a record of a table of answers: its columns, and any others
-that were kept beside them (a region, a customer's number); a row of csv or parquet is such a record. Of a record, the
-row as it was is known where there is a changed one: what it changed is undone. Kept columns stand beside the features,
-so that people can be grouped by them.
+A line of JSON is an answer as `Answer.to_dict` writes it, or a record: the columns of a table of answers, and columns
+that were kept beside them (a region, a customer's number). A row of csv or parquet is a record. The factual row of a
+record is known where there is a counterfactual: its changes are undone. Kept columns are put beside the features, so
+that people can be grouped by them.
 """
 
 from __future__ import annotations
@@ -32,8 +32,8 @@ MOST_CHARACTERS = 16 * 2**20
 
 
 def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answer]:
-    """The answers of a file, or of a folder of such files in the order of their names, each read when it is asked for;
-    memory does not grow with the file. `query` is the one that was asked: records do not say it.
+    """The answers of a file, or of a folder of such files in the order of their names, read lazily, in bounded
+    memory. `query` is the one that was answered: records do not contain it.
     """
     path, query = path_of(path), query or Query()
     escaped = _has_escaped_formulas(path)
@@ -45,7 +45,7 @@ def read_answers(path: str | Path, query: Query | None = None) -> Iterator[Answe
 
 
 def _has_escaped_formulas(path: Path) -> bool:
-    """By the manifest of the run that has written the answers; without one, cells are read as they stand."""
+    """By the manifest of the run that has written the answers; without one, cells are read as they are."""
     try:
         return (manifest_of(read_place(path)) or {}).get("escape_formulas") is True
     except FileError:  # no manifest of ours
@@ -126,7 +126,7 @@ def _read(line: str, path: Path, number: int, query: Query) -> Answer:
 
 
 def _of_record(data: Mapping[str, Any], query: Query) -> Answer:
-    """The answer that a record is of."""
+    """The answer of a record."""
     status, row, after, note = (data.get(name) for name in ("status", "row", "counterfactual", "note"))
     if not isinstance(status, str) or status not in KINDS:
         raise QuestionError(f"The entry 'status' of a record must be one of {', '.join(KINDS)}; got {shown(status)}.")

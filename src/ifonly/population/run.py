@@ -1,10 +1,10 @@
-"""A run through a table: read, answered by an engine, written in parts, in order; can be resumed wherever it ended.
+"""A run over a table: rows are read as a stream, answered by an engine, and written in order; it can be resumed.
 
     source -> chunks -> engine -> parts -> a file
 
-At any time a bounded number of chunks is on its way, so memory does not depend on the number of rows. How many rows a
-chunk has follows from the time that those before it took. A chunk that is lost with its worker is asked for again, then
-its rows one by one; a row that is lost again gets a sentence.
+A bounded number of chunks is in flight, so memory does not depend on the number of rows. The size of chunks adapts to
+the time that earlier ones took. A chunk that is lost with its worker is tried again, then its rows one by one; a row
+that is lost again gets an error record.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from ifonly.population.chunks import ROWS, Chunk, Digest
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.engines import Engine, Lost, Processes, WorkerPool
 from ifonly.population.existing_output import COMPARED, Existing, earlier_run
-from ifonly.population.output import FINISHED, OutputPaths, Parts, alone, manifest_of, place_of
+from ifonly.population.output import FINISHED, OutputPaths, Parts, locked, manifest_of, place_of
 from ifonly.population.sources import ChangedRows, RowSource, chunks
 from ifonly.population.worker import Answering, ChunkResult, Task
 from ifonly.printing import json_text, shown, some_of
@@ -31,23 +31,23 @@ from ifonly.results import Listener, Progress
 from ifonly.results.records import Kind
 
 MOST_WAITING = 64 * 2**20
-"""Bytes of answers that wait for a chunk before them."""
+"""Bytes of answers that wait to be written after an earlier chunk."""
 CHUNK_TRIES, ROW_TRIES = 3, 2
 """How often a chunk, and then a row alone, may be lost with its worker."""
 MOST_GIVEN_UP = 20
-"""Rows, one after the other, that no worker survives: then it is not the rows."""
-TELL_SECONDS = 0.1
+"""Rows in a row that no worker survives: then it is not the rows."""
+PROGRESS_SECONDS = 0.1
 FIRST_ROWS, CHUNK_SECONDS = 4, 1.0
-"""Rows of the first chunks, and how long one may take: little is lost with it."""
+"""Rows of the first chunks, and how long one should take: so much work is lost with a worker."""
 MOST_STEP = 4
-"""By how much one measurement makes chunks larger or smaller."""
+"""The factor by which one measurement may change the size."""
 
 CHANGED = f"This run cannot be resumed: {COMPARED['input']} that it was begun with."
 
 
 @dataclass(frozen=True, kw_only=True)
 class Plan:
-    """What is answered, from where to where. `about` says what is asked, as plain data, for the manifest."""
+    """Source, output and task of a run. `about` describes the query as plain data, for the manifest."""
 
     source: RowSource
     path: Any
@@ -57,9 +57,9 @@ class Plan:
     about: Mapping[str, Any]
     distance_name: str
     keep: Sequence[str] | None = ()
-    """Columns that travel along; None for all that are no features."""
+    """Columns that are kept beside the records; None for all that are no features."""
 
-    def wanted(self, task: Task) -> set[str]:
+    def columns(self, task: Task) -> set[str]:
         """The columns that are read."""
         return {*self.features, *task.keep}
 
@@ -73,9 +73,9 @@ class RunResult:
     counts: dict[str, int]
     summary: dict[str, Any] = field(repr=False)
     seconds: float
-    """Of this run and those that it went on from."""
+    """Of this run and the runs that it resumed."""
     already: bool = False
-    """It was finished before; nothing was done."""
+    """The run was finished before; nothing was done."""
     contradictions: int = 0
     """Of the error rows, those by which a method contradicts itself or the model: bugs, to be reported."""
 
@@ -85,28 +85,28 @@ def run(plan: Plan, engine: Engine, *, existing: Existing = "refuse", listen: Li
     if isinstance(engine, Processes):
         engine.check_main()
     place = place_of(plan.path)
-    plan.source.fingerprint()  # before anything else is read: all that is read from here on is compared with it
+    plan.source.fingerprint()  # first of all: whatever is read later is compared with it
     task = _task(plan, place)
-    about = {**_identity(plan, task), "engine": engine.words}
+    about = {**_identity(plan, task), "engine": engine.description}
     found = earlier_run(place, about, existing)
     if found is not None and found["state"] == FINISHED:
         _check_rows(plan, task, found)
-        place.clear(found)  # what a run that was killed at its very end has left
+        place.clear(found)  # files of a run that was killed at its very end
         return _finished(place, found, plan, already=True)
-    with alone(place):
+    with locked(place):
         parts = Parts(place, about, task.kinds)
         try:
             if found is not None:
                 parts.resume(found)
             else:
-                parts.begin()
+                parts.start()
             with engine.begin(task) as pool:
-                _Flow(plan, task, pool, parts, listen).run()
+                _Pipeline(plan, task, pool, parts, listen).run()
             parts.finish()
         except ChangedFile as error:
             raise ChangedFile(error.file, _remedy(parts.rows)) from None
         finally:
-            parts.leave()
+            parts.close()
     return _finished(place, manifest_of(place) or {}, plan)
 
 
@@ -129,7 +129,7 @@ def _task(plan: Plan, place: OutputPaths) -> Task:
     if names is not None:
         for feature in plan.features:
             if feature not in names:
-                raise FileError(f"{_start(source.words)} has no column '{feature}'; it has {some_of(names)}.")
+                raise FileError(f"{_start(source.description)} has no column '{feature}'; it has {some_of(names)}.")
     if plan.keep is None and names is None:
         raise QuestionError(
             "Which columns there are is known only of csv and parquet files and frames; name those to keep."
@@ -137,7 +137,7 @@ def _task(plan: Plan, place: OutputPaths) -> Task:
     keep = [n for n in names or () if n not in plan.features] if plan.keep is None else list(dict.fromkeys(plan.keep))
     for name in keep:
         if not isinstance(name, str) or (names is not None and name not in names):
-            raise QuestionError(f"There is no column {shown(name)} to keep in {source.words}.")
+            raise QuestionError(f"There is no column {shown(name)} to keep in {source.description}.")
         if name in plan.record:
             raise QuestionError(f"The column '{name}' cannot be kept: answers have one of that name; rename it.")
     kinds = {**plan.record, **{name: source.kind(name) for name in keep}}
@@ -147,19 +147,19 @@ def _task(plan: Plan, place: OutputPaths) -> Task:
 
 
 def _identity(plan: Plan, task: Task) -> dict[str, Any]:
-    """What a run is about: the same for the run that began it and the one that goes on."""
+    """What identifies a run: a run can be resumed only with the same."""
     data = {**plan.about, "input": plan.source.fingerprint(), "columns": list(task.kinds),
             "escape_formulas": task.escape_formulas}  # fmt: skip
     return dict(json.loads(json_text(data)))
 
 
 def _check_rows(plan: Plan, task: Task, found: Mapping[str, Any]) -> None:
-    """Of rows that are in no file: are they those that were answered?"""
+    """Rows that are in no file must be those that were answered."""
     if found["input"] is None:
-        digest, told, rows = Digest(), "", 0
-        for block in plan.source.blocks(plan.wanted(task)):
-            told, rows = digest.add(block), rows + block.count
-        if (told, rows) != (found["digest"], found["rows"]):
+        digest, found_digest, rows = Digest(), "", 0
+        for block in plan.source.blocks(plan.columns(task)):
+            found_digest, rows = digest.add(block), rows + block.count
+        if (found_digest, rows) != (found["digest"], found["rows"]):
             raise QuestionError(CHANGED)
 
 
@@ -180,16 +180,16 @@ def _start(words: str) -> str:
 
 
 @dataclass(slots=True)
-class _Waiting:
-    """A chunk on its way: its rows in one piece, or one by one, and what came back of them."""
+class _ChunkInFlight:
+    """A chunk that is being answered, as a whole or row by row (`singles`), and its results."""
 
     chunk: Chunk
     lost: int = 0
-    singles: list[_Waiting] = field(default_factory=list)
+    singles: list[_ChunkInFlight] = field(default_factory=list)
     done: ChunkResult | None = None
 
     def result(self) -> tuple[ChunkResult, ...] | None:
-        """What came back, once all of it has."""
+        """The results, once all are there."""
         if self.done is not None:
             return (self.done,)
         results = [one.done for one in self.singles]
@@ -197,61 +197,61 @@ class _Waiting:
 
 
 class ChunkSize:
-    """How many rows a chunk has: a power of two, as many as take about `CHUNK_SECONDS` by the chunks that are done.
+    """Adaptive size of chunks: a power of two, as many rows as take about `CHUNK_SECONDS` by the chunks that are done.
 
-    One measurement changes it by a bounded factor: what is prepared and loaded the first time, or a single row that is
-    hard, is soon made up for.
+    One measurement changes it by a bounded factor, so that the preparation in the first chunk or a single hard row has
+    little influence.
     """
 
     def __init__(self) -> None:
         self.rows = FIRST_ROWS
 
     def measured(self, rows: int, seconds: float) -> None:
-        """So many rows took so long."""
+        """Take into account that so many rows took so long."""
         fitting = CHUNK_SECONDS * rows / max(seconds, 1e-9)
         fitting = min(max(fitting, self.rows / MOST_STEP, 1.0), self.rows * MOST_STEP, ROWS)
         self.rows = 2 ** int(math.log2(fitting))
 
 
-class _Flow:
-    """Chunks from the source to the engine and, in order, to the parts."""
+class _Pipeline:
+    """Chunks from the source to the engine and, in order, to the output."""
 
     def __init__(self, plan: Plan, task: Task, pool: WorkerPool, parts: Parts, listen: Listener | None) -> None:
         self._task, self._pool, self._parts, self._listen = task, pool, parts, listen
         self._source = plan.source
-        self._people = plan.source.about() or 0
+        self._people = plan.source.estimated_rows() or 0
         self._size = ChunkSize()
-        self._chunks = self._left(plan)
-        self._order: deque[_Waiting] = deque()
-        self._again: deque[_Waiting] = deque()
-        self._out: dict[int, _Waiting] = {}
+        self._chunks = self._unanswered(plan)
+        self._order: deque[_ChunkInFlight] = deque()
+        self._retries: deque[_ChunkInFlight] = deque()
+        self._in_flight: dict[int, _ChunkInFlight] = {}
         self._ticket, self._held, self._given_up = 0, 0, 0
-        self._begun = self._told = time.monotonic()
+        self._begun = self._reported = time.monotonic()
         self._before = parts.rows
         self._counts = Counter(parts.tally.counts)
 
     def run(self) -> None:
-        self._tell()
+        self._report()
         try:
             while True:
-                while self._pool.room and (one := self._next()) is not None:
+                while self._pool.has_capacity and (one := self._next()) is not None:
                     self._ticket += 1
-                    self._out[self._ticket] = one
+                    self._in_flight[self._ticket] = one
                     self._pool.submit(self._ticket, one.chunk)
-                if not self._out:
+                if not self._in_flight:
                     self._source.check_unchanged()
-                    self._tell()
+                    self._report()
                     return
                 ticket, outcome = self._pool.next()
-                self._take(self._out.pop(ticket), outcome)
+                self._take(self._in_flight.pop(ticket), outcome)
                 self._write()
         except BaseException:  # Ctrl-C, an error of the question, a table that ends in the middle of a line
-            self._parts.settle()
+            self._parts.close_part()
             raise
 
-    def _left(self, plan: Plan) -> Iterator[Chunk]:
+    def _unanswered(self, plan: Plan) -> Iterator[Chunk]:
         """The chunks that are not answered yet."""
-        rows, blocks = self._parts.rows, plan.source.blocks(plan.wanted(self._task))
+        rows, blocks = self._parts.rows, plan.source.blocks(plan.columns(self._task))
         known = self._parts.digest if plan.source.fingerprint() is None else None
         some = False
         try:
@@ -261,42 +261,42 @@ class _Flow:
         except ChangedRows:
             raise QuestionError(CHANGED) from None
         if not some and not rows:
-            raise FileError(f"{_start(plan.source.words)} has no rows.")
+            raise FileError(f"{_start(plan.source.description)} has no rows.")
 
-    def _next(self) -> _Waiting | None:
-        """What to submit next, unless too much waits to be written already."""
-        if self._again:
-            return self._again.popleft()
+    def _next(self) -> _ChunkInFlight | None:
+        """The next chunk to submit, unless too much waits to be written already."""
+        if self._retries:
+            return self._retries.popleft()
         if self._held > MOST_WAITING:
             return None
         chunk = next(self._chunks, None)
         if chunk is None:
             return None
-        self._order.append(_Waiting(chunk))
+        self._order.append(_ChunkInFlight(chunk))
         return self._order[-1]
 
-    def _take(self, one: _Waiting, outcome: ChunkResult | Lost) -> None:
+    def _take(self, one: _ChunkInFlight, outcome: ChunkResult | Lost) -> None:
         if isinstance(outcome, ChunkResult):
             one.done, self._given_up = outcome, 0
             if outcome.seconds:  # a row that was given up took none
                 self._size.measured(one.chunk.block.count, outcome.seconds)
             self._held += sum(map(len, outcome.bodies))
             self._counts.update(outcome.tally.counts)
-            if time.monotonic() - self._told >= TELL_SECONDS:
-                self._tell()
+            if time.monotonic() - self._reported >= PROGRESS_SECONDS:
+                self._report()
             return
         one.lost += 1
         alone = one.chunk.block.count == 1
         if one.lost < (ROW_TRIES if alone else CHUNK_TRIES):
-            self._again.append(one)
+            self._retries.append(one)
         elif not alone:
-            one.singles = [_Waiting(single) for single in one.chunk.singles()]
-            self._again.extend(one.singles)
+            one.singles = [_ChunkInFlight(single) for single in one.chunk.singles()]
+            self._retries.extend(one.singles)
         else:
             self._give_up(one, outcome.why)
 
-    def _give_up(self, one: _Waiting, why: str) -> None:
-        """A record that says so for a row that is lost each time; an end to it all where every row is."""
+    def _give_up(self, one: _ChunkInFlight, why: str) -> None:
+        """Write an error record for a row that is lost each time; end the run where every row is."""
         given_up = self._given_up + 1
         if given_up >= MOST_GIVEN_UP:
             raise QuestionError(
@@ -306,16 +306,16 @@ class _Flow:
         self._given_up = given_up
 
     def _write(self) -> None:
-        """Write what has its turn."""
+        """Write the results that are next in order."""
         while self._order and (results := self._order[0].result()) is not None:
             chunk = self._order.popleft().chunk
             for done in results:
                 self._held -= sum(map(len, done.bodies))
                 self._parts.add(done.bodies, done.tally, chunk.digest)
 
-    def _tell(self) -> None:
-        """Say how far it is."""
-        self._told = now = time.monotonic()
+    def _report(self) -> None:
+        """Report progress."""
+        self._reported = now = time.monotonic()
         if self._listen is not None:
             finished = sum(self._counts.values())
             rate = (finished - self._before) / max(now - self._begun, 1e-9)

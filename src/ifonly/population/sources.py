@@ -1,8 +1,8 @@
-"""Where rows come from: files, folders and patterns of files, data frames, dicts of columns, any iterable of rows.
+"""Row sources: files, folders and patterns of files, data frames, dicts of columns, any iterable of rows.
 
-A source tells its columns and about how many rows it has, where it knows; it gives its rows in chunks, in order, and
-can do so again. What it holds has a fingerprint: of files that of their bytes, of anything else that of the rows that
-went by (`Chunk.digest`).
+A source knows its columns and the approximate number of its rows, where that is possible. It gives its rows in order,
+block by block, and can do so again. It has a fingerprint: of files that of their bytes, of anything else that of the
+rows that were read (`Chunk.digest`).
 """
 
 from __future__ import annotations
@@ -44,26 +44,26 @@ _WHOLE = re.compile(r"-?(0|[1-9]\d{0,17})", re.ASCII)
 
 
 class RowSource(Protocol):
-    """Rows, to be gone through."""
+    """A table whose rows are read as a stream, any number of times."""
 
     @property
-    def words(self) -> str:
-        """What it is called in a message."""
+    def description(self) -> str:
+        """What messages call it."""
 
     @property
     def names(self) -> tuple[str, ...] | None:
-        """Its columns; None where only the rows tell."""
+        """Its columns; None where only the rows have names."""
 
-    def about(self) -> int | None:
-        """How many rows there are, or about how many, where that is known."""
+    def estimated_rows(self) -> int | None:
+        """The number of rows, exact or approximate, where it is known."""
 
     def kind(self, name: str) -> Kind:
         """What a column holds."""
 
     def fingerprint(self) -> list[dict[str, Any]] | None:
-        """What the rows are read from, as plain data; None where only the rows themselves tell."""
+        """What the rows are read from, as plain data; None where that is known only from the rows."""
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         """The rows, at most `ROWS` of them at a time. Once a fingerprint was taken, what is read is what it is of."""
 
     def check_unchanged(self) -> None:
@@ -73,7 +73,7 @@ class RowSource(Protocol):
 def chunks(
     blocks: Iterable[RowBlock], size: Callable[[], int], *, after: int = 0, known: str | None = None
 ) -> Iterator[Chunk]:
-    """Rows, numbered, as many at a time as `size` says then, without the first `after` of them.
+    """Numbered chunks of rows, of the size that `size()` gives at the time, without the first `after` rows.
 
     `known`: the fingerprint of those, where the rows themselves have one; a chunk then has that of all up to its end.
     """
@@ -84,8 +84,8 @@ def chunks(
             raise ChangedRows
         while start < block.count:
             end = min(start + size(), block.count)
-            told = "" if digest is None else digest.upto(block.part(0, end))
-            yield Chunk(first=first + start, block=block.part(start, end), digest=told)
+            so_far = "" if digest is None else digest.upto(block.part(0, end))
+            yield Chunk(first=first + start, block=block.part(start, end), digest=so_far)
             start = end
         if digest is not None:
             digest.add(block)
@@ -120,18 +120,18 @@ def source_of(table: Any) -> RowSource:
 # ---------------------------------------------------------------------- files
 
 
-def files_of(given: str | Path, separator: str | None = None, words: str = "") -> TableFiles:
+def files_of(given: str | Path, separator: str | None = None, description: str = "") -> TableFiles:
     """The files that a path names: itself, those in a folder, or those that a pattern such as data/*.csv matches.
 
-    `separator`: they are csv files whose cells it separates; `words`: what messages call them.
+    `separator`: they are csv files whose cells it separates; `description`: what messages call them.
     """
     path, root = path_of(given), None
     try:
         if path.is_dir():
             found, root = [one for one in sorted(path.rglob("*")) if _is_table(one, path)], path
-        elif _has_signs(str(given)) and not path.exists():
+        elif _has_wildcards(str(given)) and not path.exists():
             found = [Path(one) for one in sorted(glob.glob(str(given), recursive=True))]  # noqa: PTH207  of any root
-            root = Path(*takewhile(lambda part: not _has_signs(part), path.parts))
+            root = Path(*takewhile(lambda part: not _has_wildcards(part), path.parts))
         else:
             found = [path]
     except (OSError, ValueError) as error:
@@ -140,19 +140,21 @@ def files_of(given: str | Path, separator: str | None = None, words: str = "") -
         many = f"more than {MOST_FILES:,}" if found else "no"
         named = f"The directory '{path}' holds" if root == path else f"'{path}' names"
         raise FileError(f"{named} {many} table files ({', '.join(KINDS)}).")
-    files = [table_file(one, separator, words) for one in found]
+    files = [table_file(one, separator, description) for one in found]
     kinds = sorted({one.kind for one in files})
     if len(kinds) > 1:
         raise FileError(f"'{path}' holds files of several kinds ({', '.join(kinds)}); name one, such as *{kinds[0]}.")
-    return TableFiles(words=words or f"'{path}'", files=tuple(files if root is None else _partitioned(files, root)))
+    return TableFiles(
+        description=description or f"'{path}'", files=tuple(files if root is None else _partitioned(files, root))
+    )
 
 
-def _has_signs(text: str) -> bool:
+def _has_wildcards(text: str) -> bool:
     return any(sign in text for sign in "*?[")
 
 
 def _partitioned(files: Sequence[TableFile], root: Path) -> list[TableFile]:
-    """With the columns that stand in the names of folders below `root`, as Hive, Spark and pandas write them:
+    """With the columns in the names of folders below `root` (Hive partitioning, also of Spark and pandas):
     country=DE/month=10/part.parquet. Whole numbers are numbers where all files have one.
     """
     values = [dict(filter(None, map(_partition, one.path.relative_to(root).parts[:-1]))) for one in files]
@@ -169,7 +171,7 @@ def _partition(folder: str) -> tuple[str, str | None] | None:
 
 
 def _is_table(path: Path, folder: Path) -> bool:
-    """Is this a table of the folder? What is hidden, or begins with an underscore, is somebody's own record."""
+    """Is this a table of the folder? Hidden files, and those that begin with an underscore, are metadata."""
     inside = path.relative_to(folder).parts
     return path.suffix in KINDS and path.is_file() and not any(part.startswith((".", "_")) for part in inside)
 
@@ -178,7 +180,7 @@ def _is_table(path: Path, folder: Path) -> bool:
 class TableFiles:
     """Table files of one kind, one after the other; all have the columns of the first."""
 
-    words: str
+    description: str
     files: tuple[TableFile, ...]
 
     @property
@@ -192,7 +194,7 @@ class TableFiles:
                 raise FileError(f"{file} and {head} do not have the same columns: '{other}' is in one only.")
         return first
 
-    def about(self) -> int | None:
+    def estimated_rows(self) -> int | None:
         kind = self.files[0].kind
         if kind == ".parquet":
             return sum(map(parquet_count, self._current()))
@@ -214,22 +216,22 @@ class TableFiles:
 
     @property
     def decimal_mark(self) -> DecimalMark:
-        """How its people write decimals, as far as the first file tells."""
+        """The decimal mark of the first file."""
         return file_marks(self.files[0]).table
 
     def fingerprint(self) -> list[dict[str, Any]]:
-        told = []
+        files = []
         for file in self._fingerprinted():
             assert file.known is not None
             one = {"file": file.path.name, "bytes": file.known.size, "sha256": file.known.sha256}
-            told.append(one | ({"columns": dict(file.columns)} if file.columns else {}))
-        return told
+            files.append(one | ({"columns": dict(file.columns)} if file.columns else {}))
+        return files
 
     def _fingerprinted(self) -> tuple[TableFile, ...]:
         """The files with their checksums, taken once."""
         known: tuple[TableFile, ...] | None = self.__dict__.get("_known")
         if known is None:
-            known = tuple(replace(file, known=checksums(file.path, file.words)) for file in self.files)
+            known = tuple(replace(file, known=checksums(file.path, file.description)) for file in self.files)
             object.__setattr__(self, "_known", known)
         return known
 
@@ -237,9 +239,9 @@ class TableFiles:
         """The files, with their checksums if these were taken."""
         return self.__dict__.get("_known") or self.files
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         for file in self._current():
-            yield from read_blocks(file, ROWS, wanted)
+            yield from read_blocks(file, ROWS, columns)
 
     def check_unchanged(self) -> None:
         for file in self._current():
@@ -255,7 +257,7 @@ class FrameRows:
     """A data frame, or a dict of columns."""
 
     columns: Mapping[str, Any]
-    words = "the table"
+    description = "the table"
 
     def __post_init__(self) -> None:
         sliced = {name: many if _can_be_sliced(many) else list(many) for name, many in self.columns.items()}
@@ -274,33 +276,33 @@ class FrameRows:
     def names(self) -> tuple[str, ...]:
         return tuple(self.columns)
 
-    def about(self) -> int:
+    def estimated_rows(self) -> int:
         return len(next(iter(self.columns.values()), ()))
 
     def kind(self, name: str) -> Kind:
         types = {"i": "integer", "f": "number"}
-        kind = getattr(_stretch(self.columns[name], 0, 1), "dtype", np.dtype(object)).kind
+        kind = getattr(_slice(self.columns[name], 0, 1), "dtype", np.dtype(object)).kind
         return types.get(kind, "text")  # type: ignore[return-value]
 
     def fingerprint(self) -> None:
         return None
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
-        for first in range(0, self.about(), ROWS):
-            last = min(first + ROWS, self.about())
-            columns = {name: _stretch(column, first, last) for name, column in self.columns.items()
-                       if wanted is None or name in wanted}  # fmt: skip
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
+        for first in range(0, self.estimated_rows(), ROWS):
+            last = min(first + ROWS, self.estimated_rows())
+            columns = {name: _slice(column, first, last) for name, column in self.columns.items()
+                       if columns is None or name in columns}  # fmt: skip
             yield RowBlock(count=last - first, columns=columns)
 
     def check_unchanged(self) -> None:
-        """What is read is told by the rows themselves."""
+        """Rows in memory have no fingerprint of their own."""
 
 
 def _can_be_sliced(column: Any) -> bool:
     return isinstance(column, list | tuple | np.ndarray) or hasattr(column, "to_numpy")
 
 
-def _stretch(column: Any, first: int, last: int) -> Any:
+def _slice(column: Any, first: int, last: int) -> Any:
     """Some values of a column, as an array or a list."""
     part = column.iloc[first:last] if hasattr(column, "iloc") else column[first:last]
     return part.to_numpy() if hasattr(part, "to_numpy") else part
@@ -311,10 +313,10 @@ class LooseRows:
     """An iterable of rows: mappings, or sequences in the order of the features."""
 
     rows: Iterable[Any]
-    words = "the table"
+    description = "the table"
     names = None
 
-    def about(self) -> int | None:
+    def estimated_rows(self) -> int | None:
         return len(self.rows) if isinstance(self.rows, Sequence | np.ndarray) else None
 
     def kind(self, name: str) -> Kind:
@@ -323,21 +325,21 @@ class LooseRows:
     def fingerprint(self) -> None:
         return None
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         rows = iter(self.rows)
         while some := list(islice(rows, ROWS)):
-            yield RowBlock(count=len(some), rows=[_plain(row, wanted) for row in some])
+            yield RowBlock(count=len(some), rows=[_plain(row, columns) for row in some])
 
     def check_unchanged(self) -> None:
-        """What is read is told by the rows themselves."""
+        """Rows in memory have no fingerprint of their own."""
 
 
-def _plain(row: Any, wanted: Collection[str] | None) -> Any:
-    """A row as it can be sent: of a mapping, the columns that are wanted."""
+def _plain(row: Any, columns: Collection[str] | None) -> Any:
+    """A row as it can be sent: of a mapping, only these columns."""
     if hasattr(row, "to_dict") and not isinstance(row, Mapping):
         row = row.to_dict()
     if isinstance(row, Mapping):
-        return {name: value for name, value in row.items() if wanted is None or name in wanted}
+        return {name: value for name, value in row.items() if columns is None or name in columns}
     return row
 
 
@@ -349,15 +351,15 @@ class FirstRows:
     most: int
 
     @property
-    def words(self) -> str:
-        return self.source.words
+    def description(self) -> str:
+        return self.source.description
 
     @property
     def names(self) -> tuple[str, ...] | None:
         return self.source.names
 
-    def about(self) -> int:
-        whole = self.source.about()
+    def estimated_rows(self) -> int:
+        whole = self.source.estimated_rows()
         return self.most if whole is None else min(whole, self.most)
 
     def kind(self, name: str) -> Kind:
@@ -367,9 +369,9 @@ class FirstRows:
         whole = self.source.fingerprint()
         return None if whole is None else [*whole, {"rows": self.most}]
 
-    def blocks(self, wanted: Collection[str] | None) -> Iterator[RowBlock]:
+    def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         left = self.most
-        for block in self.source.blocks(wanted):
+        for block in self.source.blocks(columns):
             yield block if block.count <= left else block.part(0, left)
             left -= block.count
             if left <= 0:

@@ -1,7 +1,7 @@
-"""Chunks of people, on several threads or one after the other.
+"""A thread pool over chunks of rows.
 
-The kernels run without the interpreter's lock; reading rows and writing answers does not. A thread that takes a chunk
-all the way lets one chunk's search overlap with another's reading and checking.
+The kernels run without the interpreter's lock; reading rows and building answers does not. A thread takes a chunk all
+the way, so one chunk's search overlaps with another's reading and checking.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ def run_chunks(
     threads: int,
     listen: Listener | None,
 ) -> list[Result]:
-    """The task's result for each chunk, in order. `sizes` are the people in each; progress is told for all together.
+    """The task's result for each chunk, in order. `sizes` are the people in each; progress is that of all together.
 
-    With one thread, they are worked through here. When anything fails, or on Ctrl-C, the other threads stop at their
-    next word of progress.
+    One thread means this one. When anything fails, or on Ctrl-C, the other threads stop at their next report of
+    progress.
     """
     lock, cancelled = threading.Lock(), threading.Event()
     finished = [0] * len(chunks)
 
-    def reporting_to(k: int) -> Listener:
-        def heard(progress: Progress) -> None:
+    def listener_of(k: int) -> Listener:
+        def report(progress: Progress) -> None:
             if cancelled.is_set():
                 raise KeyboardInterrupt
             with lock:
@@ -42,12 +42,12 @@ def run_chunks(
                 if listen is not None:
                     listen(replace(progress, finished=sum(finished), people=sum(sizes)))
 
-        return heard
+        return report
 
     if threads == 1:
-        return [task(chunk, None if listen is None else reporting_to(k)) for k, chunk in enumerate(chunks)]
+        return [task(chunk, None if listen is None else listener_of(k)) for k, chunk in enumerate(chunks)]
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures = [pool.submit(task, chunk, reporting_to(k)) for k, chunk in enumerate(chunks)]
+        futures = [pool.submit(task, chunk, listener_of(k)) for k, chunk in enumerate(chunks)]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:

@@ -1,8 +1,8 @@
-"""What a worker does with a chunk: answer it, and give back bytes that only need to be put in their place.
+"""The task of a worker: answer a chunk, and return the encoded records, which only need to be written in order.
 
-A row that makes the model, or us, fail is answered alone, and gets a sentence instead of an answer; the others of its
-chunk are answered. Contradictions, which are bugs, are counted apart: a run neither is lost by one nor hides it. A
-question that is wrong as such is an error for all.
+A row that makes the model or the library fail is answered alone and gets an error record; the other rows of its chunk
+are answered. Contradictions, which are bugs, are counted apart: they neither end a run nor are hidden by it. An error
+of the query itself ends the run.
 """
 
 from __future__ import annotations
@@ -15,13 +15,13 @@ from typing import Any
 from ifonly.errors import IfonlyError, MissingExtra, QuestionError, SchemaError
 from ifonly.population.chunks import Chunk
 from ifonly.population.counters import AnswerCounts
-from ifonly.population.formats import carried, encoded
+from ifonly.population.formats import encoded, kept_column
 from ifonly.printing import shown
 from ifonly.results import Failed
 from ifonly.results.records import Kind, Records, merged, records_of
 
 FOR_ALL = (QuestionError, SchemaError, MissingExtra)
-"""Errors that no row is to blame for."""
+"""Errors of the query, not of a row."""
 
 Answering = Callable[[Any, int], Records]
 """Rows, and the number of the first of them, to records."""
@@ -29,7 +29,7 @@ Answering = Callable[[Any, int], Records]
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkResult:
-    """A chunk that is answered, as bytes of the file, and what is to be counted of it."""
+    """The answers of a chunk: encoded records, counts, and the seconds that they took."""
 
     bodies: tuple[bytes, ...]
     tally: AnswerCounts
@@ -38,31 +38,31 @@ class ChunkResult:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Task:
-    """What is asked about every chunk. It is sent to each worker once."""
+    """How chunks are answered. It is sent to each worker once."""
 
     answer: Answering
     suffix: str
     kinds: Mapping[str, Kind]
-    """The columns of the file: those of a record, and those that travel along."""
+    """The columns of the file: those of a record, and those that are kept."""
     keep: tuple[str, ...] = ()
     escape_formulas: bool = False
 
     def __call__(self, chunk: Chunk) -> ChunkResult:
-        begun = time.perf_counter()
-        done = self._done(chunk, self._records(chunk))
-        return replace(done, seconds=time.perf_counter() - begun)
+        started = time.perf_counter()
+        result = self._result(chunk, self._records(chunk))
+        return replace(result, seconds=time.perf_counter() - started)
 
     def lost(self, chunk: Chunk, why: str) -> ChunkResult:
-        """Of a chunk that nobody could answer: a record per row that says so."""
-        return self._done(chunk, records_of([Failed.of(chunk.first + i, why) for i in range(chunk.block.count)]))
+        """The result of a chunk that no worker could answer: an error record per row."""
+        return self._result(chunk, records_of([Failed.of(chunk.first + i, why) for i in range(chunk.block.count)]))
 
     def _records(self, chunk: Chunk) -> Records:
         wrong, block = chunk.block.wrong, chunk.block
         if not wrong:
             return self._answers(chunk)
-        told = [((i,), records_of([Failed.of(chunk.first + i, why)])) for i, why in wrong.items()]
-        told += [((i,), self._answers(one)) for i, one in enumerate(chunk.singles()) if i not in wrong]
-        return merged(block.count, told)
+        parts = [((i,), records_of([Failed.of(chunk.first + i, why)])) for i, why in wrong.items()]
+        parts += [((i,), self._answers(one)) for i, one in enumerate(chunk.singles()) if i not in wrong]
+        return merged(block.count, parts)
 
     def _answers(self, chunk: Chunk) -> Records:
         try:
@@ -75,10 +75,10 @@ class Task:
             why = error if isinstance(error, IfonlyError) else f"{type(error).__name__}: {shown(str(error), 200)}"
             return records_of([Failed.of(chunk.first, why)])
 
-    def _done(self, chunk: Chunk, records: Records) -> ChunkResult:
+    def _result(self, chunk: Chunk, records: Records) -> ChunkResult:
         columns = dict(records.columns)
         for name in self.keep:
-            columns[name] = carried(chunk.block.column(name), self.kinds[name])
+            columns[name] = kept_column(chunk.block.column(name), self.kinds[name])
         tally = AnswerCounts()
         tally.add(records)
         body = encoded(self.suffix, columns, self.kinds, escape_formulas=self.escape_formulas)

@@ -13,7 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ifonly.errors import QuestionError
+from ifonly.errors import QuestionError, located
 from ifonly.printing import shown
 from ifonly.problem.distance import Distance
 from ifonly.problem.open_target import OpenTarget
@@ -83,14 +83,18 @@ class Query:
         found = entries(data, "A query", (), ENTRIES)
         target, distance = found.get("target"), found.get("distance", "l1")
         constraints = found.get("constraints", [])
-        if not isinstance(constraints, list | tuple):
-            raise QuestionError(f"The entry 'constraints' of a query must be a list; got {shown(constraints)}.")
-        return cls(
-            target=None if target is None else target_from_dict(target),
-            distance=distance_from_dict(distance),
-            constraints=tuple(constraint_from_dict(one) for one in constraints),
-            fewest_first=found.get("fewest_first", False),
-        )
+        with located("constraints"):
+            if not isinstance(constraints, list | tuple):
+                raise QuestionError(f"The entry 'constraints' of a query must be a list; got {shown(constraints)}.")
+        with located("target"):
+            target = None if target is None else target_from_dict(target)
+        with located("distance"):
+            distance = distance_from_dict(distance)
+        read = []
+        for i, one in enumerate(constraints):
+            with located("constraints", i):
+                read.append(constraint_from_dict(one))
+        return cls(target=target, distance=distance, constraints=read, fewest_first=found.get("fewest_first", False))
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
@@ -130,11 +134,23 @@ def read_constraints(
     constraints: Any, schema: Schema, mark: DecimalMark = DecimalMark.POINT
 ) -> tuple[AnyConstraint, ...]:
     """Constraints as objects, also those given in words, by the decimal mark of whoever wrote them."""
-    given = _constraints(constraints)
-    for one in given if mark is not DecimalMark.POINT else ():
-        if isinstance(one, Rule):
-            read_constraint(one.text, schema, mark)
-    return tuple(read_constraint(c, schema, mark) if isinstance(c, str) else c for c in given)
+    read = []
+    for i, one in enumerate(_constraints(constraints)):
+        with located("constraints", i):
+            if isinstance(one, Rule) and mark is not DecimalMark.POINT:
+                read_constraint(one.text, schema, mark)
+            read.append(read_constraint(one, schema, mark) if isinstance(one, str) else one)
+    return tuple(read)
+
+
+def checked_constraints(constraints: Any, schema: Schema) -> tuple[AnyConstraint, ...]:
+    """The constraints of a query as objects that fit the schema; an error says which of them does not."""
+    read = read_constraints(constraints, schema)
+    for i, one in enumerate(read):
+        with located("constraints", i):
+            if hasattr(one, "check"):
+                one.check(schema)
+    return read
 
 
 def query_of(query: Any, target: Any = None, distance: Any = None, constraints: Any = ()) -> Query:

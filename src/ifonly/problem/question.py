@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
-from ifonly.errors import QuestionError, UnsupportedQuestion
+from ifonly.errors import QuestionError, UnsupportedQuestion, located
 from ifonly.model import Model
 from ifonly.model.rounding import LARGEST
 from ifonly.model.smooth import SmoothNetwork
@@ -58,8 +58,10 @@ class Question:
         if not isinstance(self.distance, Distance):
             raise QuestionError(f"The distance must be a Distance; got {shown(self.distance)}.")
         object.__setattr__(self, "constraints", tuple(self.constraints))
-        self.target.check(self.model)
-        self.distance.check(self.schema)
+        with located("target"):
+            self.target.check(self.model)
+        with located("distance"):
+            self.distance.check(self.schema)
         for constraint in self.constraints:
             if not hasattr(constraint, "restrict") and not is_row_rule(constraint):
                 raise QuestionError(

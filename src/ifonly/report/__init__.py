@@ -1,4 +1,4 @@
-"""What people read: text and progress bars, as pure functions of answers."""
+"""Reports: answers and audits as text, HTML, SVG and data, as pure functions of answers."""
 
 from ifonly.progress import ProgressBar, progress
 from ifonly.report.audit import audit_page, flip_sets_page

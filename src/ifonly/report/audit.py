@@ -1,4 +1,4 @@
-"""Recourse over a group as a page for a terminal; `handover` has the one to hand over, `picture` one picture of it."""
+"""The audit as a page of text for a terminal. (`audit_html` is the document to hand over, `audit_svg` a chart.)"""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from ifonly.population.auditing import Audit
 from ifonly.population.group import Group
 from ifonly.population.moves import FlipSet
 from ifonly.report import audit_sentences as findings
-from ifonly.report.audit_sentences import between, cost, counted, percent, said
+from ifonly.report.audit_sentences import action_text, between, cost, counted, percent
 from ifonly.report.page import Block, Heading, Page, Paragraph, TextTable
 from ifonly.report.text import number
 
-MOST_TOLD = 10
+MOST_LINES = 10
 
 
 def audit_page(audit: Audit) -> Page:
@@ -40,9 +40,9 @@ def audit_page(audit: Audit) -> Page:
         f"Recourse to {audit.target}: of those who need it, how many have it, how many provably have none, "
         f"and its cost ({audit.distance_name} distance of the nearest row); 95%: intervals."
     )
-    told = [Paragraph(line) for line in findings.differences(audit)]
+    sentences = [Paragraph(line) for line in findings.differences(audit)]
     notes = [Paragraph(line, quiet=True) for line in findings.notes(audit)]
-    return (Paragraph(what), sheet, *told, *notes, *_helping(audit), *_blame(audit))
+    return (Paragraph(what), sheet, *sentences, *notes, *_helping(audit), *_blame(audit))
 
 
 def flip_sets_page(sets: tuple[FlipSet, ...], *, most: int = 20, label: Callable[[str], str] = str) -> Page:
@@ -70,7 +70,7 @@ def _helping(audit: Audit) -> list[Block]:
     rows = [
         (
             group.name,
-            said(action, audit),
+            action_text(action, audit),
             f"{action.helps:,} ({percent(action.helps / cover.people)})",
             f"{action.more:,}",
         )
@@ -85,7 +85,7 @@ def _helping(audit: Audit) -> list[Block]:
 
 
 def _blame(audit: Audit) -> list[Block]:
-    blame = audit.everybody.details.blame[:MOST_TOLD]
+    blame = audit.everybody.details.blame[:MOST_LINES]
     if not blame:
         return []
     rows = [(one.words, f"{one.count:,} ({percent(one.count / one.asked)})") for one in blame]

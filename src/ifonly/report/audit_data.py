@@ -19,7 +19,7 @@ _COUNTS = ("people", "unneeded", "needing", "recourse", "without", "unknown", "u
 
 
 def audit_data(audit: Audit, provenance: Provenance | None = None) -> dict[str, Any]:
-    """Everything that the page says, as plain data."""
+    """Everything that the document says, as plain data."""
     where = None if provenance is None else provenance.to_dict()
     return {"format": "ifonly-audit", "version": 1, **audit.to_dict(), "provenance": where}
 

@@ -1,14 +1,10 @@
-"""An audit as one page to hand over: no script, nothing from other hosts, readable on any screen and on paper.
-
-Everything that comes from outside (names, options, labels, constraints) goes through `words`, and stands between tags
-or in a quoted attribute. The page says itself, in its content policy, that nothing may be loaded.
-"""
+"""The audit as an HTML document to hand over: no script, nothing from other hosts, for any screen and for paper."""
 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from ifonly.html.fragments import document, facts, words
+from ifonly.html.fragments import bullets, document, facts, table, words
 from ifonly.population.actions import Cover
 from ifonly.population.auditing import Audit
 from ifonly.population.group import Group
@@ -16,21 +12,18 @@ from ifonly.population.intervals import MOST_RESAMPLED, RESAMPLES
 from ifonly.population.moves import Move
 from ifonly.printing import printable
 from ifonly.report import audit_sentences as findings
-from ifonly.report.audit_sentences import between, cost, counted, percent, probability, said
-from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, bars, costs_chart, curves
+from ifonly.report.audit_sentences import action_text, between, cost, counted, percent, probability
+from ifonly.report.charts import MOST_CURVES, MOST_LETTERS, PATTERNS, bars, costs_chart, curves
 from ifonly.report.provenance import Provenance
-from ifonly.report.style import PATTERNS, style
 
 MOST_DRAWN = 30
 """Groups in a chart; the table has all of them."""
 MOST_TOLD = 10
 """Lines of a list of changes."""
 MOST_GROUPS = 6
-"""Groups whose changes and actions are told one by one."""
-MOST_KEPT = 15
-"""Lines of a table that is not cut in two on paper."""
+"""Groups whose changes and actions are listed one by one."""
 Cell = tuple[str, str] | str
-"""The words of a cell, and beside them an aside."""
+"""The text of a cell, and an aside."""
 
 
 def audit_html(audit: Audit, provenance: Provenance | None = None) -> str:
@@ -38,8 +31,8 @@ def audit_html(audit: Audit, provenance: Provenance | None = None) -> str:
     title = f"Recourse to {audit.target}" + (f", by {audit.label(audit.by)}" if audit.by else "")
     made = "" if provenance is None else f'<p class="soft">{words(f"{provenance.made}, {provenance.data}")}</p>'
     sections = [_overview(audit), _groups(audit), _costs(audit), _changes(audit), _actions(audit), _without(audit)]
-    sections += ["" if provenance is None else _asked(provenance), _method(audit)]
-    return document(title, PATTERNS, *filter(None, [made, *sections]), look=style())
+    sections += ["" if provenance is None else _query(provenance), _method(audit)]
+    return document(title, PATTERNS, *filter(None, [made, *sections]), sheet="audit.css")
 
 
 def _overview(audit: Audit) -> str:
@@ -52,9 +45,13 @@ def _overview(audit: Audit) -> str:
         (f"{everybody.unknown:,}", "left open"),
     ]
     tiles = "".join(f"<li><b>{words(figure)}</b>{words(what)}</li>" for figure, what in figures)
-    told = findings.differences(audit)
+    sentences = findings.differences(audit)
     noise = "" if any(one.real for one in audit.differences) else " noise"
-    box = f'<div class="found{noise}"><strong>Differences between groups</strong>{_list(told)}</div>' if told else ""
+    box = (
+        f'<div class="found{noise}"><strong>Differences between groups</strong>{bullets(sentences)}</div>'
+        if sentences
+        else ""
+    )
     notes = "".join(f'<p class="soft small">{words(note)}</p>' for note in findings.notes(audit))
     return f'<p>{words(" ".join(findings.overview(audit)))}</p><ul class="facts">{tiles}</ul>{box}{notes}'
 
@@ -72,11 +69,11 @@ def _groups(audit: Audit) -> str:
         )
         for group in shown
     ]
-    told = "; ".join(f"{name}: {value}" for name, _, value, _ in rows)
+    alternative = "; ".join(f"{name}: {value}" for name, _, value, _ in rows)
     chart = _figure(
         "Who has recourse",
         "Of those who need it: the share with its 95% interval.",
-        bars(rows, told),
+        bars(rows, alternative),
         _key([("has", "have recourse"), ("none", "provably have none"), ("open", "left open")]),
     )
     return f"<section><h2>Who has recourse{_by(audit)}</h2>{chart}{_group_table(audit)}{_comparisons(audit)}</section>"
@@ -92,7 +89,7 @@ def _group_table(audit: Audit) -> str:
         ]
         for group in (*audit.groups, audit.everybody)
     ]  # fmt: skip
-    return _table("All groups, with 95% intervals of the shares.", header, rows, last=bool(audit.groups))
+    return _table("All groups, with 95% intervals of the shares.", header, rows, total=bool(audit.groups))
 
 
 def _cost_table(audit: Audit) -> str:
@@ -104,7 +101,7 @@ def _cost_table(audit: Audit) -> str:
         ]
         for group in (*audit.groups, audit.everybody)
     ]  # fmt: skip
-    return _table("Costs of those who have recourse, with 95% intervals.", header, rows, last=bool(audit.groups))
+    return _table("Costs of those who have recourse, with 95% intervals.", header, rows, total=bool(audit.groups))
 
 
 def _name(group: Group) -> Cell:
@@ -117,9 +114,9 @@ def _comparisons(audit: Audit) -> str:
     header = ("group", "compared", "in the group", "all others", "chance", "verdict")
     rows: list[Sequence[Cell]] = []
     for one in audit.differences:
-        what, say = ("share with recourse", percent) if one.what == "share" else ("median cost", cost)
+        what, shown = ("share with recourse", percent) if one.what == "share" else ("median cost", cost)
         verdict = "a difference" if one.real else "noise"
-        rows.append([one.group, what, say(one.mine), say(one.others), probability(one.chance), verdict])
+        rows.append([one.group, what, shown(one.mine), shown(one.others), probability(one.chance), verdict])
     caption = "Each group against everybody else. Chance: the probability of such a difference by chance, corrected."
     return _table(caption, header, rows)
 
@@ -149,16 +146,16 @@ def _changes(audit: Audit) -> str:
          f"{one.count:,} ({percent(one.count / everybody.recourse)})", None)
         for one in everybody.details.moves[:MOST_TOLD]
     ]  # fmt: skip
-    told = "; ".join(f"{name}: {value}" for name, _, value, _ in rows)
+    alternative = "; ".join(f"{name}: {value}" for name, _, value, _ in rows)
     chart = _figure(
-        "Most frequent changes", "Share of those with recourse whose nearest row has them.", bars(rows, told)
+        "Most frequent changes", "Share of those with recourse whose nearest row has them.", bars(rows, alternative)
     )
     return f"<section><h2>What has to change</h2>{chart}{_moves(audit)}{_together(audit)}</section>"
 
 
 def _moves(audit: Audit) -> str:
     """The most frequent changes, by group."""
-    groups = [group for group in _told(audit) if group.recourse]
+    groups = [group for group in _listed_groups(audit) if group.recourse]
     if not groups:
         return ""
     counts = [{one.move: one.count for one in group.details.moves} for group in groups]
@@ -185,15 +182,15 @@ def _named(move: Move, audit: Audit) -> str:
 
 
 def _actions(audit: Audit) -> str:
-    covers = [(group.name, group.details.cover) for group in (audit.everybody, *_told(audit))]
-    told = [_cover(name, cover, audit) for name, cover in covers if cover is not None]
-    if not told:
+    covers = [(group.name, group.details.cover) for group in (audit.everybody, *_listed_groups(audit))]
+    tables = [_cover(name, cover, audit) for name, cover in covers if cover is not None]
+    if not tables:
         return ""
     how = (
         "A few actions that help most people, chosen one after another. That an action helps somebody was checked with "
         "the model itself: the changed row keeps the schema and all constraints, and is decided so."
     )
-    return f"<section><h2>What would help most people</h2><p>{how}</p>{''.join(told)}</section>"
+    return f"<section><h2>What would help most people</h2><p>{how}</p>{''.join(tables)}</section>"
 
 
 def _cover(name: str, cover: Cover, audit: Audit) -> str:
@@ -201,11 +198,11 @@ def _cover(name: str, cover: Cover, audit: Audit) -> str:
     ends = f", 95% interval {between(cover.interval, percent)}" if cover.interval is not None else ""
     share = f"Together they help {percent(cover.share)} ({cover.helped:,} of {cover.people:,}, {of}{ends})."
     rows: list[Sequence[Cell]] = [
-        [said(action, audit), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
+        [action_text(action, audit), f"{action.helps:,} ({percent(action.helps / cover.people)})", f"{action.more:,}"]
         for action in cover.actions
     ]
-    table = _table(share, ("action", "helps", "helped by none above"), rows)
-    return f'<div class="keep"><h3>{words(name[0].upper() + name[1:])}</h3>{table}</div>'
+    listed = _table(share, ("action", "helps", "helped by none above"), rows)
+    return f'<div class="ifonly-keep"><h3>{words(name[0].upper() + name[1:])}</h3>{listed}</div>'
 
 
 def _without(audit: Audit) -> str:
@@ -227,10 +224,12 @@ def _without(audit: Audit) -> str:
     return f"<section><h2>Who has none, and who is left open</h2>{''.join(parts)}</section>" if parts else ""
 
 
-def _asked(where: Provenance) -> str:
+def _query(where: Provenance) -> str:
     question = [("wanted decision", where.target), ("nearest in", where.distance), ("searched by", where.effort)]
     held = (
-        _list(where.constraints) if where.constraints else "<p>No constraint: everything in the schema may change.</p>"
+        bullets(where.constraints)
+        if where.constraints
+        else "<p>No constraint: everything in the schema may change.</p>"
     )
     marks = [("model", where.model, where.model_fingerprint), ("schema", "", where.schema_fingerprint),
              ("data", where.data, where.data_fingerprint)]  # fmt: skip
@@ -260,14 +259,14 @@ def _method(audit: Audit) -> str:
         "An audit says what the model asks of people under these constraints. It says nothing about causes, nor "
         "whether a change is easy.",
     ]
-    return f'<section><h2>How to read this</h2><div class="small">{_list(lines)}</div></section>'
+    return f'<section><h2>How to read this</h2><div class="small">{bullets(lines)}</div></section>'
 
 
 # ---------------------------------------------------------------------- pieces
 
 
-def _told(audit: Audit) -> list[Group]:
-    """The groups that are told one by one: the largest of those that are compared."""
+def _listed_groups(audit: Audit) -> list[Group]:
+    """The groups that are listed one by one: the largest of those that are compared."""
     largest = sorted((group for group in audit.groups if group.compared), key=lambda group: -group.needing)
     kept = {group.name for group in largest[:MOST_GROUPS]}
     return [group for group in audit.groups if group.name in kept]
@@ -291,28 +290,12 @@ def _key(parts: Iterable[tuple[str, str]]) -> str:
     return f'<ul class="legend">{"".join(items)}</ul>'
 
 
-def _list(lines: Iterable[str]) -> str:
-    return f"<ul>{''.join(f'<li>{words(line)}</li>' for line in lines)}</ul>"
-
-
-def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, last: bool = False) -> str:
-    """A table whose first column names the rows; `last`: the last row is the sum of the others."""
-    numeric = [j > 0 and all(_is_number(row[j]) for row in rows) for j in range(len(header))]
-    head = "".join(f'<th scope="col" role="columnheader"{_right(numeric[j])}>{words(name)}</th>'
-                   for j, name in enumerate(header))  # fmt: skip
-    body, keep = [], ' class="keep"' if len(rows) <= MOST_KEPT else ""
-    for i, row in enumerate(rows):
-        cells = "".join(
-            f'<td role="cell"{_right(numeric[j])} data-label="{words(header[j])}"><span>{_cell(cell)}</span></td>'
-            for j, cell in enumerate(row) if j
-        )  # fmt: skip
-        first = f'<th scope="row" role="rowheader">{_cell(row[0])}</th>'
-        of_all = ' class="all"' if last and i == len(rows) - 1 else ""
-        body.append(f'<tr role="row"{of_all}>{first}{cells}</tr>')
-    return (
-        f'<table role="table"{keep}><caption>{words(caption)}</caption><thead role="rowgroup"><tr role="row">{head}'
-        f'</tr></thead><tbody role="rowgroup">{"".join(body)}</tbody></table>'
-    )
+def _table(caption: str, header: Sequence[str], rows: Sequence[Sequence[Cell]], *, total: bool = False) -> str:
+    """A table of cells with asides; columns of numbers are aligned to the right."""
+    columns = range(len(header))
+    right = frozenset(j for j in columns if j and all(_is_number(row[j]) for row in rows))
+    cells = [[_cell(cell) for cell in row] for row in rows]
+    return table(header, cells, caption=caption, right=right, drawn=frozenset(columns), stacked=True, total=total)
 
 
 def _cell(cell: Cell) -> str:
@@ -323,7 +306,3 @@ def _cell(cell: Cell) -> str:
 def _is_number(cell: Cell) -> bool:
     main = cell if isinstance(cell, str) else cell[0]
     return main[:1].isdigit() or main[:1] in "-<>"
-
-
-def _right(yes: bool) -> str:
-    return ' class="n"' if yes else ""

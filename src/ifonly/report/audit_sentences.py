@@ -1,4 +1,4 @@
-"""What an audit found, in sentences: the same on a terminal, on the page and in a file."""
+"""The findings of an audit in sentences: the same on a terminal, in the document and in a file."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ifonly.population.intervals import Interval
 from ifonly.results.plain_language import amount
 
 MOST_NAMED = 8
-"""Differences and small groups that are told one by one."""
+"""Differences and small groups that are listed one by one."""
 
 
 def overview(audit: Audit) -> list[str]:
@@ -21,7 +21,7 @@ def overview(audit: Audit) -> list[str]:
     all_of_them = audit.everybody
     if not all_of_them.needing:
         return [f"All {all_of_them.people:,} people are decided as asked already; nobody needs recourse."]
-    told = [
+    sentences = [
         f"Of {people(all_of_them.people)}, {all_of_them.unneeded:,} are decided as asked already ({audit.target}). "
         f"Of the {all_of_them.needing:,} who are not, {counted(all_of_them.recourse, all_of_them)} have recourse: a "
         f"change that is allowed, and after which the model decides so.",
@@ -30,8 +30,8 @@ def overview(audit: Audit) -> list[str]:
         else "Nobody is proven to have none.",
     ]
     if all_of_them.unknown:
-        told.append(f"{counted(all_of_them.unknown, all_of_them)} are left open by a limit.")
-    return told
+        sentences.append(f"{counted(all_of_them.unknown, all_of_them)} are left open by a limit.")
+    return sentences
 
 
 def differences(audit: Audit) -> list[str]:
@@ -60,36 +60,36 @@ def _difference(one: Difference, comparisons: int) -> str:
     corrected = f"corrected for {comparisons:,} comparisons" if comparisons > 1 else "one comparison"
     if one.what == "share":
         more = "fewer" if one.mine < one.others else "more"
-        told = f"{more} have recourse, {percent(one.mine)} against {percent(one.others)} of all others"
+        finding = f"{more} have recourse, {percent(one.mine)} against {percent(one.others)} of all others"
     else:
         more = "less" if one.mine < one.others else "more" if one.mine > one.others else "not the same"
-        told = f"recourse costs {more}, a median of {cost(one.mine)} against {cost(one.others)} for all others"
-    return f"{one.group}: {told} ({chance}, {corrected})."
+        finding = f"recourse costs {more}, a median of {cost(one.mine)} against {cost(one.others)} for all others"
+    return f"{one.group}: {finding} ({chance}, {corrected})."
 
 
 def notes(audit: Audit) -> list[str]:
     """What to bear in mind."""
-    everybody, told = audit.everybody, []
+    everybody, sentences = audit.everybody, []
     small = [group for group in audit.groups if not group.compared]
     if small:
         named = ", ".join(f"{group.name} ({group.needing:,})" for group in small[:MOST_NAMED])
         more = f" and {len(small) - MOST_NAMED:,} more" if len(small) > MOST_NAMED else ""
-        told.append(f"Not compared, since fewer than {audit.least:,} of them need recourse: {named}{more}.")
+        sentences.append(f"Not compared, since fewer than {audit.least:,} of them need recourse: {named}{more}.")
     if everybody.unproven:
-        told.append(f"{everybody.unproven:,} of the rows are not proven to be the nearest: costs may be lower.")
+        sentences.append(f"{everybody.unproven:,} of the rows are not proven to be the nearest: costs may be lower.")
     if everybody.unknown:
-        told.append(
+        sentences.append(
             f"{everybody.unknown:,} are open: a limit was hit before a row was found or ruled out. Shares count them "
             f"as people without recourse."
         )
     if audit.failed:
-        told.append(f"{audit.failed:,} rows could not be read or answered and are left out.")
+        sentences.append(f"{audit.failed:,} rows could not be read or answered and are left out.")
     if audit.contradictions:
-        told.append(
+        sentences.append(
             f"{audit.contradictions:,} times two things did not agree that must: this is a bug in ifonly, please "
             f"report it. The people concerned are left out, or it is not said what rules recourse out for them."
         )
-    return told
+    return sentences
 
 
 def blamed(group: Group) -> str:
@@ -108,7 +108,7 @@ def counted(count: int, group: Group) -> str:
     return f"{count:,} ({percent(count / group.needing)})" if group.needing else f"{count:,}"
 
 
-def said(action: Action, audit: Audit) -> str:
+def action_text(action: Action, audit: Audit) -> str:
     """An action under the names and in the units that people know."""
     return " and ".join(
         f"{audit.label(step.feature)} -> {amount(step.to, unit)}" if step.by is None
@@ -137,6 +137,6 @@ def probability(chance: float) -> str:
     return "below 0.0001" if chance < 1e-4 else f"{chance:.2g}"
 
 
-def between(interval: Interval | None, say: Callable[[float], str] = cost) -> str:
+def between(interval: Interval | None, shown: Callable[[float], str] = cost) -> str:
     """The ends of an interval; a dash where there is none."""
-    return "-" if interval is None else f"{say(interval[0])} to {say(interval[1])}"
+    return "-" if interval is None else f"{shown(interval[0])} to {shown(interval[1])}"

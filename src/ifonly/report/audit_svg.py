@@ -1,4 +1,4 @@
-"""An audit as one picture: of those who need recourse, the share who have it at no more than a cost, as SVG."""
+"""The audit as an SVG chart: of those who need recourse, the share who have it at no more than a cost."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ifonly.report.audit_sentences import percent
 from ifonly.report.charts import curve_path, round_numbers
 
 COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#000000", "#777777")
-"""Okabe and Ito's colours, told apart with any colour vision; lines differ in their dashes too."""
+"""Okabe and Ito's colours, distinguished with any colour vision; lines differ in their dashes too."""
 DASHES = ("", "7 3", "2 2", "9 3 2 3", "4 4", "12 4", "1 3", "6 2 2 2")
 WIDTH, PLOT = 720, 300
 LEFT, RIGHT, BELOW, LINE = 64, 24, 62, 18

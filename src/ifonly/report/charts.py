@@ -1,7 +1,7 @@
-"""Charts that fit any width: the marks are inline SVG that stretches, the words are HTML that wraps.
+"""Charts of the audit page that fit any width: the marks are inline SVG that stretches, the labels are HTML that wraps.
 
-Nothing depends on colour alone: lines differ in their dashes, parts of bars in their hatching, and every number that a
-chart shows stands beside it or in the table below it. Names are escaped here, once, on their way into the page.
+Nothing depends on colour alone: lines differ in their dashes, parts of bars in lightness and hatching (blue and orange
+are distinguished with any colour vision), and every number of a chart is also in a label or in the table below it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,18 @@ MOST_LETTERS = 80
 """Of a name in a chart; the table has all of them."""
 MOST_CURVES = 6
 MOST_CORNERS = 400
-"""Of a curve: a person more or less than that is not seen."""
+"""Of a curve: more would not be visible."""
+
+
+PATTERNS = (
+    '<svg class="defs" aria-hidden="true" focusable="false"><defs>'
+    '<pattern id="hatched" width="6" height="6" patternUnits="userSpaceOnUse" patternTransform="rotate(45)">'
+    '<rect width="6" height="6" style="fill:var(--none)"/><path d="M0 0V6" style="stroke:var(--halo);stroke-width:3"/>'
+    "</pattern>"
+    '<pattern id="dotted" width="4" height="4" patternUnits="userSpaceOnUse">'
+    '<rect width="4" height="4" style="fill:var(--sheet)"/><rect width="2" height="2" style="fill:var(--open)"/>'
+    "</pattern></defs></svg>"
+)
 
 
 def _name(text: str) -> str:
@@ -76,9 +87,9 @@ def costs_chart(groups: Sequence[Group]) -> str:
         drawn += f'<circle class="dot" cx="{100 * median:.3f}%" cy="50%" r="5"/>'
         value = f"{group.median:.3g}" + (f" ({between(ends)})" if ends is not None else "")
         rows.append(_row(group.name, _strip(drawn), value))
-    told = "; ".join(f"{group.name}: median {group.median:.3g}, 95% interval {between(group.median_interval)}"
+    alternative = "; ".join(f"{group.name}: median {group.median:.3g}, 95% interval {between(group.median_interval)}"
                      for group in groups)  # fmt: skip
-    return _chart("".join(rows) + f'<div class="row axis"><span class="bar">{_axis(ticks)}</span></div>', told)
+    return _chart("".join(rows) + f'<div class="row axis"><span class="bar">{_axis(ticks)}</span></div>', alternative)
 
 
 def _axis(ticks: Sequence[float]) -> str:
@@ -102,13 +113,13 @@ def curves(groups: Sequence[Group]) -> str:
         for k, group in enumerate(drawn)
     )
     rises = "".join(f'<span style="top:{100 - y}%">{y}%</span>' for y in (0, 25, 50, 75, 100))
-    told = "; ".join(f"{group.name} ends at {percent(group.share)}" for group in drawn)
+    alternative = "; ".join(f"{group.name} ends at {percent(group.share)}" for group in drawn)
     plot = (
         f'<div class="plot"><span class="rises" aria-hidden="true">{rises}</span>'
         f'<svg viewBox="0 0 100 100" preserveAspectRatio="none" aria-hidden="true" focusable="false">{"".join(lines)}'
         f'</svg><span class="below">{_axis(ticks)}</span></div>'
     )
-    return _chart(plot, f"Share with recourse at no more than a cost, rising from 0: {told}") + (
+    return _chart(plot, f"Share with recourse at no more than a cost, rising from 0: {alternative}") + (
         f'<ul class="legend">{legend}</ul>'
     )
 

@@ -1,4 +1,4 @@
-"""A diverse set as a page: the person, one line per answer, what ended the set, how spread out it is."""
+"""A diverse set as a page of text: one line per answer, why there are no more, how spread out they are."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from ifonly.results import DiverseAnswers, show
 
 def diverse_page(answers: DiverseAnswers, row: int) -> Page:
     """The set of one person."""
-    told = (*answers, *([answers.ended] if answers.ended is not None else []))
-    before = told[0].decision_before
-    title = f"Row {row}: {'' if before is None else f'decided {show(before)}, '}wanted {told[0].target}"
+    every = (*answers, *([answers.ended] if answers.ended is not None else []))
+    before = every[0].decision_before
+    title = f"Row {row}: {'' if before is None else f'decided {show(before)}, '}wanted {every[0].target}"
     if not len(answers):
         return (Heading(title), Paragraph(answers.ending))
     sheet = TextTable(

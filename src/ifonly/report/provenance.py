@@ -1,4 +1,4 @@
-"""Where an audit comes from: the model, the data, the question and the constraints in words, the date, the versions."""
+"""Provenance of an audit: the model, the data, the query and the constraints in words, the date, the versions."""
 
 from __future__ import annotations
 
@@ -81,26 +81,26 @@ def provenance(
 def distance_words(distance: Distance, *, fewest: bool = False) -> str:
     """A distance in words."""
     parts = distance.norm if isinstance(distance.norm, Mapping) else {distance.norm: 1.0}
-    told = " plus ".join(NORMS[name] if len(parts) == 1 else f"{part:g} times {NORMS[name]}"
+    text = " plus ".join(NORMS[name] if len(parts) == 1 else f"{part:g} times {NORMS[name]}"
                          for name, part in parts.items())  # fmt: skip
     scaled = "as a share of its range" if not distance.scales else f"divided by {_listed(distance.scales)}"
-    told = f"{distance.name}: {told}; numbers {scaled}"
+    text = f"{distance.name}: {text}; numbers {scaled}"
     if distance.weights:
-        told += f"; weights {_listed(distance.weights)}"
+        text += f"; weights {_listed(distance.weights)}"
     for table, way in ((distance.up, "up"), (distance.down, "down")):
         if table:
-            told += f"; going {way} counts {_listed(table)} times"
+            text += f"; going {way} counts {_listed(table)} times"
     if distance.transitions:
-        told += f"; changes between options of {', '.join(distance.transitions)} at stated costs"
-    return f"as few changes as possible, then {told}" if fewest else told
+        text += f"; changes between options of {', '.join(distance.transitions)} at stated costs"
+    return f"as few changes as possible, then {text}" if fewest else text
 
 
 def files_fingerprint(files: Sequence[Mapping[str, Any]] | None) -> str:
     """The sha256 of a table's file; of several, that of what a manifest says of them."""
-    told = [dict(one) for one in files or () if "sha256" in one]
-    if len(told) == 1:
-        return str(told[0]["sha256"])
-    return hashlib.sha256(json_text(told).encode("utf-8")).hexdigest() if told else ""
+    known = [dict(one) for one in files or () if "sha256" in one]
+    if len(known) == 1:
+        return str(known[0]["sha256"])
+    return hashlib.sha256(json_text(known).encode("utf-8")).hexdigest() if known else ""
 
 
 def rows_fingerprint(rows: Iterable[Mapping[str, Any]]) -> str:
@@ -115,8 +115,8 @@ def _effort(explainer: Explainer) -> str:
     limits = explainer.limits
     spent = [f"{limits.seconds:g} seconds" if limits.seconds is not None else "",
              f"{limits.nodes:,} nodes" if limits.nodes is not None else ""]  # fmt: skip
-    said = " and ".join(filter(None, spent))
-    return f"method {explainer.method.name}, " + (f"at most {said} per person" if said else "no limit of time")
+    limit = " and ".join(filter(None, spent))
+    return f"method {explainer.method.name}, " + (f"at most {limit} per person" if limit else "no limit of time")
 
 
 def _versions() -> Iterable[tuple[str, str]]:

@@ -1,4 +1,4 @@
-"""The same pages on a terminal, with rich: frames, colours, changed features in bold."""
+"""Pages of text on a terminal, with rich: frames, colours, changed features in bold."""
 
 from __future__ import annotations
 

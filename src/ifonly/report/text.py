@@ -1,4 +1,4 @@
-"""Answers as pages for people: one answer, many answers, their summary. `text` gives either as plain text."""
+"""Answers as pages of text: one answer, many answers, their summary. `text` renders either as plain text."""
 
 from __future__ import annotations
 
@@ -38,8 +38,8 @@ def answer_page(answer: Answer, language: str = "en", subject: str = "") -> Page
     if isinstance(answer, Failed):
         return (Heading(f"Row {answer.row}"), Paragraph(sentence(answer)))
     why = _reasons(answer.reasons) if isinstance(answer, NoneExists) and answer.reasons is not None else ()
-    said = Paragraph(answer.sentence(language, subject=subject))
-    return (Heading(_title(answer)), _comparison(answer), said, *why, _guarantee(answer))
+    in_words = Paragraph(answer.sentence(language, subject=subject))
+    return (Heading(_title(answer)), _comparison(answer), in_words, *why, _guarantee(answer))
 
 
 def answers_page(answers: Answers, *, most: int | None = MOST_ROWS) -> Page:
@@ -60,7 +60,7 @@ def summary_page(answers: Answers) -> Page:
 
 
 def figures_page(figures: Mapping[str, Any], constraints: Sequence[str] = ()) -> Page:
-    """The same, of what `summary` gives, and the constraints that all were asked under."""
+    """The same, of what `summary` gives, and the constraints that hold for all."""
     rows, seconds = figures["rows"], figures["total_seconds"]
     pairs = [("rows", f"{rows:,} in {duration(seconds)}" if seconds else f"{rows:,}")]
     pairs += [
@@ -83,7 +83,7 @@ def figures_page(figures: Mapping[str, Any], constraints: Sequence[str] = ()) ->
 
 
 def _constraints(words: Sequence[str]) -> list[tuple[str, str]]:
-    """The constraints as they were understood: what somebody typed may have been meant otherwise."""
+    """The constraints as they were understood, so that a misunderstanding is seen."""
     return [("under", "; ".join(words))] if words else []
 
 
@@ -99,7 +99,7 @@ def duration(seconds: float) -> str:
 
 
 def share(count: int, total: int) -> str:
-    """A percentage that says 0% and 100% only of none and of all."""
+    """A percentage that is 0% or 100% only where that is exact."""
     percent = round(100 * count / total)
     if count and percent == 0:
         return "<1%"
@@ -208,5 +208,5 @@ def _score(score: float | tuple[float, ...]) -> str:
     return f"{score:.6g}" if isinstance(score, float) else "[" + ", ".join(f"{s:.4g}" for s in score) + "]"
 
 
-def _spread(quantiles: dict[str, Any], say: Any) -> str:
-    return ", ".join(f"{name} {say(value)}" for name, value in quantiles.items())
+def _spread(quantiles: dict[str, Any], shown: Any) -> str:
+    return ", ".join(f"{name} {shown(value)}" for name, value in quantiles.items())

@@ -1,4 +1,4 @@
-"""The recourse desk: a service and a page where a person asks what would have to be different"""
+"""The recourse desk: a web service, and a page where a person asks what would have to be different"""
 
 from ifonly.service.limits import ServiceLimits
 from ifonly.service.registry import ModelRegistry, RegisteredModel

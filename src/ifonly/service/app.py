@@ -1,7 +1,7 @@
-"""The desk as an ASGI application. It only receives, keeps out, passes on and sends: what is asked is read by a clerk.
+"""The ASGI application: routing, access policy, request bodies, responses. A `Handler` in a worker process answers.
 
-Bodies have readers of their own, with sentences of their own, and there are a dozen fixed paths: a framework would add
-a second definition of every body, and half a millisecond to each request.
+No web framework: there are a dozen fixed paths, bodies are read by the library's own readers, and limits, lanes and
+headers are ours in any case. Starlette would replace some sixty lines, and take a third more CPU time per request.
 """
 
 from __future__ import annotations
@@ -18,25 +18,25 @@ from typing import Any
 from urllib.parse import parse_qsl
 
 from ifonly.errors import QuestionError
-from ifonly.printing import json_text, printable, shown
-from ifonly.service.events import Receive, Send, Stream
-from ifonly.service.handler import JSON, PAGE, Reply, refusal
+from ifonly.printing import printable, shown
+from ifonly.service.events import EventStream, Receive, Send
+from ifonly.service.handler import HTML, JSON, Reply, error_reply, json_bytes
 from ifonly.service.limits import BODY_SECONDS, ServiceLimits
-from ifonly.service.metrics import KIND, Metrics
-from ifonly.service.openapi import PROBES, description
+from ifonly.service.metrics import CONTENT_TYPE, Metrics
+from ifonly.service.openapi import POST_PATHS, PROBES, openapi
 from ifonly.service.pool import CLOSING, Job, Pool, too_many
 from ifonly.service.registry import ModelRegistry
-from ifonly.service.requests import HTTPError
+from ifonly.service.requests import HTTPError, unknown_model
 from ifonly.service.static_files import page_files
-from ifonly.service.worker import BUG, placed
+from ifonly.service.worker import BUG, error_location
 
 Headers = list[tuple[bytes, bytes]]
 
 WATCH_SECONDS = 0.25
-"""Whoever waits longer is watched: should the client leave, the work stops."""
-MOST_QUERY_STRING = 1000
+"""A request that takes longer is watched for a disconnect of its client, which cancels the job."""
+MAX_QUERY_STRING = 1000
 
-SAFE: Headers = [
+SECURITY_HEADERS: Headers = [
     (b"x-content-type-options", b"nosniff"),
     (b"x-frame-options", b"DENY"),
     (b"referrer-policy", b"no-referrer"),
@@ -45,23 +45,21 @@ SAFE: Headers = [
     (b"permissions-policy", b"camera=(), geolocation=(), microphone=()"),
     (b"cache-control", b"no-store"),
 ]
-NOTHING = "default-src 'none'; frame-ancestors 'none'"
-REPORT = f"{NOTHING}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
-OF_PAGE = (
+CSP_NONE = "default-src 'none'; frame-ancestors 'none'"
+CSP_REPORT = f"{CSP_NONE}; style-src 'unsafe-inline'; img-src data:; base-uri 'none'; form-action 'none'"
+CSP_PAGE = (
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; connect-src 'self'; "
     "form-action 'none'; base-uri 'none'; frame-ancestors 'none'"
 )
-ASKED = ("/v1/explain", "/v1/diverse", "/v1/predict", "/v1/rule", "/v1/certify", "/v1/check", "/v1/report")
-"""Paths that a clerk answers with one reply."""
-STREAM = "/v1/explain/stream"
-CHECK = "/v1/check"
-KINDS = {CHECK: (b"application/json", b"application/octet-stream")}
-"""What a body may be, where it may be something else than JSON. None of these can be sent by a form of another site."""
+STREAM_PATH = "/v1/explain/stream"
+CHECK_PATH = "/v1/check"
+CONTENT_TYPES = {CHECK_PATH: (b"application/json", b"application/octet-stream")}
+"""Where a body may be something else than JSON. No form of another site can send any of these."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AccessPolicy:
-    """Who may ask: with which key, under which names of this machine."""
+    """Who may send requests: with which key, to which host names."""
 
     key: str = ""
     hosts: tuple[str, ...] = ()
@@ -71,7 +69,7 @@ class AccessPolicy:
             raise QuestionError("A key has letters, digits and signs of ASCII, and no space at its ends.")
 
     def check_host(self, headers: Mapping[bytes, bytes]) -> None:
-        """A page of another site that has renamed itself to our address (DNS rebinding) comes under its own name."""
+        """Against DNS rebinding: a page of another site that resolves to our address sends its own host name."""
         name = headers.get(b"host", b"").decode("latin-1").lower()
         before, _, port = name.rpartition(":")
         bare = before if before and not port.strip("0123456789") else name
@@ -85,15 +83,14 @@ class AccessPolicy:
     def check_key(self, headers: Mapping[bytes, bytes]) -> None:
         if not self.key:
             return
-        given = headers.get(b"authorization", b"")
-        wanted = b"Bearer " + self.key.encode("utf-8")
-        if not hmac.compare_digest(given, wanted):
+        given, expected = headers.get(b"authorization", b""), b"Bearer " + self.key.encode("utf-8")
+        if not hmac.compare_digest(given, expected):
             raise HTTPError(401, "This desk needs a key: send the header 'Authorization: Bearer KEY'.")
 
 
 @dataclass(slots=True)
 class Request:
-    """One request on its way through."""
+    """A request, and the response to it. `status` is 0 until the response has started."""
 
     scope: dict[str, Any]
     receive: Receive
@@ -101,129 +98,129 @@ class Request:
     path: str
     headers: dict[bytes, bytes]
     status: int = 0
-    held: int = 0
-    more: Headers = field(default_factory=list)
+    body_bytes: int = 0
+    response_headers: Headers = field(default_factory=list)
 
-    async def answer(self, status: int, body: bytes, kind: str, policy: str = NOTHING) -> None:
+    async def respond(self, status: int, body: bytes, content_type: str, csp: str = CSP_NONE) -> None:
         self.status = status
         headers = [
-            (b"content-type", kind.encode("latin-1")),
+            (b"content-type", content_type.encode("latin-1")),
             (b"content-length", b"%d" % len(body)),
-            (b"content-security-policy", policy.encode("latin-1")),
-            *SAFE,
-            *self.more,
+            (b"content-security-policy", csp.encode("latin-1")),
+            *SECURITY_HEADERS,
+            *self.response_headers,
         ]
         await self.send({"type": "http.response.start", "status": status, "headers": headers})
         await self.send({"type": "http.response.body", "body": b"" if self.scope["method"] == "HEAD" else body})
 
 
+class ClientDisconnected(Exception):
+    """The connection was closed before the response."""
+
+
 def log(line: str) -> None:
-    """For whoever runs the desk; never anything that somebody sent."""
+    """For the operator; never anything that a client has sent."""
     sys.stderr.write(f"ifonly desk: {line}\n")
     sys.stderr.flush()
 
 
 @dataclass(frozen=True, slots=True)
 class Route:
-    """What answers a path, and to which methods. `public`: also without the key, so it tells nothing of models or of
-    what is asked."""
+    """The endpoint of a path, and its methods. `public`: also without the key, so it reveals nothing of models or of
+    requests."""
 
     methods: tuple[str, ...]
-    serve: Callable[[Request], Awaitable[None]]
+    endpoint: Callable[[Request], Awaitable[None]]
     public: bool = False
 
 
 class Service:
-    """Call it as ASGI servers do. `pool` answers; everything else is made before the first request."""
+    """The ASGI application. `pool` answers; everything else is prepared before the first request."""
 
-    def __init__(self, registry: ModelRegistry, terms: ServiceLimits, pool: Pool, access: AccessPolicy) -> None:
+    def __init__(self, registry: ModelRegistry, limits: ServiceLimits, pool: Pool, access: AccessPolicy) -> None:
         from ifonly import __version__
 
-        self.terms, self.pool, self.access, self.metrics = terms, pool, access, Metrics()
-        self._held = 0
-        self._schemas = {registered.name: _json(registered.told(terms)) for registered in registry}
-        self._first = next(iter(self._schemas))
+        self.limits, self.pool, self.access, self.metrics = limits, pool, access, Metrics()
+        self._body_bytes = 0
+        self._schemas = {registered.name: json_bytes(registered.to_dict(limits)) for registered in registry}
+        self._default_model = next(iter(self._schemas))
         self._files = page_files()
-        self._fixed = {
-            "/v1/models": _json(registry.told(__version__)),
-            "/openapi.json": _json(description(registry, terms, __version__, keyed=bool(access.key))),
+        self._documents = {
+            "/v1/models": json_bytes(registry.to_dict(__version__)),
+            "/openapi.json": json_bytes(openapi(registry, limits, __version__, keyed=bool(access.key))),
             "/livez": b'{"status": "alive"}',
         }
-        read = ("GET", "HEAD")
+        get = ("GET", "HEAD")
         self.routes = {
-            **{path: Route(("POST",), self._asked) for path in (*ASKED, STREAM)},
-            "/v1/models": Route(read, self._told),
-            "/v1/schema": Route(read, self._schema),
-            "/openapi.json": Route(read, self._told),
-            "/metrics": Route(read, self._counts),
-            "/livez": Route(read, self._told, public=True),
-            "/healthz": Route(read, self._health, public=True),
-            "/readyz": Route(read, self._health, public=True),
-            **{path: Route(read, self._page, public=True) for path in self._files},
+            **{path: Route(("POST",), self._job) for path in (*POST_PATHS, CHECK_PATH)},
+            "/v1/models": Route(get, self._document),
+            "/v1/schema": Route(get, self._schema),
+            "/openapi.json": Route(get, self._document),
+            "/metrics": Route(get, self._metrics),
+            "/livez": Route(get, self._document, public=True),
+            "/healthz": Route(get, self._health, public=True),
+            "/readyz": Route(get, self._health, public=True),
+            **{path: Route(get, self._page, public=True) for path in self._files},
         }
 
     async def __call__(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
         if scope["type"] == "lifespan":
             with contextlib.suppress(asyncio.CancelledError):  # no time is given to end
-                await self._live(receive, send)
+                await self._lifespan(receive, send)
         elif scope["type"] == "http":
-            await self._visited(scope, receive, send)
+            await self._http(scope, receive, send)
 
-    async def _live(self, receive: Receive, send: Send) -> None:
+    async def _lifespan(self, receive: Receive, send: Send) -> None:
         while True:
             message = await receive()
             if message["type"] == "lifespan.startup":
-                await self.pool.begin()
+                await self.pool.start()
                 await send({"type": "lifespan.startup.complete"})
             else:
-                await self.pool.end()
+                await self.pool.stop()
                 await send({"type": "lifespan.shutdown.complete"})
                 return
 
-    async def _visited(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
-        begun = time.perf_counter()
+    async def _http(self, scope: dict[str, Any], receive: Receive, send: Send) -> None:
+        started = time.perf_counter()
         request = Request(scope, receive, send, scope["path"], dict(scope["headers"]))
         try:
-            await self._serve(request)
-        except HTTPError as refused:
-            await self._refuse(request, refused)
+            await self._dispatch(request)
+        except HTTPError as error:
+            await self._send_error(request, error)
         except ClientDisconnected:
-            self.metrics.left += 1
+            self.metrics.disconnects += 1
             request.status = 499
-        except asyncio.CancelledError:  # the desk closes, and waits no longer; a stream has said so by itself
+        except asyncio.CancelledError:  # the service is closing; a stream has said so by itself
             if not request.status:
-                await self._refuse(request, CLOSING)
+                await self._send_error(request, CLOSING)
         except Exception as error:
-            self._note(placed(error))
+            self._log_bug(error_location(error))
             if not request.status:
-                await self._refuse(request, HTTPError(500, BUG))
+                await self._send_error(request, HTTPError(500, BUG))
         finally:
-            self._held -= request.held
-            self.metrics.count(self._known(request.path), request.status, time.perf_counter() - begun)
+            self._body_bytes -= request.body_bytes
+            self.metrics.count(self._metrics_path(request.path), request.status, time.perf_counter() - started)
 
-    def _note(self, bug: str) -> None:
+    def _log_bug(self, bug: str) -> None:
         self.metrics.bugs += 1
         log(f"an error that should not happen: {bug}")
 
-    async def _refuse(self, request: Request, refused: HTTPError) -> None:
-        if refused.status == 401:
-            request.more.append((b"www-authenticate", b"Bearer"))
-        if refused.status in (400, 408, 413):  # the rest of the body is not read
-            request.more.append((b"connection", b"close"))
-        await self._replied(request, refusal(refused))
+    async def _send_error(self, request: Request, error: HTTPError) -> None:
+        if error.status == 401:
+            request.response_headers.append((b"www-authenticate", b"Bearer"))
+        if error.status in (400, 408, 413):  # the rest of the body is not read
+            request.response_headers.append((b"connection", b"close"))
+        await self._send_reply(request, error_reply(error))
 
-    def _known(self, path: str) -> str:
+    def _metrics_path(self, path: str) -> str:
         if path.startswith("/page/"):
             return "/page"
         return path if path in self.routes else "other"
 
-    # ------------------------------------------------------------------ paths
-
-    async def _serve(self, request: Request) -> None:
+    async def _dispatch(self, request: Request) -> None:
         path, route = request.path, self.routes.get(request.path)
-        if (
-            b"transfer-encoding" in request.headers and b"content-length" in request.headers
-        ):  # which is it? Proxies differ
+        if b"transfer-encoding" in request.headers and b"content-length" in request.headers:  # request smuggling
             raise HTTPError(400, "Send the length of the body, or the body in chunks, not both.")
         if path not in PROBES:
             self.access.check_host(request.headers)
@@ -234,105 +231,107 @@ class Service:
                 404, f"There is nothing at {shown(printable(path, 100))}; /openapi.json says what there is."
             )
         if request.scope["method"] not in route.methods:
-            request.more.append((b"allow", ", ".join(route.methods).encode("latin-1")))
+            request.response_headers.append((b"allow", ", ".join(route.methods).encode("latin-1")))
             raise HTTPError(405, f"{path} takes {' and '.join(route.methods)}.")
-        await route.serve(request)
+        await route.endpoint(request)
 
-    async def _told(self, request: Request) -> None:
-        await request.answer(200, self._fixed[request.path], JSON)
+    # ------------------------------------------------------------------ endpoints that this process answers
+
+    async def _document(self, request: Request) -> None:
+        await request.respond(200, self._documents[request.path], JSON)
 
     async def _page(self, request: Request) -> None:
-        content, kind = self._files[request.path]
-        await request.answer(200, content, kind, OF_PAGE)
+        content, content_type = self._files[request.path]
+        await request.respond(200, content, content_type, CSP_PAGE)
 
-    async def _counts(self, request: Request) -> None:
-        await request.answer(200, self.metrics.text(self.pool).encode("utf-8"), KIND)
+    async def _metrics(self, request: Request) -> None:
+        await request.respond(200, self.metrics.text(self.pool).encode("utf-8"), CONTENT_TYPE)
 
     async def _health(self, request: Request) -> None:
-        """Can questions be answered?"""
         unavailable = self.pool.unavailable()
         if unavailable is None:
-            await request.answer(200, b'{"status": "ready"}', JSON)
+            await request.respond(200, b'{"status": "ready"}', JSON)
         else:
-            await self._refuse(request, unavailable)
+            await self._send_error(request, unavailable)
 
     async def _schema(self, request: Request) -> None:
-        text = request.scope["query_string"][:MOST_QUERY_STRING].decode("latin-1")
+        text = request.scope["query_string"][:MAX_QUERY_STRING].decode("latin-1")
         given = dict(parse_qsl(text, keep_blank_values=True, encoding="utf-8", errors="replace"))
-        name = given.get("model", self._first)
+        name = given.get("model", self._default_model)
         if name not in self._schemas:
-            known = ", ".join(list(self._schemas)[:20])
-            raise HTTPError(404, f"There is no model {shown(name)}; the models are: {known}.", "model")
-        await request.answer(200, self._schemas[name], JSON)
+            raise unknown_model(name, tuple(self._schemas))
+        await request.respond(200, self._schemas[name], JSON)
 
-    # ------------------------------------------------------------------ questions
+    # ------------------------------------------------------------------ endpoints that a worker answers
 
-    async def _asked(self, request: Request) -> None:
-        """Pass a question on to a clerk, and the reply back."""
-        self._check_kind(request)
-        body = await self._body(request)
-        stream = Stream() if request.path == STREAM else None
+    async def _job(self, request: Request) -> None:
+        """Submit the body as a job, and send its reply or its events."""
+        self._check_content_type(request)
+        body = await self._read_body(request)
+        stream = EventStream() if request.path == STREAM_PATH else None
         job: Job | None = None
         try:
-            job = self.pool.ask(request.path, body, None if stream is None else stream.tell)
+            job = self.pool.submit(request.path, body, None if stream is None else stream.add)
             await asyncio.wait([job.reply], timeout=WATCH_SECONDS)
             if stream is None or (job.reply.done() and job.reply.result().status != 200):
-                await self._replied(request, await self._reply(request, job))
-            else:  # what is wrong with a question is known by now: what is left is to wait
-                await self._streamed(request, job, stream)
+                await self._send_reply(request, await self._reply(request, job))
+            else:  # an error in the body would have been found by now: what is left is the search
+                await self._send_stream(request, job, stream)
         finally:
             if job is not None:
-                self.pool.leave(job)  # nothing, where it is done
+                self.pool.cancel(job)  # no effect on a job that is done
 
     async def _reply(self, request: Request, job: Job) -> Reply:
-        """The reply of a job, unless the client leaves before."""
+        """The reply to a job, unless the client disconnects before."""
         if not job.reply.done():
-            leaving: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
-            both: list[asyncio.Future[Any]] = [job.reply, leaving]
+            disconnect: asyncio.Future[Any] = asyncio.ensure_future(request.receive())
+            both: list[asyncio.Future[Any]] = [job.reply, disconnect]
             try:
                 await asyncio.wait(both, return_when=asyncio.FIRST_COMPLETED)
             finally:
-                leaving.cancel()
+                disconnect.cancel()
             if not job.reply.done():
                 raise ClientDisconnected
         return job.reply.result()
 
-    async def _replied(self, request: Request, reply: Reply) -> None:
-        self._counted(reply)
+    async def _send_reply(self, request: Request, reply: Reply) -> None:
+        self._count_reply(reply)
         if reply.retry:
-            request.more.append((b"retry-after", b"%d" % reply.retry))
+            request.response_headers.append((b"retry-after", b"%d" % reply.retry))
         if reply.filename:
-            request.more.append((b"content-disposition", f'attachment; filename="{reply.filename}"'.encode("latin-1")))
-        await request.answer(reply.status, reply.body, reply.kind, REPORT if reply.kind == PAGE else NOTHING)
+            disposition = f'attachment; filename="{reply.filename}"'.encode("latin-1")
+            request.response_headers.append((b"content-disposition", disposition))
+        csp = CSP_REPORT if reply.content_type == HTML else CSP_NONE
+        await request.respond(reply.status, reply.body, reply.content_type, csp)
 
-    async def _streamed(self, request: Request, job: Job, stream: Stream) -> None:
+    async def _send_stream(self, request: Request, job: Job, stream: EventStream) -> None:
         request.status = 200
         headers = [(b"content-type", b"text/event-stream; charset=utf-8"),
-                   (b"content-security-policy", NOTHING.encode("latin-1")), *SAFE]  # fmt: skip
+                   (b"content-security-policy", CSP_NONE.encode("latin-1")), *SECURITY_HEADERS]  # fmt: skip
         await request.send({"type": "http.response.start", "status": 200, "headers": headers})
         try:
-            self._counted(await stream.run(job, request.receive, request.send))
+            self._count_reply(await stream.run(job, request.receive, request.send))
         except ConnectionError:
             raise ClientDisconnected from None
 
-    def _counted(self, reply: Reply) -> None:
-        if reply.ending:
-            self.metrics.endings[reply.ending] += 1
+    def _count_reply(self, reply: Reply) -> None:
+        if reply.outcome:
+            self.metrics.outcomes[reply.outcome] += 1
         if reply.bug:
-            self._note(reply.bug)
+            self._log_bug(reply.bug)
 
-    def _check_kind(self, request: Request) -> None:
-        kind = request.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
-        allowed = KINDS.get(request.path, (b"application/json",))
-        if kind not in allowed:
-            wanted = " or ".join(one.decode() for one in allowed)
-            raise HTTPError(415, f"Send the body as {wanted}; got {shown(kind.decode('latin-1'))}.")
+    def _check_content_type(self, request: Request) -> None:
+        content_type = request.headers.get(b"content-type", b"").split(b";")[0].strip().lower()
+        allowed = CONTENT_TYPES.get(request.path, (b"application/json",))
+        if content_type not in allowed:
+            names = " or ".join(one.decode() for one in allowed)
+            raise HTTPError(415, f"Send the body as {names}; got {shown(content_type.decode('latin-1'))}.")
         if request.headers.get(b"content-encoding", b"identity").lower() != b"identity":
             raise HTTPError(415, "Send the body as it is, without a content encoding.")
 
-    async def _body(self, request: Request) -> bytes:
-        """The body, read in pieces: not too large, not too slow, and not too much of all bodies together."""
-        most = self.terms.certificate_bytes if request.path == CHECK else self.terms.body_bytes
+    async def _read_body(self, request: Request) -> bytes:
+        """The body, read in pieces, with limits on its size, its time, and the bytes of all bodies together."""
+        most = self.limits.certificate_bytes if request.path == CHECK_PATH else self.limits.body_bytes
         too_large = HTTPError(413, f"A body has at most {most:,} bytes here.")
         with contextlib.suppress(ValueError):
             if int(request.headers.get(b"content-length", b"0")[:20]) > most:
@@ -345,21 +344,13 @@ class Service:
                     if message["type"] == "http.disconnect":
                         raise ClientDisconnected
                     pieces.append(message.get("body", b""))
-                    request.held += len(pieces[-1])
-                    self._held += len(pieces[-1])
-                    if request.held > most:
+                    request.body_bytes += len(pieces[-1])
+                    self._body_bytes += len(pieces[-1])
+                    if request.body_bytes > most:
                         raise too_large
-                    if self._held > self.terms.held_bytes:
+                    if self._body_bytes > self.limits.held_bytes:
                         raise too_many(1)
                     if not message.get("more_body"):
                         return b"".join(pieces)
         except TimeoutError:
             raise HTTPError(408, f"The body did not arrive within {BODY_SECONDS:g} s.") from None
-
-
-class ClientDisconnected(Exception):
-    """The connection was closed before the answer."""
-
-
-def _json(data: Any) -> bytes:
-    return json_text(data).encode("utf-8")

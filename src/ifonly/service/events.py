@@ -1,4 +1,4 @@
-"""Server-sent events: the bounds of a search as they improve, then the answer."""
+"""Server-sent events: the bounds of a search as they improve, then the reply."""
 
 from __future__ import annotations
 
@@ -8,66 +8,66 @@ from collections import deque
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from ifonly.service.handler import Reply, refusal
+from ifonly.service.handler import Reply, error_reply
 from ifonly.service.pool import CLOSING, Job
 
 Receive = Callable[[], Awaitable[dict[str, Any]]]
 Send = Callable[[dict[str, Any]], Awaitable[None]]
 
-QUIET_SECONDS = 5.0
-"""After so long without an event, a comment says that we are still there."""
-MOST_EVENTS = 100
-"""Bounds that wait for a slow client: older ones are forgotten."""
+HEARTBEAT_SECONDS = 5.0
+"""After so long without an event, a comment keeps the connection alive."""
+MAX_EVENTS = 100
+"""Events that wait for a slow client; the oldest are dropped."""
 
 
-class Stream:
+class EventStream:
     """The events of one search."""
 
     def __init__(self) -> None:
-        self._bounds: deque[bytes] = deque(maxlen=MOST_EVENTS)
-        self._news = asyncio.Event()
+        self._bounds: deque[bytes] = deque(maxlen=MAX_EVENTS)
+        self._changed = asyncio.Event()
 
-    def tell(self, bounds: bytes) -> None:
+    def add(self, bounds: bytes) -> None:
         self._bounds.append(bounds)
-        self._news.set()
+        self._changed.set()
 
     async def run(self, job: Job, receive: Receive, send: Send) -> Reply:
-        """Send events until the job is done, and the reply as the last of them; ConnectionError: the client is gone."""
-        leaving: asyncio.Future[Any] = asyncio.ensure_future(receive())
-        leaving.add_done_callback(lambda _: self._news.set())
-        job.reply.add_done_callback(lambda _: self._news.set())
+        """Send events until the job is done, and its reply as the last event; ConnectionError: the client is gone."""
+        disconnect: asyncio.Future[Any] = asyncio.ensure_future(receive())
+        disconnect.add_done_callback(lambda _: self._changed.set())
+        job.reply.add_done_callback(lambda _: self._changed.set())
         try:
             while not job.reply.done():
-                if leaving.done():
+                if disconnect.done():
                     raise ConnectionError
-                self._news.clear()
+                self._changed.clear()
                 if self._bounds:
-                    await send(_part(self._taken()))
-                elif not await self._heard():
-                    await send(_part(b":\n\n"))
+                    await send(_body_part(self._take_events()))
+                elif not await self._wait():
+                    await send(_body_part(b":\n\n"))
             reply = job.reply.result()
             last = _event("answer", reply.body) if reply.status == 200 else _error(reply)
-            await send(_part(self._taken() + last, more=False))
+            await send(_body_part(self._take_events() + last, more=False))
             return reply
         except asyncio.CancelledError:
-            await send(_part(_error(refusal(CLOSING)), more=False))
+            await send(_body_part(_error(error_reply(CLOSING)), more=False))
             raise
         finally:
-            leaving.cancel()
+            disconnect.cancel()
 
-    async def _heard(self) -> bool:
-        """Has anything happened within a while?"""
+    async def _wait(self) -> bool:
+        """Wait for a change; False after a while without one."""
         try:
-            async with asyncio.timeout(QUIET_SECONDS):
-                await self._news.wait()
+            async with asyncio.timeout(HEARTBEAT_SECONDS):
+                await self._changed.wait()
         except TimeoutError:
             return False
         return True
 
-    def _taken(self) -> bytes:
-        taken = b"".join(_event("bounds", bounds) for bounds in self._bounds)
+    def _take_events(self) -> bytes:
+        events = b"".join(_event("bounds", bounds) for bounds in self._bounds)
         self._bounds.clear()
-        return taken
+        return events
 
 
 def _error(reply: Reply) -> bytes:
@@ -77,7 +77,7 @@ def _error(reply: Reply) -> bytes:
     )
 
 
-def _part(content: bytes, *, more: bool = True) -> dict[str, Any]:
+def _body_part(content: bytes, *, more: bool = True) -> dict[str, Any]:
     return {"type": "http.response.body", "body": content, "more_body": more}
 
 

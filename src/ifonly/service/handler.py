@@ -1,7 +1,7 @@
-"""Who answers: one request after the other, in a process of its own.
+"""Request handler: from the path and the body of a request to its reply, one request at a time, in a worker process.
 
-A request is first tried with little time. What runs out of it is not answered (None), and asked again with all of its
-time by a clerk for whom others do not have to wait.
+A request is first tried with little time. If that is not enough there is no reply (None), and a handler of the slow
+lane tries again with all of the request's time.
 """
 
 from __future__ import annotations
@@ -28,82 +28,82 @@ from ifonly.model.trees import Trees
 from ifonly.printing import json_text
 from ifonly.problem.rules import read_constraint
 from ifonly.results import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy
-from ifonly.results import plain_language as plain_language
-from ifonly.results.plain_language import guarantee
+from ifonly.results.plain_language import guarantee, plain_language
 from ifonly.service.limits import GRACE_SECONDS, PLAIN_SECONDS, QUICK_SECONDS, ServiceLimits
 from ifonly.service.registry import ModelRegistry, RegisteredModel
 from ifonly.service.requests import (
-    PLAIN,
-    WRONG,
+    DEFAULT_QUERY,
+    UNPROCESSABLE,
     HTTPError,
     QueryRequest,
+    as_http_error,
     read_body,
-    read_person,
-    read_request,
-    read_rule,
-    refused_by,
-    where_wrong,
+    read_predict_request,
+    read_query_request,
+    read_rule_request,
 )
-from ifonly.service.suggestions import ways_out
+from ifonly.service.suggestions import suggestions
 
-JSON, PAGE, FILE = "application/json", "text/html; charset=utf-8", "application/octet-stream"
-EVENTS_SECONDS = 0.1
+JSON, HTML, BINARY = "application/json", "text/html; charset=utf-8", "application/octet-stream"
+EVENT_SECONDS = 0.1
 """Between two events of a stream."""
 UNDECIDED = "UNDECIDED"
 
-Tell = Callable[[bytes], None]
-"""Whoever hears the bounds of a search, as JSON."""
+OnEvent = Callable[[bytes], None]
+"""Called with the bounds of a search, as JSON."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Reply:
-    """What goes back: `ending` is what became of the search, if there was one; `filename` that of a download."""
+    """A response on its way from a worker: `outcome` is how the search ended, if there was one, for the metrics;
+    `filename` that of a download; `retry` the seconds of Retry-After."""
 
     status: int
     body: bytes
-    kind: str = JSON
-    ending: str = ""
+    content_type: str = JSON
+    outcome: str = ""
     filename: str = ""
     retry: int = 0
-    """Seconds after which to come again."""
     bug: str = ""
-    """The kind and the place of an error that should not happen."""
+    """The type and the place of an error that should not happen."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Attempt:
-    """What one try may take; `last`: what it has not found by then is the answer."""
+    """The time of one attempt at a request; after the `last` one, what is found by then is the answer."""
 
     seconds: float
     last: bool
-    tell: Tell | None = None
+    on_event: OnEvent | None = None
 
 
-def refusal(refused: HTTPError) -> Reply:
-    return Reply(status=refused.status, body=_json(refused.data), retry=refused.retry)
+def error_reply(error: HTTPError) -> Reply:
+    return Reply(status=error.status, body=json_bytes(error.to_dict()), retry=error.retry)
 
 
-def _json(data: Any) -> bytes:
+def json_bytes(data: Any) -> bytes:
     return json_text(data).encode("utf-8")
 
 
-def _nobody(event: Progress) -> None:
-    """Without a listener, a terminal would show a bar."""
+def _ignore_progress(event: Progress) -> None:
+    """Without any listener, a terminal would show a progress bar."""
 
 
 class Handler:
-    """Answers requests about the models of a shelf. `slow`: each has all of its time."""
+    """Answers requests about the models of a registry. `slow`: each request has all of its time."""
 
-    def __init__(self, registry: ModelRegistry, terms: ServiceLimits, *, slow: bool) -> None:
-        self.registry, self.terms, self.slow = registry, terms, slow
-        self._explainers = {registered.name: registered.explainer.using(listen=_nobody) for registered in registry}
-        self._searching = tuple({id(one): one for one in map(kernels_of, registry)}.values())
+    def __init__(self, registry: ModelRegistry, limits: ServiceLimits, *, slow: bool) -> None:
+        self.registry, self.limits, self.slow = registry, limits, slow
+        self._explainers = {
+            registered.name: registered.explainer.using(listen=_ignore_progress) for registered in registry
+        }
+        self._search_kernels = tuple({id(one): one for one in map(kernels_of, registry)}.values())
         self._kernels = (
-            *self._searching,
+            *self._search_kernels,
             *((FLOAT_CHECK,) if any(registered.certificates for registered in registry) else ()),
         )
-        self._looked = time.monotonic()
-        self._answers: dict[str, Callable[[bytes, Attempt], Reply | None]] = {
+        self._kernels_checked = time.monotonic()
+        self._endpoints: dict[str, Callable[[bytes, Attempt], Reply | None]] = {
             "/v1/explain": self._explain,
             "/v1/explain/stream": self._explain,
             "/v1/diverse": self._diverse,
@@ -114,124 +114,131 @@ class Handler:
             "/v1/report": self._report,
         }
 
-    def compile_kernels(self) -> None:
-        """Load or begin to compile all kernels and ask about somebody, so that the first request waits for neither."""
+    def warm_up(self) -> None:
+        """Load all kernels, or start to compile them, and explain one row of each model, so that the first request need
+        not wait for that."""
         for kernels in self._kernels:
             kernels.prepare()
             if self.slow and not kernels.compiled and not kernels.being_compiled:
                 kernels.load()  # no process can compile in the background, and a request has too little time for it
         for registered in self.registry:
-            with contextlib.suppress(IfonlyError):  # a regression has to be asked for something
-                self._explainers[registered.name].explain(registered.somebody, limits=Limits(seconds=PLAIN_SECONDS))
+            with contextlib.suppress(IfonlyError):  # a regression needs a target
+                self._explainers[registered.name].explain(registered.example_row, limits=Limits(seconds=PLAIN_SECONDS))
 
     @property
     def hard_seconds(self) -> float:
-        """After so long a request is given up, whatever it is doing."""
-        return self.terms.seconds + GRACE_SECONDS if self.slow else 2.0 * self._quick_seconds
+        """After so long a request is interrupted."""
+        return self.limits.seconds + GRACE_SECONDS if self.slow else 2.0 * self._quick_seconds
 
     @property
     def _quick_seconds(self) -> float:
-        return QUICK_SECONDS if all(kernels.compiled for kernels in self._searching) else PLAIN_SECONDS
+        return QUICK_SECONDS if all(kernels.compiled for kernels in self._search_kernels) else PLAIN_SECONDS
 
     @property
     def being_compiled(self) -> bool:
-        """Will a request that took too long be faster soon, since its kernels are compiled by then?"""
+        """Will requests soon be faster, since kernels are being compiled?"""
         return any(not kernels.compiled and (kernels.being_compiled or kernels.cached) for kernels in self._kernels)
 
-    def look_for_kernels(self) -> None:
-        """What has been compiled behind our back is taken up between two requests."""
+    def load_compiled_kernels(self) -> None:
+        """Between two requests, load the kernels that another process has compiled meanwhile."""
         now = time.monotonic()
-        if now - self._looked > 0.5:
-            self._looked = now
+        if now - self._kernels_checked > 0.5:
+            self._kernels_checked = now
             for kernels in self._kernels:
                 if not kernels.compiled and kernels.cached:
                     kernels.load()
 
-    def reply(self, path: str, body: bytes, tell: Tell | None = None) -> Reply | None:
-        """The answer to a request; None where there was too little time."""
-        seconds = self.terms.seconds if self.slow else self._quick_seconds
+    def reply(self, path: str, body: bytes, on_event: OnEvent | None = None) -> Reply | None:
+        """The reply to a request; None where there was too little time."""
+        seconds = self.limits.seconds if self.slow else self._quick_seconds
         try:
-            return self._answers[path](body, Attempt(seconds=seconds, last=self.slow, tell=tell))
-        except HTTPError as refused:
-            return refusal(refused)
+            return self._endpoints[path](body, Attempt(seconds=seconds, last=self.slow, on_event=on_event))
+        except HTTPError as error:
+            return error_reply(error)
 
-    # ------------------------------------------------------------------ questions
+    # ------------------------------------------------------------------ endpoints
 
-    def _explain(self, body: bytes, effort: Attempt) -> Reply | None:
-        begun = time.perf_counter()
-        ask, effort = self._asked(body, effort)
-        answer = self._explained(ask, effort)
+    def _explain(self, body: bytes, attempt: Attempt) -> Reply | None:
+        started = time.perf_counter()
+        request, attempt = self._read(body, attempt)
+        answer = self._run_explain(request, attempt)
         if answer is None:
             return None
-        told = {
-            **self._told(ask, answer, str(answer)),
-            "help": ways_out(ask.registered.explainer, ask.query, answer, ask.language),
-            "seconds": round(time.perf_counter() - begun, 6),
+        data = {
+            **_answer_json(request, answer, str(answer)),
+            "help": suggestions(request.registered.explainer, request.query, answer, request.language),
+            "seconds": round(time.perf_counter() - started, 6),
         }
-        return Reply(status=200, body=_json(told), ending=answer.status)
+        return Reply(status=200, body=json_bytes(data), outcome=answer.status)
 
-    def _diverse(self, body: bytes, effort: Attempt) -> Reply | None:
-        begun = time.perf_counter()
-        ask, effort = self._asked(body, effort, diverse=True)
-        several = self._several(ask, effort)
-        if several is None:
+    def _diverse(self, body: bytes, attempt: Attempt) -> Reply | None:
+        started = time.perf_counter()
+        request, attempt = self._read(body, attempt, diverse=True)
+        answers = self._run_diverse(request, attempt)
+        if answers is None:
             return None
-        exact = several.sentences
-        told = {
-            "answers": [self._told(ask, one, exact[k], further=k > 0) for k, one in enumerate(several)],
-            "ending": several.ending,
-            "proven": several.proven,
-            "help": ways_out(ask.registered.explainer, ask.query, several.ended, ask.language),
-            "seconds": round(time.perf_counter() - begun, 6),
+        exact = answers.sentences
+        data = {
+            "answers": [_answer_json(request, one, exact[k], further=k > 0) for k, one in enumerate(answers)],
+            "ending": answers.ending,
+            "proven": answers.proven,
+            "help": suggestions(request.registered.explainer, request.query, answers.ended, request.language),
+            "seconds": round(time.perf_counter() - started, 6),
         }
-        return Reply(status=200, body=_json(told), ending=_ending(several))
+        return Reply(status=200, body=json_bytes(data), outcome=_diverse_outcome(answers))
 
-    def _report(self, body: bytes, effort: Attempt) -> Reply | None:
-        ask, effort = self._asked(body, effort, diverse=None)
-        told = self._explained(ask, effort) if ask.diversity is None else self._several(ask, effort)
-        if told is None:
+    def _report(self, body: bytes, attempt: Attempt) -> Reply | None:
+        request, attempt = self._read(body, attempt, diverse=None)
+        diverse = request.diversity is not None
+        result = self._run_diverse(request, attempt) if diverse else self._run_explain(request, attempt)
+        if result is None:
             return None
-        page = told.to_html(None, ask.language, subject=ask.registered.subject)
-        return Reply(status=200, body=page.encode("utf-8"), kind=PAGE,
-                     ending=told.status if isinstance(told, Answer) else _ending(told))  # fmt: skip
+        page = result.to_html(None, request.language, subject=request.registered.subject)
+        outcome = result.status if isinstance(result, Answer) else _diverse_outcome(result)
+        return Reply(status=200, body=page.encode("utf-8"), content_type=HTML, outcome=outcome)
 
-    def _certify(self, body: bytes, effort: Attempt) -> Reply | None:
-        begun = time.perf_counter()
-        ask, effort = self._asked(body, effort)
+    def _certify(self, body: bytes, attempt: Attempt) -> Reply | None:
+        started = time.perf_counter()
+        request, attempt = self._read(body, attempt)
+
+        def out_of_time() -> bool:
+            return not attempt.last and time.perf_counter() - started >= attempt.seconds
+
         try:
-            certificate = _certified(self._using(ask, effort), ask)
-        except HTTPError:
-            if not effort.last and time.perf_counter() - begun >= effort.seconds:
+            certificate = certify(self._explainer(request, attempt), request.row, request.query)
+        except IfonlyError as error:
+            if out_of_time():
                 return None
-            raise
-        if not effort.last and time.perf_counter() - begun >= effort.seconds:
+            raise as_http_error(error) from None
+        if out_of_time():
             return None
-        return Reply(status=200, body=certificate.content, kind=FILE, filename="answer.cert", ending="certificate")
+        return Reply(
+            status=200, body=certificate.content, content_type=BINARY, filename="answer.cert", outcome="certificate"
+        )
 
-    def _check(self, body: bytes, effort: Attempt) -> Reply | None:
+    def _check(self, body: bytes, attempt: Attempt) -> Reply | None:
         try:
             certificate = Certificate(read_text(body)) if body[:1] == b"{" else Certificate.from_bytes(body)
         except FileError as error:
-            sentence = str(error)
-            raise HTTPError(WRONG, sentence[:1].upper() + sentence[1:]) from None
-        checked = check(certificate, seconds=effort.seconds)
-        if checked.verdict == UNDECIDED and not effort.last:
+            message = str(error)
+            raise HTTPError(UNPROCESSABLE, message[:1].upper() + message[1:]) from None
+        result = check(certificate, seconds=attempt.seconds)
+        if result.verdict == UNDECIDED and not attempt.last:
             return None
-        return Reply(status=200, body=_json(checked.to_dict()), ending=checked.verdict)
+        return Reply(status=200, body=json_bytes(result.to_dict()), outcome=result.verdict)
 
-    def _predict(self, body: bytes, effort: Attempt) -> Reply:
-        registered, row = read_person(read_body(body), self.registry)
+    def _predict(self, body: bytes, attempt: Attempt) -> Reply:
+        registered, row = read_predict_request(read_body(body), self.registry)
         schema, model = registered.explainer.schema, registered.explainer.model
         try:
             point = schema.read(row)
             if missing_names := schema.missing_names(point):
                 model, point = model.with_missing(missing_names), np.nan_to_num(point, nan=0.0)
-            many = point[None, :]
-            scores = model.scores(many)
+            points = point[None, :]
+            scores = model.scores(points)
         except IfonlyError as error:
-            feature = getattr(error, "feature", None)
-            raise HTTPError(WRONG, str(error), f"row.{feature}" if feature else "row") from None
-        told: dict[str, Any] = {
+            raise as_http_error(error, otherwise="row") from None
+        data: dict[str, Any] = {
             "decision": None,
             "score_margin": None,
             "probabilities": None,
@@ -239,69 +246,72 @@ class Handler:
         }
         if model.classes:
             decided = int(model.decide(scores)[0])
-            told |= {"decision": model.classes[decided], "score_margin": float(score_margin_of(scores, decided)[0])}
+            data |= {"decision": model.classes[decided], "score_margin": float(score_margin_of(scores, decided)[0])}
             if model.probabilities is not None:
-                shares = np.asarray(model.probabilities(many))[0].tolist()
-                told["probabilities"] = {str(name): share for name, share in zip(model.classes, shares, strict=True)}
-        return Reply(status=200, body=_json(told))
+                shares = np.asarray(model.probabilities(points))[0].tolist()
+                data["probabilities"] = {str(name): share for name, share in zip(model.classes, shares, strict=True)}
+        return Reply(status=200, body=json_bytes(data))
 
-    def _rule(self, body: bytes, effort: Attempt) -> Reply:
-        registered, text, mark = read_rule(read_body(body), self.registry, self.terms)
+    def _rule(self, body: bytes, attempt: Attempt) -> Reply:
+        registered, text, mark = read_rule_request(read_body(body), self.registry, self.limits)
         try:
             rule = read_constraint(text, registered.explainer.schema, mark)
             rule.check(registered.explainer.schema)
         except IfonlyError as error:
-            raise refused_by(error, "text") from None
-        return Reply(status=200, body=_json({"words": rule.describe()}))
+            raise as_http_error(error, otherwise="text") from None
+        return Reply(status=200, body=json_bytes({"words": rule.describe()}))
 
-    # ------------------------------------------------------------------ asking and telling
+    # ------------------------------------------------------------------ from a body to answers
 
-    def _asked(self, body: bytes, effort: Attempt, *, diverse: bool | None = False) -> tuple[QueryRequest, Attempt]:
-        """The question, and the time that it has."""
-        ask = read_request(read_body(body), self.registry, self.terms, diverse=diverse)
-        if ask.seconds <= effort.seconds:
-            effort = replace(effort, seconds=ask.seconds, last=True)
-        return ask, effort
+    def _read(self, body: bytes, attempt: Attempt, *, diverse: bool | None = False) -> tuple[QueryRequest, Attempt]:
+        """The request of a body, and the attempt within the request's own time limit."""
+        request = read_query_request(read_body(body), self.registry, self.limits, diverse=diverse)
+        if request.seconds <= attempt.seconds:
+            attempt = replace(attempt, seconds=request.seconds, last=True)
+        return request, attempt
 
-    def _using(self, ask: QueryRequest, effort: Attempt) -> Explainer:
-        listen = None if effort.tell is None else _Events(effort.tell)
-        limits = Limits(seconds=effort.seconds, memory_bytes=self.terms.memory_bytes)
-        return self._explainers[ask.registered.name].using(limits=limits, listen=listen)
+    def _explainer(self, request: QueryRequest, attempt: Attempt) -> Explainer:
+        listen = None if attempt.on_event is None else _ProgressEvents(attempt.on_event)
+        return self._explainers[request.registered.name].using(limits=self._search_limits(attempt), listen=listen)
 
-    def _explained(self, ask: QueryRequest, effort: Attempt) -> Answer | None:
-        limits = Limits(seconds=effort.seconds, memory_bytes=self.terms.memory_bytes)
-        explainer = self._explainers[ask.registered.name]  # keeps what it has read and prepared
-        if effort.tell is not None:
-            explainer = explainer.using(listen=_Events(effort.tell))
+    def _search_limits(self, attempt: Attempt) -> Limits:
+        return Limits(seconds=attempt.seconds, memory_bytes=self.limits.memory_bytes)
+
+    def _run_explain(self, request: QueryRequest, attempt: Attempt) -> Answer | None:
+        explainer = self._explainers[request.registered.name]  # not `using`: this one has a cache of prepared queries
+        if attempt.on_event is not None:
+            explainer = explainer.using(listen=_ProgressEvents(attempt.on_event))
+        query = None if request.query is DEFAULT_QUERY else request.query
         try:
-            answer = explainer.explain(ask.row, None if ask.query is PLAIN else ask.query, limits=limits)
+            answer = explainer.explain(request.row, query, limits=self._search_limits(attempt))
         except IfonlyError as error:
-            raise refused_by(error, where_wrong(error, ask)) from None
-        return None if not effort.last and _unfinished(answer) else answer
+            raise as_http_error(error) from None
+        return None if not attempt.last and _unfinished(answer) else answer
 
-    def _several(self, ask: QueryRequest, effort: Attempt) -> DiverseAnswers | None:
-        """Limits are per answer, so each has its share of the time, and so has the proof that there is no other."""
-        assert ask.diversity is not None
-        share = replace(effort, seconds=effort.seconds / (ask.diversity.k + 1), tell=None)
+    def _run_diverse(self, request: QueryRequest, attempt: Attempt) -> DiverseAnswers | None:
+        """Limits are per answer, so each has a share of the time, and so has the proof that there is no other."""
+        assert request.diversity is not None
+        each = replace(attempt, seconds=attempt.seconds / (request.diversity.k + 1), on_event=None)
         try:
-            several = self._using(ask, share).explain_diverse(ask.row, ask.diversity, ask.query)
+            answers = self._explainer(request, each).explain_diverse(request.row, request.diversity, request.query)
         except IfonlyError as error:
-            raise refused_by(error, where_wrong(error, ask)) from None
-        last = () if several.ended is None else (several.ended,)
-        return None if not effort.last and any(map(_unfinished, (*several, *last))) else several
+            raise as_http_error(error) from None
+        last = () if answers.ended is None else (answers.ended,)
+        return None if not attempt.last and any(map(_unfinished, (*answers, *last))) else answers
 
-    def _told(self, ask: QueryRequest, answer: Answer, exact: str, *, further: bool = False) -> dict[str, Any]:
-        return {
-            "answer": answer.to_dict(),
-            "sentence": plain_language(answer, ask.language, ask.registered.subject, further=further),
-            "exact": exact,
-            "guarantee": guarantee(answer, ask.language),
-            "path": _path(ask.registered.explainer, answer) if ask.path else None,
-        }
+
+def _answer_json(request: QueryRequest, answer: Answer, exact: str, *, further: bool = False) -> dict[str, Any]:
+    return {
+        "answer": answer.to_dict(),
+        "sentence": plain_language(answer, request.language, request.registered.subject, further=further),
+        "exact": exact,
+        "guarantee": guarantee(answer, request.language),
+        "path": _score_path(request.registered.explainer, answer) if request.path else None,
+    }
 
 
 def kernels_of(registered: RegisteredModel) -> Kernels:
-    """What is compiled for the search in a model."""
+    """The kernels of the search in a model."""
     function = registered.explainer.model.function
     if isinstance(function, Trees):
         from ifonly.solvers.search.trees.compiled import TREE_KERNELS
@@ -316,32 +326,25 @@ def kernels_of(registered: RegisteredModel) -> Kernels:
     return KERNELS
 
 
-def _certified(explainer: Explainer, ask: QueryRequest) -> Certificate:
-    try:
-        return certify(explainer, ask.row, ask.query)
-    except IfonlyError as error:
-        raise refused_by(error, where_wrong(error, ask)) from None
-
-
-def _path(explainer: Explainer, answer: Answer) -> dict[str, Any] | None:
+def _score_path(explainer: Explainer, answer: Answer) -> dict[str, Any] | None:
     if answer.counterfactual is None or not answer.changes or answer.decision_after is None:
         return None
-    if any(value is None for value in answer.factual.values()):  # the model of those who lack something is another one
+    if any(value is None for value in answer.factual.values()):  # rows with missing numbers have another model
         return None
-    way = score_path(explainer, answer)
+    path = score_path(explainer, answer)
     return {
-        "score_margin": list(way.score_margin),
-        "changes": [list(one) for one in way.changes],
-        "decision": way.decision,
+        "score_margin": list(path.score_margin),
+        "changes": [list(change) for change in path.changes],
+        "decision": path.decision,
     }
 
 
-def _ending(several: DiverseAnswers) -> str:
-    return "proven" if several.proven else "within"
+def _diverse_outcome(answers: DiverseAnswers) -> str:
+    return "proven" if answers.proven else "within"
 
 
 def _unfinished(answer: Answer) -> bool:
-    """Would more time tell more?"""
+    """Could the answer be better with more time?"""
     if isinstance(answer, NoneExists):
         return answer.reasons is not None and bool(answer.reasons.note)
     return not isinstance(answer, Nearest) and _out_of_time(answer.stop)
@@ -351,15 +354,16 @@ def _out_of_time(stop: Stop | None) -> bool:
     return stop is not None and (stop.by is StoppedBy.SECONDS or _out_of_time(stop.cause))
 
 
-class _Events:
-    """Tells the bounds of a search as they improve, a few times a second."""
+class _ProgressEvents:
+    """A listener that passes on the bounds of a search as they improve, a few times a second."""
 
-    def __init__(self, tell: Tell) -> None:
-        self.tell, self.told = tell, 0.0
+    def __init__(self, on_event: OnEvent) -> None:
+        self._on_event, self._last = on_event, 0.0
 
     def __call__(self, event: Progress) -> None:
         now = time.monotonic()
-        if event.finished < event.people and now - self.told >= EVENTS_SECONDS:
-            self.told = now
+        if event.finished < event.people and now - self._last >= EVENT_SECONDS:
+            self._last = now
             upper = event.upper if event.upper < float("inf") else None
-            self.tell(_json({"lower": event.lower, "upper": upper, "nodes": event.nodes, "seconds": event.seconds}))
+            bounds = {"lower": event.lower, "upper": upper, "nodes": event.nodes, "seconds": event.seconds}
+            self._on_event(json_bytes(bounds))

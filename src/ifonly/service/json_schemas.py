@@ -1,48 +1,60 @@
-"""The JSON shapes of what is asked and answered, as OpenAPI writes them. Tests hold them to what the desk does."""
+"""JSON schemas of requests and responses, as the components of an OpenAPI description. Tests hold them to the service.
+
+The schema of an answer follows from the types of `Answer`'s fields, so a field that is added there is described here.
+"""
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Mapping
+from typing import Any, get_type_hints
 
 from ifonly.problem.distance import MOST
+from ifonly.results.answer import Answer, Change
+from ifonly.results.from_dict import DERIVED, FIELDS, OPTIONAL
 from ifonly.results.plain_language import LANGUAGES
-from ifonly.schema import Choice, Integer, Numeric
+from ifonly.results.stop import Stop
+from ifonly.schema import Choice, Integer, Numeric, Value
 from ifonly.service.limits import ServiceLimits
 from ifonly.service.query_schemas import (
     FLAG,
     NUMBER,
-    Shape,
-    listing,
-    maybe,
-    needs_search,
-    option_shape,
-    query_shapes,
-    record,
+    JsonSchema,
+    array_of,
+    needs_target,
+    nullable,
+    object_of,
+    option_schema,
+    query_schemas,
     ref,
-    words_shape,
+    rule_text_schema,
 )
 from ifonly.service.registry import ModelRegistry, RegisteredModel
 
-TEXT: Shape = {"type": "string"}
-COUNT: Shape = {"type": "integer", "minimum": 0}
-VALUE: Shape = {"type": ["string", "number", "boolean", "null"]}
+TEXT: JsonSchema = {"type": "string"}
+COUNT: JsonSchema = {"type": "integer", "minimum": 0}
+OBJECT: JsonSchema = {"type": "object"}
+VALUE: JsonSchema = {"type": ["string", "number", "boolean", "null"]}
 """A value of a row, or a class."""
+ROW: JsonSchema = {"type": "object", "additionalProperties": VALUE}
 
 
-def shapes(registry: ModelRegistry, terms: ServiceLimits) -> dict[str, Shape]:
-    """All of them, by name."""
+def component_schemas(registry: ModelRegistry, limits: ServiceLimits) -> dict[str, JsonSchema]:
+    """All components by name."""
     rows = {f"Row{k}": _row(registered) for k, registered in enumerate(registry)}
     return {
         **rows,
         "Row": {"anyOf": [ref(name) for name in rows]} if len(rows) > 1 else ref("Row0"),
-        **_questions(registry, terms),
-        **_answers(),
-        **_others(),
+        **_requests(registry, limits),
+        **_answer_responses(),
+        **_other_responses(),
     }
 
 
-def _row(registered: RegisteredModel) -> Shape:
-    """A row of a model: other entries are not looked at."""
+# ---------------------------------------------------------------------- requests
+
+
+def _row(registered: RegisteredModel) -> JsonSchema:
+    """A row of a model: entries that are no features are ignored."""
     features = {feature.name: _value(feature) for feature in registered.explainer.schema.features}
     return {
         "type": "object",
@@ -52,145 +64,176 @@ def _row(registered: RegisteredModel) -> Shape:
     }
 
 
-def _value(feature: Any) -> Shape:
-    words = {"description": f"{feature.label}{f' ({feature.unit})' if feature.unit else ''}"} if feature.label else {}
+def _value(feature: Any) -> JsonSchema:
+    about = {"description": f"{feature.label}{f' ({feature.unit})' if feature.unit else ''}"} if feature.label else {}
     if isinstance(feature, Choice):
-        return {**option_shape(feature), **words}
+        return {**option_schema(feature), **about}
     assert isinstance(feature, Numeric)
-    shape = {"type": "integer" if feature.kind == "integer" else "number", "minimum": feature.lower,
-             "maximum": feature.upper, **words}  # fmt: skip
+    schema = {"type": "integer" if feature.kind == "integer" else "number", "minimum": feature.lower,
+              "maximum": feature.upper, **about}  # fmt: skip
     if isinstance(feature, Integer) and feature.step > 1 and feature.lower % feature.step == 0:
-        shape["multipleOf"] = feature.step
-    return maybe(shape) if feature.missing else shape
+        schema["multipleOf"] = feature.step
+    return nullable(schema) if feature.missing else schema
 
 
-def _questions(registry: ModelRegistry, terms: ServiceLimits) -> dict[str, Shape]:
-    """Bodies, each of them one of as many shapes as there are models."""
-    asked = [_asked(registered, terms, f"Query{k}", k) for k, registered in enumerate(registry)]
-    plain = [_asked(registered, terms, f"PlainQuery{k}", k) for k, registered in enumerate(registry)]
-    several = [record({**needed, "diversity": _several(terms, k)}, more) for k, (needed, more) in enumerate(plain)]
-    one = [record(needed, {**more, "diversity": {"type": "null"}}) for needed, more in asked]
-    certified = [
-        record(*_asked(registered, terms, f"CertifiedQuery{k}", k))
-        for k, registered in enumerate(registry)
-        if registered.certificates
-    ]
-    named = [_model(registered, k) for k, registered in enumerate(registry)]
-    parts: dict[str, Shape] = {}
-    for k, registered in enumerate(registry):
-        parts |= query_shapes(registered, terms, k)
+def _requests(registry: ModelRegistry, limits: ServiceLimits) -> dict[str, JsonSchema]:
+    """Bodies, each with one alternative per model."""
+    models = list(enumerate(registry))
+    explain = [_query_body(registered, limits, f"Query{k}", k) for k, registered in models]
+    plain = [_query_body(registered, limits, f"PlainQuery{k}", k) for k, registered in models]
+    diverse = [object_of({**required, "diversity": _diversity(limits, k)}, optional)
+               for k, (required, optional) in enumerate(plain)]  # fmt: skip
+    single = [object_of(required, {**optional, "diversity": {"type": "null"}}) for required, optional in explain]
+    parts: dict[str, JsonSchema] = {}
+    for k, registered in models:
+        parts |= query_schemas(registered, limits, k)
     bodies = {
-        "Explain": [record(*one) for one in asked],
-        "Diverse": several,
-        "Report": [*one, *several],
-        "Certify": certified,
-        "Person": [_entries({"row": ref(f"Row{k}")}, model, k) for k, model in enumerate(named)],
-        "Rule": [_rule(registered, terms, named[k], k) for k, registered in enumerate(registry)],
-        "Query": [ref(f"Query{k}") for k in range(len(registry))],
-    }
-    return {**parts, **{name: _any_of(of) for name, of in bodies.items()}}
+        "ExplainRequest": [object_of(*body) for body in explain],
+        "DiverseRequest": diverse,
+        "ReportRequest": [*single, *diverse],
+        "CertifyRequest": [object_of(*_query_body(registered, limits, f"CertifiedQuery{k}", k))
+                           for k, registered in models if registered.certificates],
+        "PredictRequest": [_named_body(registered, k, {"row": ref(f"Row{k}")}) for k, registered in models],
+        "RuleRequest": [_named_body(registered, k, {"text": rule_text_schema(registered, limits)},
+                                    {"language": {"enum": list(LANGUAGES)}}) for k, registered in models],
+        "Query": [ref(f"Query{k}") for k, _ in models],
+    }  # fmt: skip
+    return {**parts, **{name: _any_of(alternatives) for name, alternatives in bodies.items()}}
 
 
-def _any_of(of: list[Shape]) -> Shape:
-    return of[0] if len(of) == 1 else {"anyOf": of} if of else {"not": {}}
+def _any_of(alternatives: list[JsonSchema]) -> JsonSchema:
+    return alternatives[0] if len(alternatives) == 1 else {"anyOf": alternatives} if alternatives else {"not": {}}
 
 
-def _model(registered: RegisteredModel, k: int) -> Shape:
+def _model_name(registered: RegisteredModel, k: int) -> JsonSchema:
     names = [registered.name] if k else [registered.name, None]
     return {"model": {"enum": names, "description": "The first, if it is left out or null."}}
 
 
-def _entries(needed: Shape, model: Shape, k: int) -> Shape:
+def _named_body(
+    registered: RegisteredModel, k: int, required: JsonSchema, optional: JsonSchema | None = None
+) -> JsonSchema:
     """A body for the model number k, which only the first need not name."""
-    return record({**needed, **model}) if k else record(needed, model)
+    name = _model_name(registered, k)
+    return object_of({**required, **name}, optional) if k else object_of(required, {**name, **(optional or {})})
 
 
-def _rule(registered: RegisteredModel, terms: ServiceLimits, model: Shape, k: int) -> Shape:
-    needed, language = {"text": words_shape(registered, terms)}, {"language": {"enum": list(LANGUAGES)}}
-    return record({**needed, **model}, language) if k else record(needed, {**model, **language})
-
-
-def _asked(registered: RegisteredModel, terms: ServiceLimits, kind: str, k: int) -> tuple[Shape, Shape]:
-    """What a question to the model number k needs, and what it may have, with this kind of query."""
-    query: Shape = {"query": ref(kind) if needs_search(registered) else maybe(ref(kind))}
-    model = _model(registered, k)
-    needed = {"row": ref(f"Row{k}"), **(model if k else {}), **(query if needs_search(registered) else {})}
-    common: Shape = {
-        **model,
+def _query_body(
+    registered: RegisteredModel, limits: ServiceLimits, query_name: str, k: int
+) -> tuple[JsonSchema, JsonSchema]:
+    """The required and the optional entries of a body with a query to the model number k."""
+    query: JsonSchema = {"query": ref(query_name) if needs_target(registered) else nullable(ref(query_name))}
+    name = _model_name(registered, k)
+    required = {"row": ref(f"Row{k}"), **(name if k else {}), **(query if needs_target(registered) else {})}
+    entries: JsonSchema = {
+        **name,
         **query,
         "seconds": {"type": ["number", "null"], "exclusiveMinimum": 0,
-                    "description": f"What the search may take; at most {terms.seconds:g}."},
+                    "description": f"Time limit of the search; at most {limits.seconds:g}."},
         "language": {"enum": list(LANGUAGES)},
-        "path": {**FLAG, "description": "Also the score on the way to the answer."},
+        "path": {**FLAG, "description": "Also the score along the path to the answer."},
     }  # fmt: skip
-    return needed, {name: shape for name, shape in common.items() if name not in needed}
+    return required, {entry: schema for entry, schema in entries.items() if entry not in required}
 
 
-def _several(terms: ServiceLimits, k: int) -> Shape:
-    """How several answers differ: in features, which no distance tells apart, or by a distance."""
-    count: Shape = {"count": {"type": "integer", "minimum": 1, "maximum": terms.answers}}
+def _diversity(limits: ServiceLimits, k: int) -> JsonSchema:
+    """How several answers differ: in features, which needs no distance, or by a distance."""
+    count: JsonSchema = {"count": {"type": "integer", "minimum": 1, "maximum": limits.answers}}
     apart = {"apart": {"type": "number", "exclusiveMinimum": 0, "maximum": MOST}}
     return {"anyOf": [
-        record({**count, "differ": {"const": "features"}}, {**apart, "apart_distance": {"type": "null"}}),
-        record(count, {**apart, "differ": {"enum": ["distance", "values"]},
-                       "apart_distance": maybe(ref(f"Distance{k}"))}),
+        object_of({**count, "differ": {"const": "features"}}, {**apart, "apart_distance": {"type": "null"}}),
+        object_of(count, {**apart, "differ": {"enum": ["distance", "values"]},
+                          "apart_distance": nullable(ref(f"Distance{k}"))}),
     ]}  # fmt: skip
 
 
-def _answers() -> dict[str, Shape]:
-    told = {
+# ---------------------------------------------------------------------- answers
+
+_BY_TYPE: list[tuple[Any, JsonSchema]] = [
+    (int, COUNT),
+    (float, NUMBER),
+    (float | None, nullable(NUMBER)),
+    (str, TEXT),
+    (bool, FLAG),
+    (Value, VALUE),
+    (float | tuple[float, ...], {"anyOf": [nullable(NUMBER), array_of(nullable(NUMBER))]}),
+    (tuple[str, ...], array_of(TEXT)),
+    (tuple[Change, ...], array_of(ref("Change"))),
+    (Mapping[str, Value], ROW),
+    (Mapping[str, Value] | None, nullable(ROW)),
+    (Mapping[str, tuple[str, str]], OBJECT),
+    (Stop | None, nullable(OBJECT)),
+]
+"""The schema of an answer's entry, by the type of its field."""
+DISTANCE: JsonSchema = {"type": ["number", "null"], "minimum": 0}
+_BY_NAME: dict[str, JsonSchema] = {
+    "status": {"enum": ["nearest", "none exists", "within", "unknown"]},
+    "precision": {"enum": ["float64", "float32"]},
+    "distance": DISTANCE,
+    "lower_bound": DISTANCE,
+}
+"""Entries of which more is known than their type; a distance is null where it is infinite."""
+
+
+def answer_schema() -> JsonSchema:
+    """The schema of `Answer.to_dict`."""
+    types = get_type_hints(Answer) | {name: get_type_hints(getattr(Answer, name).fget)["return"] for name in DERIVED}
+
+    def entry(name: str) -> JsonSchema:
+        if name in _BY_NAME:
+            return _BY_NAME[name]
+        kind = types[FIELDS.get(name, name)]
+        return next(schema for known, schema in _BY_TYPE if known == kind)
+
+    required = {name: entry(name) for name in (*FIELDS, *DERIVED)}
+    return object_of(required, {**{name: entry(name) for name in OPTIONAL}, "reasons": nullable(OBJECT)})
+
+
+def _answer_responses() -> dict[str, JsonSchema]:
+    one = {
         "answer": ref("Answer"),
         "sentence": {**TEXT, "description": "For the person."},
         "exact": {**TEXT, "description": "For the expert."},
         "guarantee": {**TEXT, "description": "What is proven, in plain words."},
-        "path": maybe(ref("Path")),
+        "path": nullable(ref("Path")),
     }
-    scores: Shape = {"anyOf": [{"type": ["number", "null"]}, listing({"type": ["number", "null"]})]}
-    person: Shape = {"type": "object", "additionalProperties": VALUE}
-    distance: Shape = {"type": ["number", "null"], "minimum": 0}
     return {
-        "BatchOutcome": record(told),
-        "Explained": record({**told, "help": listing(ref("WayOut")), "seconds": NUMBER}),
-        "DiverseResults": record({"answers": listing(ref("BatchOutcome")), "ending": TEXT, "proven": FLAG,
-                           "help": listing(ref("WayOut")), "seconds": NUMBER}),
-        "WayOut": record({"words": TEXT, "sentence": TEXT, "query": {
-            **maybe(ref("Query")), "description": "The query in which that is allowed; null where a rule of the "
-                                                  "organisation is in the way."}}),
-        "Path": record({"score_margin": listing(NUMBER), "changes": listing(listing({"type": ["integer", "string"]})),
-                        "decision": VALUE}),
-        "Change": record({"feature": TEXT, "from": VALUE, "to": VALUE}, {"counted": FLAG}),
-        "Answer": record(
-            {"row": COUNT, "status": {"enum": ["nearest", "none exists", "within", "unknown"]}, "target": TEXT,
-             "distance": distance, "distance_name": TEXT, "lower_bound": distance, "changes": listing(ref("Change")),
-             "factual": person, "counterfactual": maybe(person), "decision_before": VALUE, "decision_after": VALUE,
-             "score_before": scores, "score_after": scores, "method": TEXT, "seconds": NUMBER, "nodes": COUNT,
-             "note": TEXT, "stop": {"type": ["object", "null"]}, "rounding_bound": NUMBER, "lower_any_rounding":
-             {"type": ["number", "null"]},
-             "precision": {"enum": ["float64", "float32"]}, "subject": TEXT, "state": TEXT, "already": FLAG,
-             "breaks": listing(TEXT)},
-            {"words": {"type": "object"}, "constraints": listing(TEXT), "reasons": {"type": ["object", "null"]}}),
+        "ExplainedAnswer": object_of(one),
+        "ExplainResponse": object_of({**one, "help": array_of(ref("Suggestion")), "seconds": NUMBER}),
+        "DiverseResponse": object_of({"answers": array_of(ref("ExplainedAnswer")), "ending": TEXT, "proven": FLAG,
+                                      "help": array_of(ref("Suggestion")), "seconds": NUMBER}),
+        "Suggestion": object_of({"words": TEXT, "sentence": TEXT, "query": {
+            **nullable(ref("Query")), "description": "The query in which that is allowed; null where a rule of the "
+                                                     "organisation rules it out."}}),
+        "Path": object_of({"score_margin": array_of(NUMBER),
+                           "changes": array_of(array_of({"type": ["integer", "string"]})), "decision": VALUE}),
+        "Change": object_of({"feature": TEXT, "from": VALUE, "to": VALUE}, {"counted": FLAG}),
+        "Answer": answer_schema(),
     }  # fmt: skip
 
 
-def _others() -> dict[str, Shape]:
-    limits = dict.fromkeys(ServiceLimits().told(), NUMBER)
+# ---------------------------------------------------------------------- other responses
+
+
+def _other_responses() -> dict[str, JsonSchema]:
+    limits = dict.fromkeys(ServiceLimits().to_dict(), NUMBER)
     return {
-        "Error": record({"error": TEXT, "where": {"type": ["string", "null"], "description": "The part of the body."}},
-                        {"place": {**TEXT, "description": "Of a rule: its text, with marks under the fault."}}),
-        "Models": record({"models": listing(record({"name": TEXT, "title": TEXT})), "languages": listing(TEXT),
-                          "version": TEXT}),
-        "Schema": record({
-            "model": TEXT, "title": TEXT, "subject": TEXT, "classes": listing(VALUE), "kind": TEXT,
-            "certificates": FLAG, "schema": {"type": "object"}, "rules": listing(TEXT),
-            "groups": listing(record({"title": TEXT, "features": listing(TEXT)})),
-            "people": listing(record({"title": TEXT, "row": ref("Row")})), "limits": record(limits)}),
-        "Decision": record({"decision": VALUE, "score_margin": {"type": ["number", "null"], "minimum": 0},
-                            "probabilities": {"type": ["object", "null"], "additionalProperties": NUMBER},
-                            "scores": listing(NUMBER)}),
-        "Words": record({"words": TEXT}),
-        "CheckResult": record({
-            "verdict": TEXT, "statement": TEXT, "failure": TEXT, "lower": {"type": ["number", "null"]},
-            "upper": {"type": ["number", "null"]}, "nodes": COUNT, "leaves": COUNT, "trusted": TEXT, "deployed": TEXT,
-            "network": TEXT, "question": TEXT}),
-        "Status": record({"status": TEXT}),
+        "ErrorResponse": object_of(
+            {"error": TEXT, "where": {"type": ["string", "null"], "description": "The part of the body."}},
+            {"place": {**TEXT, "description": "Of a rule: its text, with marks under the fault."}}),
+        "ModelsResponse": object_of({"models": array_of(object_of({"name": TEXT, "title": TEXT})),
+                                     "languages": array_of(TEXT), "version": TEXT}),
+        "SchemaResponse": object_of({
+            "model": TEXT, "title": TEXT, "subject": TEXT, "classes": array_of(VALUE), "kind": TEXT,
+            "certificates": FLAG, "schema": OBJECT, "rules": array_of(TEXT),
+            "groups": array_of(object_of({"title": TEXT, "features": array_of(TEXT)})),
+            "people": array_of(object_of({"title": TEXT, "row": ref("Row")})), "limits": object_of(limits)}),
+        "PredictResponse": object_of({"decision": VALUE, "score_margin": DISTANCE,
+                                      "probabilities": {"type": ["object", "null"], "additionalProperties": NUMBER},
+                                      "scores": array_of(NUMBER)}),
+        "RuleResponse": object_of({"words": TEXT}),
+        "CheckResponse": object_of({
+            "verdict": TEXT, "statement": TEXT, "failure": TEXT, "lower": nullable(NUMBER), "upper": nullable(NUMBER),
+            "nodes": COUNT, "leaves": COUNT, "trusted": TEXT, "deployed": TEXT, "network": TEXT, "question": TEXT}),
+        "StatusResponse": object_of({"status": TEXT}),
     }  # fmt: skip

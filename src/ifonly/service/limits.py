@@ -1,4 +1,4 @@
-"""What one request may ask for and spend, and how many may wait. Every limit of the desk is here."""
+"""Every limit of the service: what one request may contain and spend, and how many requests may wait."""
 
 from __future__ import annotations
 
@@ -9,26 +9,26 @@ from ifonly.certificate.format import MAX_BYTES
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 
-DEEPEST = 32
-"""Lists and objects inside one another in a body: a query has 5 at most."""
+MAX_DEPTH = 32
+"""Of lists and objects inside one another in a body: a query has 5 at most."""
 QUICK_SECONDS = 0.1
-"""What a request may search for in the quick lane; whatever takes longer goes to the slow one."""
+"""Of search for a request in the quick lane; one that takes longer goes to the slow lane."""
 PLAIN_SECONDS = 1.0
-"""The same as long as the kernels are not compiled."""
+"""The same, as long as the kernels are not compiled."""
 GRACE_SECONDS = 2.0
-"""What is not the search's (reading, preparing, telling) may take so long besides; then the request is given up."""
+"""For reading, preparing and writing, beside the search; then the request is given up."""
 BODY_SECONDS = 10.0
 """How long a body may take to arrive."""
 HEADER_SECONDS = 10.0
-"""How long the head of a request may take to arrive."""
+"""How long the header of a request may take to arrive."""
 READ_SECONDS = 30.0
-"""How long a client may leave an answer unread."""
+"""How long a client may leave a response unread."""
 HEADER_BYTES = 16 * 2**10
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ServiceLimits:
-    """Limits of the desk. `seconds`, `answers`, `constraints` and `text` (characters of a rule) are per request."""
+    """Limits of the service. `seconds`, `answers`, `constraints` and `text` (characters of a rule) are per request."""
 
     seconds: float = 10.0
     answers: int = 5
@@ -37,10 +37,10 @@ class ServiceLimits:
     body_bytes: int = 2**20
     certificate_bytes: int = 4 * 2**20
     memory_bytes: int = 2**28
-    """What a search may hold."""
+    """Memory of a search."""
     waiting: int = 1000
     waiting_long: int = 16
-    """Requests that wait in the quick lane and in the slow one; one more is sent away."""
+    """Requests that may wait in the quick lane and in the slow one; one more is refused."""
     held_bytes: int = 2**26
     """Bodies of all requests together."""
     connections: int = 2000
@@ -54,7 +54,7 @@ class ServiceLimits:
         if self.certificate_bytes > MAX_BYTES:
             raise QuestionError(f"A certificate has at most {MAX_BYTES >> 20} MiB; the limit cannot be larger.")
 
-    def told(self) -> dict[str, Any]:
-        """Those that a client can keep to."""
+    def to_dict(self) -> dict[str, Any]:
+        """The limits that a client can keep to."""
         names = ("seconds", "answers", "constraints", "text", "body_bytes", "certificate_bytes")
         return {name: getattr(self, name) for name in names}

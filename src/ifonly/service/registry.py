@@ -1,4 +1,4 @@
-"""The models of a desk, by name, with what a page needs to know of them."""
+"""Model registry: the models of a service by name, each with its explainer and what the page shows."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ifonly.results.plain_language import ENGLISH, LANGUAGES
 from ifonly.schema import Numeric, schema_to_json
 from ifonly.service.limits import ServiceLimits
 
-MOST_NAME = 60
+MAX_NAME = 60
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RegisteredModel:
-    """A model that people can ask about. `people` are rows to begin with, by their titles; `groups` are features that a
-    page shows together, by their titles."""
+    """A model that can be queried. `people` are example rows by title; `groups` are the features that the page shows
+    together, by title."""
 
     name: str
     explainer: Explainer
@@ -30,40 +30,40 @@ class RegisteredModel:
     groups: Mapping[str, Sequence[str]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        if not self.name or len(self.name) > MOST_NAME or not is_printable(self.name):
-            raise QuestionError(f"A model's name has 1 to {MOST_NAME} printable characters; got {shown(self.name)}.")
-        read = {title: self._as_told(row) for title, row in self.people.items()}
+        if not self.name or len(self.name) > MAX_NAME or not is_printable(self.name):
+            raise QuestionError(f"A model's name has 1 to {MAX_NAME} printable characters; got {shown(self.name)}.")
+        read = {title: self._normalised(row) for title, row in self.people.items()}
         object.__setattr__(self, "people", read)
         _check_groups(self.groups, self.explainer.schema.names)
 
-    def _as_told(self, row: Mapping[str, Any]) -> dict[str, Any]:
+    def _normalised(self, row: Mapping[str, Any]) -> dict[str, Any]:
         """The row in the schema's own values."""
         schema = self.explainer.schema
         values = schema.row(schema.read(row))
         return {name: None if value != value else value for name, value in values.items()}
 
     @property
-    def called(self) -> str:
+    def display_name(self) -> str:
         return self.title or self.name
 
     @property
-    def somebody(self) -> Mapping[str, Any]:
-        """One of the people; where there are none, a row with the least of everything."""
+    def example_row(self) -> Mapping[str, Any]:
+        """One of the people; where there are none, the row of the lower bounds and first options."""
         features = self.explainer.schema.features
-        least = {f.name: f.lower if isinstance(f, Numeric) else f.options[0] for f in features}
-        return next(iter(self.people.values()), least)
+        lowest = {f.name: f.lower if isinstance(f, Numeric) else f.options[0] for f in features}
+        return next(iter(self.people.values()), lowest)
 
     @property
     def certificates(self) -> bool:
         """Can answers be certified? Not those of trees, nor where a real number has steps."""
         return isinstance(self.explainer.model.function.as_network(), Network) and not self.explainer.schema.grids
 
-    def told(self, terms: ServiceLimits) -> dict[str, Any]:
-        """What a page needs to know to ask about it."""
+    def to_dict(self, limits: ServiceLimits) -> dict[str, Any]:
+        """What a client needs to know to write requests."""
         explainer = self.explainer
         return {
             "model": self.name,
-            "title": self.called,
+            "title": self.display_name,
             "subject": self.subject or ENGLISH.decision,
             "classes": list(explainer.model.classes),
             "kind": explainer.model.function.name.removeprefix("an ").removeprefix("a "),
@@ -72,7 +72,7 @@ class RegisteredModel:
             "groups": [{"title": title, "features": list(names)} for title, names in self.groups.items()],
             "rules": [one.describe() for one in explainer.constraints_for(())],
             "people": [{"title": title, "row": row} for title, row in self.people.items()],
-            "limits": terms.told(),
+            "limits": limits.to_dict(),
         }
 
 
@@ -86,42 +86,42 @@ def _check_groups(groups: Any, known: Sequence[str]) -> None:
             if name not in known:
                 raise QuestionError(f"The group {shown(title)} names {shown(name)}, which is no feature of the schema.")
             if name in seen:
-                raise QuestionError(f"The feature {shown(name)} stands in the groups twice.")
+                raise QuestionError(f"The feature {shown(name)} is in the groups twice.")
             seen.add(name)
 
 
 class ModelRegistry(Sequence[RegisteredModel]):
-    """Models by name; the first is meant where nobody says which."""
+    """Models by name; the first is that of requests that name none."""
 
     def __init__(self, registered_models: Sequence[RegisteredModel]) -> None:
-        self._registered_models = {registered.name: registered for registered in registered_models}
+        self._models = {registered.name: registered for registered in registered_models}
         if not registered_models:
             raise QuestionError("A desk needs a model: give --model FILE --schema FILE, or --demo.")
-        if len(self._registered_models) < len(registered_models):
+        if len(self._models) < len(registered_models):
             raise QuestionError("Two models of the desk have the same name; name them: --model name=FILE.")
 
     def __getitem__(self, index: Any) -> Any:
-        return list(self._registered_models.values())[index]
+        return list(self._models.values())[index]
 
     def __len__(self) -> int:
-        return len(self._registered_models)
+        return len(self._models)
 
     def __iter__(self) -> Iterator[RegisteredModel]:
-        return iter(self._registered_models.values())
+        return iter(self._models.values())
 
     @property
     def names(self) -> tuple[str, ...]:
-        return tuple(self._registered_models)
+        return tuple(self._models)
 
     def named(self, name: Any) -> RegisteredModel | None:
-        """The model of this name; the first one where there is no name; None where there is no such model."""
+        """The model of this name; the first one for None; None where there is no such model."""
         if name is None:
             return next(iter(self))
-        return self._registered_models.get(name) if isinstance(name, str) else None
+        return self._models.get(name) if isinstance(name, str) else None
 
-    def told(self, version: str) -> dict[str, Any]:
+    def to_dict(self, version: str) -> dict[str, Any]:
         return {
-            "models": [{"name": registered.name, "title": registered.called} for registered in self],
+            "models": [{"name": registered.name, "title": registered.display_name} for registered in self],
             "languages": list(LANGUAGES),
             "version": version,
         }

@@ -1,10 +1,10 @@
-"""The files of the page, read once: a path that is not in this list leads nowhere."""
+"""Static files of the page, read once at start: only their paths are served."""
 
 from __future__ import annotations
 
 from importlib.resources import files
 
-KINDS = {
+CONTENT_TYPES = {
     ".html": "text/html; charset=utf-8",
     ".css": "text/css; charset=utf-8",
     ".js": "text/javascript; charset=utf-8",
@@ -17,15 +17,15 @@ KINDS = {
 
 
 def page_files() -> dict[str, tuple[bytes, str]]:
-    """By path: the content and what it is. The page itself is at `/`, its files are under `/page/`."""
+    """Content and content type by path. The page itself is at `/`, its files are under `/page/`."""
     found: dict[str, tuple[bytes, str]] = {}
     folder = files("ifonly.service") / "page"
     if not folder.is_dir():
         return found
     for file in sorted(folder.iterdir(), key=lambda one: one.name):
-        kind = KINDS.get("." + file.name.rpartition(".")[2])
-        if kind is not None and file.is_file():
-            found[f"/page/{file.name}"] = (file.read_bytes(), kind)
+        content_type = CONTENT_TYPES.get("." + file.name.rpartition(".")[2])
+        if content_type is not None and file.is_file():
+            found[f"/page/{file.name}"] = (file.read_bytes(), content_type)
     if "/page/index.html" in found:
         found["/"] = found["/page/index.html"]
     return found

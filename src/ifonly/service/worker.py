@@ -1,9 +1,9 @@
-"""The process in which a clerk sits: requests come in through a socket, replies go out.
+"""The worker process of the service: reads requests from a socket, answers them with a `Handler`, writes replies.
 
-Two things interrupt it. Whoever asked has left: then it stops and goes on with the next. It has taken too long: then a
-quick clerk passes the request on, and a slow one gives up. Both are exceptions raised in the middle of the work, as
-Ctrl-C is; a search in the middle of a node is told by its own flag. Should even that not help, the process is ended
-from outside.
+Two things interrupt a request: its client has disconnected, or it has taken too long. In the second case a quick worker
+passes the request on to the slow lane, and a slow worker gives up. Both are exceptions that a signal handler raises in
+the middle of the work, as Ctrl-C does; a compiled search is stopped by its own flag. A worker that does not stop even
+then is killed by its `Pool`.
 """
 
 from __future__ import annotations
@@ -23,41 +23,42 @@ from dataclasses import dataclass
 from types import FrameType
 from typing import Any
 
-from ifonly.population.engines.spawning import listen, settle
-from ifonly.service.handler import Handler, Reply, refusal
+from ifonly.service.handler import Handler, Reply, error_reply
 from ifonly.service.limits import QUICK_SECONDS, ServiceLimits
 from ifonly.service.registry import ModelRegistry
 from ifonly.service.requests import HTTPError
 from ifonly.solvers.search.deadline import ring_all
+from ifonly.worker_processes import freeze_heap, read_messages
 
-HEAD = struct.Struct("!I")
+HEADER = struct.Struct("!I")
+"""The length of a message, which goes before it."""
 NICENESS = 15
-"""Of slow clerks: everybody else comes first."""
-MOST_TRIES = 3
-"""In the quick lane, where the machine was too busy to let us work: that is no sign of a hard question."""
-CHIME_SECONDS = 0.5
-"""Between two rings of the clock, should the first come at a bad moment."""
+"""Of slow workers: all others come first."""
+MAX_ATTEMPTS = 3
+"""In the quick lane, where the machine was too busy to let the worker run: that is no sign of a hard request."""
+ALARM_SECONDS = 0.5
+"""Between two signals of the time-out, should the first come while it cannot be raised."""
 COMPILING_SECONDS = 10
-"""When to ask again what has to wait for the compiler, which goes on meanwhile."""
+"""The Retry-After of a request that has to wait for the compiler, which goes on meanwhile."""
 READY = 0
-"""The ticket of the first message back."""
+"""The job id of a worker's first message."""
 BUG = "Something went wrong here that should not; it was written down without what you asked."
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkerConfig:
-    """What a process is sent first."""
+    """The first message to a worker."""
 
     registry: ModelRegistry
-    terms: ServiceLimits
+    limits: ServiceLimits
     slow: bool
 
 
 @dataclass(frozen=True, slots=True)
 class WorkerRequest:
-    """A request on its way to a clerk; with an empty path: whoever sent the one with this ticket has left."""
+    """A job for a worker; with an empty path: cancel the job of this id."""
 
-    ticket: int
+    job_id: int
     path: str = ""
     body: bytes = b""
     stream: bool = False
@@ -65,157 +66,163 @@ class WorkerRequest:
 
 @dataclass(frozen=True, slots=True)
 class WorkerReply:
-    """What comes back for a ticket: a reply, None where there was too little time, or JSON to pass on meanwhile."""
+    """What a worker sends about a job: the reply, None where there was too little time, or JSON of an event before."""
 
-    ticket: int
-    said: Reply | bytes | None
+    job_id: int
+    content: Reply | bytes | None
 
 
 class _Cancelled(BaseException):
-    """Nobody waits for this any more."""
+    """The client has disconnected."""
 
 
 class _TimedOut(BaseException):
-    """This takes too long."""
+    """The request has taken too long."""
 
 
 def framed(message: Any) -> bytes:
-    """A message with its length before it."""
-    content = pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL)
-    return HEAD.pack(len(content)) + content
+    """A message, pickled, with its length before it."""
+    return framed_bytes(pickle.dumps(message, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def framed_bytes(content: bytes) -> bytes:
+    return HEADER.pack(len(content)) + content
 
 
 class _Connection:
-    """Our end of the socket."""
+    """The worker's end of the socket."""
 
     def __init__(self, end: socket.socket) -> None:
         self._end = end
 
     def recv_bytes(self) -> bytes:
-        return self._take(*HEAD.unpack(self._take(HEAD.size)))
+        return self._receive(*HEADER.unpack(self._receive(HEADER.size)))
 
-    def _take(self, count: int) -> bytes:
-        taken = bytearray()
-        while len(taken) < count:
-            some = self._end.recv(min(count - len(taken), 1 << 20))
+    def _receive(self, count: int) -> bytes:
+        received = bytearray()
+        while len(received) < count:
+            some = self._end.recv(min(count - len(received), 1 << 20))
             if not some:
                 raise EOFError
-            taken += some
-        return bytes(taken)
+            received += some
+        return bytes(received)
 
-    def send(self, word: WorkerReply) -> None:
-        self._end.sendall(framed(word))
+    def send(self, message: WorkerReply) -> None:
+        self._end.sendall(framed(message))
 
 
 def work(end: socket.socket) -> None:
-    """Answer what comes in until the other end is closed. A traceback would quote rows, so there is none."""
+    """The main function of a worker: answer requests until the other end is closed. A traceback would quote rows, so
+    none is printed."""
     try:
-        _WorkerLoop(_Connection(end)).go_on()
+        _WorkerLoop(_Connection(end)).run()
     except Exception as error:
-        sys.stderr.write(f"ifonly desk: a process cannot work: {placed(error)}\n")
+        sys.stderr.write(f"ifonly desk: a process cannot work: {error_location(error)}\n")
         sys.exit(1)
 
 
 class _WorkerLoop:
-    """One clerk at work. `doing` is the ticket that may be interrupted now."""
+    """The loop of a worker. `current` is the id of the job that may be interrupted now."""
 
-    def __init__(self, line: _Connection) -> None:
-        self.line, self.waiting = line, queue.SimpleQueue[Any]()
-        self.left: set[int] = set()
-        self.doing: int | None = None
-        signal.signal(signal.SIGINT, self._called)  # Ctrl-C itself is for whoever began us
+    def __init__(self, connection: _Connection) -> None:
+        self.connection, self.waiting = connection, queue.SimpleQueue[Any]()
+        self.cancelled: set[int] = set()
+        self.current: int | None = None
+        signal.signal(signal.SIGINT, self._on_interrupt)  # Ctrl-C itself is for the parent process
         signal.signal(signal.SIGTERM, signal.SIG_IGN)
         if hasattr(signal, "SIGALRM"):
-            signal.signal(signal.SIGALRM, self._rung)
-        threading.Thread(target=listen, args=(line, self._take), daemon=True).start()
+            signal.signal(signal.SIGALRM, self._on_alarm)
+        threading.Thread(target=read_messages, args=(connection, self._message_received), daemon=True).start()
 
-    def _take(self, message: bytes) -> None:
-        """In the listening thread."""
-        what = pickle.loads(message)
-        if isinstance(what, WorkerRequest) and not what.path:
-            self.left.add(what.ticket)
-            if self.doing == what.ticket:
+    def _message_received(self, content: bytes) -> None:
+        """Called in the thread that reads the socket."""
+        message = pickle.loads(content)
+        if isinstance(message, WorkerRequest) and not message.path:
+            self.cancelled.add(message.job_id)
+            if self.current == message.job_id:
                 _thread.interrupt_main()
                 ring_all()
         else:
-            self.waiting.put(what)
+            self.waiting.put(message)
 
-    def _called(self, number: int, frame: FrameType | None) -> None:
-        if self.doing in self.left:
+    def _on_interrupt(self, number: int, frame: FrameType | None) -> None:
+        if self.current in self.cancelled:
             raise _Cancelled
 
-    def _rung(self, number: int, frame: FrameType | None) -> None:
-        if self.doing is not None:
+    def _on_alarm(self, number: int, frame: FrameType | None) -> None:
+        if self.current is not None:
             raise _TimedOut
 
-    def go_on(self) -> None:
+    def run(self) -> None:
         config: WorkerConfig = self.waiting.get()
-        handler = Handler(config.registry, config.terms, slow=config.slow)
-        handler.compile_kernels()
-        settle()
-        if config.slow and hasattr(os, "nice"):  # not before: on a busy machine it would take minutes to begin
+        handler = Handler(config.registry, config.limits, slow=config.slow)
+        handler.warm_up()
+        freeze_heap()
+        if config.slow and hasattr(os, "nice"):  # not before: on a busy machine it would take minutes to start
             os.nice(NICENESS)
-        self.line.send(WorkerReply(READY, None))
+        self.connection.send(WorkerReply(READY, None))
         while True:
             request: WorkerRequest = self.waiting.get()
-            handler.look_for_kernels()
-            self.line.send(WorkerReply(request.ticket, self._done(handler, request)))
+            handler.load_compiled_kernels()
+            self.connection.send(WorkerReply(request.job_id, self._answer(handler, request)))
             if self.waiting.empty():
-                self.left.clear()  # whoever was too late to be noticed
+                self.cancelled.clear()  # cancellations that came too late
 
-    def _done(self, handler: Handler, request: WorkerRequest) -> Reply | None:
-        """The reply; None for a request that is to be tried elsewhere, or that nobody waits for."""
-        for _ in range(MOST_TRIES):
-            begun = time.process_time()
-            reply = self._tried(handler, request)
-            used = time.process_time() - begun
-            if reply is not None or handler.slow or request.ticket in self.left or used > 0.5 * QUICK_SECONDS:
+    def _answer(self, handler: Handler, request: WorkerRequest) -> Reply | None:
+        """The reply; None for a request that goes to the slow lane, or that was cancelled."""
+        for _ in range(MAX_ATTEMPTS):
+            started = time.process_time()
+            reply = self._attempt(handler, request)
+            used = time.process_time() - started
+            if reply is not None or handler.slow or request.job_id in self.cancelled or used > 0.5 * QUICK_SECONDS:
                 return reply
         return None
 
-    def _tried(self, handler: Handler, request: WorkerRequest) -> Reply | None:
-        tell = (lambda told: self._tell(request, told)) if request.stream and handler.slow else None
+    def _attempt(self, handler: Handler, request: WorkerRequest) -> Reply | None:
+        on_event = (lambda event: self._send_event(request, event)) if request.stream and handler.slow else None
         try:
-            _set_clock(handler.hard_seconds)
-            self.doing = request.ticket
+            _set_alarm(handler.hard_seconds)
+            self.current = request.job_id
             try:
-                return None if request.ticket in self.left else handler.reply(request.path, request.body, tell)
+                if request.job_id in self.cancelled:
+                    return None
+                return handler.reply(request.path, request.body, on_event)
             finally:
-                self.doing = None
+                self.current = None
         except _Cancelled:
             return None
         except _TimedOut:
-            return _late(handler) if handler.slow else None
+            return _timeout_reply(handler) if handler.slow else None
         except (Exception, RecursionError, MemoryError) as error:
-            return Reply(status=500, body=refusal(HTTPError(500, BUG)).body, bug=placed(error))
+            return Reply(status=500, body=error_reply(HTTPError(500, BUG)).body, bug=error_location(error))
         finally:
-            self.doing = None
-            _set_clock(0.0)
+            self.current = None
+            _set_alarm(0.0)
 
-    def _tell(self, request: WorkerRequest, told: bytes) -> None:
-        """Half a message must not be sent: meanwhile nothing interrupts."""
-        self.doing = None
-        self.line.send(WorkerReply(request.ticket, told))
-        self.doing = request.ticket
-        if request.ticket in self.left:
+    def _send_event(self, request: WorkerRequest, event: bytes) -> None:
+        """Nothing may interrupt the sending: half a message would be left in the socket."""
+        self.current = None
+        self.connection.send(WorkerReply(request.job_id, event))
+        self.current = request.job_id
+        if request.job_id in self.cancelled:
             raise _Cancelled
 
 
-def _late(handler: Handler) -> Reply:
-    late = f"This could not be done within {handler.terms.seconds:g} s"
+def _timeout_reply(handler: Handler) -> Reply:
+    late = f"This could not be done within {handler.limits.seconds:g} s"
     if handler.being_compiled:
-        sentence = f"{late}, since code is being compiled for this machine; ask again in {COMPILING_SECONDS} s."
-        return refusal(HTTPError(503, sentence, retry=COMPILING_SECONDS))
-    return refusal(HTTPError(503, f"{late}; ask for less at a time."))
+        message = f"{late}, since code is being compiled for this machine; ask again in {COMPILING_SECONDS} s."
+        return error_reply(HTTPError(503, message, retry=COMPILING_SECONDS))
+    return error_reply(HTTPError(503, f"{late}; ask for less at a time."))
 
 
-def _set_clock(seconds: float) -> None:
+def _set_alarm(seconds: float) -> None:
     if hasattr(signal, "setitimer"):
-        signal.setitimer(signal.ITIMER_REAL, seconds, CHIME_SECONDS)
+        signal.setitimer(signal.ITIMER_REAL, seconds, ALARM_SECONDS)
 
 
-def placed(error: BaseException) -> str:
-    """The kind of an error and where it was raised: never its message, which may quote a row."""
+def error_location(error: BaseException) -> str:
+    """The type of an error and where it was raised: never its message, which may quote a row."""
     frames = traceback.extract_tb(error.__traceback__)
     where = " < ".join(f"{os.path.basename(f.filename)}:{f.lineno}" for f in reversed(frames[-3:]))  # noqa: PTH119
     return f"{type(error).__name__} at {where}"

@@ -1,7 +1,7 @@
-"""Who answers chunks: this process, processes of this machine, a Ray or a Dask cluster. One small seam.
+"""Engines: where chunks of rows are answered. This process, processes of this machine, a Ray or a Dask cluster.
 
-An engine is begun with a task and gives a pool, to which chunks are submitted and from which they come back in any
-order: answered, or lost with the process that had them. An error of the question itself is raised.
+An engine is started with a task and gives a pool. Chunks are submitted to the pool and come back in any order:
+answered, or lost with their worker. An error of the query itself is raised.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""A Dask cluster. The task is scattered to its workers once; Dask gives what a lost worker had to another."""
+"""The engine of a Dask cluster. The task is scattered to the workers once; Dask moves the chunks of a lost worker."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
 
-from ifonly.errors import IfonlyError, MissingExtra, QuestionError
+from ifonly.errors import MissingExtra, QuestionError
 from ifonly.population.chunks import Chunk
-from ifonly.population.engines.protocol import Lost, packed
+from ifonly.population.engines.protocol import Lost, answer_chunk, pickled_task, raised
 from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
 
-AHEAD = 2
+CHUNKS_PER_THREAD = 2
 """Chunks per thread that the cluster has at a time."""
 
 
@@ -24,43 +24,43 @@ class Dask:
     address: str | None = None
 
     @property
-    def words(self) -> str:
+    def description(self) -> str:
         return f"Dask at {self.address}" if self.address else "Dask on this machine"
 
     @contextmanager
-    def begin(self, task: Task) -> Iterator[_Client]:
+    def begin(self, task: Task) -> Iterator[_DaskPool]:
         try:
             import distributed
         except ImportError:
             raise MissingExtra("distributed", extra="dask", needed_for="The engine 'dask'") from None
-        packed(task)
+        pickled_task(task)
         try:
-            made: Any = distributed.Client
-            client = made(self.address) if self.address else made(dashboard_address=None)
-        except Exception as error:  # of a connection, in whatever words
+            connect: Any = distributed.Client
+            client = connect(self.address) if self.address else connect(dashboard_address=None)
+        except Exception as error:  # connection errors of many types
             raise QuestionError(f"Dask cannot be reached: {shown(str(error), 200)}") from None
         with client:
-            yield _Client(client, task)
+            yield _DaskPool(client, task)
 
 
-class _Client:
-    """A pool of Dask's workers."""
+class _DaskPool:
+    """The `WorkerPool` of a Dask cluster."""
 
     def __init__(self, client: Any, task: Task) -> None:
         import distributed
 
-        made: Any = distributed.as_completed
+        as_completed: Any = distributed.as_completed
         self._client = client
         self._task = client.scatter(task, broadcast=True, hash=False)
-        self._done: Any = made()
+        self._done: Any = as_completed()
         self._tickets: dict[str, int] = {}
 
     @property
-    def room(self) -> bool:
-        return len(self._tickets) < AHEAD * max(sum(self._client.nthreads().values()), 1)
+    def has_capacity(self) -> bool:
+        return len(self._tickets) < CHUNKS_PER_THREAD * max(sum(self._client.nthreads().values()), 1)
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
-        future = self._client.submit(_work, self._task, chunk, pure=False)
+        future = self._client.submit(answer_chunk, self._task, chunk, pure=False)
         self._tickets[future.key] = ticket
         self._done.add(future)
 
@@ -70,15 +70,4 @@ class _Client:
         error = future.exception()
         if error is not None:
             return ticket, Lost(f"its worker was lost ({type(error).__name__})")
-        outcome = future.result()
-        if isinstance(outcome, Exception):
-            raise outcome
-        return ticket, outcome
-
-
-def _work(task: Task, chunk: Chunk) -> Any:
-    """In a worker of the cluster: answer a chunk."""
-    try:
-        return task(chunk)
-    except IfonlyError as error:
-        return error
+        return ticket, raised(future.result())

@@ -1,4 +1,4 @@
-"""In this process: nothing to start, nothing to send."""
+"""The engine of this process: no worker is started, nothing is sent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ifonly.population.worker import ChunkResult, Task
 class InProcess:
     """This process alone. A row that ends it ends the run, which can be resumed."""
 
-    words = "this process"
+    description = "this process"
 
     @contextmanager
     def begin(self, task: Task) -> Iterator[_InProcessPool]:
@@ -28,7 +28,7 @@ class _InProcessPool:
         self._waiting: deque[tuple[int, Chunk]] = deque()
 
     @property
-    def room(self) -> bool:
+    def has_capacity(self) -> bool:
         return not self._waiting
 
     def submit(self, ticket: int, chunk: Chunk) -> None:

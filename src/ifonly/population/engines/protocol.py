@@ -1,21 +1,21 @@
-"""The seam between the run and whoever answers chunks."""
+"""The protocols of an engine and of its pool of workers, by which a run has its chunks answered."""
 
 from __future__ import annotations
 
-import pickle
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ifonly.errors import QuestionError
+from ifonly.errors import IfonlyError, QuestionError
 from ifonly.population.chunks import Chunk
 from ifonly.population.worker import ChunkResult, Task
 from ifonly.printing import shown
+from ifonly.worker_processes import pickled
 
 
 @dataclass(frozen=True, slots=True)
 class Lost:
-    """The process that worked on the chunk is gone; `why` says how it ended."""
+    """The result of a chunk whose worker ended; `why` says how."""
 
     why: str
 
@@ -24,36 +24,45 @@ class WorkerPool(Protocol):
     """Workers, ready for one task."""
 
     @property
-    def room(self) -> bool:
-        """Is another chunk wanted?"""
+    def has_capacity(self) -> bool:
+        """Should another chunk be submitted before the next result is waited for?"""
 
     def submit(self, ticket: int, chunk: Chunk) -> None:
-        """Hand a chunk over. Its ticket comes back with it."""
+        """Queue a chunk. Its ticket, any number, comes back with its result."""
 
     def next(self) -> tuple[int, ChunkResult | Lost]:
-        """The next chunk that is done or lost, waited for."""
+        """Wait for the next result, of any chunk."""
 
 
 class Engine(Protocol):
-    """A way of answering chunks."""
+    """Where chunks are answered: this process, worker processes, a cluster."""
 
     @property
-    def words(self) -> str:
-        """What it is called."""
+    def description(self) -> str:
+        """What messages and manifests call it."""
 
     def begin(self, task: Task) -> AbstractContextManager[WorkerPool]:
-        """Start workers; they end with the context."""
+        """Start the workers of a task; they end with the context."""
 
 
-def packed(task: Task) -> bytes:
-    """The task as bytes, or a sentence."""
+def pickled_task(task: Task) -> bytes:
+    """The task as workers are sent it."""
+    return pickled(task, "answer in this process (engine=InProcess(), the default), or load the model from a file")
+
+
+def answer_chunk(task: Task, chunk: Chunk) -> Any:
+    """In a worker: the result of a chunk, or the error of the query."""
     try:
-        return pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL)
-    except Exception as error:  # pickle, and whatever a model's own __reduce__ raises
-        raise QuestionError(
-            f"This model cannot be sent to other processes ({type(error).__name__}: {shown(str(error), 120)}); "
-            f"answer in this one (processes=1), or load the model from a file."
-        ) from None
+        return task(chunk)
+    except IfonlyError as error:
+        return error
+
+
+def raised(outcome: Any) -> Any:
+    """In the parent: what `answer_chunk` returned, or its error raised."""
+    if isinstance(outcome, Exception):
+        raise outcome
+    return outcome
 
 
 def checked_count(count: Any, what: str) -> int | None:

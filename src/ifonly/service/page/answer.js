@@ -1,28 +1,28 @@
 // The answer: the decision now, the sentence, what would be different, the alternatives, or what would help.
 
-import { el, part, say, segments, set, show } from "./dom.js";
+import { el, byId, setText, segments, set, show } from "./dom.js";
 import { label, labelled, milliseconds, number, rounded, share, shown } from "./format.js";
 import { ChangeBar, drawPath } from "./marks.js";
-import { compared } from "./compare.js";
+import { comparisonTable } from "./compare.js";
 import { t } from "./words.js";
 
 /**
- * @typedef {import("./service.js").About} About
+ * @typedef {import("./service.js").ModelInfo} ModelInfo
  * @typedef {import("./service.js").Answer} Answer
- * @typedef {import("./service.js").Told} Told
- * @typedef {import("./service.js").Help} Help
- * @typedef {import("./service.js").Explained} Explained
- * @typedef {import("./service.js").Several} Several
- * @typedef {import("./service.js").Predicted} Predicted
+ * @typedef {import("./service.js").ExplainedAnswer} ExplainedAnswer
+ * @typedef {import("./service.js").Suggestion} Suggestion
+ * @typedef {import("./service.js").ExplainResponse} ExplainResponse
+ * @typedef {import("./service.js").DiverseResponse} DiverseResponse
+ * @typedef {import("./service.js").PredictResponse} PredictResponse
  * @typedef {import("./service.js").Query} Query
  * @typedef {import("./service.js").Value} Value
- * @typedef {{ told: Told[], help: Help[], ending: string, seconds: number }} Shown
+ * @typedef {{ answers: ExplainedAnswer[], help: Suggestion[], ending: string, seconds: number }} Shown
  */
 
 export class AnswerView {
   /**
-   * @param {About} about
-   * @param {{ allow: (query: Query) => void, chosen: (told: Told | null) => void }} act
+   * @param {ModelInfo} about
+   * @param {{ allow: (query: Query) => void, chosen: (answer: ExplainedAnswer | null) => void }} act
    */
   constructor(about, act) {
     this.about = about;
@@ -32,44 +32,44 @@ export class AnswerView {
     this.rows = new Map();
     /** @type {Shown | null} */
     this.result = null;
-    /** @type {Predicted | null} */
-    this.standing = null;
+    /** @type {PredictResponse | null} */
+    this.prediction = null;
     this.way = 0;
-    part("changes").replaceChildren();
+    byId("changes").replaceChildren();
   }
 
-  /** @param {Explained | Several} told */
-  show(told) {
-    const many = "answers" in told;
-    this.result = { told: many ? told.answers : [told], help: told.help, ending: many ? told.ending : "", seconds: told.seconds };
-    if (this.way >= this.result.told.length) this.way = 0;
+  /** @param {ExplainResponse | DiverseResponse} response */
+  show(response) {
+    const many = "answers" in response;
+    this.result = { answers: many ? response.answers : [response], help: response.help, ending: many ? response.ending : "", seconds: response.seconds };
+    if (this.way >= this.result.answers.length) this.way = 0;
     this.drawWays();
     this.draw();
   }
 
   /** The way that is shown; null where a set of several is empty. */
   get chosen() {
-    return this.result?.told[this.way] ?? null;
+    return this.result?.answers[this.way] ?? null;
   }
 
   draw() {
     const { result, chosen } = this;
     if (!result) return;
     const answer = chosen?.answer ?? null;
-    const none = result.told.length === 0 || answer?.status === "none exists";
-    tellSentence(none ? this.noneWords(answer) : chosen?.sentence ?? "", !none && (answer?.changes.length ?? 0) > 0);
-    set(part("answer"), { "data-status": none ? "none" : answer?.status ?? "" });
-    show(part("none"), none);
+    const none = result.answers.length === 0 || answer?.status === "none exists";
+    showSentence(none ? this.noneWords(answer) : chosen?.sentence ?? "", !none && (answer?.changes.length ?? 0) > 0);
+    set(byId("answer"), { "data-status": none ? "none" : answer?.status ?? "" });
+    show(byId("none"), none);
     if (none) this.drawNone(answer, result);
     const changes = answer?.counterfactual ? answer.changes : [];
-    show(part("changes-part"), changes.length > 0);
+    show(byId("changes-part"), changes.length > 0);
     this.drawChanges(changes);
-    const many = result.told.length > 1;
-    show(part("compare-part"), many);
-    if (many) part("compare").replaceChildren(compared(this.about, result.told, this.way));
-    say(part("ending"), labelled(this.about.schema.features, result.ending));
+    const many = result.answers.length > 1;
+    show(byId("compare-part"), many);
+    if (many) byId("compare").replaceChildren(comparisonTable(this.about, result.answers, this.way));
+    setText(byId("ending"), labelled(this.about.schema.features, result.ending));
     this.drawPath(chosen);
-    this.drawStanding();
+    this.drawPrediction();
     this.act.chosen(chosen);
   }
 
@@ -84,13 +84,13 @@ export class AnswerView {
     const said = (/** @type {string} */ words) => labelled(this.about.schema.features, words);
     const blame = answer?.reasons?.blame ?? [];
     const inTheWay = blame.length ? blame.map((words) => el("li", {}, said(words))) : [el("li", {}, t("blame_model"))];
-    part("blame").replaceChildren(...inTheWay);
+    byId("blame").replaceChildren(...inTheWay);
     const helps = result.help.map(({ words, sentence, query }) => {
       const then = answer?.reasons?.relaxations.find((one) => one.words === words)?.changes.map((change) => this.changeWords(change));
       return el("li", {}, el("div", {}, el("b", {}, said(words)), ...(then ?? [el("p", { class: "soft" }, sentence)]), query ? null : el("p", { class: "soft" }, t("organisation"))),
         query ? el("button", { type: "button", class: "main", click: () => this.act.allow(query) }, t("allow"), el("span", { class: "unseen" }, `: ${said(words)}`)) : null);
     });
-    part("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
+    byId("helps").replaceChildren(...(helps.length ? helps : [el("li", { class: "soft" }, t("helps_none"))]));
   }
 
   /** A change in a line. @param {import("./service.js").Change} change */
@@ -105,19 +105,19 @@ export class AnswerView {
   drawChanges(changes) {
     const names = new Set(changes.map((change) => change.feature));
     for (const [name, row] of this.rows) if (!names.has(name)) row.element.remove();
-    const list = part("changes");
+    const list = byId("changes");
     changes.forEach((change, k) => {
       const feature = this.features.get(change.feature);
       if (!feature) return;
       const row = this.rowOf(change.feature);
       if (list.children[k] !== row.element) list.insertBefore(row.element, list.children[k] ?? null);
-      say(row.before, shown(feature, change.from));
-      say(row.after, shown(feature, change.to));
+      setText(row.before, shown(feature, change.from));
+      setText(row.after, shown(feature, change.to));
       row.bar.draw(change);
     });
     list.classList.toggle("one", changes.length === 1);
     const rest = this.features.size - changes.length;
-    say(part("stay"), rest > 1 ? t("stay_many", { count: number(rest) }) : rest === 1 ? t("stay_one") : "");
+    setText(byId("stay"), rest > 1 ? t("stay_many", { count: number(rest) }) : rest === 1 ? t("stay_one") : "");
   }
 
   /** @param {string} name */
@@ -135,19 +135,19 @@ export class AnswerView {
     return row;
   }
 
-  /** @param {Told | null} told */
-  drawPath(told) {
-    const path = told?.path ?? null;
+  /** @param {ExplainedAnswer | null} chosen */
+  drawPath(chosen) {
+    const path = chosen?.path ?? null;
     const drawn = path !== null && path.score_margin.length > 1;
-    show(part("path-part"), drawn);
+    show(byId("path-part"), drawn);
     if (!drawn) return;
-    drawPath(part("path"), path);
-    say(part("path-words"), t("path_words", { decision: String(path.decision) }));
+    drawPath(byId("path"), path);
+    setText(byId("path-words"), t("path_words", { decision: String(path.decision) }));
   }
 
   drawWays() {
-    const place = part("way-part");
-    const count = this.result?.told.length ?? 0;
+    const place = byId("way-part");
+    const count = this.result?.answers.length ?? 0;
     show(place, count > 1);
     if (place.querySelectorAll("input").length === count && count > 1) {
       const input = place.querySelectorAll("input")[this.way];
@@ -163,53 +163,53 @@ export class AnswerView {
 
   // ---------------------------------------------------------------- the decision now
 
-  /** @param {Predicted} told */
-  predicted(told) {
-    this.standing = told;
-    this.drawStanding();
+  /** @param {PredictResponse} prediction */
+  predicted(prediction) {
+    this.prediction = prediction;
+    this.drawPrediction();
   }
 
-  drawStanding() {
-    const { standing, about } = this;
-    if (!standing) return;
+  drawPrediction() {
+    const { prediction, about } = this;
+    if (!prediction) return;
     const answer = this.chosen?.answer;
-    const wanted = about.classes.length === 2 ? about.classes.find((one) => String(one) !== String(standing.decision)) ?? "" : answer?.decision_after ?? "";
-    const chance = standing.probabilities && about.classes.length === 2 ? standing.probabilities[String(wanted)] ?? null : null;
-    say(part("decision"), String(standing.decision ?? "–"));
-    say(part("gauge-left"), String(standing.decision ?? ""));
-    say(part("gauge-right"), wanted === null ? "" : String(wanted));
-    const behind = standing.score_margin ?? 0;
-    const words = standing.score_margin === null ? [] : [t("from_boundary", { lead: rounded(behind) })];
+    const wanted = about.classes.length === 2 ? about.classes.find((one) => String(one) !== String(prediction.decision)) ?? "" : answer?.decision_after ?? "";
+    const chance = prediction.probabilities && about.classes.length === 2 ? prediction.probabilities[String(wanted)] ?? null : null;
+    setText(byId("decision"), String(prediction.decision ?? "–"));
+    setText(byId("gauge-left"), String(prediction.decision ?? ""));
+    setText(byId("gauge-right"), wanted === null ? "" : String(wanted));
+    const behind = prediction.score_margin ?? 0;
+    const words = prediction.score_margin === null ? [] : [t("from_boundary", { lead: rounded(behind) })];
     if (chance !== null) words.unshift(t("probability", { share: share(chance), name: String(wanted) }));
     if (answer?.distance) words.push(t("nearest_change", { distance: rounded(answer.distance, 4) }));
-    say(part("lead"), words.join(" · "));
-    gauge(part("gauge-from"), chance ?? 0.5 - behind / (2 + 2 * behind));
+    setText(byId("lead"), words.join(" · "));
+    gauge(byId("gauge-from"), chance ?? 0.5 - behind / (2 + 2 * behind));
     const lead = this.chosen?.path?.score_margin.at(-1);
-    show(part("gauge-to"), lead !== undefined);
-    if (lead !== undefined) gauge(part("gauge-to"), chance !== null ? 1 / (1 + Math.exp(-lead)) : 0.5 + lead / (2 + 2 * lead));
+    show(byId("gauge-to"), lead !== undefined);
+    if (lead !== undefined) gauge(byId("gauge-to"), chance !== null ? 1 / (1 + Math.exp(-lead)) : 0.5 + lead / (2 + 2 * lead));
   }
 
   /** How long it took, where nobody needs to look. @param {number} own seconds @param {number} seen milliseconds */
   took(own, seen) {
-    say(part("took"), t("took", { own: milliseconds(own), seen: milliseconds(seen / 1000) }));
-    set(part("took"), { "data-at": performance.now() });
+    setText(byId("took"), t("took", { own: milliseconds(own), seen: milliseconds(seen / 1000) }));
+    set(byId("took"), { "data-at": performance.now() });
   }
 
   /** What a reader says of it. */
   get words() {
     const first = this.result?.help[0];
-    return part("sentence").textContent + (first && part("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
+    return byId("sentence").textContent + (first && byId("none").hidden === false ? ` ${t("helps")}: ${labelled(this.about.schema.features, first.words)}` : "");
   }
 }
 
 /** The sentence; what it says after its first full stop at the end is a little quieter. @param {string} text @param {boolean} two */
-function tellSentence(text, two) {
+function showSentence(text, two) {
   const at = two ? text.lastIndexOf(". ") + 1 : 0;
-  const [first, second] = part("sentence").children;
+  const [first, second] = byId("sentence").children;
   if (first && second) {
-    say(first, at ? text.slice(0, at) : text);
-    say(second, at ? text.slice(at) : "");
-  } else part("sentence").replaceChildren(el("span", {}, at ? text.slice(0, at) : text), el("span", { class: "quiet" }, at ? text.slice(at) : ""));
+    setText(first, at ? text.slice(0, at) : text);
+    setText(second, at ? text.slice(at) : "");
+  } else byId("sentence").replaceChildren(el("span", {}, at ? text.slice(0, at) : text), el("span", { class: "quiet" }, at ? text.slice(at) : ""));
 }
 
 /** @param {HTMLElement} dot @param {number} at 0 to 1, the boundary in the middle */

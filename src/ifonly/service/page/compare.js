@@ -5,16 +5,16 @@ import { label, number, rounded, same, shown } from "./format.js";
 import { t } from "./words.js";
 
 /**
- * @typedef {import("./service.js").About} About
- * @typedef {import("./service.js").Told} Told
+ * @typedef {import("./service.js").ModelInfo} ModelInfo
+ * @typedef {import("./service.js").ExplainedAnswer} ExplainedAnswer
  */
 
 /**
- * @param {About} about
- * @param {Told[]} ways
+ * @param {ModelInfo} about
+ * @param {ExplainedAnswer[]} ways
  * @param {number} chosen
  */
-export function compared(about, ways, chosen) {
+export function comparisonTable(about, ways, chosen) {
   const changed = new Set(ways.flatMap(({ answer }) => answer.changes.map((change) => change.feature)));
   const before = ways[0]?.answer.factual ?? {};
   const head = el("tr", {}, el("th", { scope: "col" }, t("feature")), el("th", { scope: "col" }, t("at_present")),
@@ -28,9 +28,9 @@ export function compared(about, ways, chosen) {
       return differs ? el("td", { class: `differs${mark}` }, shown(feature, value)) : el("td", { class: `same${mark}` }, el("span", { "aria-hidden": "true" }, "·"), el("span", { class: "unseen" }, t("same")));
     }));
   });
-  /** @param {string} words @param {string} now @param {(told: Told) => string} of */
+  /** @param {string} words @param {string} now @param {(way: ExplainedAnswer) => string} of */
   const sum = (words, now, of) => el("tr", { class: "sum" }, el("th", { scope: "row" }, words), el("td", {}, now),
-    ...ways.map((told, k) => el("td", { class: k === chosen ? "chosen" : null }, of(told))));
+    ...ways.map((way, k) => el("td", { class: k === chosen ? "chosen" : null }, of(way))));
   return el("table", {}, el("thead", {}, head), el("tbody", {}, ...rows,
     sum(t("changed_features"), "", ({ answer }) => number(answer.changes.length)),
     sum(t("distance"), "", ({ answer }) => (answer.distance === null ? "" : rounded(answer.distance, 4))),

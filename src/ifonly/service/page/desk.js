@@ -1,21 +1,21 @@
 // The desk: brings the parts together. A person and a question are kept here, in memory, and nowhere else.
 
 import { AnswerView } from "./answer.js";
-import { Asking } from "./asking.js";
+import { RequestLoop } from "./requests.js";
 import { Conditions } from "./conditions.js";
-import { costIcon, el, icon, part, say, segments, set, show } from "./dom.js";
+import { costIcon, el, icon, byId, setText, segments, set, show } from "./dom.js";
 import { FeatureRow } from "./feature.js";
-import { takeAlong } from "./handover.js";
+import { connectHandover } from "./handover.js";
 import { Proof } from "./proof.js";
-import { DIFFER, MOST_WAYS, fromLink, fromQuery, openQuestion, toLink, toQuery } from "./question.js";
+import { DIFFER, MAX_WAYS, fromLink, fromQuery, openQuestion, toLink, toQuery } from "./question.js";
 import * as service from "./service.js";
-import { fillSelect, grouped, middle, nearOptions, select } from "./settings.js";
+import { fillSelect, grouped, defaultRow, nearOptions, select } from "./settings.js";
 import { drawBounds, strip } from "./status.js";
-import { WORDS, speak, spoken, t } from "./words.js";
+import { WORDS, setLanguage, currentLanguage, t } from "./words.js";
 
 /**
- * @typedef {import("./service.js").About} About
- * @typedef {import("./service.js").Asked} Asked
+ * @typedef {import("./service.js").ModelInfo} ModelInfo
+ * @typedef {import("./service.js").ExplainRequest} ExplainRequest
  * @typedef {import("./service.js").Row} Row
  * @typedef {import("./service.js").Query} Query
  * @typedef {import("./question.js").Question} Question
@@ -32,7 +32,7 @@ class Desk {
   constructor() {
     /** @type {import("./service.js").Models | null} */
     this.models = null;
-    /** @type {About | null} */
+    /** @type {ModelInfo | null} */
     this.about = null;
     /** @type {Row} */
     this.row = {};
@@ -55,24 +55,24 @@ class Desk {
     this.writing = undefined;
     /** Counts the models that were asked for: only the last is opened. */
     this.opening = 0;
-    this.proof = new Proof(() => this.asked(1));
-    this.asking = new Asking({
-      ask: () => this.asked(this.question?.ways ?? 1, true),
-      predicted: (told) => this.view?.predicted(told),
-      answered: (told, asked, since) => asked.model === this.about?.model && this.answered(told, since),
+    this.proof = new Proof(() => this.request(1));
+    this.requests = new RequestLoop({
+      ask: () => this.request(this.question?.ways ?? 1, true),
+      predicted: (response) => this.view?.predicted(response),
+      answered: (response, request, since) => request.model === this.about?.model && this.answered(response, since),
       bounds: (bounds) => drawBounds(bounds),
       failed: (error) => this.failed(error),
     });
     /** @type {() => void} what is tried again */
     this.again = () => void this.start();
-    say(part("sentence"), t("loading"));
+    setText(byId("sentence"), t("loading"));
     this.wire();
   }
 
   wire() {
     const model = select("model");
     model.addEventListener("change", () => void this.open(model.value));
-    select("language").addEventListener("change", () => this.speakNow(select("language").value));
+    select("language").addEventListener("change", () => this.changeLanguage(select("language").value));
     select("look").addEventListener("change", () => set(document.documentElement, { "data-look": select("look").value }));
     select("target").addEventListener("change", () => this.ask((question) => {
       question.target = this.about?.classes[select("target").selectedIndex - 1] ?? null;
@@ -83,21 +83,21 @@ class Desk {
       question.fewest = near === "fewest";
       question.distance = near === "linf" ? "linf" : "l1";
     }));
-    part("rule").addEventListener("input", () => this.conditions?.typed());
-    part("rule-form").addEventListener("submit", (event) => {
+    byId("rule").addEventListener("input", () => this.conditions?.typed());
+    byId("rule-form").addEventListener("submit", (event) => {
       event.preventDefault();
       void this.conditions?.add();
     });
-    part("retry").addEventListener("click", () => this.again());
-    part("key-form").addEventListener("submit", () => {
-      const field = /** @type {HTMLInputElement} */ (part("key"));
+    byId("retry").addEventListener("click", () => this.again());
+    byId("key-form").addEventListener("submit", () => {
+      const field = /** @type {HTMLInputElement} */ (byId("key"));
       service.useKey(field.value);
       field.value = "";
       this.again();
     });
-    new IntersectionObserver(([seen]) => show(part("strip"), !seen?.isIntersecting)).observe(part("changes-seen"));
+    new IntersectionObserver(([seen]) => show(byId("strip"), !seen?.isIntersecting)).observe(byId("changes-seen"));
     window.addEventListener("hashchange", () => void this.followLink());
-    takeAlong({ ask: () => this.asked(this.question?.ways ?? 1), link: () => this.link(),
+    connectHandover({ ask: () => this.request(this.question?.ways ?? 1), link: () => this.link(),
       person: () => (this.about ? { about: this.about, row: this.row } : null) });
   }
 
@@ -106,11 +106,11 @@ class Desk {
   async start() {
     try {
       this.models = await service.models();
-      this.calm();
+      this.clearErrors();
       const link = this.readLink();
       const first = this.models.models[0]?.name ?? "";
       const known = this.models.models.some(({ name }) => name === link?.model);
-      if (link?.language) speak(link.language);
+      if (link?.language) setLanguage(link.language);
       await this.open(known && link?.model ? link.model : first, link);
     } catch (error) {
       this.again = () => void this.start();
@@ -126,7 +126,7 @@ class Desk {
       const about = await service.about(model);
       if (turn !== this.opening) return;
       this.about = about;
-      this.row = { ...(about.people[0]?.row ?? middle(about)) };
+      this.row = { ...(about.people[0]?.row ?? defaultRow(about)) };
       this.question = openQuestion(about);
       if (link) this.take(link);
       this.proof.open(about);
@@ -142,26 +142,26 @@ class Desk {
   build() {
     const { about, question, models } = this;
     if (!about || !question || !models) return;
-    document.documentElement.lang = spoken();
-    for (const node of document.querySelectorAll("[data-word]")) say(node, t(node.getAttribute("data-word") ?? ""));
+    document.documentElement.lang = currentLanguage();
+    for (const node of document.querySelectorAll("[data-word]")) setText(node, t(node.getAttribute("data-word") ?? ""));
     document.title = `${t("title")} · ${about.title}`;
     fillSelect("model", models.models.map(({ name, title }) => [name, title]), about.model);
-    show(part("model-part"), models.models.length > 1);
-    fillSelect("language", models.languages.filter((tag) => Object.hasOwn(WORDS, tag)).map((tag) => [tag, WORDS[tag]?.["language"] ?? tag]), spoken());
-    say(part("version"), `ifonly ${models.version}`);
-    if (!this.view) say(part("sentence"), t("searching"));
-    this.view = new AnswerView(about, { allow: (query) => this.allow(query), chosen: (told) => this.chosen(told) });
+    show(byId("model-part"), models.models.length > 1);
+    fillSelect("language", models.languages.filter((tag) => Object.hasOwn(WORDS, tag)).map((tag) => [tag, WORDS[tag]?.["language"] ?? tag]), currentLanguage());
+    setText(byId("version"), `ifonly ${models.version}`);
+    if (!this.view) setText(byId("sentence"), t("searching"));
+    this.view = new AnswerView(about, { allow: (query) => this.allow(query), chosen: (answer) => this.chosen(answer) });
     this.conditions = new Conditions(about, question, () => this.conditionsChanged());
     this.buildPeople(about);
     this.buildFeatures(about, question);
     this.buildAsked(about, question);
     /** @type {[Node, string][]} */
     const marks = [[icon("lock"), "lock"], [icon("up"), "up"], [icon("down"), "down"], [icon("limit"), "limit"], [costIcon(1), "cost"]];
-    part("legend").replaceChildren(...marks.map(([mark, name]) => el("li", {}, mark, t(`legend_${name}`))));
-    part("desk").removeAttribute("aria-busy");
+    byId("legend").replaceChildren(...marks.map(([mark, name]) => el("li", {}, mark, t(`legend_${name}`))));
+    byId("desk").removeAttribute("aria-busy");
   }
 
-  /** @param {About} about */
+  /** @param {ModelInfo} about */
   buildPeople(about) {
     const people = about.people.map(({ title }, k) => ({ value: k, text: title }));
     const taken = about.people.findIndex(({ row }) => JSON.stringify(row) === JSON.stringify(this.row));
@@ -170,43 +170,43 @@ class Desk {
       if (this.question) this.buildFeatures(about, this.question);
       this.changed();
     };
-    part("examples").replaceChildren(...(people.length > 1 ? [segments({ name: "example", label: t("examples"), options: people, value: taken, changed: choose })] : []));
+    byId("examples").replaceChildren(...(people.length > 1 ? [segments({ name: "example", label: t("examples"), options: people, value: taken, changed: choose })] : []));
   }
 
-  /** @param {About} about @param {Question} question */
+  /** @param {ModelInfo} about @param {Question} question */
   buildFeatures(about, question) {
     this.rows.clear();
     const changed = {
       row: (/** @type {string} */ name, /** @type {import("./service.js").Value} */ value) => {
         this.row = { ...this.row, [name]: value };
-        for (const input of part("examples").querySelectorAll("input")) input.checked = false;
+        for (const input of byId("examples").querySelectorAll("input")) input.checked = false;
         this.changed();
       },
-      will: () => this.questionChanged(),
+      settings: () => this.questionChanged(),
     };
     const groups = grouped(about).map(({ title, features }) => {
       const list = el("ul", { class: "features", "aria-label": title || t("person") });
       for (const feature of features) {
-        const will = question.will.get(feature.name);
-        if (!will) continue;
-        const row = new FeatureRow(feature, this.row[feature.name] ?? null, will, changed);
+        const settings = question.settings.get(feature.name);
+        if (!settings) continue;
+        const row = new FeatureRow(feature, this.row[feature.name] ?? null, settings, changed);
         this.rows.set(feature.name, row);
         list.append(row.element);
       }
       return el("div", { class: "group" }, title ? el("h3", {}, title) : null, list);
     });
-    part("features").replaceChildren(...groups);
+    byId("features").replaceChildren(...groups);
   }
 
-  /** @param {About} about @param {Question} question */
+  /** @param {ModelInfo} about @param {Question} question */
   buildAsked(about, question) {
-    const most = Math.min(MOST_WAYS, about.limits.answers);
+    const most = Math.min(MAX_WAYS, about.limits.answers);
     const ways = Array.from({ length: most }, (_, k) => ({ value: k + 1, text: String(k + 1) }));
-    part("ways").replaceChildren(segments({ name: "ways", label: t("ways"), options: ways, value: question.ways, changed: (count) => this.ask((own) => {
+    byId("ways").replaceChildren(segments({ name: "ways", label: t("ways"), options: ways, value: question.ways, changed: (count) => this.ask((own) => {
       own.ways = count;
     }) }));
     const differ = DIFFER.map((value) => ({ value, text: t(`differ_${value}`) }));
-    part("differ").replaceChildren(segments({ name: "differ", label: t("differ"), options: differ, value: question.differ, changed: (value) => this.ask((own) => {
+    byId("differ").replaceChildren(segments({ name: "differ", label: t("differ"), options: differ, value: question.differ, changed: (value) => this.ask((own) => {
       own.differ = value;
     }) }));
     const target = about.classes.findIndex((one) => one === question.target || one === question.target?.class);
@@ -233,15 +233,15 @@ class Desk {
 
   questionChanged() {
     this.conditions?.draw();
-    show(part("differ-part"), (this.question?.ways ?? 1) > 1);
+    show(byId("differ-part"), (this.question?.ways ?? 1) > 1);
     this.writeLink();
     this.changed();
   }
 
   changed() {
-    set(part("desk"), { "data-settled": null });
+    set(byId("desk"), { "data-settled": null });
     this.proof.forget(t("certificate_old"));
-    this.asking.changed();
+    this.requests.changed();
   }
 
   /** @param {Query} query */
@@ -250,88 +250,88 @@ class Desk {
     this.question = fromQuery(query, this.about, this.question);
     this.build();
     this.questionChanged();
-    part("answer-title").focus();
+    byId("answer-title").focus();
   }
 
   /** @param {string} tag */
-  speakNow(tag) {
-    if (!speak(tag)) return;
+  changeLanguage(tag) {
+    if (!setLanguage(tag)) return;
     this.build();
     this.questionChanged();
   }
 
-  /** What is asked of the service. @param {number} ways @param {boolean} [path] @returns {Asked | null} */
-  asked(ways, path) {
+  /** The request to the service. @param {number} ways @param {boolean} [path] @returns {ExplainRequest | null} */
+  request(ways, path) {
     if (!this.about || !this.question) return null;
     const { query, origins } = toQuery(this.question);
     this.origins = origins;
     if (this.question.target === null && this.about.classes.length > 2) query.target = { other: true };
-    /** @type {Asked} */
-    const asked = { model: this.about.model, row: this.row, query, language: spoken() };
-    if (path) asked.path = true;
-    if (ways > 1) asked.diversity = { count: ways, differ: this.question.differ };
-    return asked;
+    /** @type {ExplainRequest} */
+    const request = { model: this.about.model, row: this.row, query, language: currentLanguage() };
+    if (path) request.path = true;
+    if (ways > 1) request.diversity = { count: ways, differ: this.question.differ };
+    return request;
   }
 
   // ---------------------------------------------------------------- answers
 
-  /** @param {import("./service.js").Explained | import("./service.js").Several} told @param {number} since */
-  answered(told, since) {
-    this.calm();
-    this.view?.show(told);
+  /** @param {import("./service.js").ExplainResponse | import("./service.js").DiverseResponse} response @param {number} since */
+  answered(response, since) {
+    this.clearErrors();
+    this.view?.show(response);
     requestAnimationFrame(() => {
-      this.view?.took(told.seconds, performance.now() - since);
-      if (!this.asking.running) set(part("desk"), { "data-settled": "yes" });
+      this.view?.took(response.seconds, performance.now() - since);
+      if (!this.requests.running) set(byId("desk"), { "data-settled": "yes" });
     });
     clearTimeout(this.resting);
-    this.resting = setTimeout(() => say(part("live"), this.view?.words ?? ""), REST);
+    this.resting = setTimeout(() => setText(byId("live"), this.view?.words ?? ""), REST);
   }
 
-  /** The way that is shown: the form has marks where it leads. @param {import("./service.js").Told | null} told */
-  chosen(told) {
-    const to = new Map(told?.answer.counterfactual ? told.answer.changes.map((change) => [change.feature, change.to]) : []);
+  /** The way that is shown: the form has marks where it leads. @param {import("./service.js").ExplainedAnswer | null} chosen */
+  chosen(chosen) {
+    const to = new Map(chosen?.answer.counterfactual ? chosen.answer.changes.map((change) => [change.feature, change.to]) : []);
     for (const [name, row] of this.rows) row.answered(to.get(name));
-    this.proof.show(told, this.question?.ways ?? 1);
-    strip(this.about, told);
+    this.proof.show(chosen, this.question?.ways ?? 1);
+    strip(this.about, chosen);
   }
 
   /** An error is said where it belongs. @param {unknown} error */
   failed(error) {
     drawBounds(null);
-    if (error instanceof service.Refused && error.status === 401) return this.askForKey();
+    if (error instanceof service.ServiceError && error.status === 401) return this.askForKey();
     if (error instanceof service.Unreachable) return this.waitAndRetry("offline", 0);
-    if (error instanceof service.Refused && [429, 503].includes(error.status)) return this.waitAndRetry("busy", error.after);
-    set(part("desk"), { "data-settled": "yes" });
+    if (error instanceof service.ServiceError && [429, 503].includes(error.status)) return this.waitAndRetry("busy", error.after);
+    set(byId("desk"), { "data-settled": "yes" });
     const sentence = service.sentenceOf(error);
-    if (!this.view?.result) say(part("sentence"), "");
-    const where = error instanceof service.Refused ? error.where ?? "" : "";
+    if (!this.view?.result) setText(byId("sentence"), "");
+    const where = error instanceof service.ServiceError ? error.where ?? "" : "";
     const constraint = /^query\.constraints\[(\d+)\]/.exec(where);
     const origin = constraint && this.origins[Number(constraint[1])];
     const row = where.startsWith("row.") ? this.rows.get(where.slice(4)) : undefined;
     if (origin) this.conditions?.draw(new Map([[JSON.stringify(origin), sentence]]));
     row?.wrong(sentence);
     const place = where === "row" ? "row-wrong" : "answer-wrong";
-    say(part(place), sentence);
-    show(part(place), true);
-    part("answer").classList.add("stale");
+    setText(byId(place), sentence);
+    show(byId(place), true);
+    byId("answer").classList.add("stale");
   }
 
-  /** Everything is well again. */
-  calm() {
+  /** The service answers again. */
+  clearErrors() {
     this.failures = 0;
     clearTimeout(this.retrying);
-    for (const id of ["notice", "answer-wrong", "row-wrong"]) show(part(id), false);
-    part("answer").classList.remove("stale");
-    const dialog = /** @type {HTMLDialogElement} */ (part("key-dialog"));
+    for (const id of ["notice", "answer-wrong", "row-wrong"]) show(byId(id), false);
+    byId("answer").classList.remove("stale");
+    const dialog = /** @type {HTMLDialogElement} */ (byId("key-dialog"));
     if (dialog.open) dialog.close();
-    this.again = () => this.asking.changed();
+    this.again = () => this.requests.changed();
   }
 
   askForKey() {
-    const dialog = /** @type {HTMLDialogElement} */ (part("key-dialog"));
-    show(part("key-wrong"), this.failures > 0);
+    const dialog = /** @type {HTMLDialogElement} */ (byId("key-dialog"));
+    show(byId("key-wrong"), this.failures > 0);
     this.failures += 1;
-    for (const node of dialog.querySelectorAll("[data-word]")) say(node, t(node.getAttribute("data-word") ?? ""));
+    for (const node of dialog.querySelectorAll("[data-word]")) setText(node, t(node.getAttribute("data-word") ?? ""));
     if (!dialog.open) dialog.showModal();
   }
 
@@ -339,9 +339,9 @@ class Desk {
   waitAndRetry(words, after) {
     this.failures += 1;
     const seconds = Math.min(LONGEST_WAIT, after || 2 ** (this.failures - 1));
-    say(part("notice-words"), t(words, { seconds }));
-    say(part("retry"), t("retry"));
-    show(part("notice"), true);
+    setText(byId("notice-words"), t(words, { seconds }));
+    setText(byId("retry"), t("retry"));
+    show(byId("notice"), true);
     clearTimeout(this.retrying);
     this.retrying = setTimeout(() => this.again(), 1000 * seconds);
   }
@@ -355,7 +355,7 @@ class Desk {
   }
 
   link() {
-    return this.about && this.question ? toLink(this.about.model, spoken(), this.question) : "";
+    return this.about && this.question ? toLink(this.about.model, currentLanguage(), this.question) : "";
   }
 
   /** @returns {ReturnType<typeof fromLink>} */
@@ -363,8 +363,8 @@ class Desk {
     try {
       return fromLink(location.hash);
     } catch (error) {
-      say(part("answer-wrong"), t("link_bad", { why: error instanceof Error ? error.message : "" }));
-      show(part("answer-wrong"), true);
+      setText(byId("answer-wrong"), t("link_bad", { why: error instanceof Error ? error.message : "" }));
+      show(byId("answer-wrong"), true);
       return null;
     }
   }
@@ -380,7 +380,7 @@ class Desk {
   async followLink() {
     const link = this.readLink();
     if (!link || location.hash === this.link()) return;
-    if (link.language) speak(link.language);
+    if (link.language) setLanguage(link.language);
     if (link.model && link.model !== this.about?.model && this.models?.models.some(({ name }) => name === link.model)) return this.open(link.model, link);
     this.take(link);
     this.build();
@@ -388,5 +388,5 @@ class Desk {
   }
 }
 
-speak(navigator.language);
+setLanguage(navigator.language);
 void new Desk().start();

@@ -67,7 +67,7 @@ export function svg(tag, attributes = {}, ...children) {
  * @param {string} id
  * @returns {HTMLElement}
  */
-export function part(id) {
+export function byId(id) {
   const found = document.getElementById(id);
   if (!found) throw new Error(`the page has no element '${id}'`);
   return found;
@@ -78,7 +78,7 @@ export function part(id) {
  * @param {Element} node
  * @param {string} text
  */
-export function say(node, text) {
+export function setText(node, text) {
   if (node.textContent !== text) node.textContent = text;
 }
 
@@ -136,7 +136,7 @@ export function segments({ name, label, options, value, changed }) {
 
 let numbers = 0;
 /** A new id. @param {string} stem */
-export function fresh(stem) {
+export function newId(stem) {
   numbers += 1;
   return `${stem}-${numbers}`;
 }

@@ -1,6 +1,6 @@
 // One feature of the person: its value, by slider, field or buttons, and what may change of it, one click each.
 
-import { costIcon, el, fresh, icon, say, segments, set, show } from "./dom.js";
+import { costIcon, el, newId, icon, setText, segments, set, show } from "./dom.js";
 import { aimed, isNumber, label, number, options, parsed, same, shown, stepOf } from "./format.js";
 import { Limits } from "./limits.js";
 import { COSTS } from "./question.js";
@@ -11,27 +11,27 @@ import { t } from "./words.js";
  * @typedef {import("./service.js").Feature} Feature
  * @typedef {import("./service.js").NumberFeature} NumberFeature
  * @typedef {import("./service.js").Value} Value
- * @typedef {import("./question.js").Will} Will
- * @typedef {{ row: (name: string, value: Value) => void, will: (name: string) => void }} Changed
+ * @typedef {import("./question.js").FeatureSettings} FeatureSettings
+ * @typedef {{ row: (name: string, value: Value) => void, settings: (name: string) => void }} Changed
  */
 
-const MOST_BUTTONS = 5;
-const MOST_LETTERS = 44;
+const MAX_BUTTONS = 5;
+const MAX_LETTERS = 44;
 const LONG = 20;
 
 export class FeatureRow {
   /**
    * @param {Feature} feature
    * @param {Value} value
-   * @param {Will} will
+   * @param {FeatureSettings} settings
    * @param {Changed} changed
    */
-  constructor(feature, value, will, changed) {
+  constructor(feature, value, settings, changed) {
     this.feature = feature;
     this.value = value;
-    this.will = will;
+    this.settings = settings;
     this.changed = changed;
-    this.id = fresh("feature");
+    this.id = newId("feature");
     this.name = label(feature);
     this.becomes = el("span", { class: "becomes" });
     this.error = el("p", { class: "wrong", id: `${this.id}-wrong`, hidden: true });
@@ -46,7 +46,7 @@ export class FeatureRow {
     this.span = el("i", { class: "span", hidden: true });
     /** @type {Map<string, HTMLButtonElement>} */
     this.buttons = new Map();
-    this.limits = new Limits(feature, will, () => this.willChanged());
+    this.limits = new Limits(feature, settings, () => this.settingsChanged());
     const control = isNumber(feature) ? this.numeric(feature) : this.choice(feature);
     this.element = el("li", { class: `feature ${isNumber(feature) ? "number" : control.long ? "choice long" : "choice"}`, "data-feature": feature.name },
       el("div", { class: "head" }, control.label, this.becomes), control.entry, this.tools(), control.below, this.limits.element, this.error);
@@ -79,7 +79,7 @@ export class FeatureRow {
   choice(feature) {
     const own = options(feature);
     const texts = own.map((option) => shown(feature, option));
-    const short = own.length <= MOST_BUTTONS && texts.join("").length <= MOST_LETTERS;
+    const short = own.length <= MAX_BUTTONS && texts.join("").length <= MAX_LETTERS;
     const taken = own.find((option) => same(option, this.value));
     if (short) {
       const group = segments({ name: this.id, label: this.name, options: own.map((value, k) => ({ value, text: texts[k] ?? "" })),
@@ -101,7 +101,7 @@ export class FeatureRow {
     for (const [picture, mode, words] of modes) {
       if (mode !== "fixed" && !ordered) continue;
       group.append(this.button(mode, icon(picture), t(words, { label: this.name }), () => {
-        this.will.mode = this.will.mode === mode ? "free" : mode;
+        this.settings.mode = this.settings.mode === mode ? "free" : mode;
       }));
     }
     if (several) {
@@ -109,12 +109,12 @@ export class FeatureRow {
       this.buttons.get("limit")?.setAttribute("aria-controls", this.limits.element.id);
     }
     group.append(this.button("cost", costIcon(1), "", () => {
-      const at = Object.values(COSTS).indexOf(this.will.weight);
-      this.will.weight = [COSTS.normal, COSTS.hard, COSTS.easy][[1, 2, 0].indexOf(at) + 1] ?? COSTS.normal;
+      const at = Object.values(COSTS).indexOf(this.settings.weight);
+      this.settings.weight = [COSTS.normal, COSTS.hard, COSTS.easy][[1, 2, 0].indexOf(at) + 1] ?? COSTS.normal;
     }));
     if (isNumber(this.feature) && this.feature.missing) {
       group.append(this.button("fill", document.createTextNode(t("fill_in")), "", () => {
-        this.will.fill = !this.will.fill;
+        this.settings.fill = !this.settings.fill;
       }));
     }
     return group;
@@ -124,15 +124,15 @@ export class FeatureRow {
   button(name, picture, words, act) {
     const button = el("button", { type: "button", class: `tool ${name}`, "aria-label": words || null, title: words || null, click: () => {
       act();
-      this.willChanged();
+      this.settingsChanged();
     } }, picture);
     this.buttons.set(name, button);
     return button;
   }
 
-  willChanged() {
+  settingsChanged() {
     this.refresh();
-    this.changed.will(this.feature.name);
+    this.changed.settings(this.feature.name);
   }
 
   /** @param {NumberFeature} feature */
@@ -155,14 +155,14 @@ export class FeatureRow {
 
   /** @param {string} sentence */
   wrong(sentence) {
-    say(this.error, sentence);
+    setText(this.error, sentence);
     show(this.error, sentence !== "");
     if (this.field) set(this.field, { "aria-invalid": sentence ? "true" : null });
   }
 
   /** Everything as the value and the will are. */
   refresh() {
-    const { feature, value, will } = this;
+    const { feature, value, settings } = this;
     if (isNumber(feature) && this.field && this.slider) {
       const known = typeof value === "number";
       const text = known ? number(value) : "";
@@ -172,11 +172,11 @@ export class FeatureRow {
       this.slider.disabled = !known;
       this.field.disabled = !known;
       if (this.unknown) this.unknown.checked = !known;
-      show(this.span, will.lower !== null || will.upper !== null);
-      place(this.span, feature, will.lower ?? feature.lower, will.upper ?? feature.upper);
+      show(this.span, settings.lower !== null || settings.upper !== null);
+      place(this.span, feature, settings.lower ?? feature.lower, settings.upper ?? feature.upper);
     }
     for (const [name, button] of this.buttons) this.pressed(name, button);
-    set(this.element ?? this.track, { "data-mode": will.mode });
+    set(this.element ?? this.track, { "data-mode": settings.mode });
     this.limits.refresh();
   }
 
@@ -184,16 +184,16 @@ export class FeatureRow {
   pressed(name, button) {
     if (name === "cost") {
       const names = /** @type {const} */ (["easy", "normal", "hard"]);
-      const at = names.findIndex((one) => COSTS[one] === this.will.weight);
-      const cost = names[at] ? t(`cost_${names[at]}`) : t("cost_own", { weight: number(this.will.weight) });
+      const at = names.findIndex((one) => COSTS[one] === this.settings.weight);
+      const cost = names[at] ? t(`cost_${names[at]}`) : t("cost_own", { weight: number(this.settings.weight) });
       const words = t("cost", { label: this.name, cost });
       if (button.title === words) return;
       button.replaceChildren(costIcon(at < 0 ? 1 : at));
       set(button, { title: words, "aria-label": words, "data-on": at === 1 ? null : "" });
     } else if (name === "limit") {
-      set(button, { "aria-expanded": String(this.will.limited), "data-on": this.will.limited ? "" : null });
+      set(button, { "aria-expanded": String(this.settings.limited), "data-on": this.settings.limited ? "" : null });
     } else {
-      const on = name === "fill" ? this.will.fill : this.will.mode === name;
+      const on = name === "fill" ? this.settings.fill : this.settings.mode === name;
       set(button, { "aria-pressed": String(on), "data-on": on ? "" : null });
       if (name === "fill") show(button, this.value === null);
     }
@@ -203,7 +203,7 @@ export class FeatureRow {
   answered(value) {
     const differs = value !== undefined;
     set(this.element, { "data-changed": differs ? "" : null });
-    say(this.becomes, differs ? t("becomes", { value: shown(this.feature, value) }) : "");
+    setText(this.becomes, differs ? t("becomes", { value: shown(this.feature, value) }) : "");
     if (!isNumber(this.feature)) return;
     const marked = typeof value === "number";
     show(this.ghost, marked);

@@ -1,6 +1,6 @@
 // Values as people write them in the language of the page, and numbers read back from what they write.
 
-import { spoken, t } from "./words.js";
+import { currentLanguage, t } from "./words.js";
 
 /** @typedef {import("./service.js").Feature} Feature @typedef {import("./service.js").Value} Value */
 /** @typedef {import("./service.js").NumberFeature} NumberFeature */
@@ -14,10 +14,10 @@ const formats = new Map();
  * @param {Intl.NumberFormatOptions} options
  */
 function format(options) {
-  const name = spoken() + JSON.stringify(options);
+  const name = currentLanguage() + JSON.stringify(options);
   let found = formats.get(name);
   if (!found) {
-    found = new Intl.NumberFormat(spoken(), options);
+    found = new Intl.NumberFormat(currentLanguage(), options);
     formats.set(name, found);
   }
   return found;
@@ -81,8 +81,8 @@ export function shown(feature, value) {
   const text = typeof value === "number" ? number(value) : String(value);
   const unit = feature.unit ?? "";
   if (!unit) return text;
-  if (SIGNS.includes(unit) && spoken() === "en") return text.startsWith("-") ? `-${unit}${text.slice(1)}` : `${unit}${text}`;
-  return `${text}${unit === "%" && spoken() === "en" ? "" : "\u00a0"}${unit}`;
+  if (SIGNS.includes(unit) && currentLanguage() === "en") return text.startsWith("-") ? `-${unit}${text.slice(1)}` : `${unit}${text}`;
+  return `${text}${unit === "%" && currentLanguage() === "en" ? "" : "\u00a0"}${unit}`;
 }
 
 /**

@@ -1,13 +1,13 @@
 // Taking it along: on paper, as a page, as a link that knows the question and nothing of the person.
 
-import { el, part, say, set, show } from "./dom.js";
+import { el, byId, setText, set, show } from "./dom.js";
 import { label, shown } from "./format.js";
 import * as service from "./service.js";
 import { t } from "./words.js";
 
 /**
- * @typedef {import("./service.js").About} About
- * @typedef {import("./service.js").Asked} Asked
+ * @typedef {import("./service.js").ModelInfo} ModelInfo
+ * @typedef {import("./service.js").ExplainRequest} ExplainRequest
  * @typedef {import("./service.js").Row} Row
  */
 
@@ -21,33 +21,33 @@ export function save(content, name) {
   setTimeout(() => URL.revokeObjectURL(address), 10_000);
 }
 
-/** @param {{ ask: () => Asked | null, link: () => string, person: () => { about: About, row: Row } | null }} of */
-export function takeAlong({ ask, link, person }) {
-  const told = part("hand-told");
-  part("print").addEventListener("click", () => window.print());
+/** @param {{ ask: () => ExplainRequest | null, link: () => string, person: () => { about: ModelInfo, row: Row } | null }} of */
+export function connectHandover({ ask, link, person }) {
+  const message = byId("hand-told");
+  byId("print").addEventListener("click", () => window.print());
   window.addEventListener("beforeprint", () => {
     const one = person();
-    if (one) part("printed").replaceChildren(...printed(one.about, one.row));
+    if (one) byId("printed").replaceChildren(...printed(one.about, one.row));
   });
-  part("save-html").addEventListener("click", async () => {
-    const asked = ask();
-    if (!asked) return;
+  byId("save-html").addEventListener("click", async () => {
+    const request = ask();
+    if (!request) return;
     try {
-      const page = await service.report(asked);
+      const page = await service.report(request);
       save(page.blob, "answer.html");
     } catch (error) {
-      say(told, service.sentenceOf(error));
+      setText(message, service.sentenceOf(error));
     }
   });
-  part("copy-link").addEventListener("click", async () => {
+  byId("copy-link").addEventListener("click", async () => {
     const address = new URL(link(), location.href).href;
-    const place = /** @type {HTMLInputElement} */ (part("link"));
+    const place = /** @type {HTMLInputElement} */ (byId("link"));
     try {
       await navigator.clipboard.writeText(address);
-      say(told, t("copied"));
+      setText(message, t("copied"));
       show(place, false);
     } catch {
-      say(told, t("copy_failed"));
+      setText(message, t("copy_failed"));
       set(place, { "aria-label": t("copy_link") });
       place.value = address;
       show(place, true);
@@ -56,7 +56,7 @@ export function takeAlong({ ask, link, person }) {
   });
 }
 
-/** What the decision was made on, for paper. @param {About} about @param {Row} row */
+/** What the decision was made on, for paper. @param {ModelInfo} about @param {Row} row */
 function printed(about, row) {
   const rows = about.schema.features.map((feature) => el("div", {}, el("dt", {}, label(feature)), el("dd", {}, shown(feature, row[feature.name] ?? null))));
   return [el("h2", {}, t("printed")), el("dl", {}, ...rows)];

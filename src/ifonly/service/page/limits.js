@@ -1,6 +1,6 @@
 // The limits of a feature: a least and a greatest number by two thumbs and two fields, or the options that would do.
 
-import { el, fresh, set, show } from "./dom.js";
+import { el, newId, set, show } from "./dom.js";
 import { aimed, isNumber, label, number, options, parsed, shown, stepOf } from "./format.js";
 import { place } from "./marks.js";
 import { has } from "./question.js";
@@ -10,39 +10,39 @@ import { t } from "./words.js";
  * @typedef {import("./service.js").Feature} Feature
  * @typedef {import("./service.js").NumberFeature} NumberFeature
  * @typedef {import("./service.js").Value} Value
- * @typedef {import("./question.js").Will} Will
+ * @typedef {import("./question.js").FeatureSettings} FeatureSettings
  * @typedef {{ thumb: HTMLInputElement, field: HTMLInputElement }} End
  */
 
 export class Limits {
   /**
    * @param {Feature} feature
-   * @param {Will} will
+   * @param {FeatureSettings} settings
    * @param {() => void} changed
    */
-  constructor(feature, will, changed) {
+  constructor(feature, settings, changed) {
     this.feature = feature;
-    this.will = will;
+    this.settings = settings;
     this.changed = changed;
     /** @type {{ least: End, most: End, span: HTMLElement } | null} */
     this.ends = null;
     /** @type {[HTMLInputElement, Value][]} */
     this.boxes = [];
-    this.element = el("div", { class: "limits", id: fresh("limits"), hidden: true, role: "group", "aria-label": t("limits_of", { label: label(feature) }) });
+    this.element = el("div", { class: "limits", id: newId("limits"), hidden: true, role: "group", "aria-label": t("limits_of", { label: label(feature) }) });
   }
 
   /** Limits on or off. Switched on, they exclude nothing yet. */
   toggle() {
-    this.will.limited = !this.will.limited;
-    if (!this.will.limited) [this.will.lower, this.will.upper, this.will.allowed] = [null, null, null];
+    this.settings.limited = !this.settings.limited;
+    if (!this.settings.limited) [this.settings.lower, this.settings.upper, this.settings.allowed] = [null, null, null];
   }
 
   refresh() {
-    show(this.element, this.will.limited);
-    if (!this.will.limited) return;
+    show(this.element, this.settings.limited);
+    if (!this.settings.limited) return;
     if (!this.element.firstChild) this.build();
     if (isNumber(this.feature) && this.ends) this.drawn(this.feature, this.ends);
-    for (const [box, option] of this.boxes) box.checked = this.will.allowed === null || has(this.will.allowed, option);
+    for (const [box, option] of this.boxes) box.checked = this.settings.allowed === null || has(this.settings.allowed, option);
   }
 
   build() {
@@ -54,10 +54,10 @@ export class Limits {
   buildEnds(feature) {
     const span = el("i", { class: "span" });
     const least = this.end(feature, "least_of", (value) => {
-      this.will.lower = value <= feature.lower ? null : Math.min(value, this.will.upper ?? feature.upper);
+      this.settings.lower = value <= feature.lower ? null : Math.min(value, this.settings.upper ?? feature.upper);
     });
     const most = this.end(feature, "most_of", (value) => {
-      this.will.upper = value >= feature.upper ? null : Math.max(value, this.will.lower ?? feature.lower);
+      this.settings.upper = value >= feature.upper ? null : Math.max(value, this.settings.lower ?? feature.lower);
     });
     this.ends = { least, most, span };
     const unit = feature.unit ? el("span", { class: "unit", "aria-hidden": "true" }, feature.unit) : null;
@@ -90,8 +90,8 @@ export class Limits {
 
   /** @param {NumberFeature} feature @param {{ least: End, most: End, span: HTMLElement }} ends */
   drawn(feature, { least, most, span }) {
-    const lower = this.will.lower ?? feature.lower;
-    const upper = this.will.upper ?? feature.upper;
+    const lower = this.settings.lower ?? feature.lower;
+    const upper = this.settings.upper ?? feature.upper;
     for (const [end, value] of /** @type {[End, number][]} */ ([[least, lower], [most, upper]])) {
       end.thumb.value = String(value);
       set(end.thumb, { "aria-valuetext": shown(feature, value) });
@@ -110,7 +110,7 @@ export class Limits {
 
   boxed() {
     const chosen = this.boxes.filter(([box]) => box.checked).map(([, option]) => option);
-    this.will.allowed = chosen.length === this.boxes.length ? null : chosen;
+    this.settings.allowed = chosen.length === this.boxes.length ? null : chosen;
     this.changed();
   }
 }

@@ -4,33 +4,33 @@
 import { isNumber, same } from "./format.js";
 
 /**
- * @typedef {import("./service.js").About} About
+ * @typedef {import("./service.js").ModelInfo} ModelInfo
  * @typedef {import("./service.js").Query} Query
  * @typedef {import("./service.js").Constraint} Constraint
  * @typedef {import("./service.js").Value} Value
  * @typedef {"free" | "fixed" | "only_up" | "only_down"} Mode
- * @typedef {{ mode: Mode, lower: number | null, upper: number | null, limited: boolean, allowed: Value[] | null, weight: number, fill: boolean }} Will
+ * @typedef {{ mode: Mode, lower: number | null, upper: number | null, limited: boolean, allowed: Value[] | null, weight: number, fill: boolean }} FeatureSettings
  * @typedef {{ kind: "feature", name: string } | { kind: "rule", at: number } | { kind: "other", at: number }} Origin
- * @typedef {{ will: Map<string, Will>, rules: string[], others: Constraint[], target: any, distance: any, fewest: boolean, ways: number, differ: string }} Question
+ * @typedef {{ settings: Map<string, FeatureSettings>, rules: string[], others: Constraint[], target: any, distance: any, fewest: boolean, ways: number, differ: string }} Question
  */
 
 /** The costs of a change that one can choose, and their weights. */
 export const COSTS = { easy: 0.25, normal: 1, hard: 4 };
 export const DIFFER = ["features", "values", "distance"];
-export const MOST_WAYS = 5;
-const MOST_LINK = 20000;
+export const MAX_WAYS = 5;
+const MAX_LINK = 20000;
 /** Lists and objects inside one another in a link: the service takes no more. */
-const DEEPEST = 32;
+const MAX_DEPTH = 32;
 
-/** @returns {Will} */
+/** @returns {FeatureSettings} */
 export function free() {
   return { mode: "free", lower: null, upper: null, limited: false, allowed: null, weight: COSTS.normal, fill: false };
 }
 
-/** @param {About} about @returns {Question} */
+/** @param {ModelInfo} about @returns {Question} */
 export function openQuestion(about) {
-  const will = new Map(about.schema.features.map((feature) => [feature.name, free()]));
-  return { will, rules: [], others: [], target: null, distance: "l1", fewest: false, ways: 1, differ: "features" };
+  const settings = new Map(about.schema.features.map((feature) => [feature.name, free()]));
+  return { settings, rules: [], others: [], target: null, distance: "l1", fewest: false, ways: 1, differ: "features" };
 }
 
 /**
@@ -45,12 +45,12 @@ export function toQuery(question) {
   const origins = [];
   /** @type {Record<string, number>} */
   const weights = Object.create(null);
-  for (const [name, will] of question.will) {
-    for (const constraint of ofFeature(name, will)) {
+  for (const [name, settings] of question.settings) {
+    for (const constraint of ofFeature(name, settings)) {
       constraints.push(constraint);
       origins.push({ kind: "feature", name });
     }
-    if (will.weight !== COSTS.normal) weights[name] = will.weight;
+    if (settings.weight !== COSTS.normal) weights[name] = settings.weight;
   }
   question.rules.forEach((text, at) => {
     constraints.push(text);
@@ -68,24 +68,24 @@ export function toQuery(question) {
   return { query, origins };
 }
 
-/** @param {string} feature @param {Will} will @returns {Constraint[]} */
-function ofFeature(feature, will) {
+/** @param {string} feature @param {FeatureSettings} settings @returns {Constraint[]} */
+function ofFeature(feature, settings) {
   /** @type {Constraint[]} */
   const found = [];
-  if (will.mode !== "free") found.push({ kind: will.mode, feature });
-  if (will.lower !== null || will.upper !== null) {
-    const ends = { ...(will.lower !== null ? { lower: will.lower } : {}), ...(will.upper !== null ? { upper: will.upper } : {}) };
+  if (settings.mode !== "free") found.push({ kind: settings.mode, feature });
+  if (settings.lower !== null || settings.upper !== null) {
+    const ends = { ...(settings.lower !== null ? { lower: settings.lower } : {}), ...(settings.upper !== null ? { upper: settings.upper } : {}) };
     found.push({ kind: "range", feature, ...ends });
   }
-  if (will.allowed !== null) found.push({ kind: "allowed", feature, values: will.allowed });
-  if (will.fill) found.push({ kind: "imputable", feature });
+  if (settings.allowed !== null) found.push({ kind: "allowed", feature, values: settings.allowed });
+  if (settings.fill) found.push({ kind: "imputable", feature });
   return found;
 }
 
 /**
  * The question that asks this query. What has no button of its own is kept as it is.
  * @param {Query} query
- * @param {About} about
+ * @param {ModelInfo} about
  * @param {Question} before for what a query does not say
  * @returns {Question}
  */
@@ -103,33 +103,33 @@ export function fromQuery(query, about, before) {
   return question;
 }
 
-/** @param {Record<string, any>} constraint @param {Question} question @param {About} about */
+/** @param {Record<string, any>} constraint @param {Question} question @param {ModelInfo} about */
 function takeConstraint(constraint, question, about) {
   const feature = about.schema.features.find((one) => one.name === constraint["feature"]);
-  const will = feature && question.will.get(feature.name);
-  if (!feature || !will) return false;
+  const settings = feature && question.settings.get(feature.name);
+  if (!feature || !settings) return false;
   switch (constraint["kind"]) {
     case "fixed":
     case "only_up":
     case "only_down":
-      if (will.mode !== "free") return false;
-      will.mode = constraint["kind"];
+      if (settings.mode !== "free") return false;
+      settings.mode = constraint["kind"];
       return true;
     case "range": {
       const ends = [constraint["lower"] ?? null, constraint["upper"] ?? null];
-      if (will.limited || !isNumber(feature) || !ends.every((end) => end === null || typeof end === "number")) return false;
-      [will.lower, will.upper] = ends;
-      will.limited = true;
+      if (settings.limited || !isNumber(feature) || !ends.every((end) => end === null || typeof end === "number")) return false;
+      [settings.lower, settings.upper] = ends;
+      settings.limited = true;
       return true;
     }
     case "allowed":
-      if (will.allowed !== null || isNumber(feature) || !Array.isArray(constraint["values"]) || !constraint["values"].every(isValue)) return false;
-      will.allowed = constraint["values"];
-      will.limited = true;
+      if (settings.allowed !== null || isNumber(feature) || !Array.isArray(constraint["values"]) || !constraint["values"].every(isValue)) return false;
+      settings.allowed = constraint["values"];
+      settings.limited = true;
       return true;
     case "imputable":
       if (constraint["change"] !== undefined) return false;
-      will.fill = true;
+      settings.fill = true;
       return true;
     default:
       return false;
@@ -144,8 +144,8 @@ function takeDistance(distance, question) {
   }
   const { weights, ...rest } = distance;
   for (const [name, weight] of Object.entries(weights ?? {})) {
-    const will = question.will.get(name);
-    if (will && typeof weight === "number") will.weight = weight;
+    const settings = question.settings.get(name);
+    if (settings && typeof weight === "number") settings.weight = weight;
   }
   const plain = Object.entries(rest).every(([name, value]) => name === "norm" || Object.keys(Object(value)).length === 0);
   question.distance = plain && typeof rest.norm === "string" ? rest.norm : rest;
@@ -187,17 +187,17 @@ export function toLink(model, language, question) {
  */
 export function fromLink(hash) {
   if (hash.length < 2) return null;
-  if (hash.length > MOST_LINK) throw new Error(`${hash.length} characters`);
+  if (hash.length > MAX_LINK) throw new Error(`${hash.length} characters`);
   const parts = new URLSearchParams(hash.slice(1));
   const text = parts.get("query");
   if (text === null && parts.get("model") === null) return null;
   const query = text === null ? {} : JSON.parse(text);
-  if (isDeep(query, DEEPEST)) throw new Error("query");
+  if (isDeep(query, MAX_DEPTH)) throw new Error("query");
   const well = query !== null && typeof query === "object" && !Array.isArray(query);
   if (!well || !Array.isArray(query.constraints ?? []) || !(query.constraints ?? []).every(isConstraint)) throw new Error("query");
   const distance = query.distance ?? "l1";
   if (typeof distance !== "string" && (typeof distance !== "object" || Array.isArray(distance))) throw new Error("distance");
-  const ways = Math.min(MOST_WAYS, Math.max(1, Math.round(Number(parts.get("ways") ?? 1)) || 1));
+  const ways = Math.min(MAX_WAYS, Math.max(1, Math.round(Number(parts.get("ways") ?? 1)) || 1));
   const differ = DIFFER.find((one) => one === parts.get("differ")) ?? "features";
   return { model: parts.get("model"), language: parts.get("language"), ways, differ, query };
 }

@@ -12,7 +12,7 @@ import { t } from "./words.js";
  * @typedef {{ title: string, row: Row }} Person
  * @typedef {{ model: string, title: string, subject: string, classes: Value[], kind: string, certificates: boolean,
  *   schema: { features: Feature[] }, groups?: Group[], rules: string[], people: Person[],
- *   limits: { seconds: number, answers: number, constraints: number, text: number, body_bytes: number } }} About
+ *   limits: { seconds: number, answers: number, constraints: number, text: number, body_bytes: number } }} ModelInfo
  * @typedef {{ models: { name: string, title: string }[], languages: string[], version: string }} Models
  * @typedef {string | Record<string, any>} Constraint
  * @typedef {{ target?: any, distance?: any, constraints?: Constraint[], fewest_first?: boolean }} Query
@@ -22,19 +22,19 @@ import { t } from "./words.js";
  *   state: string, seconds: number, nodes: number, note: string, already: boolean, breaks: string[],
  *   reasons?: { blame: string[], minimal: boolean, note: string, relaxations: { words: string, changes: Change[] }[] } | null }} Answer
  * @typedef {{ score_margin: number[], changes: [number, string][], decision: Value }} Path
- * @typedef {{ answer: Answer, sentence: string, exact: string, guarantee: string, path: Path | null }} Told
- * @typedef {{ words: string, sentence: string, query: Query | null }} Help
- * @typedef {Told & { help: Help[], seconds: number }} Explained
- * @typedef {{ answers: Told[], ending: string, proven: boolean, help: Help[], seconds: number }} Several
- * @typedef {{ decision: Value, score_margin: number | null, probabilities: Record<string, number> | null }} Predicted
+ * @typedef {{ answer: Answer, sentence: string, exact: string, guarantee: string, path: Path | null }} ExplainedAnswer
+ * @typedef {{ words: string, sentence: string, query: Query | null }} Suggestion
+ * @typedef {ExplainedAnswer & { help: Suggestion[], seconds: number }} ExplainResponse
+ * @typedef {{ answers: ExplainedAnswer[], ending: string, proven: boolean, help: Suggestion[], seconds: number }} DiverseResponse
+ * @typedef {{ decision: Value, score_margin: number | null, probabilities: Record<string, number> | null }} PredictResponse
  * @typedef {{ lower: number, upper: number | null, nodes: number, seconds: number }} Bounds
  * @typedef {{ blob: Blob, name: string }} File
- * @typedef {{ verdict: string, statement: string, failure: string }} Checked
- * @typedef {{ model: string, row: Row, query: Query, language: string, path?: boolean, diversity?: Record<string, any> }} Asked
+ * @typedef {{ verdict: string, statement: string, failure: string }} CheckResponse
+ * @typedef {{ model: string, row: Row, query: Query, language: string, path?: boolean, diversity?: Record<string, any> }} ExplainRequest
  */
 
-/** What the service refused, in its own sentence. */
-export class Refused extends Error {
+/** An error response of the service, with its message. */
+export class ServiceError extends Error {
   /**
    * @param {number} status
    * @param {string} sentence
@@ -65,7 +65,7 @@ export function isAbort(error) {
 
 /** What went wrong, as a sentence. @param {unknown} error */
 export function sentenceOf(error) {
-  if (error instanceof Refused) return error.message;
+  if (error instanceof ServiceError) return error.message;
   if (error instanceof Unreachable) return t("offline", { seconds: 1 });
   return String(error);
 }
@@ -88,22 +88,22 @@ async function send(path, { body, file, signal } = {}) {
     if (isAbort(error)) throw error;
     throw new Unreachable(String(error));
   }
-  if (!response.ok) throw await refusal(response);
+  if (!response.ok) throw await serviceError(response);
   return response;
 }
 
 /** @param {Response} response */
-async function refusal(response) {
+async function serviceError(response) {
   let sentence = `${response.status} ${response.statusText}`;
   let where = null;
   try {
-    const told = await response.json();
-    if (typeof told.error === "string") sentence = told.error;
-    if (typeof told.where === "string") where = told.where;
+    const data = await response.json();
+    if (typeof data.error === "string") sentence = data.error;
+    if (typeof data.where === "string") where = data.where;
   } catch {
     // no JSON: the status is all there is
   }
-  return new Refused(response.status, sentence, where, Number(response.headers.get("Retry-After") ?? 0) || 0);
+  return new ServiceError(response.status, sentence, where, Number(response.headers.get("Retry-After") ?? 0) || 0);
 }
 
 /**
@@ -124,22 +124,22 @@ async function data(path, body, signal) {
 
 /** @returns {Promise<Models>} */
 export const models = () => data("/v1/models");
-/** @param {string} model @returns {Promise<About>} */
+/** @param {string} model @returns {Promise<ModelInfo>} */
 export const about = (model) => data(`/v1/schema?model=${encodeURIComponent(model)}`);
-/** @param {{ model: string, row: Row }} asked @param {AbortSignal} signal @returns {Promise<Predicted>} */
-export const predict = (asked, signal) => data("/v1/predict", asked, signal);
-/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Explained>} */
-export const explain = (asked, signal) => data("/v1/explain", asked, signal);
-/** @param {Asked} asked @param {AbortSignal} signal @returns {Promise<Several>} */
-export const diverse = (asked, signal) => data("/v1/diverse", asked, signal);
-/** @param {{ model: string, text: string, language: string }} asked @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
-export const rule = (asked, signal) => data("/v1/rule", asked, signal);
-/** @param {Blob} certificate @returns {Promise<Checked>} */
+/** @param {{ model: string, row: Row }} request @param {AbortSignal} signal @returns {Promise<PredictResponse>} */
+export const predict = (request, signal) => data("/v1/predict", request, signal);
+/** @param {ExplainRequest} request @param {AbortSignal} signal @returns {Promise<ExplainResponse>} */
+export const explain = (request, signal) => data("/v1/explain", request, signal);
+/** @param {ExplainRequest} request @param {AbortSignal} signal @returns {Promise<DiverseResponse>} */
+export const diverse = (request, signal) => data("/v1/diverse", request, signal);
+/** @param {{ model: string, text: string, language: string }} request @param {AbortSignal} signal @returns {Promise<{ words: string }>} */
+export const rule = (request, signal) => data("/v1/rule", request, signal);
+/** @param {Blob} certificate @returns {Promise<CheckResponse>} */
 export const check = async (certificate) => (await send("/v1/check", { file: certificate })).json();
-/** @param {Asked} asked @returns {Promise<File>} */
-export const certify = async (asked) => file(await send("/v1/certify", { body: asked }), "answer.cert");
-/** @param {Asked} asked @returns {Promise<File>} */
-export const report = async (asked) => file(await send("/v1/report", { body: asked }), "answer.html");
+/** @param {ExplainRequest} request @returns {Promise<File>} */
+export const certify = async (request) => file(await send("/v1/certify", { body: request }), "answer.cert");
+/** @param {ExplainRequest} request @returns {Promise<File>} */
+export const report = async (request) => file(await send("/v1/report", { body: request }), "answer.html");
 
 /** @param {Response} response @param {string} otherwise @returns {Promise<File>} */
 async function file(response, otherwise) {
@@ -149,17 +149,17 @@ async function file(response, otherwise) {
 
 /**
  * The answer, and the bounds on the way to it.
- * @param {Asked} asked
+ * @param {ExplainRequest} request
  * @param {AbortSignal} signal
- * @param {(bounds: Bounds) => void} heard
- * @returns {Promise<Explained>}
+ * @param {(bounds: Bounds) => void} onBounds
+ * @returns {Promise<ExplainResponse>}
  */
-export async function explainStream(asked, signal, heard) {
-  const response = await send("/v1/explain/stream", { body: asked, signal });
+export async function explainStream(request, signal, onBounds) {
+  const response = await send("/v1/explain/stream", { body: request, signal });
   for await (const { event, value } of events(response)) {
-    if (event === "bounds") heard(value);
+    if (event === "bounds") onBounds(value);
     else if (event === "answer") return value;
-    else if (event === "error") throw new Refused(value.status, value.error, value.where ?? null, value.retry_after);
+    else if (event === "error") throw new ServiceError(value.status, value.error, value.where ?? null, value.retry_after);
   }
   throw new Unreachable("the stream ended without an answer");
 }

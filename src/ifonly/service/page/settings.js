@@ -1,10 +1,10 @@
 // What the service says about a model, as the page lays it out.
 
-import { el, part } from "./dom.js";
+import { el, byId } from "./dom.js";
 import { t } from "./words.js";
 
 /**
- * @typedef {import("./service.js").About} About
+ * @typedef {import("./service.js").ModelInfo} ModelInfo
  * @typedef {import("./service.js").Feature} Feature
  * @typedef {import("./service.js").Row} Row
  * @typedef {import("./question.js").Question} Question
@@ -12,7 +12,7 @@ import { t } from "./words.js";
 
 /**
  * The features by group, as the service names the groups; those of none come last.
- * @param {About} about
+ * @param {ModelInfo} about
  * @returns {{ title: string, features: Feature[] }[]}
  */
 export function grouped(about) {
@@ -41,7 +41,7 @@ export function nearOptions(question) {
 
 /** @param {string} id */
 export function select(id) {
-  return /** @type {HTMLSelectElement} */ (part(id));
+  return /** @type {HTMLSelectElement} */ (byId(id));
 }
 
 /** @param {string} id @param {[string, string][]} options @param {string} value */
@@ -50,7 +50,7 @@ export function fillSelect(id, options, value) {
   select(id).value = value;
 }
 
-/** A row in the middle of everything, where the desk has no examples. @param {About} about @returns {Row} */
-export function middle(about) {
+/** A row in the middle of everything, where the desk has no examples. @param {ModelInfo} about @returns {Row} */
+export function defaultRow(about) {
   return Object.fromEntries(about.schema.features.map((feature) => [feature.name, "lower" in feature ? Math.round((feature.lower + feature.upper) / 2) : (feature.values ?? feature.levels ?? feature.categories ?? [false])[0] ?? null]));
 }

@@ -306,7 +306,7 @@ export const WORDS = {
 let language = "en";
 
 /** The language of the page, as a tag. */
-export function spoken() {
+export function currentLanguage() {
   return language;
 }
 
@@ -314,7 +314,7 @@ export function spoken() {
  * Speak this language, if there are words in it. True if so.
  * @param {string} tag
  */
-export function speak(tag) {
+export function setLanguage(tag) {
   const short = tag.toLowerCase().split("-")[0] ?? "";
   if (!Object.hasOwn(WORDS, short)) return false;
   language = short;
