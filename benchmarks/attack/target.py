@@ -59,7 +59,7 @@ def met(target: Target, scores: Sequence[Any], decided: int, slack: Any = 0) -> 
         return now == c and all(score_margin(scores, c, o) >= margin for o in range(classes) if o != c)
     if "probability" in target:
         c, p = target["probability"], target["at_least"]
-        room = 0.0 if p == 0.5 else 1e-12 if slack else -1e-12  # of the logarithm: of rows that surely have it, or of one
+        room = 0.0 if p == 0.5 else 1e-12 if slack else -1e-12  # of the logarithm
         return bool(score_margin(scores, c, 1 - c) - math.log(p / (1 - p)) >= margin + room)
     if "one_of" in target:
         resolved = target["one_of"]
