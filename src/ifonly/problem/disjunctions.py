@@ -45,14 +45,14 @@ class Condition(Protocol):
     def holds(self, context: PersonContext, after: Floats) -> bool:
         """Is it met by a finished row?"""
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterable[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterable[Alternative]:
         """Every row allowed by those `chosen` that meets it is allowed by the constraints of one of these as well."""
 
     def describe(self) -> str: ...
 
 
 def is_condition(constraint: Any) -> TypeGuard[Condition]:
-    return hasattr(constraint, "ways")
+    return hasattr(constraint, "alternatives")
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Either:
                 return True
         return False
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         others = self.unless or (None,) * len(self.options)
         for i, option in enumerate(self.options):
             yield Alternative(0.0, (option, *(other for other in others[:i] if other is not None)))
@@ -108,7 +108,7 @@ class OutsideGaps:
     def holds(self, context: PersonContext, after: Floats) -> bool:
         return self.rule.allows_row(context.schema, context.before, after)
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         (name,) = self.rule.features(context.schema)
         value = float(after[context.schema.index(name)])
         below, above = next(gap for gap in self.gaps if gap[0] < value < gap[1])

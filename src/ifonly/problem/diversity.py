@@ -138,7 +138,7 @@ class _FarEnough:
     def holds(self, context: PersonContext, after: Floats) -> bool:
         return self.rule.allows_row(context.schema, context.before, after)
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         """By one feature alone, or by several together, within the box where none is enough."""
         hinged = [(c, _sides(context.schema, c, chosen)) for c in chosen if isinstance(c, AtLeastFar) and not c.sides]
         hinged = [(rule, sides) for rule, sides in hinged if sides]
@@ -146,7 +146,7 @@ class _FarEnough:
             rule, sides = hinged[0]
             yield from _on_sides(rule, sides)
             return
-        yield from self.alone.ways(context, after, chosen)
+        yield from self.alone.alternatives(context, after, chosen)
         yield Alternative(0.0, (self.rule, *(other for other in self.alone.unless if other is not None)))
 
     def describe(self) -> str:

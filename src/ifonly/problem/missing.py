@@ -41,8 +41,8 @@ def fillable(constraints: Iterable[Any], missing_names: Collection[str]) -> dict
     return found
 
 
-def without_leave(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]:
-    """The constraints of somebody who lacks nothing: without the leave to fill in."""
+def without_imputable(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]:
+    """The constraints without the permission to fill in missing numbers, which is checked."""
     kept = []
     for one in constraints:
         if isinstance(one, Imputable):

@@ -13,6 +13,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.distance import Distance
@@ -63,6 +64,11 @@ class Query:
         """The distance, as the value that it is."""
         assert isinstance(self.distance, Distance)
         return self.distance
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The constraints, as answers repeat them."""
+        return tuple(one if isinstance(one, str) else one.describe() for one in self.constraints)
 
     @property
     def distance_name(self) -> str:

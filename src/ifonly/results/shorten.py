@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -62,7 +63,7 @@ def shortened(question: Question, factuals: Floats, claims: Sequence[Claim], tol
         row = shorter(question, factuals[i], points[i], cells[i], within, partial(_conditions, question))
         if row is not None:
             result[i] = row
-    return told.at(result)
+    return replace(told, points=result)
 
 
 def _rounded(

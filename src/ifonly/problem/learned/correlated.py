@@ -112,7 +112,7 @@ class CorrelatedWithin:
     def holds(self, context: PersonContext, after: Floats) -> bool:
         return bool(np.abs(self.cost.terms(context.before, after)).sum() <= self.at_most * (1.0 + ROOM))
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         cut = self.cut(context, np.sign(self.cost.terms(context.before, after)))
         yield Alternative(0.0, (cut, *self.cost.box(context.before, self.at_most)))
 
