@@ -175,7 +175,7 @@ def test_a_method_that_cannot_answer_without_a_constraint_is_helped_out() -> Non
 
 def test_no_row_at_all() -> None:
     never = Explainer(Network.of([([[0.0, 0.0]], [-1.0])]), schema=SCHEMA).explain(POOR, constraints=[Fixed("n")])
-    assert str(never) == "No row at all makes the decision 1, whatever may change (proven)."
+    assert str(never) == "No row at all turns the decision into 1, whatever may change (proven)."
 
 
 def test_the_constraints_of_schema_and_explainer_are_named_too() -> None:

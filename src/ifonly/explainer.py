@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import copy
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
@@ -62,8 +62,10 @@ class Explainer:
     """Prepares a model once and answers any number of people.
 
     `model` is an ifonly Model or Network, a path to a network or ONNX file, or a fitted scikit-learn or torch model;
-    all but the first need `schema`. `classes` names the classes where the model does not. `constraints` (objects, or
-    words such as "Age is fixed") hold for everybody, as the schema's own rules do; those of one query are added.
+    all but the first need `schema`. `classes` names the classes where the model does not: a list, or a dict with the
+    outcome of each as a clause for `answer.sentence()`, such as {"approve": "the application would have been approved"}
+    (or a dict of clauses by language). `constraints` (objects, or words such as "Age is fixed") hold for everybody, as
+    the schema's own rules do; those of one query are added.
     """
 
     def __init__(
@@ -71,7 +73,7 @@ class Explainer:
         model: Any,
         *,
         schema: Schema | None = None,
-        classes: Sequence[Any] = (),
+        classes: Sequence[Any] | Mapping[Any, Any] = (),
         constraints: Sequence[AnyConstraint | str] = (),
         threads: int = 1,
         tolerances: Tolerances = DEFAULT,

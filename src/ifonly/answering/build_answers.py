@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -27,6 +27,8 @@ Row = tuple[Any, ...]
 _STATUS = ((Unknown.status, NoneExists.status), (Within.status, Nearest.status))
 """By whether there is a row, and whether it is proven."""
 
+NO_OUTCOME: Mapping[str, str] = {}
+
 
 class AnswerBuilder:
     """Builds the answers and the records of one model."""
@@ -35,6 +37,7 @@ class AnswerBuilder:
         self.model, self.schema, self.tolerances = model, model.schema, tolerances
         self.counted = [isinstance(feature, Numeric) for feature in self.schema.features]
         self.labels = [plain(name) for name in model.classes]
+        self.outcomes = model.outcomes
         self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
         self._json_rows = JsonRows(model.schema)
 
@@ -108,6 +111,7 @@ class AnswerBuilder:
                 "changes": tuple([Change(names[g], before[g], after[g], counted[g]) for g in features]),
                 "decision_after": decision,
                 "score_after": score,
+                "outcome": self.outcomes.get(decision, NO_OUTCOME) if self.outcomes else NO_OUTCOME,
             }
 
     def _verdicts(self, results: CheckedResults) -> tuple[Floats, list[bool]]:

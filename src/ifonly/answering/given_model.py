@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -15,17 +15,36 @@ from ifonly.model.trees import Trees
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.editing import unlabelled
+from ifonly.schema.values import plain
 
 
-def given_model(model: Any, schema: Any, classes: Sequence[Any]) -> Model:
-    """The model, imported if need be; kernels that its search needs begin to be compiled."""
+def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, Any]) -> Model:
+    """The model, imported if need be, with its classes named. Kernels that its search needs begin to be compiled."""
+    names, outcomes = _named_classes(classes)
     with PREPARING:
-        made = _as_model(model, schema, class_list(classes))
+        made = _as_model(model, schema, names)
+    made = replace(made, outcomes=outcomes) if outcomes else made
     if isinstance(made.function, Trees):
         from ifonly.solvers.search.trees.compiled import TREE_KERNELS
 
         TREE_KERNELS.begin()
     return made
+
+
+def _named_classes(classes: Any) -> tuple[tuple[Any, ...], dict[Any, dict[str, str]]]:
+    """The names of the classes, and the clauses of those that have one, by language; a text alone is English."""
+    if not isinstance(classes, Mapping):
+        return class_list(classes), {}
+    outcomes = {}
+    for name, clause in classes.items():
+        by_language = {"en": clause} if isinstance(clause, str) else clause
+        if not isinstance(by_language, Mapping) or not all(isinstance(one, str) for one in by_language.values()):
+            raise ModelError(
+                f"The outcome of a class is a clause such as 'the application would have been approved', or a dict of "
+                f"clauses by language; that of {shown(name)} is {shown(clause)}."
+            )
+        outcomes[plain(name)] = dict(by_language)
+    return class_list(list(classes)), outcomes
 
 
 def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:

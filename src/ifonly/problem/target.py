@@ -32,7 +32,7 @@ THE_DECISION = "the decision"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A target as part of a sentence: "the decision would have been approve" has a subject and a state."""
+    """A target as part of a sentence: "the score would have been at least 2" has a subject and a state."""
 
     subject: str
     state: str

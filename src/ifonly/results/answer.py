@@ -147,6 +147,8 @@ class Answer(ABC):
     """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The label and the unit of the features that have them in the schema."""
+    outcome: Mapping[str, str] = field(default_factory=dict)
+    """The new decision as a clause ("the application would have been approved"), by language, where one was stated."""
     constraints: tuple[str, ...] = ()
     """What the changed row has to keep, as it was understood, in words that can be asked again."""
     record: Any = field(default=None, repr=False, compare=False)
@@ -208,6 +210,7 @@ class Answer(ABC):
             "already": self.already,
             "breaks": list(self.breaks),
             **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
+            **({"outcome": dict(self.outcome)} if self.outcome else {}),
             **({"constraints": list(self.constraints)} if self.constraints else {}),
         }
 

@@ -12,7 +12,7 @@ from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import Answer, Nearest, NoneExists, kept_text
 from ifonly.results.from_dict import listed, number, text
-from ifonly.results.sentences import sentence
+from ifonly.results.sentences import reaching, sentence
 
 
 class DiverseAnswers(Sequence[Answer]):
@@ -120,18 +120,17 @@ class DiverseAnswers(Sequence[Answer]):
             return f"The search for another answer was stopped ({self.ended.note})."
         if not len(self):
             return str(self.ended)
-        wanted = f"{self.ended.subject} {self.ended.state or self.ended.target}"
-        return f"No other allowed row makes {wanted} {self.condition} (proven)."
+        return f"No other allowed row {reaching(self.ended)} {self.condition} (proven)."
 
     def __eq__(self, other: object) -> bool:
         """Are answers, end and condition equal? The time that they took does not matter."""
-        return isinstance(other, DiverseAnswers) and self._told == other._told
+        return isinstance(other, DiverseAnswers) and self._compared == other._compared
 
     def __hash__(self) -> int:
         return hash(len(self._answers))
 
     @property
-    def _told(self) -> tuple[Any, ...]:
+    def _compared(self) -> tuple[Any, ...]:
         return self._answers, self.ended, self.apart, self.condition
 
     def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:

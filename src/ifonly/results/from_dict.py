@@ -46,7 +46,7 @@ FIELDS = {
 }
 """Entries that every answer has, and the fields that they are."""
 DERIVED = ("status", "note", "already")
-OPTIONAL = ("words", "constraints")
+OPTIONAL = ("words", "outcome", "constraints")
 OWN = {"none exists": "reasons", "error": "error"}
 """The entry that only this kind has."""
 
@@ -214,6 +214,12 @@ def _or_none(read: Callable[..., T]) -> Callable[[Any, str], T | None]:
     return lambda value, name: None if value is None else read(value, name)
 
 
+def _clauses(value: Any, name: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise QuestionError(f"The entry '{name}' of an answer must be an object; got {shown(value)}.")
+    return {text(language, name): text(clause, name) for language, clause in value.items()}
+
+
 _READ: dict[str, Callable[[Any, str], Any]] = {
     "row": _count,
     "target": text,
@@ -241,4 +247,5 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
     "error": text,
     "words": _words,
+    "outcome": _clauses,
 }

@@ -168,7 +168,8 @@ def _answers() -> dict[str, Shape]:
              {"type": ["number", "null"]},
              "precision": {"enum": ["float64", "float32"]}, "subject": TEXT, "state": TEXT, "already": FLAG,
              "breaks": listing(TEXT)},
-            {"words": {"type": "object"}, "constraints": listing(TEXT), "reasons": {"type": ["object", "null"]}}),
+            {"words": {"type": "object"}, "outcome": {"type": "object"}, "constraints": listing(TEXT),
+             "reasons": {"type": ["object", "null"]}}),
     }  # fmt: skip
 
 
