@@ -74,7 +74,7 @@ def test_one_row_is_told_in_full(run, compas):
         "* number of prior offences  5            3",
         "  degree of the charge      Misdemeanor",
         "",
-        "If your number of prior offences had been 3 instead of 5, the risk would have been rated low. No smaller "
+        "If your number of prior offences had been 3 instead of 5, the decision would have changed to low risk. No smaller "
         "allowed change would have been enough.",
         "",
         "decision  high risk -> low risk",
