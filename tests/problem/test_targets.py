@@ -215,7 +215,7 @@ def test_many_people_each_leave_their_own_class() -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        (lambda: OneOfTarget([]), "list of wanted classes is empty"),
+        (lambda: OneOfTarget([]), "list of target classes is empty"),
         (lambda: OneOfTarget("ab"), "as a list"),
         (lambda: OneOfTarget(["a", "z"]), "no class 'z'"),
         (lambda: OneOfTarget(list("abcd")), "all classes of the model"),

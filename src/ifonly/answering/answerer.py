@@ -32,7 +32,7 @@ from ifonly.answering.values import (
     shifted,
     uncounted,
 )
-from ifonly.caching import SizedCache, bytes_of, nothing_to_collect
+from ifonly.caching import SizedCache, bytes_of, without_gc
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Query
@@ -209,7 +209,7 @@ class Answerer:
         """One answer per point, or an error for all."""
         batch = self.runner.batch(points, rows)
         found = self.runner.find(batch, query, settings)
-        with nothing_to_collect():
+        with without_gc():
             answers = list(self.builder.answers(batch, rows, found, query))
         if not settings.reasons:
             return answers

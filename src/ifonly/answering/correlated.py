@@ -15,7 +15,7 @@ from ifonly.answering.values import CheckedResult, Floats, SearchSettings
 from ifonly.errors import QuestionError, RowError
 from ifonly.problem import Query
 from ifonly.problem.disjunctions import Ordinary, PersonContext
-from ifonly.problem.learned.correlated import ROOM, CorrelatedWithin, Mahalanobis
+from ifonly.problem.learned.correlated import COST_TOLERANCE, CorrelatedWithin, Mahalanobis
 from ifonly.problem.missing import without_imputable
 from ifonly.results import Answer, Limits
 from ifonly.solvers.common.distances import Interval, StepOutcome, Verdict, nearest
@@ -78,7 +78,7 @@ class _Costs:
                 return StepOutcome(verdict=verdict, stop=found.stop)
             length, terms = self.costs(found, point)
             choice = tuple(np.sign(terms).tolist())
-            if length <= budget * (1.0 + ROOM) or choice in self.signs:
+            if length <= budget * (1.0 + COST_TOLERANCE) or choice in self.signs:
                 return StepOutcome(verdict=Verdict.FOUND, point=point, distance=length)
             self.signs.add(choice)
 

@@ -1,4 +1,4 @@
-"""Chunks of people, on several threads or one after the other.
+"""Thread pool for chunks of people.
 
 The kernels run without the interpreter's lock; reading rows and writing answers does not. A thread that takes a chunk
 all the way lets one chunk's search overlap with another's reading and checking.
@@ -25,16 +25,16 @@ def run_chunks(
     threads: int,
     listen: Listener | None,
 ) -> list[Result]:
-    """The task's result for each chunk, in order. `sizes` are the people in each; progress is told for all together.
+    """The task's result for each chunk, in order. `sizes` are the people in each; progress counts all together.
 
     With one thread, they are worked through here. When anything fails, or on Ctrl-C, the other threads stop at their
-    next word of progress.
+    next progress event.
     """
     lock, cancelled = threading.Lock(), threading.Event()
     finished = [0] * len(chunks)
 
     def reporting_to(k: int) -> Listener:
-        def heard(progress: Progress) -> None:
+        def report(progress: Progress) -> None:
             if cancelled.is_set():
                 raise KeyboardInterrupt
             with lock:
@@ -42,7 +42,7 @@ def run_chunks(
                 if listen is not None:
                     listen(replace(progress, finished=sum(finished), people=sum(sizes)))
 
-        return heard
+        return report
 
     if threads == 1:
         return [task(chunk, None if listen is None else reporting_to(k)) for k, chunk in enumerate(chunks)]

@@ -1,8 +1,7 @@
-"""What makes a row different from an earlier answer, as conditions that are met in one of several ways.
+"""Diversity conditions: what makes a row different from an earlier answer, as disjunctive constraints.
 
-How far two rows are apart is worked out exactly and rounded once (`problem.distance_rules.DistanceShares`), and means
-the same to the
-search, to the judgement of a row and in what is reported.
+The distance between two rows is computed exactly and rounded once (`problem.distance_rules.DistanceShares`), and is the
+same in the search, in the check of a row and in what is reported.
 """
 
 from __future__ import annotations

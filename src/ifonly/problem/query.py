@@ -1,7 +1,7 @@
-"""The query: what is asked about a person, as one value.
+"""The query: target, distance and constraints, as one value.
 
 The same value is made from the arguments of a call, from the options of a command, from a file and from a request; it
-knows neither the model nor the person. `to_dict` and `from_dict` are its form as plain data.
+depends neither on the model nor on the person. `to_dict` and `from_dict` are its form as plain data.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from ifonly.schema.number_text import DecimalMark
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")
 MOST_PLAIN = 1 << 16
-"""Characters of a query that is written beside its answers; of a longer one only the fingerprint is."""
+"""Characters of a query that is written beside its answers; of a longer one, the fingerprint is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -103,16 +103,16 @@ class Query:
 
 
 def plain_query(query: Query) -> dict[str, Any]:
-    """The query as plain data of a bounded size, by which it is known again: what has no JSON form in its own words."""
+    """The query as plain data of a bounded size that identifies it; what has no JSON form is described in words."""
     try:
         data = query.to_dict()
     except QuestionError:
-        data = {**replace(query, constraints=()).to_dict(), "constraints": list(map(_known_again, query.constraints))}
+        data = {**replace(query, constraints=()).to_dict(), "constraints": list(map(_identified, query.constraints))}
     text = json.dumps(data, sort_keys=True)
     return data if len(text) <= MOST_PLAIN else {"sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
 
 
-def _known_again(constraint: Any) -> Any:
+def _identified(constraint: Any) -> Any:
     try:
         return constraint_to_dict(constraint)
     except QuestionError:

@@ -1,4 +1,4 @@
-"""The claim, the check, the answer."""
+"""Results: the claim of a method, the check of its row, the answer, and how answers are presented."""
 
 from ifonly.results.answer import (
     Answer,

@@ -1,4 +1,4 @@
-"""Several answers to one person's query, and what ended the set."""
+"""Diverse answers of one person, and what ended the set."""
 
 from __future__ import annotations
 
@@ -88,19 +88,19 @@ class DiverseAnswers(Sequence[Answer]):
         apart = [[number(one, "apart") for one in listed(row, "apart")] for row in listed(found["apart"], "apart")]
         if {len(apart), *map(len, apart)} != {len(answers)}:
             raise QuestionError("The entry 'apart' of a set of answers must be a square, with a row per answer.")
-        told = cls(
+        several = cls(
             answers,
             ended=ended,
             apart=apart,
             condition=text(found["condition"], "condition"),
             seconds=number(found["seconds"], "seconds"),
         )
-        for name, value in told.to_dict().items():
+        for name, value in several.to_dict().items():
             if name in derived and (found[name] != value or type(found[name]) is not type(value)):
                 raise QuestionError(
                     f"The entry '{name}' of this set would be {shown(value)}; it is {shown(found[name])}."
                 )
-        return told
+        return several
 
     def __str__(self) -> str:
         lines = [f"{i}. {words}" for i, words in enumerate(self.sentences, 1)]

@@ -124,8 +124,8 @@ def _check(answer: Answer, found: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------------- entries of a type
 
 
-def _wrong(name: str, wanted: str, value: Any) -> QuestionError:
-    return QuestionError(f"The entry '{name}' of an answer must be {wanted}; got {shown(value)}.")
+def _wrong(name: str, needed: str, value: Any) -> QuestionError:
+    return QuestionError(f"The entry '{name}' of an answer must be {needed}; got {shown(value)}.")
 
 
 def text(value: Any, name: str) -> str:
@@ -193,13 +193,13 @@ def _row(value: Any, name: str) -> dict[str, Value]:
 def _words(value: Any, name: str) -> dict[str, tuple[str, str]]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object with a label and a unit per feature", value)
-    told: dict[str, tuple[str, str]] = {}
+    words: dict[str, tuple[str, str]] = {}
     for feature, own in value.items():
         both = _texts(own, name)
         if len(both) != 2:
             raise _wrong(name, "an object with a label and a unit per feature", value)
-        told[text(feature, name)] = (both[0], both[1])
-    return told
+        words[text(feature, name)] = (both[0], both[1])
+    return words
 
 
 def _score(value: Any, name: str) -> float:

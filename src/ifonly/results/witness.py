@@ -1,4 +1,4 @@
-"""The witness check: is the returned row really a counterfactual?
+"""Independent verification of a returned row: is it really a counterfactual?
 
 It shares nothing with the methods. It reads the schema (types, bounds, exactly), the constraints' own `allows`, the
 distance's own definition and the user's own model; never the lowered form that the methods search.

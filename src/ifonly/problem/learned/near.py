@@ -1,4 +1,4 @@
-"""What is near: within a distance of some row of the data. A condition, answered by branching."""
+"""Nearness to data: within a distance of some row of it. A disjunctive constraint, answered by branching."""
 
 from __future__ import annotations
 
