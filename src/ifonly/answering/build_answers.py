@@ -48,10 +48,11 @@ class AnswerBuilder:
         old, new, moved = self._compared(batch.points, claims.points)
         people = self._of_people(batch, rows, found, old)
         with_row = self._of_rows(results, lower.tolist(), old, new, moved)
+        common = {"distance_name": query.distance_name, "constraints": query.words}
         columns = zip(people, with_row, lower.tolist(), proven, claims.found.tolist(), strict=True)
         for i, (person, row, low, closed, has_row) in enumerate(columns):
             stop = results.left.get(i) or claims.stops.get(i)
-            person |= {"distance_name": query.distance_name, "constraints": query.words}
+            person |= common
             if has_row:
                 yield (Nearest if closed else Within)(lower=low, stop=None if closed else stop, **row, **person)
             else:

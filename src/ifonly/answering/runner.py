@@ -150,7 +150,8 @@ class QueryRunner:
         if settings.listen is not None and not searches:
             settings.listen(Progress(finished=done, people=people))
         for target, members, unique, inverse in searches:
-            counted = replace(settings, listen=shifted(settings.listen, done, people))
+            listen = shifted(settings.listen, done, people)
+            counted = settings if listen is None else replace(settings, listen=listen)
             found = CheckedResults.of(self.nearest(target, unique, query, counted), unique, self.model.outputs)
             done += len(unique)
             parts.append((members, found if len(unique) == len(members) else found.take(inverse)))

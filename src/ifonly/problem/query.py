@@ -16,7 +16,7 @@ from typing import Any
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
-from ifonly.problem.distance import Distance
+from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.plain_data import (
     constraint_from_dict,
@@ -32,6 +32,8 @@ from ifonly.schema.given import items
 from ifonly.schema.number_text import DecimalMark
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")
+NAMED = {norm.value: Distance(norm.value) for norm in Norm}
+"""The distances that need no more than a name: every call without a query makes one."""
 MOST_PLAIN = 1 << 16
 """Characters of a query that is written beside its answers; of a longer one, the fingerprint is."""
 
@@ -54,7 +56,8 @@ class Query:
         if self.target is not None and not isinstance(self.target, Target | OpenTarget):
             object.__setattr__(self, "target", ClassTarget(self.target))
         if not isinstance(self.distance, Distance):
-            object.__setattr__(self, "distance", Distance(self.distance))
+            named = NAMED.get(self.distance) if isinstance(self.distance, str) else None
+            object.__setattr__(self, "distance", named or Distance(self.distance))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
         if not isinstance(self.fewest_first, bool):
             raise QuestionError(f"'fewest_first' is True or False; got {shown(self.fewest_first)}.")

@@ -1,4 +1,4 @@
-"""The optimisation problem without the person: model, target, distance, constraints. Validated once, when it is made."""
+"""The optimisation problem without the person: model, target, distance, constraints. Validated once."""
 
 from __future__ import annotations
 
