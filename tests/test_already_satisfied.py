@@ -65,7 +65,7 @@ def test_nobody_whom_the_model_approves_is_told_to_change(score: float, precisio
     answer = mine.explain(row, target="approve")
     assert isinstance(answer, Nearest)
     assert (answer.already, answer.changes, answer.lower, answer.upper, answer.method) == (True, (), 0.0, 0.0, "model")
-    assert str(answer) == "The decision is approve already; nothing needs to change."
+    assert str(answer) == "The decision is already as asked (approve); nothing needs to change."
     group = audit(mine.explain_many([row], target="approve")).everybody
     assert (group.unneeded, group.needing) == (1, 0)
 
@@ -84,8 +84,8 @@ def test_rules_are_about_changes() -> None:
         for method in (None, Enumerate()):
             answer = explainer().using(method).explain(row, target=target, constraints=rules)
             assert isinstance(answer, Nearest) and answer.already and answer.breaks == ("age >= 40",)
-            end = "already; nothing needs to change, though as it is the row breaks: age >= 40."
-            assert str(answer) == f"The decision is {target} {end}"
+            end = "nothing needs to change, though as it is the row breaks: age >= 40."
+            assert str(answer) == f"The decision is already as asked ({target}); {end}"
             assert (answer.to_dict()["already"], answer.to_dict()["breaks"]) == (True, ["age >= 40"])
             assert "age >= 40" in text(answer)
     people = [{"age": 30, "debt": 3}, {"age": 30, "debt": 12}, {"age": 50, "debt": 3}, {"age": 50, "debt": 12}]

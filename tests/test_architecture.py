@@ -37,6 +37,6 @@ def test_the_functions_that_it_names_exist() -> None:
     from ifonly.answering.build_answers import AnswerBuilder
     from ifonly.answering.checked_solver import CheckedSolver
 
-    for owner, names in ((Explainer, ["_prepared_query"]), (Schema, ["read"]), (runner.QueryRunner, ["batch", "resolved", "already_satisfied"]),
+    for owner, names in ((Explainer, ["_with_everybodys"]), (Schema, ["read"]), (runner.QueryRunner, ["batch", "resolved", "already_satisfied", "split"]),
                          (CheckedSolver, ["question", "_solver", "_checked"]), (AnswerBuilder, ["answers"])):  # fmt: skip
         assert all(hasattr(owner, name) for name in names)

@@ -98,7 +98,7 @@ def forest() -> Explainer:
 
 
 def prepared(explainer: Explainer) -> SizedCache[Any]:
-    return explainer._runner.finder.prepared
+    return explainer._answerer.runner.solver.prepared
 
 
 def test_a_further_question_to_a_forest_keeps_no_more_than_its_leaves_take(forest: Explainer) -> None:
@@ -152,8 +152,8 @@ def test_people_who_lack_numbers_share_one_cache() -> None:
     explainer = Explainer(model, schema=Schema([Real(f"x{i}", -3, 3, missing=True) for i in range(3)]))
     for row in ([1.0, None, 0.5], [None, None, 0.5], [1.0, 1.0, 0.5]):
         explainer.explain(row, limits=Limits(seconds=60))
-    assert len(prepared(explainer)) == 3 and len(explainer._others._kept) == 2
+    assert len(prepared(explainer)) == 3 and len(explainer._answerer._by_missing) == 2
     again = pickle.loads(pickle.dumps(explainer))
-    assert len(prepared(again)) == 0 and again._others.prepared is prepared(again)
+    assert len(prepared(again)) == 0
     again.explain([1.0, None, 0.5])
     assert len(prepared(again)) == 1

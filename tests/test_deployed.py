@@ -110,7 +110,7 @@ def test_how_near_luck_could_bring_a_row() -> None:
         assert told.rounding_bound > 0.0
         lower_any_rounding += told.upper - told.lower_any_rounding > 5e-6 * told.upper
         if told.upper - told.lower_any_rounding > 5e-6 * told.upper:
-            assert "float32 arithmetic blurs this by up to 0.0" in str(told)
+            assert "rounding in float32 may bring this down by up to 0.0" in str(told)
         # in real arithmetic on the stored weights, a row that meets the plain margin lies in between
         exact = network_model(model.network, SCHEMA, classes=("no", "yes"))
         real = Explainer(exact).explain(dict(answer.factual), target=ClassTarget("yes", margin=0.0))

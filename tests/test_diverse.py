@@ -85,7 +85,7 @@ def test_a_set_that_ends_early_proves_it() -> None:
     assert isinstance(answers.ended, NoneExists)
     assert answers.proven
     assert str(answers).splitlines()[-1] == (
-        "No other allowed row makes the decision 1 and leaves unchanged something that each answer above changes (proven)."
+        "No other allowed row turns the decision into 1 and leaves unchanged something that each answer above changes (proven)."
     )
     assert "no smaller allowed change does it, given the answers above" in answers.sentences[1]
     every = explainer.explain_diverse(off, Diversity(9, differ="values"))

@@ -78,7 +78,7 @@ def test_no_time_to_prepare(name: str) -> None:
     assert isinstance(answer, Unknown) and answer.lower == 0.0
     assert answer.stop is not None and (answer.stop.by, answer.stop.amount) == (StoppedBy.SECONDS, 1e-9)
     assert "1e-09 seconds" in answer.note or "time" in answer.note
-    assert len(explainer._runner.finder.prepared) == 0, "nothing was prepared to the end"
+    assert len(explainer._answerer.runner.solver.prepared) == 0, "nothing was prepared to the end"
     done = explainer.explain(row, limits=Limits(seconds=600.0))
     assert isinstance(done, Nearest | NoneExists) and done.stop is None
 
@@ -114,7 +114,7 @@ def test_one_persons_cells_are_priced_within_the_time() -> None:
     explainer = forest(STEPS)
     explainer.explain([0.2] * 5)
     assert isinstance(explainer.model.function, Trees)
-    solver = next(iter(explainer._runner.finder.prepared._entries.values())).value.solver
+    solver = next(iter(explainer._answerer.runner.solver.prepared._entries.values())).value.solver
     cells: Cells = solver.packed.cells
     with limited(1e-9, None), pytest.raises(LimitReached):
         cells.person(solver.costs.domains(np.full((1, 5), 0.2)), 0, solver.packed.kernels.now)

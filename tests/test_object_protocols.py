@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from ifonly import Explainer, Fixed, Integer, Limits, Network, Query, Real, Schema, datasets
-from ifonly.caching import nothing_to_collect
+from ifonly.caching import without_gc
 from ifonly.errors import ModelError, QuestionError
 from ifonly.methods import MipObj
 
@@ -88,15 +88,15 @@ def test_wrong_things_get_a_sentence() -> None:
 
 def test_garbage_is_looked_for_again_after_many_answers() -> None:
     assert gc.isenabled()
-    with nothing_to_collect():
+    with without_gc():
         assert not gc.isenabled()
     assert gc.isenabled()
-    with pytest.raises(KeyError), nothing_to_collect():
+    with pytest.raises(KeyError), without_gc():
         raise KeyError
     assert gc.isenabled()
     gc.disable()  # somebody else's choice
     try:
-        with nothing_to_collect():
+        with without_gc():
             assert not gc.isenabled()
         assert not gc.isenabled()
     finally:

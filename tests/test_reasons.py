@@ -31,15 +31,15 @@ from ifonly.methods import Enumerate
 from ifonly.problem import MaxChanges, OnlyWith
 from ifonly.problem.constraints import MaxDelta, Steps
 from ifonly.problem.rules import Rule
-from ifonly.results import Claim, Reasons, Witness
+from ifonly.results import Claim, Reasons
 from ifonly.tolerances import DEFAULT
 
 LATE = Stop(StoppedBy.SECONDS, 1.0)
-THERE = Witness(refusal="", deciding=False, distance=0.5, scores=np.ones(1))
-ROW = CheckedResult(Claim(point=np.ones(1), lower=0.5, method="s"), THERE)
-LOOSE = CheckedResult(Claim(point=np.ones(1), lower=0.1, method="s", stop=LATE), THERE)
-NONE = CheckedResult(Claim(point=None, lower=math.inf, method="s"), None)
-OPEN = CheckedResult(Claim(point=None, lower=0.1, method="s", stop=LATE), None)
+THERE = 0.5, np.ones(1)
+ROW = CheckedResult(Claim(point=np.ones(1), lower=0.5, method="s"), *THERE)
+LOOSE = CheckedResult(Claim(point=np.ones(1), lower=0.1, method="s", stop=LATE), *THERE)
+NONE = CheckedResult(Claim(point=None, lower=math.inf, method="s"))
+OPEN = CheckedResult(Claim(point=None, lower=0.1, method="s", stop=LATE))
 A, B, C = Fixed("a"), Fixed("b"), Fixed("c")
 
 
@@ -85,7 +85,7 @@ def test_what_is_not_decided_is_said() -> None:
 
 
 def test_the_number_of_questions_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ASKED", 3)
+    monkeypatch.setattr(module, "MOST_SEARCHES", 3)
     count = 0
 
     def ask(constraints: tuple[Any, ...]) -> Any:
@@ -175,7 +175,7 @@ def test_a_method_that_cannot_answer_without_a_constraint_is_helped_out() -> Non
 
 def test_no_row_at_all() -> None:
     never = Explainer(Network.of([([[0.0, 0.0]], [-1.0])]), schema=SCHEMA).explain(POOR, constraints=[Fixed("n")])
-    assert str(never) == "No row at all makes the decision 1, whatever may change (proven)."
+    assert str(never) == "No row at all turns the decision into 1, whatever may change (proven)."
 
 
 def test_the_constraints_of_schema_and_explainer_are_named_too() -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from ifonly import Explainer, datasets
-from ifonly.population.threads import run_chunks
+from ifonly.answering.threads import run_chunks
 from ifonly.results import Progress
 from ifonly.schema.tables import user_columns
 

@@ -1,5 +1,4 @@
-"""Caches bounded by bytes; and what the interpreter makes us care about: properties cached without a lock, forks, the
-search for garbage.
+"""Least-recently-used caches bounded by bytes; cached properties without a lock; forks and garbage collection.
 
 A fork copies one thread and every lock as it stands: a lock that another thread holds is never released in the child.
 """
@@ -27,7 +26,7 @@ if TYPE_CHECKING:
 else:
 
     class cached_property:  # noqa: N801  a drop-in for functools.cached_property, which has a lock before Python 3.12
-        """Computed at the first look. Two threads at once may both compute it; the values are the same."""
+        """Computed at the first access. Two threads at once may both compute it; the values are the same."""
 
         def __init__(self, func: Any) -> None:
             self.func, self.name, self.__doc__ = func, func.__name__, func.__doc__
@@ -89,8 +88,8 @@ class ForkGate:
 
 
 @contextmanager
-def nothing_to_collect() -> Iterator[None]:
-    """While many objects are made and none is dropped, Python looks for garbage in vain, and looks at all it has."""
+def without_gc() -> Iterator[None]:
+    """Garbage collection is off: while many objects are made and none is dropped, it only costs time."""
     if not gc.isenabled():
         yield
         return
@@ -102,7 +101,7 @@ def nothing_to_collect() -> Iterator[None]:
 
 
 PREPARING = ForkGate()
-"""Around the first time of everything: a fork waits for it."""
+"""Entered around imports, compilation and first calls: a fork waits for them."""
 
 # ---------------------------------------------------------------------- caches
 
@@ -137,7 +136,7 @@ class SizedCache(Generic[Kept]):
 
     @property
     def nbytes(self) -> int:
-        """What is kept takes so many bytes."""
+        """The size of all entries."""
         return sum(entry.nbytes for entry in list(self._entries.values()))
 
     def get(self, key: Hashable) -> Kept | None:
@@ -149,16 +148,16 @@ class SizedCache(Generic[Kept]):
         return entry.value
 
     def put(self, key: Hashable, value: Kept) -> None:
-        """Keep a value, and drop what was used longest ago, until all fits."""
+        """Keep a value, and drop the least recently used ones until all fits."""
         with PREPARING, self._lock:
             self._entries.pop(key, None)
             entry = _Entry(value, self.size(value))
-            self._make_room(entry.nbytes)
+            self._evict(entry.nbytes)
             entry.used = next(self._clock)
             self._entries[key] = entry
 
     def get_or_make(self, key: Hashable, make: Callable[[], Kept]) -> Kept:
-        """The value of a key, made at the first look. What has a key that cannot be hashed is not kept."""
+        """The value of a key, made at the first access. A value whose key cannot be hashed is not kept."""
         try:
             known = self.get(key)
         except TypeError:
@@ -172,8 +171,8 @@ class SizedCache(Generic[Kept]):
                     self.put(key, known)
         return known
 
-    def _make_room(self, nbytes: int) -> None:
-        """Until so many more bytes fit."""
+    def _evict(self, nbytes: int) -> None:
+        """Drop entries until so many more bytes fit."""
         left = self.nbytes + nbytes
         for key, entry in sorted(self._entries.items(), key=lambda one: one[1].used) if left > self.most_bytes else ():
             if left <= self.most_bytes:
@@ -223,4 +222,4 @@ def bytes_of(value: Any, without: Iterable[Any] = ()) -> int:
     return total
 
 
-__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached", "cached_property", "nothing_to_collect"]
+__all__ = ["PREPARING", "ForkGate", "SizedCache", "bytes_of", "cached", "cached_property", "without_gc"]

@@ -1,4 +1,4 @@
-"""Every error a user can meet, in one tree.
+"""Exceptions: every error that a user can meet, in one tree.
 
 Each says what is wrong, where, and how to fix it; each also inherits the builtin that people would catch.
 That no counterfactual exists is an answer, not an error.
@@ -78,7 +78,7 @@ class RuleError(QuestionError):
 
 
 class UnsupportedQuestion(QuestionError, NotImplementedError):
-    """The question is well posed, but the chosen method cannot take it."""
+    """The question is well posed, but the chosen method does not support it."""
 
 
 class FileError(IfonlyError, ValueError):

@@ -1,4 +1,4 @@
-"""Answers that look like the data: what occurs, what occurs together, what is near, and what moves together.
+"""Plausible counterfactuals: constraints, conditions and a cost that are learned from data.
 
     support       by feature: the options that occur and the range of the numbers        ordinary constraints
     pairs         options that occur together, and the range of a number given an option  rules (linear, whole)

@@ -1,8 +1,8 @@
-"""Limits on time and memory while a question is prepared: checked where preparing takes long.
+"""Resource limits (time, memory) during preparation: checked where preparing takes long.
 
-Lowering, packing and tabulating happen far below the limits of a search. Whoever knows these sets them around what is
-called, `with limited(...)`, for the same thread; each step below calls `check_limits()`, and says before a large array
-what it takes. `LimitReached` never leaves the package: it becomes what stopped the search.
+Lowering, packing and tabulating happen far below the limits of a search. The caller that knows them sets them around
+the call, `with limited(...)`, for the same thread; each step below calls `check_limits()`, with the size of a large
+array before it is made. `LimitReached` never leaves the package: it becomes what stopped the search.
 """
 
 from __future__ import annotations

@@ -75,4 +75,4 @@ differently) before it is a contradiction. Within this, the bound is lowered to 
 
 EDGE = 1e-12
 """Relative: by how much a limit learned from data (a range given an option, a distance to a row) is wider than written,
-so that a row that is at it to the last bits counts, for the search and for the judgement alike."""
+so that a row that is at it to the last bits counts, for the search and for the check alike."""

@@ -17,7 +17,9 @@ def test_a_set_on_a_page(run):
     assert lines[0] == "Row 0: decided low risk, wanted high risk"
     assert "Row 1: decided low risk, wanted high risk" in lines
     assert any(line.endswith("PriorsCount: 0 -> 8") and "nearest" in line for line in lines)
-    ending = "No other allowed row makes the decision high risk and leaves unchanged something that each answer above"
+    ending = (
+        "No other allowed row turns the decision into high risk and leaves unchanged something that each answer above"
+    )
     assert sum(line.startswith(ending) for line in lines) == 2
     assert sum(line.startswith("proven         each is the nearest, given those above") for line in lines) == 2
 

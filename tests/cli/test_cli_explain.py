@@ -74,7 +74,7 @@ def test_one_row_is_told_in_full(run, compas):
         "* number of prior offences  5            3",
         "  degree of the charge      Misdemeanor",
         "",
-        "If your number of prior offences had been 3 instead of 5, the decision would have been low risk. No smaller "
+        "If your number of prior offences had been 3 instead of 5, the decision would have changed to low risk. No smaller "
         "allowed change would have been enough.",
         "",
         "decision  high risk -> low risk",
@@ -196,7 +196,7 @@ def test_all_fixed_means_none_exists_and_that_is_an_answer(run, compas):
     fixes = [w for f in ("AgeGroup", "Race", "Sex", "PriorsCount", "ChargeDegree") for w in ("--fix", f)]
     result = run(*compas.words(), "--row", 3, *fixes)
     assert result.exit_code == codes.PROVEN
-    assert "No allowed change makes the decision low risk" in result.stdout
+    assert "No allowed change turns the decision into low risk" in result.stdout
 
 
 @pytest.mark.parametrize("distance", ["l0", "l1", "l2", "linf", "0.2*l0+0.8*l1", " 0.5*l0 + l1"])

@@ -79,7 +79,7 @@ def test_in_words() -> None:
     assert [str(change) for change in answer.changes] == ["c: 0 -> 3"]
     assert answer.distance_name == "fewest changes, then linf"
     assert str(answer) == (
-        "If c had been 3 instead of 0, the decision would have been 1; "
+        "If c had been 3 instead of 0, the decision would have changed to 1; "
         "no smaller allowed change does it (proven, fewest changes, then linf distance 0.1)."
     )
     assert len(explainer.using(Enumerate()).explain(ROW, distance="linf").changes) > 1

@@ -145,7 +145,7 @@ def test_a_relaxation_is_the_nearest_row_without_the_constraint() -> None:
     assert only.dropped == ("income <= 40",)
     assert only.distance == pytest.approx(31 / 100 / 3)
     assert str(answer) == (
-        "No allowed change makes the decision approved: income <= 40 rules it out (proven). Possible if income may be "
+        "No allowed change turns the decision into approved: income <= 40 rules it out (proven). Possible if income may be "
         "above 40: then distance 0.103333 (income: 20 -> 51)."
     )
     both = explainer.explain(row, constraints=["income <= 45", "debt is fixed", "age is fixed"])

@@ -31,11 +31,12 @@ def wrong(question: Question, factual: np.ndarray, claim: Claim) -> str:
             claim.lower == math.inf if lower_any_rounding == math.inf else claim.lower <= lower_any_rounding
         )
         return "" if right else f"nothing found, lower {claim.lower}, nearest {nearest}, by luck {lower_any_rounding}"
-    witness = check_witnesses(question, factual[None, :], claim.point[None, :])[0]
-    if witness.refusal:
-        return witness.refusal
+    witnesses = check_witnesses(question, factual[None, :], claim.point[None, :])
+    if witnesses.rejected:
+        return witnesses.rejected[0]
+    (distance,) = witnesses.distances.tolist()
     meets = claim.lower <= nearest * (1 + 1e-9) and claim.lower >= nearest * (1 - 1e-9)
-    return "" if meets and math.isclose(witness.distance, nearest) else f"{claim.lower}, {witness.distance}, {nearest}"
+    return "" if meets and math.isclose(distance, nearest) else f"{claim.lower}, {distance}, {nearest}"
 
 
 @pytest.mark.parametrize("block", range(6))

@@ -25,6 +25,7 @@ from ifonly import (
     ScoreTarget,
     datasets,
 )
+from ifonly.answering.records import RecordsOf
 from ifonly.model import network_model
 from ifonly.population.counters import AnswerCounts
 from ifonly.population.formats import concatenate, encoded, kept_column, open_writer
@@ -70,6 +71,11 @@ def without_seconds(columns: Any) -> dict[str, list[Any]]:
     return {name: values for name, values in columns.items() if name != "seconds"}
 
 
+def records_by_columns(explainer: Explainer, rows: Any, first: int, query: Query) -> Any:
+    """What a worker makes of these rows."""
+    return RecordsOf(explainer._answerer, explainer._with_everybodys(query), explainer._settings())(rows, first)
+
+
 @pytest.mark.parametrize("case", CASES)
 def test_by_columns_and_from_answers(case: str) -> None:
     outputs, query, limits = CASES[case]
@@ -77,10 +83,10 @@ def test_by_columns_and_from_answers(case: str) -> None:
     rows = user_columns(ODD, ODD.sample(40, np.random.default_rng(1)))
     rows["owner"][5], rows["in steps"][6], rows["job"][7] = "perhaps", 3, "astronaut"
     answers = explainer.explain_many(rows, query)
-    told, meant = explainer._records(rows, 0, query), records_of(answers)
+    told, meant = records_by_columns(explainer, rows, 0, query), records_of(answers)
     assert without_seconds(told.columns) == without_seconds(meant.columns)
     assert (told.sizes, dict(told.changed)) == (meant.sizes, dict(meant.changed))
-    later = explainer._records(rows, 1000, query)
+    later = records_by_columns(explainer, rows, 1000, query)
     assert later.columns["row"] == list(range(1000, 1040))
     assert "row 1005 has 'perhaps'" in later.columns["note"][5]
 
@@ -88,9 +94,11 @@ def test_by_columns_and_from_answers(case: str) -> None:
 def test_one_row_and_many_are_the_same() -> None:
     explainer = Explainer(random_model(1, 3))
     rows = user_columns(ODD, ODD.sample(30, np.random.default_rng(2)))
-    many = explainer._records(rows, 0, Query()).columns
+    many = records_by_columns(explainer, rows, 0, Query()).columns
     for i in range(30):
-        one = explainer._records({name: values[i : i + 1] for name, values in rows.items()}, i, Query()).columns
+        one = records_by_columns(
+            explainer, {name: values[i : i + 1] for name, values in rows.items()}, i, Query()
+        ).columns
         for name in NAMES:
             if name.startswith("score"):  # the last bits of the model's own scores depend on how many it is asked about
                 assert one[name][0] == pytest.approx(many[name][i], rel=1e-9, abs=1e-12)
@@ -111,7 +119,7 @@ def test_people_who_lack_numbers() -> None:
     schema = Schema((Real("a", 0, 1), Real("b", 0, 1, missing=True)))
     explainer = Explainer(model, schema=schema)
     rows = {"a": table[:, 0].tolist(), "b": [None if np.isnan(b) else b for b in table[:, 1]]}
-    told = explainer._records(rows, 0, Query())
+    told = records_by_columns(explainer, rows, 0, Query())
     assert without_seconds(told.columns) == without_seconds(records_of(explainer.explain_many(rows)).columns)
     assert '"b": null' in told.columns["counterfactual"][0]
 
@@ -123,7 +131,7 @@ def some_records() -> Any:
     explainer = Explainer(random_model(3, 5))
     rows = user_columns(ODD, ODD.sample(12, np.random.default_rng(3)))
     rows["owner"][2] = "perhaps"
-    return explainer, explainer._records(rows, 0, Query(target=0))
+    return explainer, records_by_columns(explainer, rows, 0, Query(target=0))
 
 
 def test_jsonl_is_what_json_writes() -> None:

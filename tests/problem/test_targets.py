@@ -190,10 +190,12 @@ def test_open_targets_in_words() -> None:
     explainer = Explainer(model)
     other = explainer.explain(ANN, target=OtherTarget())
     assert other.target == "another decision"
-    assert f"the decision would have been {other.decision_after} (anything but {other.decision_before});" in str(other)
+    assert f"the decision would have changed to {other.decision_after} (anything but {other.decision_before});" in str(
+        other
+    )
     labels = [name for name in model.classes if name != other.decision_before]
     some = explainer.explain(ANN, target=OneOfTarget(labels))
-    assert f"would have been {some.decision_after} (one of {', '.join(labels)});" in str(some)
+    assert f"would have changed to {some.decision_after} (one of {', '.join(labels)});" in str(some)
     answers = [explainer.explain(ANN, target=TopTarget(name, 2)) for name in model.classes]
     told = [str(answer) for answer in answers]
     assert any("is among the 2 highest already; nothing needs to change." in text for text in told)
@@ -213,7 +215,7 @@ def test_many_people_each_leave_their_own_class() -> None:
 @pytest.mark.parametrize(
     ("target", "words"),
     [
-        (lambda: OneOfTarget([]), "list of wanted classes is empty"),
+        (lambda: OneOfTarget([]), "list of target classes is empty"),
         (lambda: OneOfTarget("ab"), "as a list"),
         (lambda: OneOfTarget(["a", "z"]), "no class 'z'"),
         (lambda: OneOfTarget(list("abcd")), "all classes of the model"),

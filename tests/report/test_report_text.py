@@ -43,7 +43,7 @@ Row 0: decided no, wanted yes
 * Income   1,200.5  1,301.1234567891
 * Job      missing  cook
 
-If Income had been 1,301.1234567891 instead of 1,200.5 and Job had been cook instead of missing, the decision would have been \
+If Income had been 1,301.1234567891 instead of 1,200.5 and Job had been cook instead of missing, the decision would have changed to \
 yes. No smaller allowed change would have been enough.
 
 decision  no -> yes

@@ -40,17 +40,17 @@ ALL = Answers([NEAREST, WITHIN, NONE, UNKNOWN, FAILED], seconds=1.5)
 
 def test_sentences() -> None:
     change = "If age had been 31 instead of 30 and job had been nurse instead of missing"
-    changed = f"{change}, the decision would have been approved"
+    changed = f"{change}, the decision would have changed to approved"
     assert str(NEAREST) == f"{changed}; no smaller allowed change does it (proven, l1 distance 0.25)."
     assert str(WITHIN) == (
         f"{changed} (distance 0.25); a smaller change was not ruled out (time limit of 1 s), "
         f"but none within 0.125 exists (proven)."
     )
-    assert str(NONE) == "No allowed change makes the decision approved (proven)."
+    assert str(NONE) == "No allowed change turns the decision into approved (proven)."
     assert str(UNKNOWN) == (
-        "No change that makes the decision approved was found (time limit of 1 s); none exists within distance 0.125 (proven)."
+        "No change that turns the decision into approved was found (time limit of 1 s); none exists within distance 0.125 (proven)."
     )
-    assert str(FAILED) == "This row could not be asked about: Feature 'age' is missing."
+    assert str(FAILED) == "This row could not be answered: Feature 'age' is missing."
 
 
 def test_amounts_have_separators_and_names_do_not() -> None:
@@ -58,7 +58,7 @@ def test_amounts_have_separators_and_names_do_not() -> None:
     answer = Nearest(lower=0.25, upper=0.25, **{**FOUND, "changes": changes}, **COMMON)
     assert str(answer) == (
         "If payment had been 1,240 instead of 300, zip had been 94117 instead of 94110 and rate had been 12,345.25 "
-        "instead of 0.1, the decision would have been approved; no smaller allowed change does it (proven, l1 distance 0.25)."
+        "instead of 0.1, the decision would have changed to approved; no smaller allowed change does it (proven, l1 distance 0.25)."
     )
     assert str(changes[0]) == "payment: 300 -> 1,240"
     assert Change("flag", False, True, counted=True).shown(True) == "True"
@@ -75,8 +75,8 @@ def test_no_digit_that_decides_is_lost() -> None:
     [
         ("the score", "at least 2", None, "the score would have been at least 2;"),
         ("the probability of yes", "at least 70 %", "yes", "the probability of yes would have been at least 70 %;"),
-        ("the decision", "one of a, b", "b", "the decision would have been b (one of a, b);"),
-        ("the decision", "anything but c", "b", "the decision would have been b (anything but c);"),
+        ("the decision", "one of a, b", "b", "the decision would have changed to b (one of a, b);"),
+        ("the decision", "anything but c", "b", "the decision would have changed to b (anything but c);"),
         ("c", "among the 2 highest", "b", "c would have been among the 2 highest;"),
     ],
 )
@@ -84,10 +84,13 @@ def test_other_targets_in_words(subject: str, state: str, after: Any, words: str
     told: dict[str, Any] = {**COMMON, "target": "x", "subject": subject, "state": state}
     answer = Nearest(lower=0.25, upper=0.25, **{**FOUND, "decision_after": after}, **told)
     assert words in str(answer)
-    assert str(NoneExists(lower=math.inf, **told)) == f"No allowed change makes {subject} {state} (proven)."
+    decision = subject == "the decision"
+    makes = f"turns {subject} into {state}" if decision else f"makes {subject} {state}"
+    assert str(NoneExists(lower=math.inf, **told)) == f"No allowed change {makes} (proven)."
     there = Nearest(lower=0.0, upper=0.0, counterfactual=COMMON["factual"], **told)
     start = subject.replace("the ", "The ")
-    assert str(there) == f"{start} is {state} already; nothing needs to change."
+    reached = f"already as asked ({state})" if decision else f"{state} already"
+    assert str(there) == f"{start} is {reached}; nothing needs to change."
 
 
 EASE = Relaxation(dropped=("age is fixed",), words="age may change", distance=0.03, lower=0.03, proven=True,
@@ -99,8 +102,8 @@ def test_reasons_in_words() -> None:
         reasons = Reasons(**{"blame": blame, "minimal": True, "relaxations": (), **more})
         return str(NoneExists(lower=math.inf, reasons=reasons, **COMMON))
 
-    no = "No allowed change makes the decision approved"
-    assert told() == "No row at all makes the decision approved, whatever may change (proven)."
+    no = "No allowed change turns the decision into approved"
+    assert told() == "No row at all turns the decision into approved, whatever may change (proven)."
     assert told("age is fixed") == f"{no}: age is fixed rules it out (proven)."
     assert told("age is fixed", "job is fixed", relaxations=(EASE,)) == (
         f"{no}: age is fixed and job is fixed together rule it out (proven). "
@@ -138,7 +141,7 @@ def test_reasons_are_plain_data() -> None:
 
 def test_a_decision_that_is_already_there() -> None:
     answer = Nearest(lower=0.0, upper=0.0, counterfactual=COMMON["factual"], **COMMON)
-    assert str(answer) == "The decision is approved already; nothing needs to change."
+    assert str(answer) == "The decision is already as asked (approved); nothing needs to change."
 
 
 def test_the_record_of_an_answer() -> None:

@@ -1,4 +1,4 @@
-"""Claims, witnesses and findings by columns are those of the people, one by one."""
+"""Claims and checked results by columns are those of the people, one by one."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 
 from ifonly.answering.checked_results import CheckedResults
 from ifonly.answering.values import CheckedResult
-from ifonly.results import Claim, Claims, Limits, Stop, StoppedBy, Witness
+from ifonly.results import Claim, Claims, Limits, Stop, StoppedBy
 from ifonly.tolerances import FEW, Tolerances
 
 OWN = np.array([[0.0, 1.0], [2.0, 3.0], [4.0, 5.0], [6.0, 7.0]])
@@ -54,9 +54,6 @@ def test_people_are_taken_and_joined_in_any_order() -> None:
     claims = Claims.of(LISTED, OWN)
     assert same(claims.take([2, 0, 2]), [LISTED[2], LISTED[0], LISTED[2]])
     assert same(Claims.joined([claims.take([3, 2]), claims]), [LISTED[3], LISTED[2], *LISTED])
-    moved = claims.at(OWN + 1.0)
-    assert moved.points.tolist() == (OWN + 1.0).tolist()
-    assert [one.point is None for one in moved] == [one.point is None for one in LISTED]
 
 
 def test_only_who_ran_out_of_time_is_told_of_the_whole_limit() -> None:
@@ -65,23 +62,23 @@ def test_only_who_ran_out_of_time_is_told_of_the_whole_limit() -> None:
 
 
 def test_findings_are_what_was_found() -> None:
-    accepted = Witness(refusal="", deciding=False, distance=0.7, scores=np.array([1.5]))
+    accepted = 0.7, np.array([1.5])
     found = [
-        CheckedResult(LISTED[0], accepted, left=MANY),
-        CheckedResult(LISTED[1], None),
-        CheckedResult(LISTED[2], accepted, breaks=("Age is fixed",)),
-        CheckedResult(LISTED[3], None),
+        CheckedResult(LISTED[0], *accepted, left=MANY),
+        CheckedResult(LISTED[1]),
+        CheckedResult(LISTED[2], *accepted, breaks=("Age is fixed",)),
+        CheckedResult(LISTED[3]),
     ]
     findings = CheckedResults.of(found, OWN, outputs=1)
     assert [one.breaks for one in (findings[-2], findings[2:][0])] == [("Age is fixed",)] * 2
     order = [2, 3, 0, 1]
-    backwards = CheckedResults.joined([(order[:2], findings.take(order[:2])), (order[2:], findings.take(order[2:]))])
+    backwards = CheckedResults.merged([(order[:2], findings.take(order[:2])), (order[2:], findings.take(order[2:]))])
     for told in (findings, backwards):
         assert same([one.claim for one in told], LISTED)
         assert [(one.upper, one.left, one.breaks, one.none_exists) for one in told] == [
             (one.upper, one.left, one.breaks, one.none_exists) for one in found
         ]
-        assert [None if one.witness is None else one.witness.scores.tolist() for one in told] == [[1.5], None] * 2
+        assert [None if one.scores is None else one.scores.tolist() for one in told] == [[1.5], None] * 2
 
 
 def test_bounds_that_do_not_meet_are_the_same_alone_and_among_many() -> None:

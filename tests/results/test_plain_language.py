@@ -7,7 +7,7 @@ import pytest
 
 import ifonly
 from ifonly import Answer, Explainer, Network, Schema, datasets
-from ifonly.errors import QuestionError
+from ifonly.errors import ModelError, QuestionError
 from ifonly.model import Affine, network_model
 from ifonly.report import text
 from ifonly.results import amount
@@ -37,6 +37,28 @@ def test_a_person_hears_labels_and_units_and_no_distance():
     )
     assert "l1 distance" in str(asked) and "distance" not in asked.sentence()
     assert "monthly income" in text(asked) and "€5,001" in text(asked)
+
+
+def test_the_outcome_is_the_clause_that_was_stated():
+    approve = {"en": "the application would have been approved", "de": "wäre der Antrag bewilligt worden"}
+    stated = Explainer(banker().model, classes={"deny": "the application would have been denied", "approve": approve})
+    answer = stated.explain({"inc": 4999, "late": 0})
+    assert answer.sentence().startswith("If inc had been 5,001 instead of 4,999, the application would have been approved.")
+    assert answer.sentence("de").startswith("Wäre „inc“ 5.001 statt 4.999 gewesen, wäre der Antrag bewilligt worden.")
+    other = stated.explain({"inc": 5001, "late": 0})
+    assert "the application would have been denied" in other.sentence()
+    assert "hätte die Entscheidung „deny“ gelautet" in other.sentence("de")
+    assert "the decision would have changed to approve;" in str(answer)
+    back = Answer.from_dict(json.loads(answer.to_json()))
+    assert back == answer and back.sentence("de") == answer.sentence("de")
+    for wrong in (3, {"en": 5}, ["en"]):
+        with pytest.raises(QuestionError, match="outcome"):
+            Answer.from_dict({**answer.to_dict(), "outcome": wrong})
+    with pytest.raises(ModelError, match="The outcome of a class is a clause"):
+        Explainer(banker().model, classes={"deny": 3, "approve": "yes"})
+    assert banker().explain({"inc": 4999, "late": 0}).sentence().startswith(
+        "If inc had been 5,001 instead of 4,999, the decision would have changed to approved."
+    )
 
 
 def test_answers_with_words_are_read_back_equal():
@@ -81,13 +103,13 @@ def test_numbers_as_people_write_them(value, unit, language, text):
 def test_every_ending_has_its_words():
     explainer, row = banker(), {"inc": 100, "late": 3}
     none = explainer.explain(row, constraints=["inc is fixed"])
-    assert none.sentence().startswith("No allowed change makes the decision approved. What stands in the way: ")
+    assert none.sentence().startswith("No allowed change turns the decision into approved. What stands in the way: ")
     assert "It becomes possible if inc may change" in none.sentence()
     assert none.sentence("de").startswith(
-        "Keine erlaubte Änderung führt dazu: die Entscheidung approved. Im Weg steht: "
+        "Keine erlaubte Änderung führt dazu, dass die Entscheidung „approved“ lautet. Im Weg steht: "
     )
     already = explainer.explain({"inc": 9000, "late": 0}, target="approved")
-    assert already.sentence() == "The decision is approved already; nothing needs to change."
+    assert already.sentence() == "The decision is already as asked (approved); nothing needs to change."
     bad = explainer.explain_many([{"inc": "x", "late": 0}])[0]
     assert bad.sentence().startswith("This could not be answered: Feature 'inc' must be")
     limits = ifonly.Limits(nodes=1)

@@ -26,9 +26,10 @@ def test_a_row_on_the_margin_gets_short_numbers_and_stays_valid_and_proven():
     claim = Claim(point=point, lower=distance - 1e-9, method="test")
     (tidy,) = shortened(QUESTION, FACTUAL, [claim], Tolerances())
     assert _digits(tidy.point[0]) < 9 < _digits(point[0])
-    (witness,) = check_witnesses(QUESTION, FACTUAL, tidy.point[None, :])
-    assert not witness.refusal
-    assert witness.distance - claim.lower <= Tolerances().allowed(witness.distance)
+    witnesses = check_witnesses(QUESTION, FACTUAL, tidy.point[None, :])
+    assert not witnesses.rejected
+    (distance,) = witnesses.distances.tolist()
+    assert distance - claim.lower <= Tolerances().allowed(distance)
 
 
 def test_nothing_is_rounded_where_the_gap_has_no_room():

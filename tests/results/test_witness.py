@@ -40,8 +40,7 @@ GOOD = np.array([10.0, 0.5, 0.0, 1.0, 0.0])
 
 def check(point: np.ndarray, *constraints: Constraint, model: Model = MODEL):  # type: ignore[no-untyped-def]
     question = Question(model=model, target=ClassTarget(1), distance=Distance("l1"), constraints=constraints)
-    (witness,) = check_witnesses(question, BEFORE[None, :], point[None, :])
-    return witness
+    return check_witnesses(question, BEFORE[None, :], point[None, :])
 
 
 def changed(**values: float) -> np.ndarray:
@@ -53,10 +52,9 @@ def changed(**values: float) -> np.ndarray:
 
 def test_a_counterfactual_passes() -> None:
     witness = check(GOOD, Fixed("x"), OnlyUp("n"), Range("n", 3, 12), OnlyDown("o"), Allowed("c", ["p", "q"]))
-    assert not witness.refusal
-    assert not witness.deciding
-    assert witness.distance == pytest.approx(6 / 20 / 5)
-    assert witness.scores.tolist() == [1.0]
+    assert not witness.rejected
+    assert witness.distances.tolist() == pytest.approx([6 / 20 / 5])
+    assert witness.scores.tolist() == [[1.0]]
 
 
 @pytest.mark.parametrize(
@@ -81,8 +79,8 @@ def test_a_counterfactual_passes() -> None:
 )
 def test_what_is_no_row_of_the_schema_is_refused(wrong: dict[str, float]) -> None:
     witness = check(changed(**wrong))
-    assert "is not a row of the schema" in witness.refusal
-    assert not witness.deciding
+    assert "is not a row of the schema" in witness.invalid[0]
+    assert not witness.refused
 
 
 @pytest.mark.parametrize(
@@ -100,9 +98,9 @@ def test_what_is_no_row_of_the_schema_is_refused(wrong: dict[str, float]) -> Non
 )
 def test_a_broken_constraint_is_named(wrong: dict[str, float], constraint: Constraint) -> None:
     witness = check(changed(**wrong), constraint)
-    assert witness.refusal == f"the row breaks the constraint: {constraint.describe()}"
-    assert not witness.deciding
-    assert not check(changed(**wrong)).refusal  # without the constraint it would do
+    assert witness.invalid[0] == f"the row breaks the constraint: {constraint.describe()}"
+    assert not witness.refused
+    assert not check(changed(**wrong)).rejected  # without the constraint it would do
 
 
 @pytest.mark.parametrize("score", [-1.0, 0.0, 1e-9, np.nan])
@@ -114,8 +112,8 @@ def test_the_users_own_model_has_the_last_word(score: float) -> None:
         classes=(0, 1),
     )
     witness = check(GOOD, model=model)
-    assert witness.refusal.startswith("the model does not decide as asked")
-    assert witness.deciding
+    assert witness.refused[0].startswith("the model does not decide as asked")
+    assert not witness.invalid
 
 
 def test_the_users_model_never_sees_what_is_no_row() -> None:
@@ -129,5 +127,5 @@ def test_the_users_model_never_sees_what_is_no_row() -> None:
     question = Question(model=model, target=ClassTarget(1))
     points = np.array([changed(n=11.0), GOOD, changed(c=np.nan)])
     witnesses = check_witnesses(question, np.array([BEFORE] * 3), points)
-    assert [bool(w.refusal) for w in witnesses] == [True, False, True]
+    assert sorted(witnesses.invalid) == [0, 2] and not witnesses.refused
     assert seen == [GOOD.tolist()]

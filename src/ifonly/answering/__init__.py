@@ -1,2 +1,1 @@
-"""One person's question, put to a method as often as it takes: alternatives, either-or conditions, several answers,
-reasons. All of it works on points, below the door."""
+"""Query answering on points: checked searches, disjunctions by branching, diverse answers, reasons, missing numbers."""

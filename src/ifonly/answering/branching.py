@@ -1,15 +1,14 @@
-"""Conditions of the kind "one of these": answered exactly by branching, with any method.
+"""Best-first branch and bound over disjunctions: conditions of the kind "one of these", exactly, with any method.
 
-Some conditions on a row are no inequality that a method could search with, but become ordinary constraints once it is
-said in which of several ways they are met: a feature keeps its value (which one?), a row of the data is near (which
-one?). The nearest row under them is found by best-first search over those choices:
+A condition such as "some feature keeps its value" or "a row of the data is near" is no inequality that a method could
+search with, but each of its alternatives is a set of ordinary constraints.
 
-    a node      some ways already chosen, as constraints; its bound: nothing allowed by them is nearer
-    ask         for the nearest row under them. Does it meet every condition? Then it is the best of its node
-    branch      else on the first condition that it breaks: one child per way
+    node        the alternatives chosen so far, as constraints, and a lower bound on the distance under them
+    relaxation  the nearest row under these constraints; if it meets every condition, it is the best of its node
+    branching   otherwise on the first condition that it breaks: one child per alternative
 
-Nothing is lost, since a row that meets the condition meets it in at least one of the ways; and the search ends when
-no open node's bound is below the best row found. Where conditions are only added (each further answer must differ from
+A row that meets a condition meets at least one of its alternatives, so nothing is lost; the search ends when no open
+node has a bound below the best row found. Where conditions are only added (each further diverse answer must differ from
 one more), the next search starts from the nodes that the last one left.
 """
 
@@ -29,13 +28,13 @@ from ifonly.problem.disjunctions import Condition, Ordinary, PersonContext
 from ifonly.results import Claim, Limits, Stop, StoppedBy
 from ifonly.tolerances import DEFAULT, Tolerances
 
-QueryRequest: TypeAlias = Callable[[tuple[Ordinary, ...], Limits], CheckedResult]
+NearestUnder: TypeAlias = Callable[[tuple[Ordinary, ...], Limits], CheckedResult]
 """The nearest row of one person, under these constraints besides those of the query, within these limits."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Leaf:
-    """A node that was asked about: the ways chosen, a bound, what was found."""
+    """A node whose relaxation was solved: the constraints chosen, the lower bound, the result."""
 
     chosen: tuple[Ordinary, ...]
     bound: float
@@ -45,8 +44,8 @@ class _Leaf:
 class Branching:
     """The nodes of one person's search. `nearest` may be called again with more conditions, not with fewer."""
 
-    def __init__(self, ask: QueryRequest, context: PersonContext, tolerances: Tolerances = DEFAULT) -> None:
-        self._ask, self._situation, self._tolerances = ask, context, tolerances
+    def __init__(self, solve: NearestUnder, context: PersonContext, tolerances: Tolerances = DEFAULT) -> None:
+        self._solve, self._context, self._tolerances = solve, context, tolerances
         self._order = itertools.count()
         self._open: list[tuple[float, int, tuple[Ordinary, ...]]] = [(0.0, 0, ())]
         self._seen: set[frozenset[Ordinary]] = set()
@@ -55,20 +54,19 @@ class Branching:
         self._method = ""
 
     def nearest(self, conditions: Sequence[Condition], limits: Limits) -> CheckedResult:
-        """The nearest row that meets all conditions. The limits are for all the asking together."""
+        """The nearest row that meets all conditions. The limits are for all nodes together."""
         spent = Spent(limits)
         leaves, self._leaves, self._best = self._leaves, [], None
         for leaf in leaves:
             self._settle(leaf, conditions)
-        while self._open and not self._beaten(self._open[0][0]) and not (spent.prepared_query and spent.stop):
+        while self._open and not self._beaten(self._open[0][0]) and not (spent.searches and spent.stop):
             bound, _, chosen = heapq.heappop(self._open)
-            found = self._ask(chosen, spent.left)
+            found = self._solve(chosen, spent.left)
             self._method = found.claim.method
-            spent.nodes, spent.prepared_query = spent.nodes + found.claim.nodes, spent.prepared_query + 1
+            spent.count(found)
             rounding = found.claim.point is None and found.stop is not None and found.stop.by is StoppedBy.ROUNDING
-            lower = (
-                found.lower if rounding else max(bound, found.lower)
-            )  # `bound` is of rows that every rounding accepts
+            # the bound of a node is about rows that every rounding accepts, and says nothing where only others are left
+            lower = found.lower if rounding else max(bound, found.lower)
             self._settle(_Leaf(chosen, lower, found), conditions)
         return self._found(spent)
 
@@ -77,16 +75,15 @@ class Branching:
         return self._best is not None and self._tolerances.close(bound, self._best.upper)
 
     def _settle(self, leaf: _Leaf, conditions: Sequence[Condition]) -> None:
-        """Keep a leaf whose row meets the conditions; branch where it does not; forget it where there is none."""
+        """Keep a leaf whose row meets the conditions, branch where it does not, drop it where no row exists."""
         found = leaf.found
         if found.none_exists:
             return
-        after = found.claim.point
-        if found.witness is not None and after is not None:
+        if found.point is not None:
             for condition in conditions:
-                if not condition.holds(self._situation, after):
-                    for way in condition.ways(self._situation, after, leaf.chosen):
-                        self._push(max(leaf.bound, way.bound), leaf.chosen, way.constraints)
+                if not condition.holds(self._context, found.point):
+                    for alternative in condition.alternatives(self._context, found.point, leaf.chosen):
+                        self._push(max(leaf.bound, alternative.bound), leaf.chosen, alternative.constraints)
                     return
             if self._best is None or found.upper < self._best.upper:
                 self._best = found
@@ -97,10 +94,10 @@ class Branching:
         if together is None:
             return
         key = frozenset(together)
-        assert key != frozenset(chosen), "a way that adds nothing"
+        assert key != frozenset(chosen), "an alternative that adds nothing"
         if key not in self._seen:
             self._seen.add(key)
-            heapq.heappush(self._open, (bound, -next(self._order), together))  # of equals the newest first
+            heapq.heappush(self._open, (bound, -next(self._order), together))  # among equal bounds, the newest first
 
     def _found(self, spent: Spent) -> CheckedResult:
         """What is known of all nodes together."""
@@ -115,16 +112,19 @@ class Branching:
             claim = replace(
                 best.claim, lower=lower, lower_any_rounding=None, stop=None if closed else stop, record=None
             )
-        return CheckedResult(
-            replace(claim, nodes=spent.nodes, seconds=spent.seconds), None if best is None else best.witness
-        )
+        claim = replace(claim, nodes=spent.nodes, seconds=spent.seconds)
+        return CheckedResult(claim) if best is None else CheckedResult(claim, best.upper, best.scores)
 
 
 class Spent:
     """What one call has spent of its limits."""
 
     def __init__(self, limits: Limits, seconds: float = 0.0) -> None:
-        self._limits, self._begun, self.nodes, self.prepared_query = limits, time.perf_counter() - seconds, 0, 0
+        self._limits, self._begun, self.nodes, self.searches = limits, time.perf_counter() - seconds, 0, 0
+
+    def count(self, found: CheckedResult) -> None:
+        """One more search, with its nodes."""
+        self.nodes, self.searches = self.nodes + found.claim.nodes, self.searches + 1
 
     @property
     def seconds(self) -> float:
@@ -146,8 +146,8 @@ class Spent:
 
 
 def combined(constraints: Sequence[Ordinary]) -> tuple[Ordinary, ...] | None:
-    """The same with one range or one list of values per feature, and the last word on each `subject` of a rule; None
-    when a range or a list is empty."""
+    """The same with one range or one list of values per feature, and the last of the rules on one `subject`; None when
+    a range or a list is empty."""
     result: dict[Any, Ordinary] = {}
     for constraint in constraints:
         kind = type(constraint)

@@ -1,9 +1,9 @@
-"""From what was found to answers in the user's own values: the one place where answers are made."""
+"""Builds answers, in the user's own values, from checked results about points; the one place that does."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,9 +11,10 @@ from numpy.typing import NDArray
 
 from ifonly.answering.checked_results import CheckedResults, TargetResults
 from ifonly.answering.json_rows import JsonRows
-from ifonly.answering.values import Batch, Floats
+from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget
 from ifonly.errors import Contradiction
 from ifonly.model import Model
+from ifonly.problem import Query
 from ifonly.results import Answer, Change, Nearest, NoneExists, Unknown, Within
 from ifonly.results.records import Records
 from ifonly.schema import Numeric
@@ -26,50 +27,51 @@ Row = tuple[Any, ...]
 _STATUS = ((Unknown.status, NoneExists.status), (Within.status, Nearest.status))
 """By whether there is a row, and whether it is proven."""
 
+NO_OUTCOME: Mapping[str, str] = {}
+
 
 class AnswerBuilder:
-    """Turns findings about points into answers."""
+    """Builds the answers and the records of one model."""
 
     def __init__(self, model: Model, tolerances: Tolerances) -> None:
         self.model, self.schema, self.tolerances = model, model.schema, tolerances
         self.counted = [isinstance(feature, Numeric) for feature in self.schema.features]
         self.labels = [plain(name) for name in model.classes]
+        self.outcomes = model.outcomes
         self.words = {f.name: (f.label, f.unit) for f in self.schema.features if f.label or f.unit}
         self._json_rows = JsonRows(model.schema)
 
-    def answers(
-        self,
-        batch: Batch,
-        rows: Sequence[int],
-        told: TargetResults,
-        distance_name: str,
-        constraints: tuple[str, ...],
-    ) -> Iterator[Answer]:
+    def answers(self, batch: Batch, rows: Sequence[int], found: TargetResults, query: Query) -> Iterator[Answer]:
         """One answer per person; `rows` are the numbers that the answers carry."""
-        found, claims = told.found, told.found.claims
-        lower, proven = self._verdicts(found)
+        results, claims = found.results, found.results.claims
+        lower, proven = self._verdicts(results)
         old, new, moved = self._compared(batch.points, claims.points)
-        everyone = self._of_people(batch, rows, told, old)
-        with_row = self._of_rows(found, lower.tolist(), old, new, moved)
-        columns = zip(everyone, with_row, lower.tolist(), proven, claims.found.tolist(), strict=True)
-        for i, (person, row, low, sure, there) in enumerate(columns):
-            stop = found.left.get(i) or claims.stops.get(i)
-            person |= {"distance_name": distance_name, "constraints": constraints}
-            if there:
-                yield (Nearest if sure else Within)(lower=low, stop=None if sure else stop, **row, **person)
+        people = self._of_people(batch, rows, found, old)
+        with_row = self._of_rows(results, lower.tolist(), old, new, moved)
+        common = {"distance_name": query.distance_name, "constraints": query.words}
+        columns = zip(people, with_row, lower.tolist(), proven, claims.found.tolist(), strict=True)
+        for i, (person, row, low, closed, has_row) in enumerate(columns):
+            stop = results.left.get(i) or claims.stops.get(i)
+            person |= common
+            if has_row:
+                yield (Nearest if closed else Within)(lower=low, stop=None if closed else stop, **row, **person)
             else:
-                bound = (
-                    0.0 if sure else row["rounding_bound"]
-                )  # `lower` is about rows that are as much above the margin
-                yield (NoneExists if sure else Unknown)(lower=low, stop=stop, rounding_bound=bound, **person)
+                # without a row, `lower` is about rows whose score is at least so much above the margin
+                bound = 0.0 if closed else row["rounding_bound"]
+                yield (NoneExists if closed else Unknown)(lower=low, stop=stop, rounding_bound=bound, **person)
+
+    def answer(self, batch: Batch, resolved: ResolvedTarget, result: CheckedResult, query: Query) -> Answer:
+        """The answer of the one person of a batch."""
+        results = CheckedResults.of([result], batch.points, self.model.outputs)
+        return next(self.answers(batch, [0], TargetResults(resolved=[resolved], results=results), query))
 
     def _of_people(
-        self, batch: Batch, rows: Sequence[int], told: TargetResults, old: list[Row]
+        self, batch: Batch, rows: Sequence[int], found: TargetResults, old: list[Row]
     ) -> Iterator[dict[str, Any]]:
-        """What every answer says of the person, of the wish, and of the way it was answered."""
-        claims, names = told.found.claims, self.schema.names
+        """The fields of every answer: the person, the target, the effort."""
+        claims, names = found.results.claims, self.schema.names
         columns = zip(
-            rows, told.resolved, old, self._decisions(batch.decided),
+            rows, found.resolved, old, self._decisions(batch.decided),
             _scores(batch.scores), claims.methods,
             claims.seconds.tolist(), claims.nodes.tolist(), strict=True,
         )  # fmt: skip
@@ -90,11 +92,11 @@ class AnswerBuilder:
             }
 
     def _of_rows(
-        self, found: CheckedResults, lower: list[float], old: list[Row], new: list[Row], moved: list[tuple[int, ...]]
+        self, results: CheckedResults, lower: list[float], old: list[Row], new: list[Row], moved: list[tuple[int, ...]]
     ) -> Iterator[dict[str, Any]]:
-        """What an answer with a row says of it."""
-        claims, names, counted = found.claims, self.schema.names, self.counted
-        scores, upper = found.witnesses.scores, found.witnesses.distances.tolist()
+        """The further fields of answers with a row."""
+        claims, names, counted = results.claims, self.schema.names, self.counted
+        scores, upper = results.scores, results.upper.tolist()
         columns = zip(
             lower, upper, old, new, moved, self._decided(scores), _scores(scores), claims.rounding_bound.tolist(),
             claims.lower_any_rounding.tolist(), strict=True,
@@ -104,7 +106,7 @@ class AnswerBuilder:
         ):
             yield {
                 "upper": far,
-                "breaks": found.breaks.get(i, ()),
+                "breaks": results.breaks.get(i, ()),
                 "rounding_bound": rounding_bound,
                 "lower_any_rounding": None if math.isnan(lower_any_rounding) else min(lower_any_rounding, low),
                 "precision": self.model.precision,
@@ -112,13 +114,14 @@ class AnswerBuilder:
                 "changes": tuple([Change(names[g], before[g], after[g], counted[g]) for g in features]),
                 "decision_after": decision,
                 "score_after": score,
+                "outcome": self.outcomes.get(decision, NO_OUTCOME) if self.outcomes else NO_OUTCOME,
             }
 
-    def _verdicts(self, found: CheckedResults) -> tuple[Floats, list[bool]]:
+    def _verdicts(self, results: CheckedResults) -> tuple[Floats, list[bool]]:
         """The lower bounds, which cannot be above the distances of the rows, and for whom they prove it: that the row
         is the nearest, or, without one, that there is none.
         """
-        claims, upper = found.claims, found.witnesses.distances
+        claims, upper = results.claims, results.upper
         lower, proven = claims.lower, [True] * len(claims)
         if (lower > upper).any():
             for i in np.flatnonzero(lower > upper * (1.0 + BOUND_RELATIVE) + BOUND_ABSOLUTE).tolist():
@@ -127,43 +130,42 @@ class AnswerBuilder:
                     f"but its own row is at {float(upper[i])!r}."
                 )
             lower = np.minimum(lower, upper)
-        for i in (*self.tolerances.unsettled(lower, upper), *found.left):
+        for i in (*self.tolerances.unsettled(lower, upper), *results.left):
             proven[i] = False
         for i in claims.stops:
             proven[i] &= bool(claims.found[i])
         return lower, proven
 
-    def records(self, batch: Batch, rows: Sequence[int], told: TargetResults) -> Records:
-        """What `records_of` makes of the answers, by columns and without them: a stream has no use for objects."""
-        found = told.found
-        claims, scores, upper = found.claims, found.witnesses.scores, found.witnesses.distances
-        lower, proven = self._verdicts(found)
-        there = claims.found.tolist()
+    def records(self, batch: Batch, rows: Sequence[int], results: CheckedResults) -> Records:
+        """`records_of` the answers, by columns, without an object per answer."""
+        claims = results.claims
+        lower, proven = self._verdicts(results)
+        has_row = claims.found.tolist()
         moved = batch.points != claims.points
         counterfactuals = self._json_rows.rows(claims.points)
-        notes = [""] * len(there)
-        for i in sorted({*found.left, *claims.stops}):
-            if not (there[i] and proven[i]):
-                stop = found.left.get(i) or claims.stops[i]
-                notes[i] = stop.words(row=there[i])
+        notes = [""] * len(has_row)
+        for i in sorted({*results.left, *claims.stops}):
+            if not (has_row[i] and proven[i]):
+                stop = results.left.get(i) or claims.stops[i]
+                notes[i] = stop.words(row=has_row[i])
         columns: dict[str, list[Any]] = {
             "row": list(rows),
-            "status": [_STATUS[row][sure] for row, sure in zip(there, proven, strict=True)],
-            "distance": [far if far < math.inf else None for far in upper.tolist()],
+            "status": [_STATUS[row][closed] for row, closed in zip(has_row, proven, strict=True)],
+            "distance": [far if far < math.inf else None for far in results.upper.tolist()],
             "lower_bound": [low if low < math.inf else None for low in lower.tolist()],
             "changes": self._json_rows.changes(batch.points, claims.points),
-            "counterfactual": [text if good else None for text, good in zip(counterfactuals, there, strict=True)],
+            "counterfactual": [text if found else None for text, found in zip(counterfactuals, has_row, strict=True)],
             "score_before": _plain_scores(batch.scores),
-            "score_after": _plain_scores(scores),
+            "score_after": _plain_scores(results.scores),
             "method": claims.methods,
             "seconds": claims.seconds.tolist(),
             "note": notes,
         }
-        often = zip(self.schema.names, moved.sum(axis=0).tolist(), strict=True)
+        counts = zip(self.schema.names, moved.sum(axis=0).tolist(), strict=True)
         return Records(
             columns=columns,
             sizes=np.where(claims.found, moved.sum(axis=1), -1).tolist(),
-            changed={name: count for name, count in often if count},
+            changed={name: count for name, count in counts if count},
         )
 
     def changes(self, before: Floats, after: Floats) -> tuple[Change, ...]:

@@ -1,9 +1,9 @@
-"""From a target and people to claims about them that the user's own model has checked.
+"""Solver with an independent check: the nearest rows that a method claims, each checked with the user's own model.
 
-a plain target      the method's claim, and the witness check; a row that the model refuses is asked for again
-a curved target     the same for planes around it, more of them until the row found has the probability (`tangents`)
-an open target      the nearest row over its alternatives, the least of their bounds
-the fewest first    the least number of changes (l0), then the nearest row with no more
+a plain target      the method's claim, and the check of its row; where the model refuses it, another search
+a curved target     the same for tangent planes, more of them until the row has the probability (`probability_planes`)
+an open target      the nearest row over its alternatives, and the least of their bounds
+fewest first        lexicographic: the least number of changes (l0), then the nearest row with no more
 """
 
 from __future__ import annotations
@@ -15,15 +15,14 @@ from dataclasses import replace
 from typing import NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ifonly.answering.checked_results import CheckedResults
 from ifonly.answering.probability_planes import ProbabilityQuestion, nearest_within
-from ifonly.answering.values import CheckedResult, PreparedQuery, ResolvedTarget, uncounted
+from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings, uncounted
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.problem import Distance, MaxChanges, ProbabilityTarget, Question, Target
+from ifonly.problem import Distance, MaxChanges, ProbabilityTarget, Query, Question, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.target import TangentTarget
 from ifonly.resources import LimitReached, limited
@@ -36,7 +35,6 @@ from ifonly.results import (
     Solver,
     Stop,
     StoppedBy,
-    Witness,
     Witnesses,
     check_witnesses,
     shortened,
@@ -48,7 +46,7 @@ from ifonly.solvers.smt import Mace, MipSat
 from ifonly.tolerances import Tolerances
 
 CAUTION = 16.0
-"""By how much more a refused row's rounding error is taken for, attempt after attempt."""
+"""The factor on the bound of the rounding error after each refused row."""
 TRIES = 3
 QUESTION_BYTES = 2**24
 """Questions that are kept from call to call."""
@@ -58,25 +56,25 @@ COUNT_TOLERANCE = 1e-6
 """Rounding in a bound on a number of changes, which is whole."""
 
 EXACT = ("search", "enumerate")
-"""Methods without tolerances of their own: what they leave open is due to rounding."""
+"""Methods without numerical tolerances: what they leave open is due to rounding."""
 THE_MODEL = "model"
-"""The method of an answer that took no search: the user's model was asked about the row as it is."""
+"""The method of an answer without a search: the user's model decides the unchanged row."""
 
 METHODS: tuple[Method, ...] = (Search(), MipObj(), MipExp(), MipSat(), Mace(), Enumerate())
-"""Those that a refusal can name."""
+"""The methods that an error message can recommend."""
 
 
 class PreparedMethod(NamedTuple):
-    """A method that is ready for a question, and what that takes."""
+    """A solver that is prepared for a question, and its size."""
 
     solver: Solver
     nbytes: int
     kept_bytes: int
-    """With the buffers that it may come to keep."""
+    """With the buffers that it may keep later."""
 
 
 def prepared_cache() -> SizedCache[PreparedMethod]:
-    """For the prepared questions of one explainer: of everybody, whatever numbers they lack."""
+    """The cache of prepared methods of one explainer, whatever numbers are missing."""
     return SizedCache(PREPARED_BYTES, _prepared_bytes)
 
 
@@ -85,7 +83,7 @@ def _prepared_bytes(prepared: PreparedMethod) -> int:
 
 
 class CheckedSolver:
-    """Prepares methods for questions, once each, and checks what they claim."""
+    """Prepares a method for each question once, and checks the rows that it claims."""
 
     def __init__(
         self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod] | None = None
@@ -96,16 +94,11 @@ class CheckedSolver:
 
     # ------------------------------------------------------------------ what is kept between calls
 
-    def question(self, target: Target, prepared_query: PreparedQuery) -> Question:
-        """The question of one target, checked once."""
+    def question(self, target: Target, query: Query) -> Question:
+        """The question of one target under a query without conditions; checked once."""
         return self._questions.get_or_make(
-            (target, prepared_query.distance, prepared_query.constraints),
-            lambda: Question(
-                model=self.model,
-                target=target,
-                distance=prepared_query.distance,
-                constraints=prepared_query.constraints,
-            ),
+            (target, query.distance, query.constraints),
+            lambda: Question(model=self.model, target=target, distance=query.measure, constraints=query.constraints),
         )
 
     def _solver(self, question: Question, method: Method) -> PreparedMethod:
@@ -113,7 +106,7 @@ class CheckedSolver:
         return self.prepared.get_or_make(key, lambda: self._prepared(question, method))
 
     def _prepared(self, question: Question, method: Method) -> PreparedMethod:
-        """The method, ready for the question; where it cannot take it, a sentence that names one that can."""
+        """The method, prepared for the question; where it does not support it, an error that names one that does."""
         if why := refusal(method, question):
             able = [other.name for other in METHODS if not refusal(other, question)]
             others = f"; use {' or '.join(able)}" if able else "; no method can take it"
@@ -123,157 +116,131 @@ class CheckedSolver:
         nbytes = bytes_of(solver, shared)
         return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0))
 
-    # ------------------------------------------------------------------ who has it already
+    # ------------------------------------------------------------------ people who meet the target already
 
     def already_satisfied(
-        self,
-        resolved: ResolvedTarget,
-        points: NDArray[np.float64],
-        scores: NDArray[np.float64],
-        prepared_query: PreparedQuery,
+        self, resolved: ResolvedTarget, points: Floats, scores: Floats, query: Query
     ) -> list[CheckedResult | None]:
-        """For each person who is decided as asked already: the row as it is, at distance 0, by the model's own word."""
-        for target in resolved.alternatives:  # the question must make sense, whoever asks it
-            self.question(target, prepared_query)
+        """For each person who meets the target already: the unchanged row, at distance 0, by the model's own scores."""
+        for target in resolved.alternatives:  # the question must be valid for everybody
+            self.question(target, query)
         result: list[CheckedResult | None] = [None] * len(points)
         if resolved.other:
             return result
-        has = already_decided(resolved.target or resolved.alternatives[0], self.model, points, scores, resolved.now)
-        for i in [k for k, already in enumerate(has.tolist()) if already]:
+        met = already_decided(resolved.target or resolved.alternatives[0], self.model, points, scores, resolved.now)
+        for i in np.flatnonzero(met).tolist():
             result[i] = CheckedResult(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),
-                Witness(refusal="", deciding=False, distance=0.0, scores=scores[i]),
-                breaks=broken_by(self.model.schema, points[i], prepared_query.constraints),
+                upper=0.0,
+                scores=scores[i],
+                breaks=broken_by(self.model.schema, points[i], query.constraints),
             )
         return result
 
     # ------------------------------------------------------------------ the nearest row
 
-    def found(
-        self,
-        resolved: ResolvedTarget,
-        points: NDArray[np.float64],
-        prepared_query: PreparedQuery,
-        threads: int,
-        with_progress: Listener | None,
+    def nearest(
+        self, resolved: ResolvedTarget, points: Floats, query: Query, settings: SearchSettings
     ) -> Sequence[CheckedResult]:
-        """What is known of each person: the nearest row, or, if so asked, the nearest with the fewest changes."""
-        if not prepared_query.fewest_first:
-            return self._nearest(resolved, points, prepared_query, threads, with_progress)
-        half = replace(prepared_query, limits=_shared(prepared_query.limits, 2))
+        """The nearest row of each person; with `fewest_first`, the nearest of those with the fewest changes."""
+        if not query.fewest_first:
+            return self._nearest(resolved, points, query, settings)
+        half = replace(settings, limits=_shared(settings.limits, 2))
         first = self._nearest(
-            resolved, points, replace(half, distance=Distance("l0")), threads, uncounted(with_progress)
+            resolved, points, replace(query, distance="l0"), replace(half, listen=uncounted(settings.listen))
         )
-        changes = [None if f.claim.point is None else int((f.claim.point != p).sum())
-                   for f, p in zip(first, points, strict=True)]  # fmt: skip
-        result = [_not_yet(found) for found in first]
+        changes = [None if one.point is None else int((one.point != p).sum())
+                   for one, p in zip(first, points, strict=True)]  # fmt: skip
+        result = [_not_yet(one) for one in first]
         for most in sorted({k for k in changes if k is not None}):
             members = [i for i, k in enumerate(changes) if k == most]
-            limited = replace(half, constraints=(*prepared_query.constraints, MaxChanges(most)))
-            nearest = self._nearest(resolved, points[members], limited, threads, with_progress)
-            for i, found in zip(members, nearest, strict=True):
-                result[i] = self._lexicographic(first[i], found, most, points[i], prepared_query.distance)
+            restricted = replace(query, constraints=(*query.constraints, MaxChanges(most)))
+            nearest = self._nearest(resolved, points[members], restricted, half)
+            for i, second in zip(members, nearest, strict=True):
+                result[i] = self._lexicographic(first[i], second, most, points[i], query.measure)
         return result
 
     def _lexicographic(
-        self, first: CheckedResult, second: CheckedResult, most: int, point: NDArray[np.float64], distance: Distance
+        self, first: CheckedResult, second: CheckedResult, most: int, point: Floats, distance: Distance
     ) -> CheckedResult:
         """A row with the fewest changes, and the nearest with no more: the second, or the first if that has none."""
-        assert first.witness is not None and first.claim.point is not None
-        if second.claim.lower == math.inf:
+        assert first.point is not None
+        if second.lower == math.inf:
             raise Contradiction(
                 f"Method '{second.claim.method}' found a row with {most} changes, but claims that none exists."
             )
-        apart = distance.between(self.model.schema, point, first.claim.point)
-        claim, witness = second.claim, second.witness
-        if witness is None or witness.distance > apart:
-            claim = replace(claim, point=first.claim.point)
-            witness = replace(first.witness, distance=apart)
-        fewer = first.claim.lower * len(self.model.schema) <= most - 1 + COUNT_TOLERANCE
+        apart = distance.between(self.model.schema, point, first.point)
+        claim, upper, scores = second.claim, second.upper, second.scores
+        if scores is None or upper > apart:
+            claim, upper, scores = replace(claim, point=first.point), apart, first.scores
+        fewer = first.lower * len(self.model.schema) <= most - 1 + COUNT_TOLERANCE
         left = Stop(StoppedBy.FEWER, most, cause=first.claim.stop) if fewer else None
         nodes, seconds = first.claim.nodes + claim.nodes, first.claim.seconds + claim.seconds
-        return CheckedResult(
-            replace(claim, nodes=nodes, seconds=seconds, lower_any_rounding=None, record=None), witness, left
-        )
+        claim = replace(claim, nodes=nodes, seconds=seconds, lower_any_rounding=None, record=None)
+        return CheckedResult(claim, upper, scores, left)
 
     def _nearest(
-        self,
-        resolved: ResolvedTarget,
-        points: NDArray[np.float64],
-        prepared_query: PreparedQuery,
-        threads: int,
-        with_progress: Listener | None,
+        self, resolved: ResolvedTarget, points: Floats, query: Query, settings: SearchSettings
     ) -> Sequence[CheckedResult]:
         """The nearest row of each person: of an open target, the nearest over its alternatives."""
-        questions = [self.question(target, prepared_query) for target in resolved.alternatives]
+        questions = [self.question(target, query) for target in resolved.alternatives]
         target = questions[0].target
         if isinstance(target, ProbabilityTarget) and target.curved(self.model):
-            return self._within_curve(target, points, prepared_query, threads, with_progress)
+            return self._within_curve(target, points, query, settings)
         if len(questions) == 1:
-            return self._checked(questions[0], points, prepared_query, threads, with_progress)
-        share = replace(prepared_query, limits=_shared(prepared_query.limits, len(questions)))
-        *first, last = questions
-        told = [self._checked(question, points, share, threads, uncounted(with_progress)) for question in first]
-        told.append(self._checked(last, points, share, threads, with_progress))
-        return [self._nearest_of(resolved, each) for each in zip(*told, strict=True)]
+            return self._checked(questions[0], points, settings)
+        share = replace(settings, limits=_shared(settings.limits, len(questions)))
+        quiet = replace(share, listen=uncounted(settings.listen))
+        *others, last = questions
+        results = [self._checked(question, points, quiet) for question in others]
+        results.append(self._checked(last, points, share))
+        return [self._nearest_of(resolved, each) for each in zip(*results, strict=True)]
 
     def _nearest_of(self, resolved: ResolvedTarget, each: tuple[CheckedResult, ...]) -> CheckedResult:
         """The nearest of several alternatives' rows; nothing is nearer than the least of their bounds."""
-        best = min(each, key=lambda found: found.upper)
-        if best.witness is not None and resolved.target is not None:
-            agrees = resolved.target.agrees(self.model, best.witness.scores[None, :], resolved.now)
+        best = min(each, key=lambda one: one.upper)
+        if best.scores is not None and resolved.target is not None:
+            agrees = resolved.target.agrees(self.model, best.scores[None, :], resolved.now)
             if not agrees[0]:
                 raise Contradiction(
                     f"A row that meets one of the alternatives of '{resolved.name}' does not meet it: "
-                    f"scores {best.witness.scores.tolist()}."
+                    f"scores {best.scores.tolist()}."
                 )
-        weakest = min(each, key=lambda found: (found.claim.lower, found.claim.stop is None))
+        weakest = min(each, key=lambda one: (one.lower, one.claim.stop is None))
         claim = replace(
             best.claim,
-            lower=weakest.claim.lower,
+            lower=weakest.lower,
             stop=weakest.claim.stop,
-            rounding_bound=max(found.claim.rounding_bound for found in each),
-            lower_any_rounding=_least([found.claim.lower_any_rounding for found in each]),
-            nodes=sum(found.claim.nodes for found in each),
-            seconds=sum(found.claim.seconds for found in each),
+            rounding_bound=max(one.claim.rounding_bound for one in each),
+            lower_any_rounding=_least([one.claim.lower_any_rounding for one in each]),
+            nodes=sum(one.claim.nodes for one in each),
+            seconds=sum(one.claim.seconds for one in each),
             record=None,
         )
-        return CheckedResult(claim, best.witness)
+        return CheckedResult(claim, best.upper, best.scores)
 
     def _within_curve(
-        self,
-        target: ProbabilityTarget,
-        points: NDArray[np.float64],
-        prepared_query: PreparedQuery,
-        threads: int,
-        with_progress: Listener | None,
+        self, target: ProbabilityTarget, points: Floats, query: Query, settings: SearchSettings
     ) -> list[CheckedResult]:
         """The nearest row of each person that has a probability which is not linear in the scores."""
-
-        def ask(
-            planes: TangentTarget, some: NDArray[np.float64], limits: Limits, with_progress: Listener | None
-        ) -> Sequence[CheckedResult]:
-            finder = (
-                self if planes == first else CheckedSolver(self.model, self.tolerances)
-            )  # only the first ones are kept
-            inner = replace(prepared_query, limits=limits)
-            return finder._checked(finder.question(planes, inner), some, inner, threads, with_progress)
-
-        curve = ProbabilityQuestion(self.question(target, prepared_query), self.tolerances)
+        curve = ProbabilityQuestion(self.question(target, query), self.tolerances)
         first = curve.first
-        return nearest_within(curve, ask, points, prepared_query.limits, with_progress)
 
-    def _checked(
-        self,
-        question: Question,
-        points: NDArray[np.float64],
-        prepared_query: PreparedQuery,
-        threads: int,
-        with_progress: Listener | None,
-    ) -> Sequence[CheckedResult]:
-        """Claims whose rows the user's own model accepts. Where it refuses one, ask again with more caution."""
-        load = getattr(prepared_query.method, "load", None)
-        if load is not None and not refusal(prepared_query.method, question):
+        def beyond(
+            planes: TangentTarget, some: Floats, limits: Limits, listen: Listener | None
+        ) -> Sequence[CheckedResult]:
+            solver = self if planes == first else CheckedSolver(self.model, self.tolerances)  # only the first is kept
+            return solver._checked(
+                solver.question(planes, query), some, replace(settings, limits=limits, listen=listen)
+            )
+
+        return nearest_within(curve, beyond, points, settings.limits, settings.listen)
+
+    def _checked(self, question: Question, points: Floats, settings: SearchSettings) -> Sequence[CheckedResult]:
+        """Claims whose rows the user's own model accepts. Where it refuses one, search again with more caution."""
+        method = settings.method
+        load = getattr(method, "load", None)
+        if load is not None and not refusal(method, question):
             load(question)
         begun = time.perf_counter()
         result: list[CheckedResult] = []
@@ -284,12 +251,9 @@ class CheckedSolver:
                 spent = time.perf_counter() - begun
             else:
                 spent = max(result[i].claim.seconds for i in waiting) if result else 0.0
-            who = points[waiting] if result else points
-            claims = self._claims(
-                careful, who, replace(prepared_query, listen=None if result else with_progress), threads, spent
-            )
-            found = self._witnessed(question, who, claims)
-            refused = _refused_rows(found, prepared_query.method)
+            some = points[waiting] if result else points
+            claims = self._claims(careful, some, replace(settings, listen=None) if result else settings, spent)
+            found, refused = self._witnessed(question, some, claims)
             if not refused and not result:
                 return found
             if not result:
@@ -298,55 +262,56 @@ class CheckedSolver:
                 result[i] = one
             waiting = [waiting[k] for k in refused]
             for i in waiting:
-                result[i] = CheckedResult(_refused(result[i].claim, careful), None)
+                result[i] = CheckedResult(_refused(result[i].claim, careful))
             if not waiting:
                 break
         return result
 
-    def _claims(
-        self, question: Question, points: NDArray[np.float64], prepared_query: PreparedQuery, threads: int, spent: float
-    ) -> Claims:
+    def _claims(self, question: Question, points: Floats, settings: SearchSettings, spent: float) -> Claims:
         """What the method claims of people who have spent so many seconds. Preparing it is part of one person's time;
         for several it may take as long as they may together.
         """
-        limits, begun = prepared_query.limits, time.perf_counter()
+        method, limits, begun = settings.method, settings.limits, time.perf_counter()
         seconds = limits.after(spent).seconds
         try:
             with limited(None if seconds is None else seconds * len(points), limits.memory_bytes):
-                prepared = self._solver(question, prepared_query.method)
+                prepared = self._solver(question, method)
             if limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes:
                 raise LimitReached("memory")
         except LimitReached as reached:
             spent += time.perf_counter() - begun
-            stop = limits.stop(reached)
-            nothing = Claim(point=None, lower=0.0, method=prepared_query.method.name, stop=stop, seconds=spent)
+            nothing = Claim(point=None, lower=0.0, method=method.name, stop=limits.stop(reached), seconds=spent)
             return Claims.of([nothing] * len(points), points)
         spent += time.perf_counter() - begun if len(points) == 1 else 0.0
         left = limits.after(spent)
-        told = prepared.solver.solve(points, left, threads=threads, listen=prepared_query.listen)
-        claims = _believable(told, points, prepared_query.method)
+        claims = _valid_claims(
+            prepared.solver.solve(points, left, threads=settings.threads, listen=settings.listen), points, method
+        )
         return claims if left is limits else claims.counting(spent, limits)
 
-    def _witnessed(self, question: Question, points: NDArray[np.float64], claims: Claims) -> CheckedResults:
-        """The claims, tidied where the model agrees, with what stopped them, and the check of each claimed row."""
+    def _witnessed(self, question: Question, points: Floats, claims: Claims) -> tuple[CheckedResults, list[int]]:
+        """The claims with shorter numbers where the model agrees, the check of each row, and what stopped the search;
+        and the numbers of the rows that the model refuses."""
         tidy = shortened(question, points, claims, self.tolerances)
         witnesses = _witnesses(question, points, tidy)
-        if witnesses.refusals:  # of what is shorter, perhaps, and not of what was claimed
+        if rejected := list(witnesses.rejected):  # perhaps the shorter row only, and not the one that was claimed
             rows = tidy.points.copy()
-            rows[list(witnesses.refusals)] = claims.points[list(witnesses.refusals)]
-            tidy = tidy.at(rows)
+            rows[rejected] = claims.points[rejected]
+            tidy = replace(tidy, points=rows)
             witnesses = _witnesses(question, points, tidy)
+        for k, why in witnesses.invalid.items():
+            raise Contradiction(f"Method '{tidy.methods[k]}' returned a wrong row: {why}.")
         unsettled = self.tolerances.unsettled(tidy.lower, witnesses.distances)
         stops = {k: self._left_open(question, tidy, k) for k in unsettled if k not in tidy.stops}
-        return CheckedResults(
-            claims=replace(tidy, stops={**tidy.stops, **stops}) if stops else tidy, witnesses=witnesses
-        )
+        tidy = replace(tidy, stops={**tidy.stops, **stops}) if stops else tidy
+        found = CheckedResults(claims=tidy, upper=witnesses.distances, scores=witnesses.scores)
+        return found, sorted(witnesses.refused)
 
     def _left_open(self, question: Question, claims: Claims, k: int) -> Stop:
         """What arithmetic left open of a claim that nothing stopped.
 
-        Without a row: no row is sure, and some may be accepted by luck. With one: a solver's tolerances, the edge of a
-        rule about real numbers, or scores that float64 cannot tell from the margin.
+        Without a row: no row is accepted under any rounding, and some may be under one. With a row: a solver's
+        tolerances, the edge of a rule about real numbers, or scores that float64 cannot tell from the margin.
         """
         if not claims.found[k]:
             return Stop(StoppedBy.ROUNDING, float(question.largest_error), question.model.precision)
@@ -367,22 +332,14 @@ def refusal(method: Method, question: Question) -> str:
     return str(refuses(question)) if refuses is not None else ""
 
 
-def _believable(told: Sequence[Claim], points: NDArray[np.float64], method: Method) -> Claims:
-    """What a method says, if it can be a claim about each of these people."""
-    if len(told) != len(points):
-        raise Contradiction(f"Method '{method.name}' gave {len(told)} claims for {len(points)} people.")
-    claims = Claims.of(told, points)
+def _valid_claims(claimed: Sequence[Claim], points: Floats, method: Method) -> Claims:
+    """What a method returns, if there is one claim per person, with a possible bound."""
+    if len(claimed) != len(points):
+        raise Contradiction(f"Method '{method.name}' gave {len(claimed)} claims for {len(points)} people.")
+    claims = Claims.of(claimed, points)
     if not (claims.lower >= 0.0).all():
         raise Contradiction(f"Method '{method.name}' gave a lower bound of {claims.lower.min()}.")
     return claims
-
-
-def _refused_rows(found: CheckedResults, method: Method) -> list[int]:
-    """Those whose row the model does not decide as asked. No other refusal is possible."""
-    for k, why in found.witnesses.refusals.items():
-        if k not in found.witnesses.deciding:
-            raise Contradiction(f"Method '{method.name}' returned a wrong row: {why}.")
-    return sorted(found.witnesses.refusals)
 
 
 def _refused(claim: Claim, careful: Question) -> Claim:
@@ -391,10 +348,10 @@ def _refused(claim: Claim, careful: Question) -> Claim:
     return replace(claim, point=None, lower=0.0, lower_any_rounding=None, stop=Stop(StoppedBy.REFUSED, margin))
 
 
-def _not_yet(found: CheckedResult) -> CheckedResult:
+def _not_yet(first: CheckedResult) -> CheckedResult:
     """Before the second of two stages: without a row, all that is known is whether there can be one."""
-    lower = math.inf if found.claim.lower == math.inf else 0.0
-    return CheckedResult(replace(found.claim, point=None, lower=lower, lower_any_rounding=None, record=None), None)
+    lower = math.inf if first.lower == math.inf else 0.0
+    return CheckedResult(replace(first.claim, point=None, lower=lower, lower_any_rounding=None, record=None))
 
 
 def _least(bounds: list[float | None]) -> float | None:
@@ -409,7 +366,7 @@ def _shared(limits: Limits, parts: int) -> Limits:
     return replace(limits, seconds=seconds, nodes=None if limits.nodes is None else max(1, limits.nodes // parts))
 
 
-def _witnesses(question: Question, points: NDArray[np.float64], claims: Claims) -> Witnesses:
+def _witnesses(question: Question, points: Floats, claims: Claims) -> Witnesses:
     """The check of each claimed row; of claims without one, an infinite distance and no scores."""
     if claims.found.all():
         return check_witnesses(question, points, claims.points)
@@ -418,11 +375,11 @@ def _witnesses(question: Question, points: NDArray[np.float64], claims: Claims) 
     found = np.flatnonzero(claims.found).tolist()
     if not found:
         return Witnesses(distances=distances, scores=scores)
-    told = check_witnesses(question, points[found], claims.points[found])
-    distances[found], scores[found] = told.distances, told.scores
+    some = check_witnesses(question, points[found], claims.points[found])
+    distances[found], scores[found] = some.distances, some.scores
     return Witnesses(
         distances=distances,
         scores=scores,
-        refusals={found[k]: refusal for k, refusal in told.refusals.items()},
-        deciding=frozenset(found[k] for k in told.deciding),
+        invalid={found[k]: why for k, why in some.invalid.items()},
+        refused={found[k]: why for k, why in some.refused.items()},
     )

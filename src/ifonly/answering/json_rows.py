@@ -1,4 +1,4 @@
-"""Points as the JSON text of the user's own values, by columns: one look-up per value, and no object per row.
+"""JSON serialisation of points by columns, in the user's own values: one look-up per value, no object per row.
 
 What stands here is what `json_text` writes of the values that `Schema.row` gives; tests hold the two equal.
 """

@@ -1,85 +1,52 @@
-"""People who lack numbers: who asks for them, and what is found where a number may be filled in.
+"""Missing numbers: the query of people who have them, and the nearest row where they may be filled in (imputed).
 
-For everybody who lacks the same numbers the model is one function of the others, which the importer makes anew
-(`Model.with_missing`); with it, people are asked about like all others. Where numbers may be filled in, there is one
-question for each choice of those that are: the nearest of their rows is the answer, the least bound its bound.
+Where numbers may be filled in, there is one search for each choice of those that are. The nearest of their rows is the
+answer, and the least of their bounds its bound.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
 
 from ifonly.answering.branching import Spent
-from ifonly.answering.build_answers import AnswerBuilder
-from ifonly.answering.checked_solver import PreparedMethod
-from ifonly.answering.runner import QueryRunner, parted
-from ifonly.answering.values import CheckedResult, Floats, PreparedQuery, ResolvedTarget
-from ifonly.caching import SizedCache, bytes_of
-from ifonly.errors import ModelError, QuestionError, RowError, located
-from ifonly.model import Model
-from ifonly.problem.missing import constraints_restricted_to, counted, distance_restricted_to
-from ifonly.problem.query import Query
+from ifonly.answering.runner import QueryRunner
+from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, SearchSettings
+from ifonly.caching import cached_property
+from ifonly.errors import QuestionError, RowError, located
+from ifonly.problem import Query
+from ifonly.problem.missing import constraints_restricted_to, counted, distance_restricted_to, fillable
 from ifonly.results import Claim, Limits, check_witnesses
 from ifonly.schema import Numeric, Schema
 from ifonly.tolerances import Tolerances
 
-OTHERS_BYTES = 2**28
-"""Models of people who lack some numbers, by which."""
 MOST_FILLED = 6
-"""Missing numbers of one person that may be filled in: each choice of them is a question of its own."""
+"""Missing numbers of one person that may be filled in: each choice of them is a search of its own."""
 FEWEST, TRIES = 3, 5
-"""Digits of a real number that is filled in: these are tried, and so many more."""
+"""Digits of a real number that is filled in: so few at first, then so many tries with one more each."""
 
 
-class RunnersByMissing:
-    """Who asks for people that lack numbers, by which they lack. `prepared`: where prepared questions are kept."""
-
-    def __init__(self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod]) -> None:
-        self.model, self.tolerances, self.prepared = model, tolerances, prepared
-        self._kept: SizedCache[tuple[QueryRunner, AnswerBuilder]] = SizedCache(OTHERS_BYTES, _model_bytes)
-
-    def of(self, missing_names: Collection[str]) -> tuple[QueryRunner, AnswerBuilder]:
-        """Of those who lack these numbers; a RowError where the model does not take that."""
-        return self._kept.get_or_make(frozenset(missing_names), lambda: self._made(missing_names))
-
-    def _made(self, missing_names: Collection[str]) -> tuple[QueryRunner, AnswerBuilder]:
-        try:
-            model = self.model.with_missing(frozenset(missing_names)) if missing_names else self.model
-        except ModelError as error:
-            name = next(iter(missing_names))
-            message = f"Feature '{name}' has no value, and the model cannot do without it: {error}"
-            raise RowError(message, feature=name) from None
-        return QueryRunner(model, self.tolerances, self.prepared), AnswerBuilder(model, self.tolerances)
-
-
-def _model_bytes(who: tuple[QueryRunner, AnswerBuilder]) -> int:
-    return bytes_of(who, (who[0].finder.prepared,))
-
-
-def query_restricted_to(
-    schema: Schema, query: Query, constraints: Collection[object], missing_names: Collection[str]
-) -> Query:
-    """The query of people who lack these numbers; `constraints` are all that hold for them."""
+def query_restricted_to(schema: Schema, query: Query, missing: Collection[str], filled: Collection[str] = ()) -> Query:
+    """The query of people with these numbers missing, in whose answer others are filled in."""
     with located("distance"):
         query.measure.check(schema)
     return replace(
         query,
-        distance=distance_restricted_to(query.measure, missing_names),
-        constraints=constraints_restricted_to(schema, constraints, missing_names),
+        distance=distance_restricted_to(query.measure, missing, filled),
+        constraints=constraints_restricted_to(schema, query.constraints, missing, filled),
     )
 
 
-def patterns(schema: Schema, points: Floats, rows: Collection[int]) -> dict[tuple[str, ...], list[int]]:
-    """These rows by the numbers that they lack; those that lack none first."""
+def patterns(schema: Schema, points: Floats) -> dict[tuple[str, ...], list[int]]:
+    """The numbers of the rows by their missing features; complete rows first."""
     found: dict[tuple[str, ...], list[int]] = {(): []}
-    for i in rows:
-        found.setdefault(schema.missing_names(points[i]), []).append(i)
-    return found
+    for i, point in enumerate(points):
+        found.setdefault(schema.missing_names(point), []).append(i)
+    return {missing: members for missing, members in found.items() if members}
 
 
 # ---------------------------------------------------------------------- filling in
@@ -87,18 +54,18 @@ def patterns(schema: Schema, points: Floats, rows: Collection[int]) -> dict[tupl
 
 @dataclass(frozen=True, kw_only=True)
 class Imputation:
-    """One person, whose missing numbers may be filled in. `prepared_query` is for somebody who lacks nothing."""
+    """One person, of whom missing numbers may be filled in. `runner_without` gives the runner of people with these
+    numbers missing."""
 
-    others: RunnersByMissing
+    runner_without: Callable[[Collection[str]], QueryRunner]
     schema: Schema
     point: Floats
-    missing_names: tuple[str, ...]
-    changes: Mapping[str, float]
-    """What filling in each number counts as, of those that may be."""
-    prepared_query: PreparedQuery
+    missing: tuple[str, ...]
+    query: Query
+    settings: SearchSettings
 
     def __post_init__(self) -> None:
-        if self.prepared_query.fewest_first:
+        if self.query.fewest_first:
             raise QuestionError("The fewest changes cannot be asked for where a number may be filled in: use l0.")
         if len(self.changes) > MOST_FILLED:
             raise RowError(
@@ -106,29 +73,34 @@ class Imputation:
                 f"be asked about at once: allow fewer."
             )
 
-    def nearest(self, resolved: ResolvedTarget, threads: int) -> CheckedResult:
+    @cached_property
+    def changes(self) -> Mapping[str, float]:
+        """The numbers that may be filled in, and what that counts as."""
+        return fillable(self.query.constraints, self.missing)
+
+    def nearest(self, resolved: ResolvedTarget, tolerances: Tolerances) -> CheckedResult:
         """The nearest row, whatever is filled in."""
-        none = Claim(point=None, lower=math.inf, method="")
-        spent, best, bounds = Spent(self.prepared_query.limits), CheckedResult(none, None), [math.inf]
-        tolerances = self.others.tolerances
+        spent, bounds = Spent(self.settings.limits), [math.inf]
+        best = CheckedResult(Claim(point=None, lower=math.inf, method=""))
         for filled in self._choices():
             least = self._counted(0.0, filled)
-            beaten = best.witness is not None and tolerances.close(least, best.upper)
-            if spent.prepared_query and (beaten or spent.stop):
+            beaten = best.point is not None and tolerances.close(least, best.upper)
+            if spent.searches and (beaten or spent.stop):
                 bounds.append(least)
                 continue
-            found = self._with(filled, resolved, spent.left, threads)
-            spent.nodes, spent.prepared_query = spent.nodes + found.claim.nodes, spent.prepared_query + 1
+            found = self._nearest_with(filled, resolved, spent.left)
+            spent.count(found)
             bounds.append(found.lower)
             left = best.left or found.stop
             best = (found if found.upper < best.upper or not best.claim.method else best)._replace(left=left)
         lower = min(*bounds, best.upper)
-        closed = best.witness is not None and tolerances.close(lower, best.upper)
+        closed = best.point is not None and tolerances.close(lower, best.upper)
         stop = None if closed or lower == math.inf else spent.stop or best.left
-        claim = replace(best.claim, lower=lower, lower_any_rounding=None, stop=stop, nodes=spent.nodes,
-        seconds=spent.seconds,
-                        record=None)  # fmt: skip
-        return CheckedResult(claim, best.witness)
+        claim = replace(
+            best.claim, lower=lower, lower_any_rounding=None, stop=stop, nodes=spent.nodes, seconds=spent.seconds,
+            record=None,
+        )  # fmt: skip
+        return CheckedResult(claim, best.upper, best.scores)
 
     def _choices(self) -> Iterator[tuple[str, ...]]:
         """Which numbers to fill in, the least first; the first is none."""
@@ -137,63 +109,56 @@ class Imputation:
 
     def _counted(self, rest: float, filled: Collection[str]) -> float:
         changes = {name: self.changes[name] for name in filled}
-        return counted(self.prepared_query.distance, len(self.schema), rest, changes)
+        return counted(self.query.measure, len(self.schema), rest, changes)
 
-    def _with(self, filled: Collection[str], resolved: ResolvedTarget, limits: Limits, threads: int) -> CheckedResult:
+    def _nearest_with(self, filled: Collection[str], resolved: ResolvedTarget, limits: Limits) -> CheckedResult:
         """The nearest row in which these numbers, and no others, are filled in."""
-        rest = tuple(name for name in self.missing_names if name not in filled)
-        runner, _ = self.others.of(rest)
-        constraints = constraints_restricted_to(self.schema, self.prepared_query.constraints, rest, filled)
-        distance = distance_restricted_to(self.prepared_query.distance, rest, filled)
-        prepared_query = replace(
-            self.prepared_query, distance=distance, constraints=constraints, limits=limits, listen=None
-        )
-        before, prepared_query = self._start(filled), runner.branched(prepared_query)
-        found = runner.nearest(resolved, before[None, :], prepared_query, threads)[0]
+        rest = tuple(name for name in self.missing if name not in filled)
+        runner, query = self.runner_without(rest), query_restricted_to(self.schema, self.query, rest, filled)
+        before, settings = self._start(filled), replace(self.settings, limits=limits, listen=None)
+        found = runner.nearest(resolved, before[None, :], query, settings)[0]
         lower = found.lower if found.lower == math.inf else self._counted(found.lower, filled)
-        if found.witness is None or found.claim.point is None:
-            return CheckedResult(replace(found.claim, lower=lower, lower_any_rounding=None), None, found.left)
+        if found.point is None:
+            return CheckedResult(replace(found.claim, lower=lower, lower_any_rounding=None), left=found.left)
         own = [self.schema.index(name) for name in filled]
-        after, scores = self._shorter(runner, resolved, prepared_query, before, found, own)
+        after, scores = self._shorter(runner, resolved, query, before, found, own)
         before[own] = after[own]  # whose value makes no difference
-        upper = self._counted(distance.between(runner.model.schema, before, after), filled)
+        upper = self._counted(query.measure.between(runner.model.schema, before, after), filled)
         after[[self.schema.index(name) for name in rest]] = math.nan
         claim = replace(found.claim, point=after, lower=min(lower, upper), lower_any_rounding=None)
-        return CheckedResult(claim, replace(found.witness, distance=upper, scores=scores), found.left)
+        return CheckedResult(claim, upper, scores, found.left)
 
     def _shorter(
         self,
         runner: QueryRunner,
         resolved: ResolvedTarget,
-        prepared_query: PreparedQuery,
+        query: Query,
         before: Floats,
         found: CheckedResult,
         own: list[int],
-    ) -> tuple[Floats, Floats]:
+    ) -> tuple[Floats, Floats | None]:
         """The row, with fewer digits in the real numbers that are filled in; and its scores."""
-        assert found.witness is not None and found.claim.point is not None
-        row, scores = found.claim.point.copy(), found.witness.scores
-        conditions, _ = parted(prepared_query.constraints)
-        questions = (
-            [] if conditions else [runner.finder.question(target, prepared_query) for target in resolved.alternatives]
-        )
+        assert found.point is not None
+        row, scores = found.point.copy(), found.scores
+        conditions, plain = runner.split(query)
+        questions = [] if conditions else [runner.solver.question(target, plain) for target in resolved.alternatives]
         lower, upper = (ends.tolist() for ends in self.schema.grid[:2])
         for g in (g for g in own if g in self.schema.reals):  # numbers with a step are as short as it is
             first = FEWEST - 1 - math.floor(math.log10(upper[g] - lower[g])) if upper[g] > lower[g] else 0
             for places in range(first, first + TRIES):
                 short = row.copy()
                 short[g] = min(max(_rounded(row[g], before[g], places), lower[g]), upper[g])
-                told = [check_witnesses(one, before[None, :], short[None, :])[0] for one in questions]
-                good = next((witness for witness in told if not witness.refusal), None)
-                if good is not None:
-                    row, scores = short, good.scores
+                checked = (check_witnesses(question, before[None, :], short[None, :]) for question in questions)
+                accepted = next((witnesses for witnesses in checked if not witnesses.rejected), None)
+                if accepted is not None:
+                    row, scores = short, accepted.scores[0]
                     break
         return row, scores
 
     def _start(self, filled: Collection[str]) -> Floats:
-        """The person, with filled in numbers in the middle of their range: of equally near rows, the one with numbers
-        nearest to that is found. A number may stay what it was even off its grid, so this one is on it. What stays
-        missing has the option of that.
+        """The person, with the numbers to fill in at the middle of their range: of equally near rows, the one with
+        numbers nearest to that is found. A number may keep a value off its grid, so these are on it. A number that
+        stays missing has the only option of its feature.
         """
         point = np.nan_to_num(self.point, nan=0.0)
         for name in filled:

@@ -1,32 +1,42 @@
-"""Rows that somebody else proposes: is each of them an answer to the person beside it?
+"""Validity check of proposed rows: is each of them a counterfactual for the person beside it?
 
 By the same check as every claim of a method: the schema, the constraints, and the user's own model.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.answering.runner import QueryRunner, parted
-from ifonly.answering.values import Floats, PreparedQuery
+from ifonly.answering.answerer import Answerer, complete
+from ifonly.answering.missing import patterns, query_restricted_to
+from ifonly.answering.runner import QueryRunner
+from ifonly.answering.values import Floats
+from ifonly.problem import Query
 from ifonly.problem.disjunctions import PersonContext
 from ifonly.results import check_witnesses
 
 
-def accepted(runner: QueryRunner, prepared_query: PreparedQuery, before: Floats, after: Floats) -> NDArray[np.bool_]:
-    """Which rows are allowed for these people, and decided as they want."""
-    conditions, ordinary = parted(prepared_query.constraints)
-    plainly = replace(prepared_query, constraints=ordinary) if conditions else prepared_query
+def accepted(answerer: Answerer, query: Query, before: Floats, after: Floats) -> NDArray[np.bool_]:
+    """Which rows are allowed for these people and meet the target; missing numbers have to stay missing."""
     good = np.zeros(len(before), dtype=np.bool_)
-    for resolved, members in runner.groups(prepared_query, runner.batch(before, range(len(before))).decided):
+    same = np.flatnonzero((np.isnan(before) == np.isnan(after)).all(axis=1))
+    for missing, some in patterns(answerer.schema, before[same]).items():
+        own = query_restricted_to(answerer.schema, query, missing) if missing else query
+        members = same[some]
+        rows = complete(before[members]), complete(after[members])
+        good[members] = _accepted(answerer.without(missing).runner, own, *rows)
+    return good
+
+
+def _accepted(runner: QueryRunner, query: Query, before: Floats, after: Floats) -> NDArray[np.bool_]:
+    conditions, plain = runner.split(query)
+    good = np.zeros(len(before), dtype=np.bool_)
+    for resolved, members in runner.groups(query, runner.batch(before, range(len(before))).decided):
         for target in resolved.alternatives:
-            question = runner.finder.question(target, plainly)
-            told = check_witnesses(question, before[members], after[members])
-            good[members] |= [k not in told.refusals for k in range(len(members))]
+            witnesses = check_witnesses(runner.solver.question(target, plain), before[members], after[members])
+            good[members] |= [k not in witnesses.rejected for k in range(len(members))]
     for i in np.flatnonzero(good).tolist() if conditions else []:
-        context = PersonContext(runner.model.schema, before[i], prepared_query.distance)
+        context = PersonContext(runner.model.schema, before[i], query.measure)
         good[i] = all(condition.holds(context, after[i]) for condition in conditions)
     return good

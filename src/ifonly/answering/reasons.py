@@ -1,4 +1,4 @@
-"""Why no allowed row is decided as asked, and the least that would help.
+"""Irreducible infeasible subsets: why no allowed row meets the target, and the least relaxation that would help.
 
     blame         constraints that together rule it out, none of which can be left out (an irreducible infeasible
                   subset), by a deletion filter: a constraint without which the rest still rules it out is left out
@@ -7,7 +7,7 @@
 
 Dropping a constraint that is not blamed leaves the blamed ones, which rule it out by themselves. So only blamed ones
 can help alone, and a pair is a blamed one with one that is blamed after it is dropped: all single ones and all pairs
-are found. Every step is a question of its own, asked with the same method and limits, and counts only with its proof.
+are found. Every step is a search of its own, with the same method and limits, and counts only with its proof.
 """
 
 from __future__ import annotations
@@ -23,21 +23,21 @@ from ifonly.problem.constraints import MaxDelta, Steps
 from ifonly.results import Change, Reasons, Relaxation, Stop, StoppedBy, show
 from ifonly.tolerances import Tolerances
 
-AskUnder: TypeAlias = Callable[[tuple[Any, ...]], CheckedResult]
-"""What is found under other constraints."""
+SolveUnder: TypeAlias = Callable[[tuple[Any, ...]], CheckedResult]
+"""The nearest row under other constraints."""
 ChangesOf: TypeAlias = Callable[[Floats], tuple[Change, ...]]
 """A row's changes in the user's own values."""
 
-MOST_ASKED = 200
-"""How many questions may be asked to explain one answer."""
+MOST_SEARCHES = 200
+"""To explain one answer."""
 
 
 def find_reasons(
-    constraints: Sequence[Any], ask: AskUnder, changes: ChangesOf, *, seconds: float | None, tolerances: Tolerances
+    constraints: Sequence[Any], solve: SolveUnder, changes: ChangesOf, *, seconds: float | None, tolerances: Tolerances
 ) -> Reasons:
     """The reasons of a person for whom these constraints leave no row. `seconds`: what all of it may take."""
     distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
-    return _Subsets(distinct, ask, changes, seconds, tolerances).reasons()
+    return _Subsets(distinct, solve, changes, seconds, tolerances).reasons()
 
 
 def relaxed(constraint: Any) -> str:
@@ -74,17 +74,17 @@ def _outside(allowed: Range) -> str:
 
 
 class _Subsets:
-    """Asks about subsets of the constraints (by their numbers), none twice."""
+    """Searches under subsets of the constraints (by their numbers), none twice."""
 
     def __init__(
         self,
         constraints: Sequence[Any],
-        ask: AskUnder,
+        solve: SolveUnder,
         changes: ChangesOf,
         seconds: float | None,
         tolerances: Tolerances,
     ) -> None:
-        self.constraints, self.ask, self.changes, self.tolerances = constraints, ask, changes, tolerances
+        self.constraints, self.solve, self.changes, self.tolerances = constraints, solve, changes, tolerances
         self.seconds = math.inf if seconds is None else seconds
         self.end = time.perf_counter() + self.seconds
         self.stop: Stop | None = None
@@ -106,18 +106,18 @@ class _Subsets:
             note="; ".join(dict.fromkeys(self.open)),
         )
 
-    # ------------------------------------------------------------------ asking
+    # ------------------------------------------------------------------ feasibility
 
     def under(self, kept: frozenset[int]) -> CheckedResult | None:
-        """What is found when only these constraints hold; None when enough has been asked."""
+        """The nearest row when only these constraints hold; None when a limit is reached."""
         if kept not in self.known:
-            if len(self.known) >= MOST_ASKED:
-                self.stop = Stop(StoppedBy.QUESTIONS, MOST_ASKED)
+            if len(self.known) >= MOST_SEARCHES:
+                self.stop = Stop(StoppedBy.QUESTIONS, MOST_SEARCHES)
             elif time.perf_counter() > self.end:
                 self.stop = Stop(StoppedBy.SECONDS, self.seconds)
             if self.stop is not None:
                 return None
-            self.known[kept] = self.ask(tuple(self.constraints[c] for c in sorted(kept)))
+            self.known[kept] = self.solve(tuple(self.constraints[c] for c in sorted(kept)))
         return self.known[kept]
 
     def possible(self, kept: frozenset[int]) -> bool | None:
@@ -130,12 +130,12 @@ class _Subsets:
         for other, known in self.known.items():
             if known.none_exists and other <= kept:
                 return False
-            if known.witness is not None and kept <= other:
+            if known.point is not None and kept <= other:
                 return True
         found = self.under(kept)
         if found is None:
             return None
-        return True if found.witness is not None else False if found.none_exists else None
+        return True if found.point is not None else False if found.none_exists else None
 
     # ------------------------------------------------------------------ blame
 
@@ -183,7 +183,7 @@ class _Subsets:
             kept = self.everything - dropped
             found = None if self.possible(kept) is False else self.under(kept)
             words = " and ".join(relaxed(self.constraints[c]) for c in sorted(dropped))
-            if found is None or found.witness is None or found.claim.point is None:
+            if found is None or found.point is None:
                 if not (found is not None and found.none_exists) and self.possible(kept) is not False:
                     self.leave_open(f"whether it is possible if {words}", kept)
                 continue
@@ -194,7 +194,7 @@ class _Subsets:
                     distance=found.upper,
                     lower=min(found.lower, found.upper),
                     proven=found.is_nearest(self.tolerances),
-                    changes=self.changes(found.claim.point),
+                    changes=self.changes(found.point),
                 )
             )
         return result

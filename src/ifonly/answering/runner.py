@@ -1,43 +1,66 @@
-"""From people to findings: whose target is which, who has it already, and either-or conditions by branching."""
+"""Runs a query for any number of people: their targets, who meets them already, the nearest rows of the others.
+
+A query here holds all constraints that apply (the schema's, everybody's and its own). Constraints that are met in one
+of several ways are branched on (`branching`); all others are the method's.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.answering.branching import Branching, QueryRequest
+from ifonly.answering.branching import Branching, NearestUnder
 from ifonly.answering.checked_results import CheckedResults, TargetResults
 from ifonly.answering.checked_solver import CheckedSolver, PreparedMethod
-from ifonly.answering.values import Batch, CheckedResult, Floats, PreparedQuery, ResolvedTarget, distinct, shifted
+from ifonly.answering.values import (
+    Batch,
+    CheckedResult,
+    Floats,
+    ResolvedTarget,
+    SearchSettings,
+    distinct,
+    shifted,
+)
 from ifonly.caching import PREPARING, SizedCache, bytes_of
 from ifonly.errors import ModelError, QuestionError, located
 from ifonly.model import Model
 from ifonly.printing import shown
-from ifonly.problem import ClassTarget, OpenTarget, OtherTarget, Target
+from ifonly.problem import ClassTarget, OpenTarget, OtherTarget, Query, Target
 from ifonly.problem.disjunctions import Condition, PersonContext, as_conditions, is_condition
+from ifonly.problem.missing import without_imputable
 from ifonly.results import Limits, Progress
 from ifonly.tolerances import Tolerances
 
-WANTED_BYTES = 2**20
-"""What people want, by target and class."""
+TARGET_BYTES = 2**20
+"""Targets, by the present class."""
+QUERY_BYTES = 2**22
+"""Queries, split into conditions and ordinary constraints."""
+
+
+class SplitQuery(NamedTuple):
+    """The conditions of a query, which are branched on, and the query with its ordinary constraints only."""
+
+    conditions: tuple[Condition, ...]
+    plain: Query
 
 
 class QueryRunner:
-    """Puts a query to a method for any number of people. `prepared`: where prepared questions are kept, if not here."""
+    """Runs queries on one model. `prepared`: the cache of prepared methods, if it is shared."""
 
     def __init__(
         self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod] | None = None
     ) -> None:
         self.model, self.tolerances = model, tolerances
-        self.finder = CheckedSolver(model, tolerances, prepared)
-        self._resolved: SizedCache[ResolvedTarget] = SizedCache(WANTED_BYTES, bytes_of)
+        self.solver = CheckedSolver(model, tolerances, prepared)
+        self._resolved: SizedCache[ResolvedTarget] = SizedCache(TARGET_BYTES, bytes_of)
+        self._split: SizedCache[SplitQuery] = SizedCache(QUERY_BYTES, bytes_of)
 
     def batch(self, points: Floats, rows: Sequence[int]) -> Batch:
-        """The people, with what the model itself says of them; `rows` are the numbers that a complaint names."""
+        """The people, with the model's own scores and decisions; `rows` are the numbers that an error message names."""
         with PREPARING:  # frameworks import and compile at their first call
             scores = self.model.scores(points)
         blank = np.isnan(scores)
@@ -47,12 +70,30 @@ class QueryRunner:
         decided = self.model.decide(scores) if self.model.is_classifier else np.zeros(len(points), dtype=np.intp)
         return Batch(points=points, scores=scores, decided=decided)
 
-    def resolved(self, target: Target | OpenTarget | None, now: int) -> ResolvedTarget:
-        """What someone of this class wants: what was asked for, or, for two classes, the other class."""
-        with located("target"):
-            return self._resolved.get_or_make((target, now), lambda: self._want(target, now))
+    # ------------------------------------------------------------------ queries and targets
 
-    def _want(self, target: Target | OpenTarget | None, now: int) -> ResolvedTarget:
+    def split(self, query: Query) -> SplitQuery:
+        """The query by what is branched on and what is searched, checked."""
+        return self._split.get_or_make(query, lambda: self._split_up(query))
+
+    def _split_up(self, query: Query) -> SplitQuery:
+        schema = self.model.schema
+        constraints = without_imputable(query.constraints, schema)
+        if not query.fewest_first:
+            constraints = as_conditions(constraints, schema)
+        conditions, ordinary = parted(constraints)
+        if conditions and query.fewest_first:
+            raise QuestionError("The fewest changes cannot be asked for under a condition such as Near: use l0.")
+        for condition in conditions:
+            condition.check(schema)
+        return SplitQuery(conditions, replace(query, constraints=ordinary))
+
+    def resolved(self, target: Target | OpenTarget | None, now: int) -> ResolvedTarget:
+        """The target of people of this class: the one that is stated, or, for two classes, the other class."""
+        with located("target"):
+            return self._resolved.get_or_make((target, now), lambda: self._resolve(target, now))
+
+    def _resolve(self, target: Target | OpenTarget | None, now: int) -> ResolvedTarget:
         model = self.model
         if target is None:
             self._check_two_classes()
@@ -78,122 +119,91 @@ class QueryRunner:
         )
         raise QuestionError(f"Say which decision is wanted with target=...: {listed}.")
 
-    def groups(
-        self, prepared_query: PreparedQuery, decided: NDArray[np.intp]
-    ) -> list[tuple[ResolvedTarget, list[int]]]:
-        """People by what they want: those of one class want the same."""
-        if len(decided) == 1 or (
-            prepared_query.target is not None and not isinstance(prepared_query.target, OpenTarget)
-        ):
-            return [(self.resolved(prepared_query.target, int(decided[0])), list(range(len(decided))))]
+    def groups(self, query: Query, decided: NDArray[np.intp]) -> list[tuple[ResolvedTarget, list[int]]]:
+        """People by their target, which depends on the present class only."""
+        if len(decided) == 1 or (query.target is not None and not isinstance(query.target, OpenTarget)):
+            return [(self.resolved(query.target, int(decided[0])), list(range(len(decided))))]
         return [
-            (self.resolved(prepared_query.target, now), np.flatnonzero(decided == now).tolist())
+            (self.resolved(query.target, now), np.flatnonzero(decided == now).tolist())
             for now in sorted(set(decided.tolist()))
         ]
 
     # ------------------------------------------------------------------ many people
 
-    def find(self, batch: Batch, prepared_query: PreparedQuery, threads: int) -> TargetResults:
-        """What each wants, and what is found: the row as it is of those who have it, the nearest row of the others.
-
-        `prepared_query` must be `branched` already.
-        """
-        wants: list[ResolvedTarget] = []
+    def find(self, batch: Batch, query: Query, settings: SearchSettings) -> TargetResults:
+        """Each person's target and result: the unchanged row where it meets the target, or else the nearest row."""
+        resolved: list[ResolvedTarget] = []
         order: list[int] = []
         parts: list[tuple[list[int], CheckedResults]] = []
-        apart = []
-        for resolved, members in self.groups(prepared_query, batch.decided):
+        searches = []
+        for target, members in self.groups(query, batch.decided):
             order += members
-            wants += [resolved] * len(members)
-            already_satisfied = self.already_satisfied(resolved, batch.part(members), prepared_query)
-            if has := {i: found for i, found in zip(members, already_satisfied, strict=True) if found is not None}:
-                there = CheckedResults.of(list(has.values()), batch.points[list(has)], self.model.outputs)
-                parts.append((list(has), there))
-            waiting = [i for i in members if i not in has] if has else members
-            if waiting:
-                apart.append((resolved, waiting, *distinct(batch.part(waiting).points)))
-        done = sum(len(distinct(batch.points[has])[0]) for has, _ in parts)
-        people = done + sum(len(unique) for _, _, unique, _ in apart)
-        if prepared_query.listen is not None and not apart:
-            prepared_query.listen(Progress(finished=done, people=people))
-        for resolved, members, unique, inverse in apart:
-            with_progress = (
-                prepared_query
-                if prepared_query.listen is None
-                else replace(prepared_query, listen=shifted(prepared_query.listen, done, people))
-            )
-            found = CheckedResults.of(
-                self.nearest(resolved, unique, with_progress, threads), unique, self.model.outputs
-            )
+            resolved += [target] * len(members)
+            unchanged = self.already_satisfied(target, batch.part(members), query)
+            if already := {i: one for i, one in zip(members, unchanged, strict=True) if one is not None}:
+                results = CheckedResults.of(list(already.values()), batch.points[list(already)], self.model.outputs)
+                parts.append((list(already), results))
+            others = [i for i in members if i not in already] if already else members
+            if others:
+                searches.append((target, others, *distinct(batch.part(others).points)))
+        done = sum(len(distinct(batch.points[members])[0]) for members, _ in parts)
+        people = done + sum(len(unique) for _, _, unique, _ in searches)
+        if settings.listen is not None and not searches:
+            settings.listen(Progress(finished=done, people=people))
+        for target, members, unique, inverse in searches:
+            listen = shifted(settings.listen, done, people)
+            counted = settings if listen is None else replace(settings, listen=listen)
+            found = CheckedResults.of(self.nearest(target, unique, query, counted), unique, self.model.outputs)
             done += len(unique)
             parts.append((members, found if len(unique) == len(members) else found.take(inverse)))
         if len(order) > 1 and order != sorted(order):
-            wants = [wants[k] for k in np.argsort(order).tolist()]
-        return TargetResults(resolved=wants, found=CheckedResults.joined(parts))
+            resolved = [resolved[k] for k in np.argsort(order).tolist()]
+        return TargetResults(resolved=resolved, results=CheckedResults.merged(parts))
 
-    def branched(self, prepared_query: PreparedQuery) -> PreparedQuery:
-        """The same, with those rules as conditions that are better branched on than searched, all of them checked."""
-        schema = self.model.schema
-        if not prepared_query.fewest_first:
-            prepared_query = replace(prepared_query, constraints=as_conditions(prepared_query.constraints, schema))
-        for condition in filter(is_condition, prepared_query.constraints):
-            if prepared_query.fewest_first:
-                raise QuestionError("The fewest changes cannot be asked for under a condition such as Near: use l0.")
-            condition.check(schema)
-        return prepared_query
-
-    def already_satisfied(
-        self, resolved: ResolvedTarget, batch: Batch, prepared_query: PreparedQuery
-    ) -> list[CheckedResult | None]:
-        """For each person who has what is wanted already: the row as it is, and the constraints that it breaks."""
-        conditions, ordinary = parted(prepared_query.constraints)
-        plainly = replace(prepared_query, constraints=ordinary) if conditions else prepared_query
-        result = self.finder.already_satisfied(resolved, batch.points, batch.scores, plainly)
-        if not conditions:
-            return result
-        for k, found in enumerate(result):
+    def already_satisfied(self, resolved: ResolvedTarget, batch: Batch, query: Query) -> list[CheckedResult | None]:
+        """For each person who meets the target already: the unchanged row, and the constraints that it breaks."""
+        conditions, plain = self.split(query)
+        result = self.solver.already_satisfied(resolved, batch.points, batch.scores, plain)
+        for k, found in enumerate(result if conditions else ()):
             if found is not None:
-                context = PersonContext(self.model.schema, batch.points[k], prepared_query.distance)
+                context = PersonContext(self.model.schema, batch.points[k], query.measure)
                 unmet = [c.describe() for c in conditions if not c.holds(context, batch.points[k])]
                 result[k] = found._replace(breaks=(*found.breaks, *unmet))
         return result
 
     def nearest(
-        self, resolved: ResolvedTarget, points: Floats, prepared_query: PreparedQuery, threads: int
+        self, resolved: ResolvedTarget, points: Floats, query: Query, settings: SearchSettings
     ) -> Sequence[CheckedResult]:
-        """The nearest row of each person, also of those who have what they want: by the method, or by branching."""
-        conditions, _ = parted(prepared_query.constraints)
+        """The nearest row of each person, whether or not the target is met already: by the method, or by branching."""
+        conditions, plain = self.split(query)
         if not conditions:
-            return self.finder.found(resolved, points, prepared_query, threads, prepared_query.listen)
+            return self.solver.nearest(resolved, points, plain, settings)
         found: list[CheckedResult] = []
         for point in points:
-            branching = self.branching(resolved, point, prepared_query, threads)
-            found.append(branching.nearest(conditions, prepared_query.limits))
-            if prepared_query.listen is not None:
-                prepared_query.listen(Progress(finished=len(found), people=len(points)))
+            found.append(self.branching(resolved, point, query, settings).nearest(conditions, settings.limits))
+            if settings.listen is not None:
+                settings.listen(Progress(finished=len(found), people=len(points)))
         return found
 
-    # ------------------------------------------------------------------ one person, again and again
+    # ------------------------------------------------------------------ repeated searches for one person
 
-    def branching(
-        self, resolved: ResolvedTarget, point: Floats, prepared_query: PreparedQuery, threads: int
-    ) -> Branching:
-        """The search over either-or choices for one person."""
-        context = PersonContext(self.model.schema, point, prepared_query.distance)
-        return Branching(self.ask(resolved, point, prepared_query, threads), context, self.tolerances)
+    def branching(self, resolved: ResolvedTarget, point: Floats, query: Query, settings: SearchSettings) -> Branching:
+        """The branch and bound over the conditions of one person."""
+        context = PersonContext(self.model.schema, point, query.measure)
+        return Branching(self.under(resolved, point, self.split(query).plain, settings), context, self.tolerances)
 
-    def ask(self, resolved: ResolvedTarget, point: Floats, prepared_query: PreparedQuery, threads: int) -> QueryRequest:
-        """The person's nearest row under the ordinary constraints of the query and further ones."""
-        _, ordinary = parted(prepared_query.constraints)
+    def under(self, resolved: ResolvedTarget, point: Floats, plain: Query, settings: SearchSettings) -> NearestUnder:
+        """The person's nearest row under the constraints of a query without conditions and under further ones."""
 
-        def ask(chosen: tuple[Any, ...], left: Limits) -> CheckedResult:
-            inner = replace(prepared_query, constraints=(*ordinary, *chosen), limits=left, listen=None)
-            return self.finder.found(resolved, point[None, :], inner, threads, None)[0]
+        def nearest(more: tuple[Any, ...], limits: Limits) -> CheckedResult:
+            restricted = replace(plain, constraints=(*plain.constraints, *more))
+            inner = replace(settings, limits=limits, listen=None)
+            return self.solver.nearest(resolved, point[None, :], restricted, inner)[0]
 
-        return ask
+        return nearest
 
 
-def parted(constraints: Sequence[Any]) -> tuple[list[Condition], tuple[Any, ...]]:
-    """The either-or conditions, and the ordinary constraints."""
-    conditions = [c for c in constraints if is_condition(c)]
-    return conditions, tuple(c for c in constraints if not is_condition(c)) if conditions else tuple(constraints)
+def parted(constraints: Sequence[Any]) -> tuple[tuple[Condition, ...], tuple[Any, ...]]:
+    """The conditions, and the ordinary constraints."""
+    conditions = tuple(c for c in constraints if is_condition(c))
+    return conditions, tuple(c for c in constraints if not is_condition(c))

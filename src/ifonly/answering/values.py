@@ -1,6 +1,6 @@
-"""What is asked, of whom, and what is found: the values that the loops of this package pass around.
+"""Value objects of the answering layer: settings of a search, batches of people, resolved targets, checked results.
 
-All of it is about points, in the order of the schema's features; the user's own values appear only at the door.
+All of them are about points, in the order of the schema's features; the user's own values appear only in answers.
 """
 
 from __future__ import annotations
@@ -13,33 +13,36 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.problem import Distance, OpenTarget, Target
-from ifonly.problem.rules import AnyConstraint
+from ifonly.problem import OpenTarget, Target
 from ifonly.problem.target import Words
-from ifonly.results import Claim, Limits, Listener, Method, Stop, Witness
+from ifonly.results import Claim, Limits, Listener, Method, Stop
 from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
 
 
 class CheckedResult(NamedTuple):
-    """What is known of one person: a claim, the check of its row, and what else is left unproven."""
+    """What is known of one person: a method's claim, and the check of its row by the user's own model."""
 
     claim: Claim
-    witness: Witness | None
+    upper: float = math.inf
+    """The distance of the row, computed anew; infinity without one."""
+    scores: Floats | None = None
+    """The model's own scores of the row."""
     left: Stop | None = None
+    """What else is left unproven."""
     breaks: tuple[str, ...] = ()
-    """Of someone who has what is asked already: the constraints that the row as it stands breaks."""
+    """Of a person who meets the target already: the constraints that the unchanged row breaks."""
+
+    @property
+    def point(self) -> Floats | None:
+        """The row, if there is one."""
+        return self.claim.point
 
     @property
     def lower(self) -> float:
         """Nothing nearer exists."""
         return self.claim.lower
-
-    @property
-    def upper(self) -> float:
-        """The distance of the row; infinity without one."""
-        return math.inf if self.witness is None else self.witness.distance
 
     @property
     def stop(self) -> Stop | None:
@@ -49,45 +52,43 @@ class CheckedResult(NamedTuple):
     @property
     def none_exists(self) -> bool:
         """Is it proven that there is no row?"""
-        return self.witness is None and self.claim.lower == math.inf and self.claim.stop is None
+        return self.point is None and self.lower == math.inf and self.claim.stop is None
 
     def is_nearest(self, tolerances: Tolerances) -> bool:
         """Is there a row that is proven to be the nearest?"""
-        return self.witness is not None and self.left is None and tolerances.close(self.lower, self.upper)
+        return self.point is not None and self.left is None and tolerances.close(self.lower, self.upper)
 
 
 @dataclass(frozen=True, slots=True)
 class ResolvedTarget:
-    """A target of some people: its name, its words, the plain targets that meet it, and the open one that it may be."""
+    """A target as it applies to people of one class: its name, its wording, and the plain targets that meet it."""
 
     name: str
     words: Words
     alternatives: tuple[Target, ...]
     target: OpenTarget | None = None
+    """The open target that the alternatives stand for, if it is one."""
     now: int = 0
-    """The class that these people have (for open targets)."""
+    """The present class of these people (for open targets)."""
     other: bool = False
-    """It is the class, of two, that these people do not have: nobody has it already."""
+    """It is the other one of two classes: nobody meets it already."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PreparedQuery:
-    """A query as it is put to a method: its constraints are those that hold for everybody and those of the query."""
+class SearchSettings:
+    """How a query is answered. `limits` are per row; `listen` is called with the progress; `reasons`: say why where no
+    row exists."""
 
-    target: Target | OpenTarget | None
-    distance: Distance
-    constraints: tuple[AnyConstraint, ...]
-    words: tuple[str, ...]
-    """The constraints of the query, as its answers repeat them."""
-    fewest_first: bool
     method: Method
     limits: Limits
+    threads: int = 1
     listen: Listener | None = None
+    reasons: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Batch:
-    """People who ask the same: their points, and the model's own scores and classes of these."""
+    """People with the same query: their points, and the model's own scores and classes of these."""
 
     points: Floats
     scores: Floats
@@ -108,16 +109,16 @@ def uncounted(listen: Listener | None) -> Listener | None:
     """A listener to a part of the work on some people, after which none of them is finished."""
     if listen is None:
         return None
-    with_progress = listen
-    return lambda event: with_progress(replace(event, finished=0))
+    inner = listen
+    return lambda event: inner(replace(event, finished=0))
 
 
 def shifted(listen: Listener | None, finished: int, people: int) -> Listener | None:
     """A listener that counts over all groups of people, not one."""
     if listen is None:
         return None
-    with_progress = listen
-    return lambda event: with_progress(replace(event, finished=finished + event.finished, people=people))
+    inner = listen
+    return lambda event: inner(replace(event, finished=finished + event.finished, people=people))
 
 
 def distinct(points: Floats) -> tuple[Floats, list[int]]:

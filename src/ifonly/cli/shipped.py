@@ -14,9 +14,11 @@ from ifonly.schema import Binary
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class DatasetWords:
-    """How to speak of a data set: its two decisions, which of them people ask about, what they cannot change."""
+    """The wording of a data set: its two decisions, which of them people ask about, what they cannot change."""
 
     classes: tuple[str, str]
+    outcomes: tuple[tuple[str, str], tuple[str, str]]
+    """Each decision as a clause, in English and in German."""
     unfavourable: int
     fixed: tuple[str, ...]
 
@@ -32,23 +34,50 @@ CREDIT_GROUPS = {
 }  # fmt: skip
 
 WORDS = {
-    "adult": DatasetWords(classes=("at most 50K", "above 50K"), unfavourable=0, fixed=("Sex", "Age", "NativeCountry")),
-    "compas": DatasetWords(classes=("low risk", "high risk"), unfavourable=1, fixed=("Race", "Sex", "AgeGroup")),
-    "credit": DatasetWords(classes=("deny", "approve"), unfavourable=0, fixed=("isMale", "isMarried", "AgeGroup")),
+    "adult": DatasetWords(
+        classes=("at most 50K", "above 50K"),
+        outcomes=(
+            ("the predicted income would have been at most 50K", "wäre ein Einkommen bis 50K vorhergesagt worden"),
+            ("the predicted income would have been above 50K", "wäre ein Einkommen über 50K vorhergesagt worden"),
+        ),
+        unfavourable=0,
+        fixed=("Sex", "Age", "NativeCountry"),
+    ),
+    "compas": DatasetWords(
+        classes=("low risk", "high risk"),
+        outcomes=(
+            ("the risk would have been rated low", "wäre das Risiko als niedrig eingestuft worden"),
+            ("the risk would have been rated high", "wäre das Risiko als hoch eingestuft worden"),
+        ),
+        unfavourable=1,
+        fixed=("Race", "Sex", "AgeGroup"),
+    ),
+    "credit": DatasetWords(
+        classes=("deny", "approve"),
+        outcomes=(
+            ("the application would have been denied", "wäre der Antrag abgelehnt worden"),
+            ("the application would have been approved", "wäre der Antrag bewilligt worden"),
+        ),
+        unfavourable=0,
+        fixed=("isMale", "isMarried", "AgeGroup"),
+    ),
 }
 
 
 def network(name: str) -> Model:
     """The shipped network, with its decisions named."""
-    model = datasets.network(name)
-    return replace(model, classes=WORDS[name].classes) if name in WORDS else model
+    model, words = datasets.network(name), WORDS.get(name)
+    if words is None:
+        return model
+    clauses = ({"en": english, "de": german} for english, german in words.outcomes)
+    return replace(model, classes=words.classes, outcomes=dict(zip(words.classes, clauses, strict=True)))
 
 
 def friendly_credit() -> tuple[Model, list[dict[str, Any]]]:
     """The network for Credit and the rows of its test split, with features and answers as people say them."""
     shipped, rows = network("credit"), test_table(datasets.load("credit")).rows
     schema = shipped.schema.replace(*(Binary(name, (False, True), label=said) for name, said in YES_OR_NO.items()))
-    model = network_model(shipped.network, schema, classes=shipped.classes)
+    model = replace(network_model(shipped.network, schema, classes=shipped.classes), outcomes=shipped.outcomes)
     return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in YES_OR_NO}} for row in rows]
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +111,8 @@ def _model(options: Mapping[str, Any]) -> Model:
     from ifonly.cli.shipped import network
 
     shipped = network(options["dataset"])
-    names = classes or shipped.classes
-    model = network_model(shipped.network, shipped.schema if own is None else own, classes=names)
+    model = network_model(shipped.network, shipped.schema if own is None else own, classes=classes or shipped.classes)
+    model = model if classes else replace(model, outcomes=shipped.outcomes)
     return model if shipped.probabilities is None else model.as_log_odds()
 
 

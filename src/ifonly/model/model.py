@@ -8,8 +8,8 @@ the model speaks in probabilities); for K > 2 classes one score each, the larges
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Literal, TypeAlias
 
@@ -46,6 +46,8 @@ class Model:
     schema: Schema
     original: Scores
     classes: tuple[Any, ...] = ()
+    outcomes: Mapping[Any, Mapping[str, str]] = field(default_factory=dict)
+    """Of classes that have one: the outcome as a clause ("the application would have been approved"), by language."""
     source: str = "network"
     precision: Precision = "float64"
     deviation: float = 0.0
@@ -152,7 +154,8 @@ class Model:
                 f"This model ({self.source}) takes no missing numbers; fill them in before asking, or put an imputer "
                 f"before the model (a scikit-learn Pipeline with a SimpleImputer)."
             )
-        made = replace(self.for_schema(self.schema.with_missing(names)), classes=self.classes)
+        restricted = self.for_schema(self.schema.with_missing(names))
+        made = replace(restricted, classes=self.classes, outcomes=self.outcomes)
         return made.as_log_odds() if isinstance(self.probabilities, Logistic) and not made.probabilities else made
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:

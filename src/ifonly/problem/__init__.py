@@ -1,4 +1,4 @@
-"""The question."""
+"""The optimisation problem: targets, distances, constraints and rules, and their numeric form (`lowering`)."""
 
 from ifonly.problem.constraints import (
     Allowed,

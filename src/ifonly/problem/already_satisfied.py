@@ -1,9 +1,9 @@
-"""Who has what is asked for already: what the user's own model says of a row as it is.
+"""Targets that are met already: the decision of the user's own model on the unchanged row.
 
 The decision itself counts: the class, the threshold of the score, the probability that the model reports. The default
-margin keeps a *change* clear of rounding, so a margin up to that is not asked of a row that stays as it is. A larger
-one is a wish ("by at least 2"), and is asked of every row. Rules are about changes, too: a row that stays may break
-them, and the answer names those that it does.
+margin keeps a *change* clear of rounding, so a margin up to that is not required of an unchanged row. A larger one is
+part of the target ("by at least 2"), and is required of every row. Constraints are about changes, too: an unchanged row
+may break them, and the answer names those that it breaks.
 """
 
 from __future__ import annotations
@@ -24,21 +24,21 @@ from ifonly.schema import Schema
 def already_decided(
     target: Target | OpenTarget, model: Model, points: NDArray[np.float64], scores: NDArray[np.float64], now: int = 0
 ) -> NDArray[np.bool_]:
-    """Which of these rows have what the target asks, by the model's own scores of them. `now`: the class they have."""
-    wish = target.margin > MARGIN
+    """Which of these rows meet the target, by the model's own scores of them. `now`: their present class."""
+    with_margin = target.margin > MARGIN
     if isinstance(target, OpenTarget):
-        has = target.agrees(model, scores, now)
-        if wish:
-            has = has & np.any([way.met(model, scores) for way in target.alternatives(model, now)], axis=0)
-        return has
+        met = target.agrees(model, scores, now)
+        if with_margin:
+            met = met & np.any([plain.met(model, scores) for plain in target.alternatives(model, now)], axis=0)
+        return met
     if isinstance(target, ProbabilityTarget):
-        has = target.reported(model, points)
-        return has & target.met(model, scores) if wish else has
-    return target.met(model, scores, None if wish else 0.0)
+        met = target.reported(model, points)
+        return met & target.met(model, scores) if with_margin else met
+    return target.met(model, scores, None if with_margin else 0.0)
 
 
 def broken_by(schema: Schema, point: NDArray[np.float64], constraints: Iterable[Any]) -> tuple[str, ...]:
-    """The constraints that a row breaks as it stands, in words."""
+    """The constraints that an unchanged row breaks, in words."""
     broken = []
     for constraint in constraints:
         if is_row_rule(constraint):

@@ -1,4 +1,4 @@
-"""What may change, one feature at a time: fixed, a direction, a range, allowed values, how far, in which steps.
+"""Actionability constraints on single features: fixed, a direction, a range, allowed values, how far, in which steps.
 
 Each constraint says the same thing twice, on purpose: `allows` judges one finished row (the witness check reads only
 that), `restrict` narrows the domains that the methods search. A wrong narrowing cannot approve itself. `describe` is a

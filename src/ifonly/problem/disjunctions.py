@@ -1,5 +1,5 @@
-"""Conditions that are met in one of several ways: no inequality that a method could search with, but ordinary
-constraints once it is said in which way. `answering.branching` answers questions under them.
+"""Disjunctive constraints: conditions whose alternatives are ordinary constraints, but which are no inequality that a
+method could search with. `answering.branching` branches on the alternatives.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Ordinary: TypeAlias = Constraint | RowRule
 
 
 class PersonContext(NamedTuple):
-    """Whom a question is about, and in which distance."""
+    """The schema, the person's point and the distance of a question."""
 
     schema: Schema
     before: Floats
@@ -31,36 +31,36 @@ class PersonContext(NamedTuple):
 
 
 class Alternative(NamedTuple):
-    """One way of meeting a condition; no row that meets it so is nearer to the person than `bound`."""
+    """One alternative of a condition; no row that meets it is nearer to the person than `bound`."""
 
     bound: float
     constraints: tuple[Ordinary, ...]
 
 
 class Condition(Protocol):
-    """A constraint that is met in one of several ways."""
+    """A disjunctive constraint: one of its alternatives must hold."""
 
     def check(self, schema: Schema) -> None: ...
 
     def holds(self, context: PersonContext, after: Floats) -> bool:
         """Is it met by a finished row?"""
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterable[Alternative]:
-        """Every row allowed by those `chosen` that meets it is allowed by the constraints of one of these as well."""
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterable[Alternative]:
+        """Every row allowed by those `chosen` that meets the condition is allowed by one of these as well."""
 
     def describe(self) -> str: ...
 
 
 def is_condition(constraint: Any) -> TypeGuard[Condition]:
-    return hasattr(constraint, "ways")
+    return hasattr(constraint, "alternatives")
 
 
 @dataclass(frozen=True)
 class Either:
     """At least one of these constraints on single features holds.
 
-    `unless[i]`, where it is not None, holds of every row of which `options[i]` does not. It makes the ways disjoint:
-    each excludes the earlier ones.
+    `unless[i]`, where it is not None, holds of every row of which `options[i]` does not. It makes the alternatives
+    disjoint: each excludes the earlier ones.
     """
 
     options: tuple[Constraint, ...]
@@ -79,7 +79,7 @@ class Either:
                 return True
         return False
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         others = self.unless or (None,) * len(self.options)
         for i, option in enumerate(self.options):
             yield Alternative(0.0, (option, *(other for other in others[:i] if other is not None)))
@@ -96,7 +96,7 @@ MOST_GAPS = 8
 class OutsideGaps:
     """A rule about one number that leaves it many values: a row that falls into a gap is moved below it or above it.
 
-    Each way is a range, so no neuron stands for the rule, however many values there are.
+    Each alternative is a range, so the rule needs no neurons, however many values there are.
     """
 
     rule: Rule
@@ -108,7 +108,7 @@ class OutsideGaps:
     def holds(self, context: PersonContext, after: Floats) -> bool:
         return self.rule.allows_row(context.schema, context.before, after)
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         (name,) = self.rule.features(context.schema)
         value = float(after[context.schema.index(name)])
         below, above = next(gap for gap in self.gaps if gap[0] < value < gap[1])

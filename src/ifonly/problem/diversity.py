@@ -1,8 +1,7 @@
-"""What makes a row different from an earlier answer, as conditions that are met in one of several ways.
+"""Diversity conditions: what makes a row different from an earlier answer, as disjunctive constraints.
 
-How far two rows are apart is worked out exactly and rounded once (`problem.distance_rules.DistanceShares`), and means
-the same to the
-search, to the judgement of a row and in what is reported.
+The distance between two rows is computed exactly and rounded once (`problem.distance_rules.DistanceShares`), and is the
+same in the search, in the check of a row and in what is reported.
 """
 
 from __future__ import annotations
@@ -138,7 +137,7 @@ class _FarEnough:
     def holds(self, context: PersonContext, after: Floats) -> bool:
         return self.rule.allows_row(context.schema, context.before, after)
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         """By one feature alone, or by several together, within the box where none is enough."""
         hinged = [(c, _sides(context.schema, c, chosen)) for c in chosen if isinstance(c, AtLeastFar) and not c.sides]
         hinged = [(rule, sides) for rule, sides in hinged if sides]
@@ -146,7 +145,7 @@ class _FarEnough:
             rule, sides = hinged[0]
             yield from _on_sides(rule, sides)
             return
-        yield from self.alone.ways(context, after, chosen)
+        yield from self.alone.alternatives(context, after, chosen)
         yield Alternative(0.0, (self.rule, *(other for other in self.alone.unless if other is not None)))
 
     def describe(self) -> str:

@@ -1,4 +1,4 @@
-"""The one canonical numeric form that all methods read.
+"""Lowering: the one canonical numeric form of a question, which all methods read.
 
 *Unrolled* columns: a numeric feature keeps one column, a feature with k options gets k one-hot columns whatever its
 encoding was. The encoding is linear in them, so it is folded into the first layer, and any linear function of the
@@ -229,8 +229,8 @@ class Lowered(Costs):
         rules, schema = self.question.rules, self.question.schema
         held = np.zeros((len(points), len(self.required)), dtype=bool)
         if len(self.required):
-            wanted = sorted(set(self.required_rule.tolist()))
-            verdict = {r: [rules[r].allows_row(schema, point, point) for point in points] for r in wanted}
+            numbers = sorted(set(self.required_rule.tolist()))
+            verdict = {r: [rules[r].allows_row(schema, point, point) for point in points] for r in numbers}
             for j, r in enumerate(self.required_rule.tolist()):
                 held[:, j] = verdict[r]
         return held

@@ -1,8 +1,8 @@
-"""What a question means for people who lack a number.
+"""Missing values: constraints and distances for people with missing numbers.
 
-A missing number is neither large nor small, so a constraint on it says nothing while it stays missing, and a rule is
+A missing number is neither large nor small, so a constraint on it does not apply while it stays missing, and a rule is
 broken only where it is false whatever is missing (`rules.meaning`). Where it may be filled in (`Imputable`), the value
-must meet what is said of values (ranges and rules); what compares it with the number before has nothing to say.
+must meet the constraints on values (ranges and rules); those that compare it with the number before do not apply.
 
 Filled in, a number counts as a change of the stated size, whatever its value. The nearest row that fills in these
 numbers and no others is therefore found without their cost (`free`), and its distance `counted` afterwards.
@@ -41,8 +41,8 @@ def fillable(constraints: Iterable[Any], missing_names: Collection[str]) -> dict
     return found
 
 
-def without_leave(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]:
-    """The constraints of somebody who lacks nothing: without the leave to fill in."""
+def without_imputable(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]:
+    """The constraints without the permission to fill in missing numbers, which is checked."""
     kept = []
     for one in constraints:
         if isinstance(one, Imputable):
@@ -55,19 +55,19 @@ def without_leave(constraints: Iterable[Any], schema: Schema) -> tuple[Any, ...]
 def constraints_restricted_to(
     schema: Schema, constraints: Iterable[Any], missing_names: Collection[str], filled: Collection[str] = ()
 ) -> tuple[Any, ...]:
-    """What is left of constraints for people who lack some numbers, and in whose answer others are filled in."""
+    """The constraints that apply to people with some numbers missing, in whose answer others are filled in."""
     kept = []
     for one in constraints:
         if not (hasattr(one, "restrict") or is_row_rule(one) or is_condition(one)):
             raise QuestionError(f"{shown(one)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range or a rule.")
         one.check(schema)
-        if _says_something(one, missing_names, filled):
+        if _applies(one, missing_names, filled):
             kept.append(one)
     return tuple(kept)
 
 
-def _says_something(one: Any, missing_names: Collection[str], filled: Collection[str]) -> bool:
-    """Does a constraint say anything of these people? A RowError where it has no meaning for them."""
+def _applies(one: Any, missing_names: Collection[str], filled: Collection[str]) -> bool:
+    """Does a constraint apply to these people? A RowError where it has no meaning for them."""
     if isinstance(one, Imputable):
         return False
     if hasattr(one, "restrict"):  # on one feature
@@ -75,7 +75,7 @@ def _says_something(one: Any, missing_names: Collection[str], filled: Collection
     if isinstance(one, NumberGivenOption):
         return one.number not in missing_names
     if isinstance(one, Either):
-        return all(_says_something(option, missing_names, filled) for option in one.options)
+        return all(_applies(option, missing_names, filled) for option in one.options)
     if filled and isinstance(one, MaxChanges | OnlyWith):
         raise RowError(f"'{one.describe()}' counts changes, which cannot be asked together with filling in yet.")
     if isinstance(one, OptionsTogether | Rule | MaxChanges | OnlyWith):
@@ -91,7 +91,7 @@ def _says_something(one: Any, missing_names: Collection[str], filled: Collection
 def distance_restricted_to(
     distance: Distance, missing_names: Collection[str], filled: Collection[str] = ()
 ) -> Distance:
-    """The distance between rows that lack some numbers; others, which are filled in, are all but free."""
+    """The distance between rows with some numbers missing; others, which are filled in, cost next to nothing."""
     gone = {*missing_names, *filled}
     tables = {
         name: {feature: number for feature, number in getattr(distance, name).items() if feature not in gone}

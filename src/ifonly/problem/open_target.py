@@ -46,27 +46,27 @@ class OneOfTarget:
         labels = items(self.labels)
         if labels is None:
             raise QuestionError(
-                f"Give the wanted classes as a list, such as ['good', 'fair']; got {shown(self.labels)}."
+                f"Give the target classes as a list, such as ['good', 'fair']; got {shown(self.labels)}."
             )
         object.__setattr__(self, "labels", tuple(map(checked_label, labels)))
         object.__setattr__(self, "margin", checked_margin(self.margin))
         if not self.labels:
-            raise QuestionError("The list of wanted classes is empty; name at least one.")
+            raise QuestionError("The list of target classes is empty; name at least one.")
 
     def check(self, model: Model) -> None:
-        wanted = self._indices(model)
-        if len(wanted) == len(model.classes):
+        chosen = self._indices(model)
+        if len(chosen) == len(model.classes):
             raise QuestionError("These are all classes of the model: every row is decided as one of them.")
-        _check_count(len(wanted), self.describe())
+        _check_count(len(chosen), self.describe())
 
     def _indices(self, model: Model) -> list[int]:
         return sorted({class_index(model, label) for label in self.labels})
 
     def alternatives(self, model: Model, decided: int) -> tuple[Target, ...]:
-        """One a class: ahead of all that are not wanted. Which of the wanted ones is highest does not matter."""
-        wanted = self._indices(model)
-        others = tuple(name for i, name in enumerate(model.classes) if i not in wanted)
-        return tuple(AheadTarget(model.classes[i], others, self.margin) for i in wanted)
+        """One per target class: ahead of all other classes. Which of the target classes is highest does not matter."""
+        chosen = self._indices(model)
+        others = tuple(name for i, name in enumerate(model.classes) if i not in chosen)
+        return tuple(AheadTarget(model.classes[i], others, self.margin) for i in chosen)
 
     def agrees(self, model: Model, scores: NDArray[np.float64], decided: int) -> NDArray[np.bool_]:
         """Which rows the model itself decides as asked."""

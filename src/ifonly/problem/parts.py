@@ -1,4 +1,4 @@
-"""Rules as pieces of network: what lets every method read a rule as it reads the model.
+"""Rules encoded as small ReLU networks, so that every method reads a rule as it reads the model.
 
 A rule between features is a list of *parts*. A part is a small ReLU network over the unrolled columns u of a row (see
 `lowering`) with one output, and the rule holds when every one of its parts is >= 0:
@@ -10,7 +10,7 @@ A rule between features is a list of *parts*. A part is a small ReLU network ove
 Lowering puts the parts beside the model's own layers, so bounds, splits, programs and formulas need nothing new.
 
 A part that takes only whole values on rows of the schema (`whole`) is >= 0 exactly when it is > -1; it is lowered as
-part + 1/2 >= 0, which no rounding can turn. For others (real numbers) the answer keeps clear of the rule's edge by a
+part + 1/2 >= 0, which rounding cannot invert. For others (real numbers) the answer keeps clear of the rule's edge by a
 few roundings, and never crosses it.
 """
 
@@ -33,7 +33,7 @@ Floats = NDArray[np.float64]
 
 END_ROOM = 2.0**-30
 """An inequality that holds only on the end of a range (`Income <= 0` over [0, 50000]) gets this share of its spread as
-room, or floating point could neither reach nor leave it. A method puts what it finds there on the end itself."""
+slack, or floating point could neither reach nor leave it. A method puts what it finds there on the end itself."""
 
 
 @dataclass(frozen=True)
@@ -163,8 +163,8 @@ def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
         return linear_part(columns, Literal(weight, float(len(switches) - 1 + sum(s.constant for s in switches))))
     certain = [columns.whole(one.weight, one.constant) for one in others]
     whole = all(certain)
-    if not whole:  # literals that take whole values are lifted by a half: no rounding of the others can turn them
-        others = [Literal(one.weight, one.constant + 0.5 * sure) for one, sure in zip(others, certain, strict=True)]
+    if not whole:  # literals that take whole values are lifted by a half: rounding of the others cannot invert them
+        others = [Literal(one.weight, one.constant + 0.5 * exact) for one, exact in zip(others, certain, strict=True)]
     if switches:
         others = [_or_switches(columns, others[0], switches), *others[1:]]
     if len(others) == 1:

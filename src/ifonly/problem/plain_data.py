@@ -1,4 +1,4 @@
-"""Targets, distances and constraints as plain data, both ways: what a query is in a file, a request or a log.
+"""Serialisation of targets, distances and constraints: the plain data of a query in a file, a request or a log.
 
     target        {"class": "approve", "margin": 1e-06}         a class's name alone will do
     distance      {"norm": "l1", "weights": {"Age": 2.0}}       a norm's name alone will do
@@ -91,7 +91,7 @@ _TARGETS: dict[str, tuple[tuple[str, ...], tuple[str, ...], Callable[[dict[str, 
     "other": (("other",), ("margin",), lambda e: _other(e)),
     "class": (("class",), ("margin",), lambda e: ClassTarget(e.pop("class"), **e)),
 }
-"""By the entry that tells a target from the others: what it needs, what it may have, how it is made."""
+"""By the entry that identifies a kind of target: the entries that it needs, those that it may have, how it is made."""
 
 
 def target_from_dict(data: Any) -> Target | OpenTarget:

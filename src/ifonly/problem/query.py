@@ -1,7 +1,7 @@
-"""The query: what is asked about a person, as one value.
+"""The query: target, distance and constraints, as one value.
 
 The same value is made from the arguments of a call, from the options of a command, from a file and from a request; it
-knows neither the model nor the person. `to_dict` and `from_dict` are its form as plain data.
+depends neither on the model nor on the person. `to_dict` and `from_dict` are its form as plain data.
 """
 
 from __future__ import annotations
@@ -13,9 +13,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, located
 from ifonly.printing import shown
-from ifonly.problem.distance import Distance
+from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.plain_data import (
     constraint_from_dict,
@@ -31,8 +32,10 @@ from ifonly.schema.given import items
 from ifonly.schema.number_text import DecimalMark
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")
+NAMED = {norm.value: Distance(norm.value) for norm in Norm}
+"""The distances that need no more than a name: every call without a query makes one."""
 MOST_PLAIN = 1 << 16
-"""Characters of a query that is written beside its answers; of a longer one only the fingerprint is."""
+"""Characters of a query that is written beside its answers; of a longer one, the fingerprint is."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -53,7 +56,8 @@ class Query:
         if self.target is not None and not isinstance(self.target, Target | OpenTarget):
             object.__setattr__(self, "target", ClassTarget(self.target))
         if not isinstance(self.distance, Distance):
-            object.__setattr__(self, "distance", Distance(self.distance))
+            named = NAMED.get(self.distance) if isinstance(self.distance, str) else None
+            object.__setattr__(self, "distance", named or Distance(self.distance))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
         if not isinstance(self.fewest_first, bool):
             raise QuestionError(f"'fewest_first' is True or False; got {shown(self.fewest_first)}.")
@@ -63,6 +67,11 @@ class Query:
         """The distance, as the value that it is."""
         assert isinstance(self.distance, Distance)
         return self.distance
+
+    @cached_property
+    def words(self) -> tuple[str, ...]:
+        """The constraints, as answers repeat them."""
+        return tuple(one if isinstance(one, str) else one.describe() for one in self.constraints)
 
     @property
     def distance_name(self) -> str:
@@ -101,16 +110,16 @@ class Query:
 
 
 def plain_query(query: Query) -> dict[str, Any]:
-    """The query as plain data of a bounded size, by which it is known again: what has no JSON form in its own words."""
+    """The query as plain data of a bounded size that identifies it; what has no JSON form is described in words."""
     try:
         data = query.to_dict()
     except QuestionError:
-        data = {**replace(query, constraints=()).to_dict(), "constraints": list(map(_known_again, query.constraints))}
+        data = {**replace(query, constraints=()).to_dict(), "constraints": list(map(_identified, query.constraints))}
     text = json.dumps(data, sort_keys=True)
     return data if len(text) <= MOST_PLAIN else {"sha256": hashlib.sha256(text.encode("utf-8")).hexdigest()}
 
 
-def _known_again(constraint: Any) -> Any:
+def _identified(constraint: Any) -> Any:
     try:
         return constraint_to_dict(constraint)
     except QuestionError:

@@ -1,4 +1,4 @@
-"""The question, without the person: model, distance, target, constraints. Validated once; every method reads it."""
+"""The optimisation problem without the person: model, target, distance, constraints. Validated once."""
 
 from __future__ import annotations
 
@@ -25,10 +25,10 @@ FAR_BELOW = 1e-8
 """Score: a hundredth of the default margin."""
 CLEARLY = 16.0
 GUESS = 2.0
-"""How much more rounding is allowed for at a row than there is at the one that the guess is made at."""
+"""The factor between the rounding that is allowed for at a row and that at the row of the first guess."""
 GUESSES = 6
 ROOM = 1e-9
-"""Of the way that a score must go: rows found in floating point may miss their aim by that, and bounds do not care."""
+"""Relative slack on the change of a score: rows found in floating point may miss their aim by that; bounds may not."""
 
 
 def rounded_up(numbers: NDArray[np.float64] | np.float64) -> NDArray[np.float64]:

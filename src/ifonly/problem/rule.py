@@ -1,4 +1,4 @@
-"""What a constraint on the row as a whole must say of itself."""
+"""The protocol of constraints on the row as a whole."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""The same function with fewer neurons: twins are joined and dead ones left out, where that is exact to the last bit.
+"""Network simplification: proportional neurons are merged and dead ones removed, where that is exact to the last bit.
 
 A relaxation bounds each neuron by itself, so it does not see that two of them always cancel: the score then seems to
 depend on features that it does not depend on, and a search splits them without end.
 
-    twins    z_j = 2^e z_i:  v_i relu(z_i) + v_j relu(z_j) = (v_i + 2^e v_j) relu(z_i),  if that sum is exact
+    merged   z_j = 2^e z_i:  v_i relu(z_i) + v_j relu(z_j) = (v_i + 2^e v_j) relu(z_i),  if that sum is exact
     dead     neurons that nothing reads, and those that are never above 0 whatever they read
 """
 
@@ -37,7 +37,7 @@ def _narrowed(weight: Floats, bias: Floats, after: Floats, last: Floats) -> Stac
     """One hidden layer and what reads it."""
     after = after.copy()
     keep = np.ones(len(bias), dtype=bool)
-    for i, j, factor in _twins(weight, bias):
+    for i, j, factor in _proportional(weight, bias):
         if keep[i]:
             joined = _exact_sum(after[:, i], factor * after[:, j])
             if joined is not None:
@@ -51,7 +51,7 @@ def _narrowed(weight: Floats, bias: Floats, after: Floats, last: Floats) -> Stac
     return [(weight[keep], bias[keep]), (np.ascontiguousarray(after[:, keep]), last)]
 
 
-def _twins(weight: Floats, bias: Floats) -> list[tuple[int, int, float]]:
+def _proportional(weight: Floats, bias: Floats) -> list[tuple[int, int, float]]:
     """(i, j, factor): neuron j is exactly factor times neuron i, a power of two."""
     rows = np.column_stack([weight, bias]) + 0.0  # -0.0 is 0.0
     size = np.abs(rows).max(axis=1)

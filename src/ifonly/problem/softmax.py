@@ -1,4 +1,4 @@
-"""The probability of one of three or more classes, between planes: it is convex in the scores.
+"""Tangent planes of the softmax: the probability of one of three or more classes, which is convex in the scores.
 
     p_k >= t   <=>   s_k - log sum_{j != k} exp(s_j)  >=  log(t / (1 - t))
     log sum_j exp(s_j)  =  max over w >= 0, sum w = 1  of  sum_j w_j s_j + H(w),    H(w) = -sum_j w_j log w_j

@@ -1,4 +1,4 @@
-"""What decision is asked for, and by what margin.
+"""Targets: the decision, the score or the probability that a row must reach, and the margin.
 
 A plain target is a conjunction of linear conditions on the scores,  C s - d >= margin:  one condition for a class of
 two, a score threshold or a probability, K - 1 for one of K classes, two for a range. The margin is part of the
@@ -32,14 +32,14 @@ THE_DECISION = "the decision"
 
 @dataclass(frozen=True, slots=True)
 class Words:
-    """A target as part of a sentence: "the decision would have been approve" has a subject and a state."""
+    """A target as part of a sentence: "the score would have been at least 2" has a subject and a state."""
 
     subject: str
     state: str
 
 
 def checked_margin(margin: Any) -> float:
-    """A margin that makes sense, or a sentence."""
+    """A valid margin, or an error."""
     number = plain(margin)
     if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number < math.inf:
         raise QuestionError(f"The margin must be a number >= 0; it is {shown(margin)}.")
@@ -47,7 +47,7 @@ def checked_margin(margin: Any) -> float:
 
 
 def checked_label(label: Any) -> Any:
-    """The name of a class, or a sentence."""
+    """The name of a class, or an error."""
     if not is_label(label):
         raise QuestionError(f"A class is named by a text, a finite number or a boolean; {shown(label)} is none.")
     return plain(label)

@@ -1,4 +1,4 @@
-"""The words of the rule language: how a text falls into them, how a name is written, how an error points at its place.
+"""Tokens of the rule language: how a text is split, how a name is quoted, how an error marks its place.
 
 Age >= 18 + YearsEmployed          names, signs, numbers
 MaritalStatus = Married-civ-spouse a word may hold hyphens and dots, so a minus stands between spaces

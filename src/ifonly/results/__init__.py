@@ -1,4 +1,4 @@
-"""The claim, the check, the answer."""
+"""Results: the claim of a method, the check of its row, the answer, and how answers are presented."""
 
 from ifonly.results.answer import (
     Answer,
@@ -20,7 +20,7 @@ from ifonly.results.sentences import sentence
 from ifonly.results.plain_language import amount, change_of, plain_language
 from ifonly.results.stop import Stop, StoppedBy
 from ifonly.results.shorten import shortened
-from ifonly.results.witness import Witness, Witnesses, check_witnesses
+from ifonly.results.witness import Witnesses, check_witnesses
 
 __all__ = [
     "Answer",
@@ -43,7 +43,6 @@ __all__ = [
     "StoppedBy",
     "Unknown",
     "Within",
-    "Witness",
     "Witnesses",
     "amount",
     "change_of",

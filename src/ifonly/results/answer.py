@@ -1,13 +1,13 @@
-"""The kinds of answer. A verdict is never a bool.
+"""Answers: the status of a counterfactual search as one of five types. A verdict is never a bool.
 
     Nearest      a row that the user's own model decides as asked; proven: nothing nearer exists (up to the gap)
     NoneExists   proven: no allowed row is decided as asked
     Within       a valid row, and a proven lower bound, but a limit was hit before they met
     Unknown      a limit was hit before any row was found; the lower bound is still proven
-    Failed       the row could not be asked about (only in `explain_many`, where one bad row must not stop the rest)
+    Failed       the row could not be answered (only in `explain_many`, where one bad row must not stop the rest)
 
 All of them are an `Answer`, of which there is no other kind. They are plain data in the user's own values: picklable,
-JSON (both ways), still true tomorrow.
+JSON (both ways), and independent of the explainer.
 """
 
 from __future__ import annotations
@@ -134,10 +134,10 @@ class Answer(ABC):
     stop: Stop | None = None
     """What stopped the search before it was over."""
     rounding_bound: float = 0.0
-    """What the model's own arithmetic can do to the score at the counterfactual. `lower` is about rows that are sure:
-    whose exact score is at least so much above the margin, so that the model accepts them however it rounds."""
+    """The bound on what the model's own rounding does to the score at the counterfactual. `lower` is about rows whose
+    exact score is at least so much above the margin: the model accepts them under any rounding."""
     lower_any_rounding: float | None = None
-    """Nothing nearer than this is accepted, whatever the luck of rounding; None where it was not looked for."""
+    """Nothing nearer than this is accepted under any rounding; None where it was not searched for."""
     precision: str = "float64"
     """What the model computes in."""
     subject: str = THE_DECISION
@@ -147,6 +147,8 @@ class Answer(ABC):
     """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The label and the unit of the features that have them in the schema."""
+    outcome: Mapping[str, str] = field(default_factory=dict)
+    """The new decision as a clause ("the application would have been approved"), by language, where one was stated."""
     constraints: tuple[str, ...] = ()
     """What the changed row has to keep, as it was understood, in words that can be asked again."""
     record: Any = field(default=None, repr=False, compare=False)
@@ -208,6 +210,7 @@ class Answer(ABC):
             "already": self.already,
             "breaks": list(self.breaks),
             **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
+            **({"outcome": dict(self.outcome)} if self.outcome else {}),
             **({"constraints": list(self.constraints)} if self.constraints else {}),
         }
 
@@ -225,7 +228,7 @@ class Answer(ABC):
         return answer
 
     def sentence(self, language: str = "en", *, subject: str = "") -> str:
-        """What the person is told, in "en" or "de"; `subject` is what is decided, such as "the application"."""
+        """The explanation for the person, in "en" or "de"; `subject` is what is decided, such as "the application"."""
         from ifonly.results.plain_language import plain_language
 
         return plain_language(self, language, subject)
@@ -307,7 +310,7 @@ BUG = "A bug in ifonly, please report it: "
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Failed(Answer):
-    """The row could not be asked about; `error` says why."""
+    """The row could not be answered; `error` says why."""
 
     status: ClassVar[str] = "error"
     error: str = ""

@@ -1,4 +1,4 @@
-"""What a method says, before anyone has checked it; and what it is allowed to spend."""
+"""The interface of methods: limits, progress, and claims, which are not checked yet."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Limits:
         return replace(self, seconds=max(self.seconds - seconds, NO_TIME))
 
     def stop(self, reached: LimitReached) -> Stop:
-        """What stops a search of which even the preparing takes too much."""
+        """What stops a search that reaches a limit while it is prepared."""
         match reached.resource:
             case "seconds":
                 return Stop(StoppedBy.SECONDS, self.seconds)
@@ -95,10 +95,10 @@ Listener = Callable[[Progress], None]
 class Claim:
     """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
-    Favourable is a row whose exact score is at least `rounding_bound` above the margin, which is as much as the deployed model
-    can lose of it at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that
-    may be accepted by the luck of rounding; nothing nearer than `lower_any_rounding` is, where that is known. `lower` = infinity
-    claims that no row is accepted at all, lucky or not. The distance of `point` is not claimed: it is recomputed.
+    Favourable is a row whose exact score is at least `rounding_bound` above the margin, which is as much as the deployed
+    model can lose at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that may
+    be accepted under some roundings; nothing nearer than `lower_any_rounding` is, where that is known. `lower` =
+    infinity claims that no row is accepted under any rounding. The distance of `point` is recomputed, not claimed.
     """
 
     point: NDArray[np.float64] | None

@@ -1,4 +1,4 @@
-"""Claims about many people, by columns: a method that answers thousands makes no object for each of them."""
+"""Claims about many people, by columns: a method that answers thousands of people makes no object for each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.results.columns import ByColumns, shifted, taken
+from ifonly.results.columns import ByColumns
 from ifonly.results.claim import Claim, Limits
 from ifonly.results.stop import Stop, StoppedBy
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
 class Claims(ByColumns[Claim]):
-    """The fields of `Claim`, one entry per person; what few people have is in a table by their number."""
+    """The fields of `Claim`, by columns."""
 
     points: Floats
     """The claimed rows; where there is none, the person's own."""
@@ -53,44 +53,6 @@ class Claims(ByColumns[Claim]):
             records={i: c.record for i, c in enumerate(claims) if c.record is not None},
         )
 
-    @classmethod
-    def joined(cls, parts: Sequence[Claims]) -> Claims:
-        """Those about some people, then those about others."""
-        if len(parts) == 1:
-            return parts[0]
-        starts = np.cumsum([0, *map(len, parts[:-1])]).tolist()
-        return cls(
-            methods=[name for part in parts for name in part.methods],
-            stops=shifted([part.stops for part in parts], starts),
-            records=shifted([part.records for part in parts], starts),
-            **{name: np.concatenate([getattr(part, name) for part in parts]) for name in COLUMNS},
-        )
-
-    def take(self, members: Sequence[int]) -> Claims:
-        """The claims about these people, in this order."""
-        chosen = list(members)
-        return Claims(
-            methods=[self.methods[i] for i in members],
-            stops=taken(self.stops, members),
-            records=taken(self.records, members),
-            **{name: getattr(self, name)[chosen] for name in COLUMNS},
-        )
-
-    def at(self, points: Floats) -> Claims:
-        """The same of other rows (`dataclasses.replace`, but faster)."""
-        return Claims(
-            points=points,
-            found=self.found,
-            lower=self.lower,
-            methods=self.methods,
-            nodes=self.nodes,
-            seconds=self.seconds,
-            rounding_bound=self.rounding_bound,
-            lower_any_rounding=self.lower_any_rounding,
-            stops=self.stops,
-            records=self.records,
-        )
-
     def __len__(self) -> int:
         return len(self.found)
 
@@ -117,6 +79,3 @@ class Claims(ByColumns[Claim]):
         seconds[late] += spent
         whole = Stop(StoppedBy.SECONDS, limits.seconds)
         return replace(self, seconds=seconds, stops={**self.stops, **dict.fromkeys(late, whole)})
-
-
-COLUMNS = ("points", "found", "lower", "nodes", "seconds", "rounding_bound", "lower_any_rounding")

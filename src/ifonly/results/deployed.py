@@ -1,4 +1,4 @@
-"""What the deployed model itself says of a row: checked apart, reported beside the proof, never a part of it.
+"""The deployed model's own evaluation of a row: reported beside the proof, never a part of it.
 
 A proof is about real arithmetic on the stored weights. A deployed model rounds, by E at most (`ifonly.model.rounding`),
 so a row on the margin may be favourable in real arithmetic and not in the model's. A margin of margin + E covers that:
@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 from ifonly.problem import Question
 
 LEAST_MARGIN = 1e-12
-"""Nobody is told to ask for a smaller one."""
+"""The least margin that is recommended."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +53,6 @@ def deployed_answer(question: Question, point: NDArray[np.float64]) -> Deployed:
 
 def covering_margin(question: Question) -> float:
     """The asked margin and what the deployed model's rounding can take from it, rounded up to two digits."""
-    wanted = max(question.target.margin + float(question.largest_error), LEAST_MARGIN)
-    power = math.floor(math.log10(wanted)) - 1
-    return float(f"{math.ceil(wanted / 10.0**power * (1.0 + 1e-12))}e{power}")
+    covering = max(question.target.margin + float(question.largest_error), LEAST_MARGIN)
+    power = math.floor(math.log10(covering)) - 1
+    return float(f"{math.ceil(covering / 10.0**power * (1.0 + 1e-12))}e{power}")

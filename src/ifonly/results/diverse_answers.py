@@ -1,4 +1,4 @@
-"""Several answers to one person's query, and what ended the set."""
+"""Diverse answers of one person, and what ended the set."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import Answer, Nearest, NoneExists, kept_text
 from ifonly.results.from_dict import listed, number, text
-from ifonly.results.sentences import sentence
+from ifonly.results.sentences import reaching, sentence
 
 
 class DiverseAnswers(Sequence[Answer]):
@@ -88,19 +88,19 @@ class DiverseAnswers(Sequence[Answer]):
         apart = [[number(one, "apart") for one in listed(row, "apart")] for row in listed(found["apart"], "apart")]
         if {len(apart), *map(len, apart)} != {len(answers)}:
             raise QuestionError("The entry 'apart' of a set of answers must be a square, with a row per answer.")
-        told = cls(
+        several = cls(
             answers,
             ended=ended,
             apart=apart,
             condition=text(found["condition"], "condition"),
             seconds=number(found["seconds"], "seconds"),
         )
-        for name, value in told.to_dict().items():
+        for name, value in several.to_dict().items():
             if name in derived and (found[name] != value or type(found[name]) is not type(value)):
                 raise QuestionError(
                     f"The entry '{name}' of this set would be {shown(value)}; it is {shown(found[name])}."
                 )
-        return told
+        return several
 
     def __str__(self) -> str:
         lines = [f"{i}. {words}" for i, words in enumerate(self.sentences, 1)]
@@ -120,18 +120,17 @@ class DiverseAnswers(Sequence[Answer]):
             return f"The search for another answer was stopped ({self.ended.note})."
         if not len(self):
             return str(self.ended)
-        wanted = f"{self.ended.subject} {self.ended.state or self.ended.target}"
-        return f"No other allowed row makes {wanted} {self.condition} (proven)."
+        return f"No other allowed row {reaching(self.ended)} {self.condition} (proven)."
 
     def __eq__(self, other: object) -> bool:
         """Are answers, end and condition equal? The time that they took does not matter."""
-        return isinstance(other, DiverseAnswers) and self._told == other._told
+        return isinstance(other, DiverseAnswers) and self._compared == other._compared
 
     def __hash__(self) -> int:
         return hash(len(self._answers))
 
     @property
-    def _told(self) -> tuple[Any, ...]:
+    def _compared(self) -> tuple[Any, ...]:
         return self._answers, self.ended, self.apart, self.condition
 
     def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:

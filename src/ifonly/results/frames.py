@@ -25,15 +25,15 @@ def frame_columns_of(answers: Sequence[Answer], features: Features) -> dict[str,
     """The columns of the table, one value per answer; None where there is none."""
     if features not in get_args(Features):
         raise QuestionError(f"Columns are made for features='changed', 'all' or 'none'; got {shown(features)}.")
-    told = [answer.to_dict() for answer in answers]
+    data = [answer.to_dict() for answer in answers]
     columns: dict[str, list[Any]] = {"row": [answer.row for answer in answers]}
     for name in ("status", "target", "distance", "lower_bound", "decision_before", "decision_after"):
-        columns[name] = [one[name] for one in told]
+        columns[name] = [one[name] for one in data]
     for name in ("score_before", "score_after"):
-        columns |= _scores(name, [one[name] for one in told])
+        columns |= _scores(name, [one[name] for one in data])
     columns["changes"] = ["; ".join(map(str, answer.changes)) for answer in answers]
     for name in ("note", "method", "seconds", "nodes"):
-        columns[name] = [one[name] for one in told]
+        columns[name] = [one[name] for one in data]
     for name in _named(answers, features):
         columns[f"{name} (before)"] = [answer.factual.get(name) for answer in answers]
         columns[f"{name} (after)"] = [_after(answer, name) for answer in answers]

@@ -46,7 +46,7 @@ FIELDS = {
 }
 """Entries that every answer has, and the fields that they are."""
 DERIVED = ("status", "note", "already")
-OPTIONAL = ("words", "constraints")
+OPTIONAL = ("words", "outcome", "constraints")
 OWN = {"none exists": "reasons", "error": "error"}
 """The entry that only this kind has."""
 
@@ -124,8 +124,8 @@ def _check(answer: Answer, found: Mapping[str, Any]) -> None:
 # ---------------------------------------------------------------------- entries of a type
 
 
-def _wrong(name: str, wanted: str, value: Any) -> QuestionError:
-    return QuestionError(f"The entry '{name}' of an answer must be {wanted}; got {shown(value)}.")
+def _wrong(name: str, needed: str, value: Any) -> QuestionError:
+    return QuestionError(f"The entry '{name}' of an answer must be {needed}; got {shown(value)}.")
 
 
 def text(value: Any, name: str) -> str:
@@ -193,13 +193,13 @@ def _row(value: Any, name: str) -> dict[str, Value]:
 def _words(value: Any, name: str) -> dict[str, tuple[str, str]]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object with a label and a unit per feature", value)
-    told: dict[str, tuple[str, str]] = {}
+    words: dict[str, tuple[str, str]] = {}
     for feature, own in value.items():
         both = _texts(own, name)
         if len(both) != 2:
             raise _wrong(name, "an object with a label and a unit per feature", value)
-        told[text(feature, name)] = (both[0], both[1])
-    return told
+        words[text(feature, name)] = (both[0], both[1])
+    return words
 
 
 def _score(value: Any, name: str) -> float:
@@ -212,6 +212,12 @@ def _scores(value: Any, name: str) -> float | tuple[float, ...]:
 
 def _or_none(read: Callable[..., T]) -> Callable[[Any, str], T | None]:
     return lambda value, name: None if value is None else read(value, name)
+
+
+def _clauses(value: Any, name: str) -> dict[str, str]:
+    if not isinstance(value, Mapping):
+        raise QuestionError(f"The entry '{name}' of an answer must be an object; got {shown(value)}.")
+    return {text(language, name): text(clause, name) for language, clause in value.items()}
 
 
 _READ: dict[str, Callable[[Any, str], Any]] = {
@@ -241,4 +247,5 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
     "error": text,
     "words": _words,
+    "outcome": _clauses,
 }

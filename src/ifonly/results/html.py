@@ -1,4 +1,4 @@
-"""Answers as HTML: fragments for notebooks, and pages that a clerk can print and hand over.
+"""Answers as HTML: fragments for notebooks, and pages to print and hand over.
 
 The words are those of `plain_language`, with the schema's labels and units; what is proven stands below in plain words, the
 figures last. A page has no script and loads nothing.

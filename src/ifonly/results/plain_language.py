@@ -1,17 +1,18 @@
-"""Answers as a person is told them: no distances, no proofs, the schema's labels and units, in the person's language.
+"""Natural-language explanations for the person: the schema's labels and units, no distances and no proofs.
 
     If your monthly income had been €5,776 instead of €5,120, the application would have been approved. No smaller
-    change would have been enough.
+    allowed change would have been enough.
 
-What is said is what the answer has; `str(answer)` says the same with the distance and the proof. A language is a row of
-the table below: sentences with gaps, and how numbers are written. Names of features, classes and rules stay as they
-were given.
+`str(answer)` says the same with the distance and the proof. A language is a value below: sentences with gaps, and how
+numbers are written. Names of features, classes and rules stay as they were given. The outcome is the clause that was
+stated for the class, if one was; the name of a class alone cannot be made into natural English.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ifonly.errors import QuestionError
 from ifonly.printing import escaped, shown
@@ -25,10 +26,21 @@ SIGNS = frozenset("€$£¥₹")
 POSSESSIVE = ("your ", "the ")
 
 
+class Phrases(NamedTuple):
+    """How a target is put, of a subject and its state: as a clause after "if", reached already, out of reach, or not
+    found."""
+
+    outcome: str
+    already: str
+    none: str
+    unknown: str
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Language:
     """The sentences of one language, with gaps."""
 
+    code: str
     thousands: str
     decimal: str
     percent: str
@@ -45,26 +57,26 @@ class Language:
     """A feature with a label, one without, one that is answered by yes or no."""
     changed: str
     decision: str
-    decided: str
-    """The decision, and another subject, in the state that was asked for."""
-    reached: str
+    of_decision: Phrases
+    """Of the decision, which changes to a class: the name of a class cannot be conjugated."""
+    of_subject: Phrases
+    """Of a stated subject of the decision, such as "the application", which the name of a class can follow."""
+    of_score: Phrases
+    """Of scores, probabilities and ranks."""
     would: str
     nothing_smaller: str
     nothing_else_smaller: str
     """The same of one of several answers, which has to differ from the earlier ones."""
     maybe_smaller: str
-    already: str
     breaks: str
-    none: str
     blame: str
     possible: str
-    unknown: str
     failed: str
     proven: str
     unproven: str
     proven_none: str
     open: str
-    """What stands behind an answer."""
+    """The guarantee of an answer."""
     title: str
     many: str
     several: str
@@ -86,11 +98,18 @@ class Language:
 
     @property
     def mark(self) -> DecimalMark:
-        """How its people write decimals."""
+        """The decimal mark of numbers in this language."""
         return DecimalMark.POINT if self.decimal == "." else DecimalMark.COMMA
 
 
+_IS_STATE = Phrases(
+    outcome="{subject} would have been {state}",
+    already="{subject} is {state} already; nothing needs to change.",
+    none="No allowed change makes {subject} {state}.",
+    unknown="No change that makes {subject} {state} was found in the time there was. There may be one.",
+)
 ENGLISH = Language(
+    code="en",
     thousands=",",
     decimal=".",
     percent="",
@@ -104,18 +123,21 @@ ENGLISH = Language(
     asked='the answer to "{}"',
     changed="{what} had been {after} instead of {before}",
     decision=THE_DECISION,
-    decided="{subject} would have been {state}",
-    reached="{subject} would have been {state}",
+    of_decision=Phrases(
+        outcome="{subject} would have changed to {state}",
+        already="{subject} is already as asked ({state}); nothing needs to change.",
+        none="No allowed change turns {subject} into {state}.",
+        unknown="No change that turns {subject} into {state} was found in the time there was. There may be one.",
+    ),
+    of_subject=_IS_STATE,
+    of_score=_IS_STATE,
     would="If {changes}, {outcome}.",
     nothing_smaller="No smaller allowed change would have been enough.",
     nothing_else_smaller="No smaller allowed change that differs from those above would have been enough.",
     maybe_smaller="A smaller change may be enough as well; that was not found out.",
-    already="{subject} is {state} already; nothing needs to change.",
     breaks="As it is, it breaks: {}.",
-    none="No allowed change makes {subject} {state}.",
     blame="What stands in the way: {}.",
     possible="It becomes possible if {words}: {changes}.",
-    unknown="No change that makes {subject} {state} was found in the time there was. There may be one.",
     failed="This could not be answered: {}",
     proven="What stands behind this: the changed data was given to the deciding model itself, which decided so; and it "
     "is proven that no smaller change that is allowed does it.",
@@ -141,7 +163,15 @@ ENGLISH = Language(
     note="note",
     under="constraints, as understood",
 )
+_LAUTET = Phrases(
+    outcome="hätte {subject} „{state}“ gelautet",
+    already="{subject} lautet schon „{state}“. Es muss sich nichts ändern.",
+    none="Keine erlaubte Änderung führt dazu, dass {subject} „{state}“ lautet.",
+    unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, nach der {subject} „{state}“ lautet. Vielleicht "
+    "gibt es eine.",
+)
 GERMAN = Language(
+    code="de",
     thousands=".",
     decimal=",",
     percent="\N{NO-BREAK SPACE}",
@@ -155,19 +185,22 @@ GERMAN = Language(
     asked="die Antwort auf „{}“",
     changed="{what} {after} statt {before}",
     decision="die Entscheidung",
-    decided="hätte {subject} „{state}“ gelautet",
-    reached="wäre dies erreicht worden: {subject} {state}",
+    of_decision=_LAUTET,
+    of_subject=_LAUTET,
+    of_score=Phrases(
+        outcome="wäre dies erreicht worden: {subject} {state}",
+        already="Das ist schon so: {subject} {state}. Es muss sich nichts ändern.",
+        none="Keine erlaubte Änderung führt dazu: {subject} {state}.",
+        unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, die dazu führt: {subject} {state}. Vielleicht "
+        "gibt es eine.",
+    ),
     would="Wäre {changes} gewesen, {outcome}.",
     nothing_smaller="Keine kleinere erlaubte Änderung hätte genügt.",
     nothing_else_smaller="Keine kleinere erlaubte Änderung, die sich von den obigen unterscheidet, hätte genügt.",
     maybe_smaller="Vielleicht genügt auch eine kleinere Änderung; das wurde nicht geklärt.",
-    already="Das ist schon so: {subject} {state}. Es muss sich nichts ändern.",
     breaks="So, wie es ist, verletzt es: {}.",
-    none="Keine erlaubte Änderung führt dazu: {subject} {state}.",
     blame="Im Weg steht: {}.",
     possible="Möglich wird es, wenn dies gilt: {words}. Dann: {changes}.",
-    unknown="In der verfügbaren Zeit wurde keine Änderung gefunden, die dazu führt: {subject} {state}. Vielleicht gibt "
-    "es eine.",
     failed="Das konnte nicht beantwortet werden: {}",
     proven="Was dahinter steht: Die geänderten Daten wurden dem entscheidenden Modell selbst vorgelegt, und es hat "
     "so entschieden. Es ist bewiesen, dass keine kleinere erlaubte Änderung genügt.",
@@ -192,17 +225,17 @@ GERMAN = Language(
     note="Hinweis",
     under="Bedingungen, wie verstanden",
 )
-LANGUAGES = {"en": ENGLISH, "de": GERMAN}
+LANGUAGES = {language.code: language for language in (ENGLISH, GERMAN)}
 
 
 def plain_language(answer: Answer, language: str = "en", subject: str = "", *, further: bool = False) -> str:
-    """What the person is told. `subject` is what is decided ("the application"); the decision, if nothing is said.
+    """The explanation for the person. `subject` is what is decided ("the application"); by default, the decision.
 
     `further`: the answer is one of several, the nearest that differs from the earlier ones.
     """
     if not isinstance(subject, str):
         raise QuestionError(f"'subject' is a text such as \"the application\"; got {shown(subject)}.")
-    return escaped(_Phrasing(answer, language_of(language), subject, further).told())
+    return escaped(_Phrasing(answer, language_of(language), subject, further).text())
 
 
 def language_of(name: str) -> Language:
@@ -213,7 +246,7 @@ def language_of(name: str) -> Language:
 
 
 def guarantee(answer: Answer, language: str = "en") -> str:
-    """What stands behind an answer, for a person; empty where nothing was asked."""
+    """What the answer guarantees, for the person; empty where there was no search."""
     say = language_of(language)
     if isinstance(answer, Failed) or answer.already:
         return ""
@@ -247,40 +280,44 @@ class _Phrasing:
     def __init__(self, answer: Answer, language: Language, subject: str, further: bool) -> None:
         self.answer, self.language, self.further = answer, language, further
         self.is_decision = answer.subject == THE_DECISION
-        self.subject = subject if subject and self.is_decision else self._subject()
         self.state = answer.state or answer.target
+        if not self.is_decision:
+            self.subject, self.phrases = answer.subject, language.of_score
+        elif subject:
+            self.subject, self.phrases = subject, language.of_subject
+        else:
+            self.subject, self.phrases = language.decision, language.of_decision
 
-    def _subject(self) -> str:
-        return self.language.decision if self.is_decision else self.answer.subject
-
-    def told(self) -> str:
+    def text(self) -> str:
         answer, say = self.answer, self.language
         about = {"subject": self.subject, "state": self.state}
         if isinstance(answer, Failed):
             return say.failed.format(answer.error)
         if isinstance(answer, NoneExists):
-            return " ".join([say.none.format(**about), *self._why(answer.reasons)])
+            return " ".join([self.phrases.none.format(**about), *self._why(answer.reasons)])
         if isinstance(answer, Unknown):
-            return say.unknown.format(**about)
+            return self.phrases.unknown.format(**about)
         if answer.already:
             broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
-            return " ".join([_capital(say.already.format(**about)), *broken])
-        told = say.would.format(changes=self._all(answer.changes), outcome=self._outcome())
+            return " ".join([_capital(self.phrases.already.format(**about)), *broken])
+        counterfactual = say.would.format(changes=self._all(answer.changes), outcome=self._outcome())
         if not isinstance(answer, Nearest):
-            return f"{told} {say.maybe_smaller}"
-        return f"{told} {say.nothing_else_smaller if self.further else say.nothing_smaller}"
+            return f"{counterfactual} {say.maybe_smaller}"
+        return f"{counterfactual} {say.nothing_else_smaller if self.further else say.nothing_smaller}"
 
     def _outcome(self) -> str:
-        answer, say = self.answer, self.language
-        if self.is_decision and answer.decision_after is not None:  # what it became, which may be one of several
-            return say.decided.format(subject=self.subject, state=show(answer.decision_after))
-        return say.reached.format(subject=self.subject, state=self.state)
+        answer, state = self.answer, self.state
+        if self.is_decision and answer.decision_after is not None:
+            if clause := answer.outcome.get(self.language.code):
+                return clause
+            state = show(answer.decision_after)  # where several were asked for, the one that it became
+        return self.phrases.outcome.format(subject=self.subject, state=state)
 
     def _why(self, reasons: Reasons | None) -> list[str]:
         if reasons is None or not reasons.blame:
             return []
-        told = [self.language.blame.format("; ".join(reasons.blame))]
-        return told + [self.possible(first) for first in reasons.relaxations[:1]]
+        blame = [self.language.blame.format("; ".join(reasons.blame))]
+        return blame + [self.possible(first) for first in reasons.relaxations[:1]]
 
     def possible(self, relaxation: Relaxation) -> str:
         return self.language.possible.format(words=relaxation.words, changes=self._all(relaxation.changes))

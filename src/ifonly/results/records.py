@@ -1,4 +1,4 @@
-"""Answers as records of a table: the columns that files and data frames share, and what is counted about many.
+"""Answers as records of a table: the columns that files and data frames share, and the counts of many.
 
 Nested values (the changes, the row) are JSON text here, as they stand in files.
 """

@@ -1,4 +1,4 @@
-"""Answers in one exact sentence, with the distance and what is proven. (`plain_language` has the words for the person.)"""
+"""One exact sentence per answer, with the distance and what is proven. (`plain_language` is for the person.)"""
 
 from __future__ import annotations
 
@@ -24,23 +24,24 @@ def sentence(answer: Any, *, given: str = "") -> str:
 
 def _sentence(answer: Any, given: str) -> str:
     if isinstance(answer, Failed):
-        return f"This row could not be asked about: {answer.note}"
+        return f"This row could not be answered: {answer.note}"
     subject, state = answer.subject, answer.state or answer.target
+    decision, makes = subject == THE_DECISION, reaching(answer)
     if isinstance(answer, NoneExists):
-        if answer.reasons is None:
-            return f"No allowed change makes {subject} {state} (proven)."
-        return _without_recourse(subject, state, answer.reasons)
+        return f"No allowed change {makes} (proven)." if answer.reasons is None else _why_none(makes, answer.reasons)
     if isinstance(answer, Unknown):
         return (
-            f"No change that makes {subject} {state} was found ({answer.note}); "
+            f"No change that {makes} was found ({answer.note}); "
             f"none exists within distance {answer.lower:.6g} (proven)."
         )
     if answer.already:
         start = f"T{subject[1:]}" if subject.startswith("the ") else subject  # not the name of a class
+        reached = f"is already as asked ({state})" if decision else f"is {state} already"
         broken = f", though as it is the row breaks: {'; '.join(answer.breaks)}" if answer.breaks else ""
-        return f"{start} is {state} already; nothing needs to change{broken}."
+        return f"{start} {reached}; nothing needs to change{broken}."
     changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
-    start = f"If {_and(changed)}, {subject} would have been {_outcome(answer, state)}"
+    would = "would have changed to" if decision else "would have been"
+    start = f"If {_and(changed)}, {subject} {would} {_outcome(answer, state)}"
     if isinstance(answer, Nearest):
         proven = f"proven, {answer.distance_name} distance {answer.upper:.6g}{_rounding_bounded(answer)}"
         return f"{start}; no smaller allowed change does it{given} ({proven})."
@@ -48,33 +49,39 @@ def _sentence(answer: Any, given: str) -> str:
     return f"{start} (distance {answer.upper:.6g}); a smaller change was not ruled out ({answer.note}){known}."
 
 
+def reaching(answer: Any) -> str:
+    """What a change to the target does, as a verb: "turns the decision into approve"."""
+    subject, state = answer.subject, answer.state or answer.target
+    return f"turns {subject} into {state}" if subject == THE_DECISION else f"makes {subject} {state}"
+
+
 def _rounding_bounded(answer: Any) -> str:
-    """How much nearer the luck of rounding might bring a row, where that can be seen in the distance."""
+    """How much nearer a row might be that is accepted under some rounding only, where that shows in the distance."""
     if answer.lower_any_rounding is None or answer.upper - answer.lower_any_rounding <= VISIBLE * answer.upper:
         return ""
     by = answer.upper - answer.lower_any_rounding
     places = max(0, -math.floor(math.log10(by)))
-    return f"; {answer.precision} arithmetic blurs this by up to {math.ceil(by * 10**places) / 10**places:.{places}f}"
+    return f"; rounding in {answer.precision} may bring this down by up to {math.ceil(by * 10**places) / 10**places:.{places}f}"
 
 
 def _outcome(answer: Any, state: str) -> str:
-    """What was wanted; where that was left open ("one of a, b"), what it became."""
+    """The target; where that was left open ("one of a, b"), the decision that it became."""
     if answer.subject != THE_DECISION or answer.decision_after is None or show(answer.decision_after) == state:
         return state
     return f"{show(answer.decision_after)} ({state})"
 
 
-def _without_recourse(subject: str, state: str, reasons: Reasons) -> str:
-    """Why there is none, and what would help."""
+def _why_none(makes: str, reasons: Reasons) -> str:
+    """Why no allowed change does it, and what would help."""
     if not reasons.blame:
-        return f"No row at all makes {subject} {state}, whatever may change (proven)."
+        return f"No row at all {makes}, whatever may change (proven)."
     how = "together rule" if len(reasons.blame) > 1 else "rules"
-    told = f"No allowed change makes {subject} {state}: {_and(reasons.blame)} {how} it out (proven)."
+    why = f"No allowed change {makes}: {_and(reasons.blame)} {how} it out (proven)."
     if reasons.relaxations:
         first, rest = reasons.relaxations[0], len(reasons.relaxations) - 1
-        told += f" Possible {first}"
-        told += f", and in {rest} other way{'s' if rest > 1 else ''}." if rest else "."
-    return told + (f" Not proven: {reasons.note}." if reasons.note else "")
+        why += f" Possible {first}"
+        why += f", and in {rest} other way{'s' if rest > 1 else ''}." if rest else "."
+    return why + (f" Not proven: {reasons.note}." if reasons.note else "")
 
 
 def _and(items: Sequence[str]) -> str:

@@ -1,4 +1,4 @@
-"""Shorter numbers for people: 1071.0293 instead of 1071.029270808483, where the gap has room for it.
+"""Rounding of counterfactuals within the gap: 1071.0293 instead of 1071.029270808483.
 
 The nearest row usually sits on the margin, so its real values have all their digits, and a value that is rounded
 when it is printed may not flip the decision. Each changed real value is therefore rounded away from the factual, to
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
 
 import numpy as np
@@ -30,24 +31,24 @@ Floats = NDArray[np.float64]
 
 def shortened(question: Question, factuals: Floats, claims: Sequence[Claim], tolerances: Tolerances) -> Claims:
     """The claims, with shorter numbers in their rows where that is possible."""
-    told, reals = Claims.of(claims, factuals), question.schema.reals
-    points, cells = told.points, dict[int, list[int]]()
+    tidy, reals = Claims.of(claims, factuals), question.schema.reals
+    points, cells = tidy.points, dict[int, list[int]]()
     if len(reals):  # where there is no row, nothing moved
         rows, places = (factuals.take(reals, axis=1) != points.take(reals, axis=1)).nonzero()
         for i, g in zip(rows.tolist(), reals.take(places).tolist(), strict=True):
             cells.setdefault(i, []).append(g)
     if not cells:
-        return told
+        return tidy
     upper = question.measure.between(factuals, points)
-    most = told.lower + tolerances.allowed_each(upper)
-    room, result = (most - upper).tolist(), points.copy()
-    waiting, short = [i for i in cells if room[i] > 0.0], set[int]()
+    most = tidy.lower + tolerances.allowed_each(upper)
+    slack, result = (most - upper).tolist(), points.copy()
+    waiting, short = [i for i in cells if slack[i] > 0.0], set[int]()
     for attempt in range(ATTEMPTS):
         if not waiting:
             break
         every = len(waiting) == len(points)
         old, now, far = (each if every else each[waiting] for each in (factuals, points, most))
-        rounded = _rounded(question, old, now, [(cells[i], room[i]) for i in waiting], attempt)
+        rounded = _rounded(question, old, now, [(cells[i], slack[i]) for i in waiting], attempt)
         scores = _conditions(question, np.concatenate([now, rounded]))
         good = (scores[len(now) :] >= scores[: len(now)]).all(axis=1) & (question.measure.between(old, rounded) <= far)
         kept = good.tolist()
@@ -57,12 +58,12 @@ def shortened(question: Question, factuals: Floats, claims: Sequence[Claim], tol
         result[done] = rounded if len(done) == len(waiting) else rounded[kept]
         short.update(done)
         waiting = [i for i, fine in zip(waiting, good.tolist(), strict=True) if not fine]
-    for i in (i for i in cells if room[i] > 0.0 and i not in short):
-        within = float(told.lower[i]), float(most[i])
+    for i in (i for i in cells if slack[i] > 0.0 and i not in short):
+        within = float(tidy.lower[i]), float(most[i])
         row = shorter(question, factuals[i], points[i], cells[i], within, partial(_conditions, question))
         if row is not None:
             result[i] = row
-    return told.at(result)
+    return replace(tidy, points=result)
 
 
 def _rounded(
@@ -72,15 +73,15 @@ def _rounded(
     cells: Sequence[tuple[list[int], float]],
     attempt: int,
 ) -> Floats:
-    """The rows with changed values rounded away from the factual, each to the decimals that an equal share of the room
+    """The rows with changed values rounded away from the factual, each to the decimals that an equal share of the slack
     of its row leaves it, and inside the schema's bounds; those that need more than 15 decimals are left as they are.
     """
     lower, upper = (ends.tolist() for ends in question.schema.grid[:2])
     rates, result = question.measure.steepest.tolist(), rows.copy()
     at = [k for k, (some, _) in enumerate(cells) for _ in some], [g for some, _ in cells for g in some]
-    of = [(len(some), room) for some, room in cells for _ in some]
-    for k, g, old, value, (count, room) in zip(*at, before[at].tolist(), rows[at].tolist(), of, strict=True):
-        places = (math.ceil(math.log10(rates[g] * count / room)) if rates[g] > 0.0 else 0) + attempt
+    of = [(len(some), slack) for some, slack in cells for _ in some]
+    for k, g, old, value, (count, slack) in zip(*at, before[at].tolist(), rows[at].tolist(), of, strict=True):
+        places = (math.ceil(math.log10(rates[g] * count / slack)) if rates[g] > 0.0 else 0) + attempt
         if abs(places) > DECIMALS:
             continue
         scale = 10.0 ** abs(places)

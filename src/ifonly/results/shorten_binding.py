@@ -1,4 +1,4 @@
-"""Shorter numbers where something binds: a rule, a range, a share, several conditions at once.
+"""Rounding of counterfactuals where a constraint binds: a rule, a range, a share, several conditions at once.
 
 There a value can often not be rounded away from the factual, and two values not one by one: on the edge of a + b <= 9
 with a score on the margin, one has to go up and the other down. So the short numbers around the row are tried together,
@@ -20,7 +20,7 @@ from ifonly.problem.rules import Rule
 DECIMALS = 15
 """Beyond this many, a number is not shorter."""
 LEVELS = 5
-"""How many more decimals are tried than the room alone asks for."""
+"""How many more decimals are tried than the slack alone needs."""
 MOST_TRIALS = 256
 DIGITS = 8.0
 """Last digits of the largest number: by how much a rule between several numbers must hold."""
@@ -39,12 +39,12 @@ def shorter(
     conditions: Callable[[Floats], Floats],
 ) -> Floats | None:
     """A row with shorter numbers in these cells, of a distance `within` these two, that is allowed and that the network
-    scores no lower than this one, or surely high enough; None if there is none among those that are tried.
+    scores no lower than this one, or high enough under any rounding; None if there is none among those that are tried.
     """
     least, most = within
-    room = most - question.measure.between(before, row)
+    slack = most - question.measure.between(before, row)
     enough = np.minimum(conditions(row[None, :])[0], question.target.margin + question.computed_error)
-    for rows in _trials(question, row, cells, room):
+    for rows in _trials(question, row, cells, slack):
         far = question.measure.between(before, rows)
         near = np.flatnonzero((far >= least) & (far <= most))
         good = near[(conditions(rows[near]) >= enough).all(axis=1)] if len(near) else near
@@ -66,27 +66,27 @@ def _clear(question: Question, before: Floats, row: Floats, cells: list[int]) ->
     return True
 
 
-def _trials(question: Question, row: Floats, cells: list[int], room: float) -> Iterator[Floats]:
+def _trials(question: Question, row: Floats, cells: list[int], slack: float) -> Iterator[Floats]:
     """Rows with short numbers around this one, first those with the fewest decimals."""
     lower, upper, _ = question.schema.grid
     offsets = NEIGHBOURS if len(NEIGHBOURS) ** len(cells) <= MOST_TRIALS else SIDES
     if len(offsets) ** len(cells) > MOST_TRIALS:
         return
-    ways = list(itertools.product(offsets, repeat=len(cells)))
+    choices = list(itertools.product(offsets, repeat=len(cells)))
     for level in range(LEVELS):
-        rows = np.repeat(row[None, :], len(ways), axis=0)
+        rows = np.repeat(row[None, :], len(choices), axis=0)
         for place, g in enumerate(cells):
-            places = _decimals(float(question.measure.steepest[g]) * len(cells), room) + level
+            places = _decimals(float(question.measure.steepest[g]) * len(cells), slack) + level
             if places > DECIMALS:
                 continue
             short = {offset: _short(float(row[g]), places, offset) for offset in offsets}
-            rows[:, g] = np.clip([short[way[place]] for way in ways], lower[g], upper[g])
+            rows[:, g] = np.clip([short[choice[place]] for choice in choices], lower[g], upper[g])
         yield rows
 
 
-def _decimals(rate: float, room: float) -> int:
-    """The fewest decimals (tens, hundreds: below 0) of which one costs no more than the room."""
-    return math.ceil(math.log10(rate / room)) if rate > 0.0 else 0
+def _decimals(rate: float, slack: float) -> int:
+    """The fewest decimals (tens, hundreds: below 0) of which one costs no more than the slack."""
+    return math.ceil(math.log10(rate / slack)) if rate > 0.0 else 0
 
 
 def _short(value: float, places: int, offset: int) -> float:

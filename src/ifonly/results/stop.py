@@ -1,4 +1,4 @@
-"""What stopped a search: every ending in one place, each with its cause and its remedy in words.
+"""Termination reasons: what stopped a search, each with its cause and its remedy in words.
 
 A method says what stopped it as a value; nothing looks into a sentence. That a search ran to its end is no stop.
 """
@@ -32,9 +32,9 @@ class StoppedBy(Enum):
     STEPS = "steps"
     """As many distances as may be tried."""
     GAP = "gap"
-    """The gap that the method itself was told to close."""
+    """The gap that the method itself is set to close."""
     ROUNDING = "rounding"
-    """No row is sure: the scores of those left are within E (the amount) of the margin, and rounding decides."""
+    """No row is accepted under any rounding: the scores of those left are within E (the amount) of the margin."""
     CLOSE = "close"
     """Nearer rows have scores that float64, in which the search computes, cannot tell from what they must reach."""
     EDGE = "edge"
@@ -48,7 +48,7 @@ class StoppedBy(Enum):
     UNDECIDED = "undecided"
     """A solver does not know; `detail` is its own word."""
     INTERRUPTED = "interrupted"
-    """Another thread failed, or the keyboard said so."""
+    """Another thread failed, or the user interrupted it."""
     FEWER = "fewer"
     """Fewer changes than the amount were not ruled out; `cause` says why."""
 
@@ -64,7 +64,7 @@ class Stop:
 
     @property
     def is_limit(self) -> bool:
-        """Was it a limit that the asker can raise?"""
+        """Was it a limit that the user can raise?"""
         limits = (StoppedBy.SECONDS, StoppedBy.NODES, StoppedBy.MEMORY, StoppedBy.QUESTIONS, StoppedBy.STEPS)
         return self.by in limits or (self.cause is not None and self.cause.is_limit)
 
@@ -91,11 +91,11 @@ class Stop:
             case StoppedBy.EDGE:
                 return "nearer rows lie on the edge of a rule, and float64 cannot tell on which side of it"
             case StoppedBy.TOLERANCES:
-                return "the solver's tolerances leave this gap; ask the search"
+                return "the solver's tolerances leave this gap; use the search"
             case StoppedBy.REFUSED:
                 return f"{REFUSAL}; ask for a larger margin, such as {amount:g}"
             case StoppedBy.TROUBLE:
-                return "the solver met numerical trouble; ask another method"
+                return "the solver met numerical trouble; use another method"
             case StoppedBy.UNDECIDED:
                 return f"the solver does not know ({self.detail})"
             case StoppedBy.INTERRUPTED:

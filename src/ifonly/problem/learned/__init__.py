@@ -1,4 +1,4 @@
-"""What is learned from data about which rows are plausible: constraints, rules, conditions and a cost."""
+"""Plausibility learned from data: constraints, rules, conditions and a cost."""
 
 from ifonly.problem.learned.correlated import CorrelatedWithin, Mahalanobis
 from ifonly.problem.learned.near import Near

@@ -1,4 +1,4 @@
-"""What moves together: || L (x - x0) ||_1, where L^T L is the inverse covariance of the data (DACE).
+"""Mahalanobis cost: || L (x - x0) ||_1, where L^T L is the inverse covariance of the data (DACE).
 
 A condition on the answer here; `answering.correlated` minimises the cost itself.
 """
@@ -23,7 +23,7 @@ from ifonly.schema.values import show_number
 
 Floats = NDArray[np.float64]
 
-ROOM = 1e-9
+COST_TOLERANCE = 1e-9
 """Relative: how far a correlated cost may exceed its cap, which real numbers meet only up to rounding."""
 
 MOST_CONDITION = 1e10
@@ -76,7 +76,7 @@ class Mahalanobis:
 
     def box(self, before: Floats, at_most: float) -> Iterator[Constraint]:
         """What each feature can be after a change that costs at most so much."""
-        reach = self.reach * at_most * (1.0 + ROOM)
+        reach = self.reach * at_most * (1.0 + COST_TOLERANCE)
         coding, columns, k = _coding(self.schema), UnrolledColumns(self.schema), 0
         for g, feature in enumerate(self.schema.features):
             own = columns.of(feature.name)
@@ -110,9 +110,9 @@ class CorrelatedWithin:
             raise QuestionError("This cost was learned for another schema; learn it from data of this one.")
 
     def holds(self, context: PersonContext, after: Floats) -> bool:
-        return bool(np.abs(self.cost.terms(context.before, after)).sum() <= self.at_most * (1.0 + ROOM))
+        return bool(np.abs(self.cost.terms(context.before, after)).sum() <= self.at_most * (1.0 + COST_TOLERANCE))
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         cut = self.cut(context, np.sign(self.cost.terms(context.before, after)))
         yield Alternative(0.0, (cut, *self.cost.box(context.before, self.at_most)))
 
@@ -120,7 +120,7 @@ class CorrelatedWithin:
         """What the condition says for one choice of signs."""
         weight = signs @ self.cost.factor
         start = float(weight @ unrolled(context.schema, context.before))
-        return SignedSum(tuple(weight.tolist()), start + self.at_most * (1.0 + ROOM / 2.0))
+        return SignedSum(tuple(weight.tolist()), start + self.at_most * (1.0 + COST_TOLERANCE / 2.0))
 
     def describe(self) -> str:
         return f"a correlated change of at most {show_number(self.at_most)}"

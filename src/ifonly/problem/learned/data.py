@@ -1,4 +1,4 @@
-"""Reading data, and what occurs in it."""
+"""Data to learn from: its points, and the values that occur."""
 
 from __future__ import annotations
 
@@ -17,14 +17,16 @@ Floats = NDArray[np.float64]
 
 
 def points_of(schema: Schema, table: Any, *, whole: bool = False) -> Floats:
-    """The rows of a table; only those that lack no number, if they must be `whole`."""
+    """The rows of a table; only those without missing numbers, if they must be `whole`."""
     points = read_points(schema, table)
     if not len(points):
         raise QuestionError("Nothing can be learned from a table without rows.")
     if whole and schema.may_have_missing:
         points = points[~np.isnan(points).any(axis=1)]
         if not len(points):
-            raise QuestionError("Every row of the table lacks a number, so nothing can be learned from whole rows.")
+            raise QuestionError(
+                "A number is missing in every row of the table, so nothing can be learned from whole rows."
+            )
     return points
 
 

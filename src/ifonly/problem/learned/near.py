@@ -1,4 +1,4 @@
-"""What is near: within a distance of some row of the data. A condition, answered by branching."""
+"""Nearness to data: within a distance of some row of it. A disjunctive constraint, answered by branching."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Near:
     def holds(self, context: PersonContext, after: Floats) -> bool:
         return bool(self.distance.between(context.schema, after, self.points).min() <= self.reach)
 
-    def ways(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
+    def alternatives(self, context: PersonContext, after: Floats, chosen: Sequence[Ordinary]) -> Iterator[Alternative]:
         schema, before, distance = context
         away = self.distance.between(schema, before, self.points)
         same = distance == self.distance  # then the triangle inequality bounds what a ball is worth

@@ -1,4 +1,4 @@
-"""What occurs: by feature, and in pairs of features. Ordinary constraints and rules (linear, whole)."""
+"""Support of the data: the values that occur, by feature and in pairs of features, as constraints and linear rules."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def pairs(
     points = points_of(schema, table)
     rules: list[Ordinary] = list(support(schema, table, quantiles=quantiles, least=least))
     choices = [(g, feature) for g, feature in enumerate(schema.features) if isinstance(feature, Choice)]
-    choices.sort(key=lambda choice: len(choice[1].options))  # a pair is told once, by the one with fewer options
+    choices.sort(key=lambda choice: len(choice[1].options))  # a pair has one rule, by the one with fewer options
     for k, (g, feature) in enumerate(choices):
         chosen = points[:, g].astype(np.intp)
         common = np.bincount(chosen, minlength=len(feature.options)) >= least
@@ -117,7 +117,7 @@ class NumberGivenOption:
         return bool(low - slack <= after[schema.index(self.number)] <= high + slack)
 
     def _slack(self, schema: Schema) -> float:
-        """A real number at the end of its range must not be lost to rounding: the range is a hair wider."""
+        """A real number at the end of its range must not be lost to rounding: the range is slightly wider."""
         number = schema[self.number]
         return EDGE * number.width if isinstance(number, Real) else 0.0
 

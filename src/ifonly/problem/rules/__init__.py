@@ -1,4 +1,4 @@
-"""Rules between features, and every constraint, in words."""
+"""The rule language: constraints and rules between features, as text."""
 
 from ifonly.problem.rules.reading import AnyConstraint, merged, read_constraint
 from ifonly.problem.rules.rule import Rule

@@ -1,4 +1,4 @@
-"""What is left of one number: disjoint closed intervals, in order.
+"""Interval arithmetic on sets: the values that a rule leaves one number, as disjoint closed intervals in order.
 
 A rule about a single number (`n in (0, 5, 10)`, `Age != 30`, `if Age >= 30 then Age >= 40`) says no more than this, and
 unions and intersections of intervals stay as small as what they say, where clauses multiply.

@@ -1,4 +1,4 @@
-"""What a rule says about a row: names become features, words become options, and the rest is exact arithmetic.
+"""Semantics of rules: names become features, words become options, and the rest is exact arithmetic.
 
 A comparison of numbers becomes  constant + sum_g a_g x_g + sum_g b_g[option of g]  >=, >, = or != 0  in whole
 coefficients, and is judged in rational arithmetic on decimals: those that were written, and those that the numbers of
@@ -130,25 +130,25 @@ def features_of(formula: Formula) -> frozenset[int]:
 
 
 def understand(text: str, tree: syntax.Condition, schema: Schema) -> Formula:
-    """The tree of a rule, read for a schema. For people who lack numbers, what can be said without them."""
+    """The tree of a rule, read for a schema. Where numbers are missing, the part that does not need them."""
     formula = _TreeReader(text, schema.whole if schema.unknown else schema).condition(tree)
     return _without(formula, schema.unknown, True) or Every(()) if schema.unknown else formula
 
 
-def _without(formula: Formula, unknown: frozenset[int], wanted: bool) -> Formula | None:
+def _without(formula: Formula, unknown: frozenset[int], positive: bool) -> Formula | None:
     """The formula without comparisons of missing numbers, which are neither true nor false: a rule is broken only where
-    it is false. None where nothing is left to break; of what must not hold (not `wanted`), nothing that holds.
+    it is false. None where nothing is left to break; under a negation (not `positive`), nothing that holds.
     """
     match formula:
         case Compare() | Member():
             return None if features_of(formula) & unknown else formula
         case Denial(part):
-            left = _without(part, unknown, not wanted)
+            left = _without(part, unknown, not positive)
             return None if left is None else Denial(left)
         case Every(parts) | Some(parts):
-            kept = [_without(part, unknown, wanted) for part in parts]
+            kept = [_without(part, unknown, positive) for part in parts]
             known = tuple(part for part in kept if part is not None)
-            enough = len(known) == len(parts) if isinstance(formula, Every) != wanted else bool(known) or not parts
+            enough = len(known) == len(parts) if isinstance(formula, Every) != positive else bool(known) or not parts
             return type(formula)(known) if enough else None
         case _:
             assert_never(formula)

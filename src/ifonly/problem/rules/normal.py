@@ -1,9 +1,9 @@
-"""A rule as clauses: every one of them must hold, and one holds when one of its inequalities does.
+"""Conjunctive normal form of rules: every clause must hold, and a clause holds when one of its inequalities does.
 
 Denials are pushed inwards until they meet comparisons, which turn around (not x > 0 is x <= 0); what is left of `and`
 and `or` is multiplied out, except about one number, of which intervals are left (see `intervals`). Over whole numbers
 and options nothing is lost: x > 21 is x >= 22, x != 3 is two inequalities. Over real numbers x > 0 has no nearest row
-and x = 3 no room for rounding, so they are refused where the rule needs them, with what to write instead.
+and x = 3 no slack for rounding, so they are refused where the rule needs them, with what to write instead.
 """
 
 from __future__ import annotations
@@ -68,21 +68,21 @@ class _Unfolding:
     def __init__(self, schema: Schema) -> None:
         self.schema = schema
 
-    def clauses(self, formula: Formula, wanted: bool) -> list[Clause]:
+    def clauses(self, formula: Formula, positive: bool) -> list[Clause]:
         """The clauses of the formula, or of its denial."""
         match formula:
             case Member(g, options):
-                return self.unit(Member(g, options if wanted else self.options(g) - options))
+                return self.unit(Member(g, options if positive else self.options(g) - options))
             case Compare():
-                return self.compare(formula, wanted)
+                return self.compare(formula, positive)
             case Denial(part):
-                return self.clauses(part, not wanted)
+                return self.clauses(part, not positive)
             case Every(members) | Some(members):
                 number = self.only_number(formula)
                 if number is not None:
-                    return self.of_intervals(number, self.intervals(formula, wanted, number))
-                unfolded = (self.clauses(member, wanted) for member in members)
-                return self.all_of(unfolded) if isinstance(formula, Every) == wanted else self.one_of(unfolded)
+                    return self.of_intervals(number, self.intervals(formula, positive, number))
+                unfolded = (self.clauses(member, positive) for member in members)
+                return self.all_of(unfolded) if isinstance(formula, Every) == positive else self.one_of(unfolded)
             case _:
                 assert_never(formula)
 
@@ -96,19 +96,19 @@ class _Unfolding:
         (g,) = features
         return g if isinstance(self.schema.features[g], Numeric) else None
 
-    def intervals(self, formula: Formula, wanted: bool, g: int) -> Intervals:
+    def intervals(self, formula: Formula, positive: bool, g: int) -> Intervals:
         """What the formula, or its denial, leaves of the number."""
         match formula:
             case Denial(part):
-                return self.intervals(part, not wanted, g)
+                return self.intervals(part, not positive, g)
             case Every(members) | Some(members):
-                several = [self.intervals(member, wanted, g) for member in members]
-                if isinstance(formula, Every) == wanted:
+                several = [self.intervals(member, positive, g) for member in members]
+                if isinstance(formula, Every) == positive:
                     return intersection(several)
                 feature = self.schema.features[g]
                 return union(several, feature.step if isinstance(feature, Integer) else 0)
             case _:
-                unfolded = self.clauses(formula, wanted)
+                unfolded = self.clauses(formula, positive)
                 return intersection([self.everything(g), *(self.of_clause(clause, g) for clause in unfolded)])
 
     def everything(self, g: int) -> Intervals:
@@ -199,9 +199,9 @@ class _Unfolding:
 
     # ------------------------------------------------------------------ comparisons
 
-    def compare(self, formula: Compare, wanted: bool) -> list[Clause]:
+    def compare(self, formula: Compare, positive: bool) -> list[Clause]:
         linear, sign = formula.linear, formula.sign
-        if not wanted:
+        if not positive:
             sign = {">=": "<", ">": "<=", "=": "!=", "!=": "="}[sign]
         if sign in ("<", "<="):
             linear, sign = linear.negative(), sign.replace("<", ">")
@@ -321,14 +321,15 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
         "!=": ("has no nearest row", "by how much it must differ, with >= or <="),
     }[sign]
     if len(linear.numbers) == 1 and not linear.options:
-        end, room = (
+        end, slack = (
             Fraction(-linear.constant, slope),
             Fraction(1, 100) if real.width >= 1 else Fraction(real.width) / 100,
         )
         low, high = (
-            clear_number(float(v)) for v in (max(end - room, written(real.lower)), min(end + room, written(real.upper)))
+            clear_number(float(v))
+            for v in (max(end - slack, written(real.lower)), min(end + slack, written(real.upper)))
         )
-        below, above = f"{name} <= {clear_number(float(end - room))}", f"{name} >= {clear_number(float(end + room))}"
+        below, above = f"{name} <= {clear_number(float(end - slack))}", f"{name} >= {clear_number(float(end + slack))}"
         instead = {
             ">": above if slope > 0 else below,
             "=": f"a range such as {name} in [{low}, {high}]",

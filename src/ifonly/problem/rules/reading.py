@@ -1,4 +1,4 @@
-"""Every constraint in words: what the command line, files and pages say.
+"""Parser of constraints: every constraint as text, in the command line, in files and on pages.
 
     Age is fixed                      Age only goes up            Age in [18, 65], Age between 18 and 65
     Income changes by at most 10 %    Income changes in steps of 100
@@ -74,7 +74,7 @@ def merged(
     """The schema's own rules, further ones for everybody, and a person's constraints: the one place that merges them.
 
     All apply; `Age is free` drops those of the levels before it that concern Age and nothing else, whatever their form,
-    but not the leave to fill it in.
+    but not the permission to fill it in.
     """
     levels = ([_default(text, schema) for text in schema.rules], everybody, personal)
     result: list[AnyConstraint] = []

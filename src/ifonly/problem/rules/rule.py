@@ -1,4 +1,4 @@
-"""A rule between features, in words."""
+"""A rule between features, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A thread pool over chunks of rows.
+"""Thread pool for chunks of people.
 
 The kernels run without the interpreter's lock; reading rows and building answers does not. A thread takes a chunk all
 the way, so one chunk's search overlaps with another's reading and checking.
@@ -25,15 +25,15 @@ def run_chunks(
     threads: int,
     listen: Listener | None,
 ) -> list[Result]:
-    """The task's result for each chunk, in order. `sizes` are the people in each; progress is that of all together.
+    """The task's result for each chunk, in order. `sizes` are the people in each; progress counts all together.
 
-    One thread means this one. When anything fails, or on Ctrl-C, the other threads stop at their next report of
-    progress.
+    With one thread, they are worked through here. When anything fails, or on Ctrl-C, the other threads stop at their
+    next progress event.
     """
     lock, cancelled = threading.Lock(), threading.Event()
     finished = [0] * len(chunks)
 
-    def listener_of(k: int) -> Listener:
+    def reporting_to(k: int) -> Listener:
         def report(progress: Progress) -> None:
             if cancelled.is_set():
                 raise KeyboardInterrupt
@@ -45,9 +45,9 @@ def run_chunks(
         return report
 
     if threads == 1:
-        return [task(chunk, None if listen is None else listener_of(k)) for k, chunk in enumerate(chunks)]
+        return [task(chunk, None if listen is None else reporting_to(k)) for k, chunk in enumerate(chunks)]
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures = [pool.submit(task, chunk, listener_of(k)) for k, chunk in enumerate(chunks)]
+        futures = [pool.submit(task, chunk, reporting_to(k)) for k, chunk in enumerate(chunks)]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:

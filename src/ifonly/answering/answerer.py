@@ -1,0 +1,254 @@
+"""Answers to queries about points, for complete rows and for rows with missing numbers.
+
+    points -> QueryRunner: nearest rows, each checked -> AnswerBuilder: answers -> reasons, where none exists
+
+A query here holds all constraints that apply. For all people with the same missing numbers the model is one function
+of the other features, which the importer makes anew (`Model.with_missing`); an answerer of that model answers them.
+Where missing numbers may be filled in, `Imputation` searches once for each choice of those that are.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Collection
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from ifonly.answering.build_answers import AnswerBuilder
+from ifonly.answering.checked_solver import PreparedMethod
+from ifonly.answering.missing import Imputation, patterns, query_restricted_to
+from ifonly.answering.reasons import find_reasons
+from ifonly.answering.runner import QueryRunner
+from ifonly.answering.threads import run_chunks
+from ifonly.answering.values import (
+    Batch,
+    CheckedResult,
+    Floats,
+    ResolvedTarget,
+    SearchSettings,
+    distinct,
+    shifted,
+    uncounted,
+)
+from ifonly.caching import SizedCache, bytes_of, without_gc
+from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
+from ifonly.model import Model
+from ifonly.problem import Query
+from ifonly.problem.missing import fillable, without_imputable
+from ifonly.results import Answer, Failed, Listener, NoneExists, Progress, Reasons
+from ifonly.results.records import Records, records_of
+from ifonly.solvers.search import Search
+from ifonly.tolerances import Tolerances
+
+RESTRICTED_BYTES = 2**28
+"""Models of people with missing numbers, by their names."""
+PEOPLE_PER_CHUNK = 256
+"""Distinct people that one thread takes at a time: their arrays stay in its cache, and no product of them is large
+enough for a library of linear algebra to spread it over all cores."""
+
+
+class Answerer:
+    """Answers queries about points with one model. `prepared`: the cache of prepared methods, if it is shared."""
+
+    def __init__(
+        self, model: Model, tolerances: Tolerances, prepared: SizedCache[PreparedMethod] | None = None
+    ) -> None:
+        self.model, self.schema, self.tolerances = model, model.schema, tolerances
+        self.runner = QueryRunner(model, tolerances, prepared)
+        self.builder = AnswerBuilder(model, tolerances)
+        self._by_missing: SizedCache[Answerer] = SizedCache(RESTRICTED_BYTES, _own_bytes)
+
+    # ------------------------------------------------------------------ one person, many people
+
+    def answer(self, point: Floats, query: Query, settings: SearchSettings) -> Answer:
+        """The answer of one person; what is wrong is raised."""
+        missing = self.schema.missing_names(point)
+        if not missing:
+            return self._answered(point[None, :], [0], query, settings)[0]
+        if fillable(query.constraints, missing):
+            return self._imputed(point, missing, query, settings)
+        other, complete, own = self.kept_missing(point, query)
+        return other.answer(complete, own, settings)
+
+    def answers(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
+        """One answer per point, in order; `rows` are the numbers that the answers carry."""
+        if not self.schema.may_have_missing:
+            return self._by_chunks(points, rows, query, settings)
+        answers: dict[int, Answer] = {}
+        done, people = 0, len(distinct(points)[0])
+        for missing, members in patterns(self.schema, points).items():
+            counted = replace(settings, listen=shifted(settings.listen, done, people))
+            numbers = [rows[i] for i in members]
+            answers |= zip(members, self._of_pattern(missing, points[members], numbers, query, counted), strict=True)
+            done += len(distinct(points[members])[0])
+        return [answers[i] for i in range(len(points))]
+
+    def records(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> Records:
+        """The records of the answers."""
+        if self.schema.may_have_missing:
+            return records_of(self.answers(points, rows, query, settings))
+        batch = self.runner.batch(points, rows)
+        return self.builder.records(batch, rows, self.runner.find(batch, query, settings).results)
+
+    def one(self, point: Floats, query: Query) -> tuple[Batch, ResolvedTarget, CheckedResult | None]:
+        """One person as a batch, the target, and the result if the unchanged row meets it."""
+        if query.fewest_first:
+            raise QuestionError("The fewest changes are asked for with `explain` and `explain_many` only; use l0 here.")
+        batch = self.runner.batch(point[None, :], [0])
+        resolved = self.runner.resolved(query.target, int(batch.decided[0]))
+        return batch, resolved, self.runner.already_satisfied(resolved, batch, query)[0]
+
+    # ------------------------------------------------------------------ missing numbers
+
+    def without(self, missing: Collection[str]) -> Answerer:
+        """The answerer of people with these numbers missing; a RowError where the model does not take that."""
+        return (
+            self._by_missing.get_or_make(frozenset(missing), lambda: self._made_without(missing)) if missing else self
+        )
+
+    def _made_without(self, missing: Collection[str]) -> Answerer:
+        try:
+            model = self.model.with_missing(frozenset(missing))
+        except ModelError as error:
+            name = next(iter(missing))
+            message = f"Feature '{name}' has no value, and the model cannot do without it: {error}"
+            raise RowError(message, feature=name) from None
+        return Answerer(model, self.tolerances, self.runner.solver.prepared)
+
+    def kept_missing(self, point: Floats, query: Query) -> tuple[Answerer, Floats, Query]:
+        """The answerer, the point and the query of a person whose missing numbers, if any, stay missing."""
+        missing = self.schema.missing_names(point)
+        if not missing:
+            return self, point, query
+        if changes := fillable(query.constraints, missing):
+            raise UnsupportedQuestion(
+                f"That '{next(iter(changes))}' may be filled in can be asked with `explain` and `explain_many` only; "
+                f"here it stays missing: leave that out."
+            )
+        return self.without(missing), complete(point), query_restricted_to(self.schema, query, missing)
+
+    def _of_pattern(
+        self, missing: tuple[str, ...], points: Floats, rows: list[int], query: Query, settings: SearchSettings
+    ) -> list[Answer]:
+        """One answer per point, of people with the same missing numbers."""
+        if not missing:
+            return self._by_chunks(points, rows, query, settings)
+        try:
+            if fillable(query.constraints, missing):
+                return self._all_imputed(missing, points, rows, query, settings)
+            own = query_restricted_to(self.schema, query, missing)
+            return self.without(missing)._by_chunks(complete(points), rows, own, settings)
+        except RowError as error:
+            return [Failed.of(row, error) for row in rows]
+
+    def _all_imputed(
+        self, missing: tuple[str, ...], points: Floats, rows: list[int], query: Query, settings: SearchSettings
+    ) -> list[Answer]:
+        unique, inverse = distinct(points)
+        answers: list[Answer] = []
+        for point in unique:
+            try:
+                answers.append(self._imputed(point, missing, query, settings))
+            except Contradiction as error:
+                answers.append(Failed.of(0, error))
+            if settings.listen is not None:
+                settings.listen(Progress(finished=len(answers), people=len(unique)))
+        return [replace(answers[k], row=row) for row, k in zip(rows, inverse, strict=True)]
+
+    def _imputed(self, point: Floats, missing: tuple[str, ...], query: Query, settings: SearchSettings) -> Answer:
+        """The answer of one person, of whom some missing numbers may be filled in."""
+        imputation = Imputation(
+            runner_without=lambda names: self.without(names).runner,
+            schema=self.schema, point=point, missing=missing, query=query, settings=settings,
+        )  # fmt: skip
+        other, own = self.without(missing), query_restricted_to(self.schema, query, missing)
+        batch, resolved, already = other.one(complete(point), own)
+        if already is not None:
+            return other.builder.answer(batch, resolved, already, own)
+        found = imputation.nearest(resolved, self.tolerances)
+        answer = self.builder.answer(replace(batch, points=point[None, :]), resolved, found, query)
+        changes = tuple(one for one in answer.changes if (one.before, one.after) != (None, None))  # NaN is not NaN
+        return replace(answer, changes=changes)
+
+    # ------------------------------------------------------------------ complete rows
+
+    def _by_chunks(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
+        """One answer per point; of many people chunk by chunk, on all threads. Identical people share a chunk."""
+        if len(points) < 2 * PEOPLE_PER_CHUNK:
+            return self._robustly(points, rows, query, settings)
+        unique, inverse = distinct(points)
+        chunk_of = np.array(inverse) // PEOPLE_PER_CHUNK
+        ends = np.bincount(chunk_of).cumsum()[:-1]
+        chunks = [members.tolist() for members in np.split(np.argsort(chunk_of, kind="stable"), ends)]
+
+        def task(members: list[int], listen: Listener | None) -> list[Answer]:
+            alone = replace(settings, threads=1, listen=listen)
+            return self._robustly(points[members], [rows[i] for i in members], query, alone)
+
+        sizes = [min(PEOPLE_PER_CHUNK, len(unique) - k * PEOPLE_PER_CHUNK) for k in range(len(chunks))]
+        parts = run_chunks(task, chunks, sizes, settings.threads, settings.listen)
+        answers = {i: answer for members, part in zip(chunks, parts, strict=True)
+                   for i, answer in zip(members, part, strict=True)}  # fmt: skip
+        return [answers[i] for i in range(len(points))]
+
+    def _robustly(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
+        """One answer per point. A contradiction, which is a bug, fails the rows that it concerns and no others."""
+        if not len(points):
+            return []
+        try:
+            return self._answered(points, rows, query, settings)
+        except Contradiction as error:
+            if len(points) == 1:
+                return [Failed.of(rows[0], error)]
+        quiet = replace(settings, listen=None)
+        return [self._robustly(points[i : i + 1], [row], query, quiet)[0] for i, row in enumerate(rows)]
+
+    def _answered(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
+        """One answer per point, or an error for all."""
+        batch = self.runner.batch(points, rows)
+        found = self.runner.find(batch, query, settings)
+        with without_gc():
+            answers = list(self.builder.answers(batch, rows, found, query))
+        if not settings.reasons:
+            return answers
+        known: dict[bytes, Reasons | None] = {}
+        for i, (answer, point, resolved) in enumerate(zip(answers, points, found.resolved, strict=True)):
+            if isinstance(answer, NoneExists):  # identical people have identical reasons
+                key = point.tobytes()
+                if key not in known:
+                    known[key] = self.reasons(answer, point, resolved, query, settings)
+                answers[i] = replace(answer, reasons=known[key])
+        return answers
+
+    def reasons(
+        self, answer: NoneExists, point: Floats, resolved: ResolvedTarget, query: Query, settings: SearchSettings
+    ) -> Reasons:
+        """The constraints that leave a person no row, and which relaxations would help, in the time that is left."""
+        begun, quiet = time.perf_counter() - answer.seconds, replace(settings, listen=uncounted(settings.listen))
+
+        def under(constraints: tuple[Any, ...]) -> CheckedResult:
+            own = replace(query, constraints=constraints)
+            left = replace(quiet, limits=settings.limits.after(time.perf_counter() - begun))
+            try:
+                return self.runner.nearest(resolved, point[None, :], own, left)[0]
+            except UnsupportedQuestion:  # e.g. the enumerator, when a real number is no longer fixed
+                return self.runner.nearest(resolved, point[None, :], own, replace(left, method=Search()))[0]
+
+        return find_reasons(
+            without_imputable(query.constraints, self.schema),
+            under,
+            lambda after: self.builder.changes(point, after),
+            seconds=settings.limits.after(answer.seconds).seconds,
+            tolerances=self.tolerances,
+        )
+
+
+def complete(points: Floats) -> Floats:
+    """Points without NaN: a missing number is the only option of its feature in the restricted schema."""
+    return np.nan_to_num(points, nan=0.0)
+
+
+def _own_bytes(answerer: Answerer) -> int:
+    return bytes_of(answerer, (answerer.runner.solver.prepared,))

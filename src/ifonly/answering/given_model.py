@@ -1,0 +1,66 @@
+"""The model of an explainer, from what the user gives: a model, a network, a file, or a fitted estimator."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from ifonly.caching import PREPARING
+from ifonly.errors import ModelError
+from ifonly.model import Model, Network, network_model
+from ifonly.model.model import class_list
+from ifonly.model.trees import Trees
+from ifonly.printing import shown
+from ifonly.schema import Schema
+from ifonly.schema.editing import unlabelled
+from ifonly.schema.values import plain
+
+
+def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, Any]) -> Model:
+    """The model, imported if need be, with its classes named. Kernels that its search needs begin to be compiled."""
+    names, outcomes = _named_classes(classes)
+    with PREPARING:
+        made = _as_model(model, schema, names)
+    made = replace(made, outcomes=outcomes) if outcomes else made
+    if isinstance(made.function, Trees):
+        from ifonly.solvers.search.trees.compiled import TREE_KERNELS
+
+        TREE_KERNELS.begin()
+    return made
+
+
+def _named_classes(classes: Any) -> tuple[tuple[Any, ...], dict[Any, dict[str, str]]]:
+    """The names of the classes, and the clauses of those that have one, by language; a text alone is English."""
+    if not isinstance(classes, Mapping):
+        return class_list(classes), {}
+    outcomes = {}
+    for name, clause in classes.items():
+        by_language = {"en": clause} if isinstance(clause, str) else clause
+        if not isinstance(by_language, Mapping) or not all(isinstance(one, str) for one in by_language.values()):
+            raise ModelError(
+                f"The outcome of a class is a clause such as 'the application would have been approved', or a dict of "
+                f"clauses by language; that of {shown(name)} is {shown(clause)}."
+            )
+        outcomes[plain(name)] = dict(by_language)
+    return class_list(list(classes)), outcomes
+
+
+def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:
+    if schema is not None and not isinstance(schema, Schema):
+        frame = hasattr(schema, "columns") and hasattr(schema, "dtypes")
+        hint = "; a table becomes one with Schema.infer(frame)" if frame else ""
+        raise ModelError(f"Say what a row is with a Schema{hint}; got {shown(schema)}.")
+    if isinstance(model, Model):
+        if schema is not None and unlabelled(schema) != unlabelled(model.schema):
+            raise ModelError("This model already has a schema of its own; leave out schema=..., or import it anew.")
+        model = model if schema is None else replace(model, schema=schema)  # with its labels and units
+        return replace(model, classes=classes) if classes else model
+    if schema is None:
+        raise ModelError("Say what a row is with schema=...; Schema.infer(frame) proposes one.")
+    if isinstance(model, Network):
+        return network_model(model, schema, classes=classes)
+    from ifonly.model.importers import import_model
+
+    return import_model(Path(model) if isinstance(model, str) else model, schema, classes=classes)
