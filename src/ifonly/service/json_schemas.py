@@ -162,6 +162,7 @@ _BY_TYPE: list[tuple[Any, JsonSchema]] = [
     (Mapping[str, Value], ROW),
     (Mapping[str, Value] | None, nullable(ROW)),
     (Mapping[str, tuple[str, str]], OBJECT),
+    (Mapping[str, str], {"type": "object", "additionalProperties": TEXT}),
     (Stop | None, nullable(OBJECT)),
 ]
 """The schema of an answer's entry, by the type of its field."""
