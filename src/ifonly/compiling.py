@@ -31,6 +31,7 @@ from typing import Any
 import numpy as np
 
 from ifonly.caching import PREPARING
+from ifonly.resources import check_limits, seconds_left
 
 SWITCH = "IFONLY_COMPILE"
 FIRST = "first"
@@ -131,6 +132,13 @@ class Kernels:
                 self._tell("; this question waits for it")
             time.sleep(min(0.05, max(until - now, 0.0)))
         return True
+
+    def wait_within_limits(self) -> None:
+        """Wait for as long as the limits around this call allow (`resources.limited`), and raise `LimitReached` where
+        they do not. Where nobody compiles and time is limited, plain Python it is."""
+        left = seconds_left()
+        if not self.wait(math.inf if left is None else time.perf_counter() + left):
+            check_limits()
 
     def load(self) -> None:
         """Compiled, now and here: from the cache, or else as long as it takes. Nothing happens the second time."""

@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 
 from ifonly.answering.build_answers import AnswerBuilder
 from ifonly.answering.checked_results import CheckedResults, TargetResults
+from ifonly.answering.checked_solver import CheckedSolver
 from ifonly.answering.correlated import least_correlated
 from ifonly.answering.diverse import DiverseSearch, find_diverse
 from ifonly.answering.missing import Imputation, RunnersByMissing, patterns, query_restricted_to
@@ -67,6 +68,7 @@ from ifonly.progress import on_terminal
 from ifonly.results import (
     Answer,
     Answers,
+    Claim,
     DiverseAnswers,
     Failed,
     Limits,
@@ -394,6 +396,17 @@ class Explainer:
         prepared_query = self._prepared_query(query_of(query, None, None, ()), None)
         resolved = self._runner.resolved(prepared_query.target, int(self._runner.batch(point[None, :], [0]).decided[0]))
         return self._runner.finder.question(resolved.alternatives[0], prepared_query), point
+
+    def claim(self, question: Question, point: Floats, method: Method) -> Claim:
+        """What a method claims about the point of one `question`, checked with the user's own model."""
+        own = question.model is self.model
+        solver = self._runner.finder if own else CheckedSolver(question.model, self.tolerances)
+        prepared_query = PreparedQuery(
+            target=question.target, distance=question.distance, constraints=tuple(question.constraints), words=(),
+            fewest_first=False, method=method, limits=self.limits,
+        )  # fmt: skip
+        resolved = ResolvedTarget("", question.target.words(), (question.target,))
+        return solver.found(resolved, point[None, :], prepared_query, self.threads, None)[0].claim
 
     def check(self, query: Query) -> None:
         """Complain about a query before any row is asked about: does it fit the model, the schema and the method?"""

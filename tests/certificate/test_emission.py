@@ -10,7 +10,7 @@ import pytest
 
 import ifonly
 from cases import load
-from ifonly import Certificate, ClassTarget, Distance, Limits, check
+from ifonly import Certificate, ClassTarget, Distance, Limits, Network, Real, Schema, check
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.checker import TreeWalk
 from ifonly.certificate.check.region import Region
@@ -19,9 +19,11 @@ from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.leaves import Leaves
 from ifonly.errors import UnsupportedQuestion
 from ifonly.methods import Enumerate, MipObj, Search, Tolerances
+from ifonly.model import network_model
 from ifonly.problem import Question
 from ifonly.resources import LimitReached, limited
-from ifonly.results import Claim
+from ifonly.results import Claim, StoppedBy
+from ifonly.solvers.search.solver import SearchSolver
 from ifonly.tolerances import DEFAULT
 from oracles.random_problems import random_problem
 
@@ -83,6 +85,40 @@ def test_the_verbs(tmp_path):
     assert checked.valid and checked == ifonly.check(certificate)
     assert checked.lower <= answer.upper + 1e-12 and abs(checked.upper - answer.upper) <= 1e-9
     assert "at least" in checked.statement and str(checked).startswith("VALID\n")
+
+
+@pytest.mark.parametrize(("dataset", "norm"), [("credit", "l2"), ("compas", "l0")])
+def test_certify_searches_once_for_the_row_that_explain_gives(dataset, norm, monkeypatch):
+    """Of equally near rows (compas is tabulated, and l0 has many), the witness is the answer's."""
+    model, points, _ = load(dataset)
+    explainer = ifonly.Explainer(model)
+    solve, seen = SearchSolver.solve, []
+
+    def counted(self, *arguments, **options):
+        seen.append(self)
+        return solve(self, *arguments, **options)
+
+    for point in points[:4]:
+        row = model.schema.row(point)
+        answer = explainer.explain(row, distance=norm)
+        monkeypatch.setattr(SearchSolver, "solve", counted)
+        certificate = ifonly.certify(explainer, row, distance=norm)
+        monkeypatch.undo()
+        witness = np.array([float.fromhex(value) for value in certificate.data["witness"]])
+        assert model.schema.row(witness) == answer.counterfactual and check(certificate).valid
+    assert len(seen) == 4 and len(set(seen)) == 1
+
+
+def test_what_rounding_leaves_open_is_proven_in_exact_arithmetic():
+    """Rows are left that some rounding of float32 accepts; that none reaches the margin under any is certified."""
+    schema = Schema((Real("x", 0, 1), Real("y", 0, 1000)))
+    network = Network.of([([[1.0, 1.0], [0.0, 1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [-1e-7 - 1.0])])
+    explainer = ifonly.Explainer(network_model(network, schema, classes=("deny", "approve"), precision="float32"))
+    row = {"x": 0, "y": 500}
+    answer = explainer.explain(row, target="approve")
+    assert answer.stop.by is StoppedBy.ROUNDING
+    checked = check(ifonly.certify(explainer, row, target="approve"))
+    assert checked.valid and checked.lower == math.inf
 
 
 def test_a_limit_is_no_proof():

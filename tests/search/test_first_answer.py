@@ -354,13 +354,31 @@ def test_a_forest_that_is_too_large_for_plain_python_waits(monkeypatch: pytest.M
     schema = Schema([Real(f"x{i}", 0, 1) for i in range(4)])
     take_away(TREE_KERNELS, monkeypatch)
     monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 39)
-    waited: list[bool] = []
-    monkeypatch.setattr(Kernels, "wait", lambda self: waited.append(True))
+    waited: list[float] = []
+
+    def wait(self: Kernels, until: float = math.inf) -> bool:
+        waited.append(until)
+        return True
+
+    monkeypatch.setattr(Kernels, "wait", wait)
     Explainer(forest(schema)).explain([0.5] * 4, target="b")
-    assert waited == [True]
+    assert waited == [math.inf]
     monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 40)
     Explainer(forest(schema)).explain([0.5] * 4, target="b")
-    assert waited == [True]
+    assert waited == [math.inf]
+
+
+def test_a_large_forest_waits_no_longer_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is at work that never ends; the clock goes on only while somebody sleeps."""
+    schema, now = Schema([Real(f"x{i}", 0, 1) for i in range(4)]), [1000.0]
+    take_away(TREE_KERNELS, monkeypatch)
+    TREE_KERNELS.prepare()
+    monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 39)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.append(now.pop() + seconds))
+    answer = Explainer(forest(schema)).explain([0.5] * 4, target="b", limits=Limits(seconds=30.0))
+    assert isinstance(answer, Unknown) and answer.stop is not None and answer.stop.by is StoppedBy.SECONDS
+    assert now[0] == pytest.approx(1030.0)
 
 
 def test_a_time_limit_ends_the_first_point_of_a_forest_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -212,9 +212,7 @@ class Leaves:
         FLOAT_CHECK.prepare()
         FLOAT_CHECK.look(self.begun)
         if not FLOAT_CHECK.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
-            left = seconds_left()
-            if not FLOAT_CHECK.wait(math.inf if left is None else time.perf_counter() + left):
-                check_limits()
+            FLOAT_CHECK.wait_within_limits()
 
     def _split(self, which: int, value: float) -> Split:
         statement = self.statement

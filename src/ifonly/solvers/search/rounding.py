@@ -136,7 +136,7 @@ class RobustSearch:
             batch.add_spent(i, part, k)
             batch.lower[i] = part.lower[k]
             batch.lower_any_rounding[i] = self.packed.distance(part.lower[k : k + 1])[0]
-            if k in part.records:
+            if k in part.records and part.lower[k] == math.inf:  # else the proof that no row is robust is worth more
                 batch.records[i] = part.records[k]
 
     def _any_rounding_forest(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:

@@ -55,7 +55,7 @@ class SearchSolver:
         self.errors = errors_everywhere(lowered)
         self.sure = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
         self.has_edges = not lowered.required_whole.all()
-        self.buffer_bytes = 0 if table is not None else buffer_bytes(self.packed)
+        self.buffer_bytes = 0 if table is not None and not records else buffer_bytes(self.packed)
         """What it may come to keep."""
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
@@ -77,6 +77,8 @@ class SearchSolver:
         batch = self.packed.batch(people, self.errors)
         if self.table is not None:
             self._scan(batch, self.table)
+            if self.packed.records:
+                self._record(batch, budget.quietly())
             budget.reporter.done(len(batch))
         else:
             self.sure.search(batch, budget)
@@ -127,6 +129,17 @@ class SearchSolver:
             batch.nodes[i] = len(table.points)
             if point is not None:
                 self.packed.put(batch, i, factual, point)
+
+    def _record(self, batch: SearchBatch, budget: Budget) -> None:
+        """The search tree that proves of each person what the table says; its nodes are those that count."""
+        everyone = list(range(len(batch)))
+        batch.nodes[:] = 0
+        part = self.sure.part(batch, everyone, self.errors)
+        part.best[:] = batch.best
+        budget.on(self.packed, part, np.full(len(batch), math.inf))
+        for i in everyone:
+            batch.add_spent(i, part, i)
+        batch.records.update(part.records)
 
     def _put_on_ends(self, batch: SearchBatch, budget: Budget) -> None:
         """Rows beside the end of a range that a rule demands (`END_ROOM`): searched for once more on the end itself.

@@ -45,7 +45,7 @@ class ForestSolver:
         self.costs, depth = costs_of(question), trees.ensemble.depth
         kernels.prepare()
         if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:
-            kernels.wait()
+            kernels.wait_within_limits()
         shared = shared_trees(trees, kernels.now)
         cells, forest = Cells(self.costs, shared.cells), pack_forest(trees, self.costs, shared)
         rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
