@@ -14,7 +14,7 @@ from ifonly import Certificate, ClassTarget, Distance, Limits, Network, Real, Sc
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.checker import TreeWalk
 from ifonly.certificate.check.region import Region
-from ifonly.certifying.certifier import Certifier, certificate_of, certify_question
+from ifonly.certifying.certifier import Certifier
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.leaves import Leaves
 from ifonly.errors import UnsupportedQuestion
@@ -41,7 +41,7 @@ def test_reference_cases(dataset, arch, variant, rows, norm):
     model, points, optima = load(dataset, arch, variant)
     question = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm))
     for i in range(rows):
-        certificate = certify_question(question, points[i], TOLERANCES, Limits())
+        certificate = Certifier(question, TOLERANCES).proven(points[i], Limits())
         checked = check(certificate)
         assert checked.valid, checked.failure
         assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
@@ -55,7 +55,7 @@ def test_random_problems(seed, finite):
     """Everything random, both claims; where the search leaves a row on the margin open, exact arithmetic decides."""
     question, points = random_problem(seed, finite=finite)
     claim = Search(records=True).prepare(question).solve(points[:1], Limits())[0]
-    checked = check(certificate_of(question, points[0], claim, TOLERANCES))
+    checked = check(Certifier(question, TOLERANCES).certificate(points[0], claim))
     assert checked.valid, checked.failure
     if finite:  # every row, looked at
         seen = Enumerate().prepare(question).solve(points[:1], Limits())[0]
@@ -125,7 +125,7 @@ def test_a_limit_is_no_proof():
     model, points, _ = load("credit")
     question = Question(model=model, target=ClassTarget(1), distance=Distance("l2"))
     with pytest.raises(ifonly.IfonlyError, match="no proof"):
-        certify_question(question, points[1], TOLERANCES, Limits(nodes=2))
+        Certifier(question, TOLERANCES).proven(points[1], Limits(nodes=2))
 
 
 def test_without_records_the_proof_is_found_anew():
@@ -134,7 +134,7 @@ def test_without_records_the_proof_is_found_anew():
     question = Question(model=model, target=ClassTarget(1), distance=Distance("l2"))
     claim = Search(table_rows=0).prepare(question).solve(points[:1], Limits())[0]
     assert claim.record is None
-    assert check(certificate_of(question, points[0], claim, TOLERANCES)).valid
+    assert check(Certifier(question, TOLERANCES).certificate(points[0], claim)).valid
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
@@ -143,12 +143,12 @@ def test_a_lying_search_is_not_believed(norm):
     model, points, _ = load("compas")
     question = Question(model=model, target=ClassTarget(1), distance=Distance(norm))
     claim = Search(records=True).prepare(question).solve(points[:1], Limits())[0]
-    honest = check(certificate_of(question, points[0], claim, TOLERANCES))
+    honest = check(Certifier(question, TOLERANCES).certificate(points[0], claim))
     nothing = replace(claim, point=None, lower=math.inf)
     too_much = replace(claim, lower=claim.lower * 1.5)
     for lie in (nothing, too_much, replace(nothing, record=None)):
         try:
-            checked = check(certificate_of(question, points[0], lie, TOLERANCES))
+            checked = check(Certifier(question, TOLERANCES).certificate(points[0], lie))
         except ifonly.IfonlyError:
             continue
         assert checked.valid and checked.lower <= honest.upper and checked.upper >= honest.lower
@@ -157,7 +157,7 @@ def test_a_lying_search_is_not_believed(norm):
 def test_target_is_met_already():
     model, points, _ = load("compas")
     question = Question(model=model, target=ClassTarget(0, margin=0.0), distance=Distance("l1"))
-    checked = check(certify_question(question, np.array(points[0]), TOLERANCES, Limits()))
+    checked = check(Certifier(question, TOLERANCES).proven(np.array(points[0]), Limits()))
     assert checked.valid and checked.lower == checked.upper == 0.0
 
 

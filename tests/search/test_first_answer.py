@@ -61,8 +61,8 @@ def take_away(kernels: Kernels, monkeypatch: pytest.MonkeyPatch, *, cached: bool
     monkeypatch.delenv(compiling.SWITCH, raising=False)
     monkeypatch.setattr(Kernels, "cached", cached)
     monkeypatch.setattr(Kernels, "being_compiled", at_work)
-    monkeypatch.setattr(Kernels, "_compile_behind", lambda self: None)
-    kernels.compiled, kernels.now, kernels._looked, kernels._told = False, None, -math.inf, False
+    monkeypatch.setattr(Kernels, "_compile_in_background", lambda self: None)
+    kernels.compiled, kernels.now, kernels._looked, kernels._announced = False, None, -math.inf, False
 
 
 def network(*sizes: int, seed: int = 0) -> Network:
@@ -430,15 +430,15 @@ def test_one_process_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(compiling.subprocess, "Popen", start)
     mine, others = (Kernels("module:name", "it", KERNELS._functions, KERNELS._try_out) for _ in range(2))
     assert not mine.being_compiled
-    mine._compile_behind()
-    others._compile_behind()
+    mine._compile_in_background()
+    others._compile_in_background()
     assert len(started) == 1 and mine.being_compiled and others.being_compiled
     command, environment, file = started[0]
     assert command[1:] == ["-P", "-m", "ifonly.compiling", "module:name"]
     assert environment[compiling.SWITCH] == compiling.FIRST
     os.close(file)  # as when that process ends, however it ends
     assert not others.being_compiled
-    others._compile_behind()
+    others._compile_in_background()
     assert len(started) == 2
     os.close(started[1][2])
 
@@ -455,7 +455,7 @@ def test_where_no_process_can_be_started(why: str, monkeypatch: pytest.MonkeyPat
     if why == "embedded":
         monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
     kernels = Kernels("module:name", "it", KERNELS._functions, KERNELS._try_out)
-    kernels._compile_behind()
+    kernels._compile_in_background()
     assert not kernels.being_compiled
 
 

@@ -1,4 +1,4 @@
-"""`certify`: ask the search, then write its proof out so that the checker accepts it.
+"""Proof writing: one recorded search, and its tree written so that the checker accepts it.
 
 The search's records say how the space was split and which rows closed each box. Every leaf is tried with the checker's
 own arithmetic; where it does not hold there (the search's floating point was too tight, or its ball larger), better
@@ -103,8 +103,9 @@ def certify(
         raise UnsupportedQuestion("A certificate is about one distance; leave out fewest_first, or ask for l0.")
     two = len(explainer.model.classes) == 2
     if isinstance(query.target, OpenTarget) and not (two and isinstance(query.target, OtherTarget)):
-        wanted = query.target.describe()
-        raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
+        raise UnsupportedQuestion(
+            f"A certificate is about one decision; '{query.target.describe()}' leaves several open."
+        )
     question, point = explainer.question(row, query)
     method, limits = explainer.method, explainer.limits
     with _within(limits):
@@ -136,7 +137,7 @@ def _within(limits: Limits, spent: float = 0.0) -> Iterator[None]:
 
 
 def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None) -> Certificate:
-    """The certificate, or file, with its lower bound proven by the search, which is asked the same question.
+    """The certificate, or file, with its lower bound proven by the search, which answers the same question.
 
     What comes back is proven, whatever the solver said; `disagreement` compares the two.
     """
@@ -155,7 +156,7 @@ def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None
     data = dict(after.data)
     data["made_by"] = f"{certificate.data['made_by']}, proven by {after.data['made_by']}"
     same = after.data["witness"] == certificate.data["witness"]
-    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not here to be asked
+    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not available here
     return Certificate({**data, "sha256": stamp(data)})
 
 
@@ -170,25 +171,13 @@ def disagreement(word: CheckResult, proven: CheckResult) -> str:
     )
 
 
-def certify_question(
-    question: Question, point: NDArray[np.float64], tolerances: Tolerances, limits: Limits
-) -> Certificate:
-    """The certificate of one person's answer."""
-    return Certifier(question, tolerances).proven(point, limits)
-
-
-def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances) -> Certificate:
-    """The certificate of a claim that the search made with records."""
-    return Certifier(question, tolerances).certificate(point, claim)
-
-
 class Certifier:
     """Writes certificates of one question, for any number of people: what they share is prepared once.
 
     Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
     closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
     takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
-    model that is asked what it says of a witness, where that is another one.
+    model whose scores of the witness are recorded, where that is another one.
     """
 
     def __init__(
@@ -368,7 +357,7 @@ def _exactly(
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
-    So more than the search's lower bound is tried first, and a row that stands in the way is the better answer.
+    So more than the search's lower bound is tried first, and a row that prevents it is the better answer.
     """
     from ifonly.certifying.prover import Nearer, Unclosed
     from ifonly.certifying.prover import prove as prove_leaves
@@ -387,9 +376,9 @@ def _exactly(
         except Unclosed:
             break
     for step in STEPS if upper is not None or claim.lower < math.inf else ():
-        room = claim.lower if upper is None else tolerances.allowed(upper)
-        most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * room)
-        lower = max(most - (step - 1.0) * room, 0.0)
+        allowed = claim.lower if upper is None else tolerances.allowed(upper)
+        most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * allowed)
+        lower = max(most - (step - 1.0) * allowed, 0.0)
         try:
             return tree_for(lower), lower, witness, upper
         except (Nearer, Unclosed):

@@ -28,7 +28,7 @@ from ifonly.service.handler import Handler, Reply, refusal
 from ifonly.service.limits import QUICK_SECONDS, ServiceLimits
 from ifonly.service.registry import ModelRegistry
 from ifonly.service.requests import HTTPError
-from ifonly.solvers.search.deadline import ring_all
+from ifonly.solvers.search.deadline import expire_all
 
 HEAD = struct.Struct("!I")
 NICENESS = 15
@@ -136,7 +136,7 @@ class _WorkerLoop:
             self.left.add(what.ticket)
             if self.doing == what.ticket:
                 _thread.interrupt_main()
-                ring_all()
+                expire_all()
         else:
             self.waiting.put(what)
 

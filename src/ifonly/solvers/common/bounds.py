@@ -1,4 +1,4 @@
-"""What every neuron can be: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2), in three ways.
+"""Bounds of the pre-activations: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2), in three ways.
 
 Interval arithmetic, layer by layer:
 

@@ -1,6 +1,6 @@
-"""The box that a known row allows: the second, tougher yardstick.
+"""Domain reduction by a known row: the box of what costs no more than it does.
 
-A favourable row at distance d is found by sampling, then taken back to the factual feature by feature. No
+A favourable row at distance d is found by sampling, then moved back to the factual feature by feature. No
 feature of the nearest row can then cost more than d, which narrows every domain and with it every big-M.
 """
 

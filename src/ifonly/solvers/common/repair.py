@@ -1,4 +1,4 @@
-"""From a solver's solution to a row that the user's model accepts.
+"""Repair of a solver's solution: to a row that the user's model accepts.
 
 A solver's optimum lies on the margin to within its tolerance (1e-9 per constraint, more after several layers), so its
 row may miss the decision by that much. On its own linear piece the network is  h(x) = h(x0) + slope.(x - x0):  the

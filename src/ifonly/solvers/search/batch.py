@@ -1,4 +1,4 @@
-"""People on their way through the kernels: packed, with results in the kernels' units, and back.
+"""Batches of people in the kernels' arrays: packed, with results in the kernels' units, and converted back.
 
 The kernels count changes from the factual in steps or units, and compare costs; under l2 those are squares.
 """
@@ -22,7 +22,7 @@ from ifonly.solvers.search.kernels.layout import FLOAT_ROWS, SIZES, SQUARED, Pac
 from ifonly.solvers.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.solvers.search.record import Record
 from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
-from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
+from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS
 from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
@@ -71,15 +71,13 @@ class SearchBatch:
 
 @dataclass(frozen=True)
 class PackedQuestion:
-    """A question in the kernels' arrays, and the way between its units and theirs."""
+    """A question in the kernels' arrays, and the conversion between its units and theirs."""
 
     lowered: Lowered
     pack: Pack
     unit: Floats
     records: bool
     kernels: Kernels
-    """What searches it, given `searched`."""
-    searched: Pack | SmoothPack
     rows: int
     """Of a scratch's F."""
     spare: list[tuple[Scratch, Tree]] = field(default_factory=list, compare=False)
@@ -87,11 +85,8 @@ class PackedQuestion:
 
     @classmethod
     def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
-        pack = pack_question(lowered, tolerances)
-        if lowered.bends is None:
-            return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS)
-        smooth = SmoothPack(*pack, lowered.bends.code, lowered.bends.alpha)
-        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS)
+        kernels, rows = (KERNELS, FLOAT_ROWS) if lowered.bends is None else (SMOOTH_KERNELS, SMOOTH_ROWS)
+        return cls(lowered, pack_question(lowered, tolerances), units(lowered), records, kernels, rows)
 
     @cached_property
     def squared(self) -> bool:
@@ -153,7 +148,7 @@ class PackedQuestion:
 
     @property
     def _now(self) -> Any:
-        """The kernels that are at hand: its own, or, where a table is looked up instead, those of that."""
+        """The kernels that are loaded: its own, or, where a table is looked up instead, those of the table."""
         ready = self.kernels if self.kernels.now is not None else KERNELS
         ready.prepare()
         return ready.now

@@ -1,23 +1,22 @@
-"""A question and its people, packed into flat arrays for the kernels.
+"""Packing of a question and its people into flat arrays, with bounds on rounding errors (outward rounding).
 
 Numerics. The kernels compute in float64 and every bound is widened outward by what rounding can do to it: a bound in
 advance over the box of the person (`slack`), or what the node itself gives, if that is less. With E the rounding error
 of the deployed model over the same box (what underflow takes, in the model and in the kernels, is in both):
 
     LOW  = margin - E    no point below this is ever accepted by the deployed model: bounds are proven against it
-    HIGH = margin + E    a point at or above this surely is: only such points are returned (and a little more, for what
+    HIGH = margin + E    a point at or above this always is: only such points are returned (and a little more, for what
                          the kernels may lose themselves)
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
 
-Where E is too large for the two to meet, only sure points count (`robustly`): LOW is then margin + E as well, and
-HIGH is
-above it by what the kernels' own rounding can do.
+Where E is too large for the two to meet, only points that are accepted under any rounding count (`robust_errors`): LOW
+is then margin + E as well, and HIGH is above it by what the kernels' own rounding can do.
 
 A real number on a grid is searched as so many steps from the factual, but is the float64 nearest to that, and so are
-the factual and the step: 4 roundings of the number. The error of the first layer has room for 8 more than its sum has.
+the factual and the step: 4 roundings of the number. The error of the first layer allows for 8 more than its sum has.
 
 So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
-relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
+relative 1e-12 is given away for it); for a proof in exact arithmetic, see certificates.
 """
 
 from __future__ import annotations
@@ -101,6 +100,8 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
         first=np.ascontiguousarray(first),
         rules=rules,
         pairs=pairs,
+        code=np.zeros(0, dtype=np.int64) if lowered.bends is None else lowered.bends.code,
+        alpha=np.zeros(0) if lowered.bends is None else lowered.bends.alpha,
     )
 
 
@@ -174,8 +175,8 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start, lost=lost)
 
 
-def robustly(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floats) -> Errors:
-    """The same for people who want to be sure, each of a score that is `rounding_bound` above the margin.
+def robust_errors(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floats) -> Errors:
+    """The same for rows that are accepted under any rounding: whose score is `rounding_bound` above the margin.
 
     `own` is what the kernels may lose of a score themselves, at the row that they find.
     """
@@ -187,7 +188,7 @@ def robustly(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floa
 
 
 def _floors(lowered: Lowered, slack: Floats) -> Floats:
-    """When a rule is surely broken, and when it surely holds. A value that can only be whole is not in doubt."""
+    """Below which value a rule is broken under any rounding, and from which on it holds. Whole values are exact."""
     own = slack[:, lowered.required_neurons]
     return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own), np.zeros_like(own)], axis=1)
 
@@ -365,7 +366,7 @@ def node_bytes(pack: Pack) -> int:
 
 
 def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
-    """An empty tree with room for `capacity` nodes and `log` numbers of records."""
+    """An empty tree with space for `capacity` nodes and `log` numbers of records."""
     features, columns, hidden = pack.price.shape[1], int(pack.index[layout.SIZES, 0]), hidden_neurons(pack)
     return Tree(
         box=np.zeros((capacity, 2, features)),
@@ -382,8 +383,8 @@ def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
     )
 
 
-def imported_trees(tree: Tree, pack: Pack, capacity: int, log: int) -> Tree:
-    """The same tree with room for more nodes and records."""
+def enlarged(tree: Tree, pack: Pack, capacity: int, log: int) -> Tree:
+    """The same tree with space for more nodes and records."""
     larger = new_tree(pack, capacity, log=log)
     old = tree.num.shape[1]
     for name in ("box", "mask", "z", "side", "counted"):

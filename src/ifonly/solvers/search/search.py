@@ -1,4 +1,4 @@
-"""The exact search, as a method. Light to import: the kernels are loaded when a question is prepared."""
+"""Branch and bound, as a method. Light to import: the kernels are loaded when a question is prepared."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ class Search:
         )
 
     def load(self, question: Question) -> None:
-        """Import what answers the question, and make its kernels ready: once per process, and nobody's time.
+        """Import what answers the question, and make its kernels ready: once per process, outside of every limit.
 
         A fork waits for it: it would copy the locks of modules that are half imported.
         """

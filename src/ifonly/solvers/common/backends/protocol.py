@@ -1,4 +1,4 @@
-"""What a solver is given, what it says, and what it declares about itself.
+"""Interface of the MIP backends: what a solver is given, what it returns, and its capabilities.
 
     minimise  cost.v + square.(v*v)      subject to  rows v <= limit,  lower <= v <= upper,  some v whole
 

@@ -1,14 +1,12 @@
-"""The kernels of the search for smooth activations, as they are at hand: compiled, or in plain Python."""
+"""Compiled kernels of the branch and bound for smooth activations; plain Python until they are compiled."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from typing import Any
 
-import numpy as np
-
 from ifonly.compiling import Kernels
-from ifonly.solvers.search.compiled import client_disconnected, in_and_out, try_in_and_out
+from ifonly.solvers.search.compiled import in_and_out, no_people, try_in_and_out
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
@@ -21,12 +19,11 @@ def _functions() -> tuple[Mapping[str, Any], int]:
 def _try_out(kernel: Any) -> None:
     """Nobody is searched for: the arguments have the types of all calls, and no people."""
     from ifonly.solvers.search.pack import new_scratch, new_tree
-    from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
+    from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS
 
-    pack, people, flat, nobody, nodes = client_disconnected()
-    smooth = SmoothPack(*pack, np.zeros(1, dtype=np.int64), np.zeros(1))
+    pack, people, flat, nobody, nodes = no_people()
     kernel.search_people(
-        smooth, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,
+        pack, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,
         nodes,
     )  # fmt: skip
     try_in_and_out(kernel)

@@ -1,6 +1,6 @@
-"""The exact search for tree ensembles at work: packed once per question, then person by person on any number of
-threads. Everything of importance happens in the kernels; between their slices the clock, the memory and the keyboard
-are looked at.
+"""Branch-and-bound solver for tree ensembles: packed once per question, then person by person on any number of threads.
+
+The work is done in the kernels; time, memory and interrupts are checked between their slices.
 """
 
 from __future__ import annotations

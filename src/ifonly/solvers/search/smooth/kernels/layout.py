@@ -1,12 +1,9 @@
-"""Where things stand in the arrays of the kernels for smooth activations: all of `search.kernels.layout`, and more."""
+"""Memory layout of the kernels for smooth activations: all of `search.kernels.layout`, and more rows."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
 from ifonly.compiling import fingerprint
 from ifonly.solvers.search.kernels import layout
-from ifonly.solvers.search.kernels.layout import Floats, Ints
 
 SOURCES = fingerprint(__file__, layout.SOURCES)
 
@@ -21,21 +18,3 @@ SMOOTH_ROWS = layout.FLOAT_ROWS + 8
 
 RELU, TANH, SIGMOID, SOFTPLUS, GELU, GELU_TANH, SILU, ELU = range(8)
 """As in `model.smooth.activations.NAMES`."""
-
-
-class SmoothPack(NamedTuple):
-    """A question: the fields of `Pack`, and the activation of each hidden neuron with ELU's alpha."""
-
-    norm: int
-    layers: int
-    gap: float
-    relative_gap: float
-    index: Ints  # hides tuple.index, which nobody needs here
-    price: Floats
-    weights: Floats
-    biases: Floats
-    first: Floats
-    rules: int
-    pairs: int
-    code: Ints
-    alpha: Floats
