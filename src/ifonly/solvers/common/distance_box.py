@@ -106,7 +106,7 @@ def within_distance(lowered: Lowered, person: Person, distance: float) -> Person
 
 
 def cut(lowered: Lowered, person: Person, most: float) -> Person:
-    """Every domain cut to what costs at most this (l2: squared), with room for rounding."""
+    """Every domain cut to what costs at most this (l2: squared), with a margin for rounding."""
     budget = most * (1.0 + 1e-9) + 1e-30
     up, down = (_reach(lowered, rate, budget) for rate in (lowered.rate, lowered.rate_down))
     lower, upper = person.lower.copy(), person.upper.copy()

@@ -1,4 +1,4 @@
-"""The programs of one person's question (paper eqs. 3 and 4), and nothing about any solver.
+"""Big-M and indicator formulations of one person's question (paper eqs. 3 and 4), independent of any solver.
 
 Network: bounds l <= z <= u of every pre-activation over the person's domain; u <= 0 gives h = 0, l >= 0 gives h = z,
 the rest get a binary a and
@@ -9,7 +9,7 @@ the rest get a binary a and
 
     h >= z,   h >= 0,   a = 1  =>  h <= z,   a = 0  =>  h <= 0
 
-Columns: those of the input side (`exact.input_side`), then h and a of the unstable neurons, layer by layer. Stable
+Columns: those of the input side (`common.input_side`), then h and a of the unstable neurons, layer by layer. Stable
 neurons are substituted and cost neither columns nor rows. Neurons that stand for rules are rows  z >= 0.
 
 An ensemble of trees adds its leaves (`tree_program`); the network is then what the rules need.

@@ -1,4 +1,4 @@
-"""The trees of one person in a mixed-integer program, beside the columns of the inputs.
+"""MIP encoding of the trees that one person can reach, beside the columns of the inputs.
 
     cuts      a binary y_k for each open cut of a number, y_k = [x <= c_k];  y_1 <= y_2 <= ...
               beyond the cuts next to the factual, a number's indicator of having changed is 1

@@ -22,7 +22,7 @@ from ifonly.solvers.search.kernels.layout import FLOAT_ROWS, SIZES, SQUARED, Pac
 from ifonly.solvers.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
 from ifonly.solvers.search.record import Record
 from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
-from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS
+from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
 from ifonly.tolerances import Tolerances
 
 Floats = NDArray[np.float64]
@@ -78,6 +78,8 @@ class PackedQuestion:
     unit: Floats
     records: bool
     kernels: Kernels
+    """What searches it, given `searched`."""
+    searched: Pack | SmoothPack
     rows: int
     """Of a scratch's F."""
     spare: list[tuple[Scratch, Tree]] = field(default_factory=list, compare=False)
@@ -85,8 +87,11 @@ class PackedQuestion:
 
     @classmethod
     def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
-        kernels, rows = (KERNELS, FLOAT_ROWS) if lowered.bends is None else (SMOOTH_KERNELS, SMOOTH_ROWS)
-        return cls(lowered, pack_question(lowered, tolerances), units(lowered), records, kernels, rows)
+        pack = pack_question(lowered, tolerances)
+        if lowered.bends is None:
+            return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS)
+        smooth = SmoothPack(*pack, lowered.bends.code, lowered.bends.alpha)
+        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS)
 
     @cached_property
     def squared(self) -> bool:

@@ -100,8 +100,6 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
         first=np.ascontiguousarray(first),
         rules=rules,
         pairs=pairs,
-        code=np.zeros(0, dtype=np.int64) if lowered.bends is None else lowered.bends.code,
-        alpha=np.zeros(0) if lowered.bends is None else lowered.bends.alpha,
     )
 
 

@@ -122,7 +122,7 @@ class Worker:
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
         batch, search_people = self.batch, self.kernels.now.search_people
         reached, code = search_people(
-            self.packed.pack, batch.people, self.radius, first, last, nodes, resume, self.scratch,
+            self.packed.searched, batch.people, self.radius, first, last, nodes, resume, self.scratch,
             self.tree,
             batch.lower,
             batch.best, batch.nodes,

@@ -1,4 +1,4 @@
-"""One person's question as an SMT formula over exact rationals, for Z3 (paper, Figure 1 and Algorithm 3).
+"""SMT encoding of one person's question over exact rationals, for Z3 (paper, Figure 1 and Algorithm 3).
 
     numbers    a Real (or factual + step * an Int) inside its domain
     choices    a Bool an option, exactly one true

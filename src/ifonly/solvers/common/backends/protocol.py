@@ -40,7 +40,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """A row that counts only where a binary has this value:  v[binary] = value  =>  row.v[columns] <= limit."""
+    """Indicator constraint:  v[binary] = value  =>  row.v[columns] <= limit."""
 
     binary: int
     value: bool

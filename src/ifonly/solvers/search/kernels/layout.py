@@ -119,7 +119,7 @@ class Pack(NamedTuple):
     layers: int
     gap: float
     relative_gap: float
-    index: Ints  # hides tuple.index, which nobody needs here
+    index: Ints  # hides tuple.index, which is not used
     price: Floats
     weights: Floats
     biases: Floats
@@ -127,10 +127,6 @@ class Pack(NamedTuple):
     """The first layer over unrolled columns."""
     rules: int
     pairs: int
-    code: Ints
-    """Of each hidden neuron its activation, as in `model.smooth.activations.NAMES`; empty where all are ReLUs."""
-    alpha: Floats
-    """Of each hidden neuron ELU's alpha; empty likewise."""
 
 
 class PackedPerson(NamedTuple):

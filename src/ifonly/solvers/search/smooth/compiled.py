@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
+
 from ifonly.compiling import Kernels
 from ifonly.solvers.search.compiled import in_and_out, no_people, try_in_and_out
 
@@ -19,11 +21,12 @@ def _functions() -> tuple[Mapping[str, Any], int]:
 def _try_out(kernel: Any) -> None:
     """Nobody is searched for: the arguments have the types of all calls, and no people."""
     from ifonly.solvers.search.pack import new_scratch, new_tree
-    from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS
+    from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
 
     pack, people, flat, nobody, nodes = no_people()
+    smooth = SmoothPack(*pack, np.zeros(1, dtype=np.int64), np.zeros(1))
     kernel.search_people(
-        pack, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,
+        smooth, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,
         nodes,
     )  # fmt: skip
     try_in_and_out(kernel)
