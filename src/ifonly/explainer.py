@@ -397,7 +397,7 @@ class Explainer:
         resolved = self._runner.resolved(prepared_query.target, int(self._runner.batch(point[None, :], [0]).decided[0]))
         return self._runner.finder.question(resolved.alternatives[0], prepared_query), point
 
-    def claim(self, question: Question, point: Floats, method: Method) -> Claim:
+    def _claim(self, question: Question, point: Floats, method: Method) -> Claim:
         """What a method claims about the point of one `question`, checked with the user's own model."""
         own = question.model is self.model
         solver = self._runner.finder if own else CheckedSolver(question.model, self.tolerances)

@@ -78,7 +78,7 @@ class ClaimingExplainer(Protocol):
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, NDArray[np.float64]]: ...
 
-    def claim(self, question: Question, point: NDArray[np.float64], method: Method) -> Claim: ...
+    def _claim(self, question: Question, point: NDArray[np.float64], method: Method) -> Claim: ...
 
 
 def certify(
@@ -114,7 +114,7 @@ def certify(
             claim = Claim(point=point, lower=0.0, method=method.name)
         else:
             recording = replace(method, records=True) if isinstance(method, Search) else method
-            claim = explainer.claim(question, point, recording)
+            claim = explainer._claim(question, point, recording)
         if claim.stop is not None and claim.stop.by is StoppedBy.REFUSED:
             raise UnsupportedQuestion(f"There is no row to certify: {claim.stop.words(row=False)}.")
         certifier = deployed.in_real_arithmetic(claim.rounding_bound)
