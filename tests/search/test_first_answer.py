@@ -252,13 +252,13 @@ def test_what_is_too_large_for_plain_python_waits_and_says_so(
     take_away(KERNELS, monkeypatch)
     KERNELS._looked = math.inf  # not before the waiting
     monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
-    tell = Kernels._tell
+    tell = Kernels._announce
 
     def told(self: Kernels, words: str) -> None:
         tell(self, words)
         monkeypatch.setattr(Kernels, "cached", True)
 
-    monkeypatch.setattr(Kernels, "_tell", told)
+    monkeypatch.setattr(Kernels, "_announce", told)
     answer = explainer.explain(row, limits=Limits(nodes=1))
     assert KERNELS.compiled
     assert answer.stop is None or answer.stop.by is StoppedBy.NODES
