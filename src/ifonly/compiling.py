@@ -1,10 +1,10 @@
-"""Kernels: compiled once per machine by a process in the background, and in plain Python until that is done.
+"""Background compilation of numba kernels: once per machine, in a process of its own; plain Python until that is done.
 
-Compiling takes a minute or more. What is compiled is only faster: the functions that numba was given are Python, do the
-same, and a small question does not notice. So nobody waits for a first answer; a question that is too large for plain
-Python does, and is told so.
+Compiling takes a minute or more. The functions that numba was given are Python and give the same results, only slower,
+which a small question does not notice. So a first answer need not wait; a question that is too large for plain Python
+waits, and says so.
 
-    not compiled yet   a process of low priority begins to compile into numba's cache, one per machine; we answer
+    not compiled yet   a process of low priority compiles into numba's cache, one per machine; plain Python answers
     compiled           loaded from the cache, in half a second, also in the middle of a search
     no such process    (a read-only cache, an embedded Python, Windows) compiled here, when plain Python takes too long
 
@@ -31,16 +31,17 @@ from typing import Any
 import numpy as np
 
 from ifonly.caching import PREPARING
+from ifonly.resources import check_limits, seconds_left
 
 SWITCH = "IFONLY_COMPILE"
 FIRST = "first"
 LOCKED = "IFONLY_COMPILE_LOCKED"
-"""Tells the process in the background that it has inherited the lock."""
+"""Set for the process in the background, which has inherited the lock."""
 PATIENCE_SECONDS = 2.0
-"""Who waits longer than this is told why."""
+"""After so long a message says what is waited for."""
 LOOK_SECONDS = 0.2
 LOAD_SECONDS = 1.0
-"""More than it takes to load what is compiled: nobody with less time than this is made to wait for it."""
+"""More than it takes to load what is compiled: with less time than this left, it is not loaded."""
 NICENESS = 10
 ALL_KERNELS = (
     "ifonly.solvers.search.compiled:KERNELS",
@@ -52,7 +53,7 @@ ALL_KERNELS = (
 
 
 class Kernels:
-    """Functions of a module that numba compiles, as they are at hand: `now.name(...)`.
+    """Functions of a module that numba compiles, called as `now.name(...)`: compiled, or plain Python until then.
 
     `where` is the name of this object, as "module:name"; `functions` imports what numba was given, with `SOURCES`, the
     fingerprint of all its files; `try_out` calls each of them once, which compiles it or loads it from the cache.
@@ -71,15 +72,15 @@ class Kernels:
         self.compiled = False
         self.now: Any = None
         self.locked = False
-        """Is the lock ours, so that others wait for us?"""
+        """Does this process hold the lock, so that others wait for it?"""
         self.compiler: int | None = None
-        """The process that we have started, by its number."""
+        """The id of the process that this one has started."""
         self._functions, self._try_out, self._vectorised = functions, try_out, vectorised
         self._lock = threading.RLock()  # taken only inside the gate, so no fork copies it locked
         self._looked = -math.inf
-        self._told = False
+        self._announced = False
 
-    # ------------------------------------------------------------------ who answers
+    # ------------------------------------------------------------------ compiled, or plain Python
 
     def prepare(self) -> None:
         """Before the first question: make something ready that can answer it."""
@@ -92,15 +93,15 @@ class Kernels:
                 self.load()
                 return
             functions, _ = self._functions()
-            self._compile_behind()
+            self._compile_in_background()
             uncompiled = plain(functions, self._vectorised())
             self.now = SimpleNamespace(**{name: _quiet(function) for name, function in uncompiled.items()})
 
     def begin(self) -> None:
-        """Somebody will need them soon: begin to compile behind, unless that is done or under way."""
+        """Begin to compile in the background, unless that is done or under way: they will be needed soon."""
         with PREPARING, self._lock:
             if not self.compiled and os.environ.get(SWITCH) != FIRST and not self.cached:
-                self._compile_behind()
+                self._compile_in_background()
 
     def look(self, begun: float, until: float = math.inf) -> None:
         """In the middle of plain work, which has lasted since `begun`: go on compiled, if that is possible by now."""
@@ -112,7 +113,7 @@ class Kernels:
             self.load()
         elif now - begun >= PATIENCE_SECONDS:
             if self.being_compiled:
-                self._tell("; until then answers take longer")
+                self._announce("; until then answers take longer")
             elif until == math.inf:
                 self.load()
 
@@ -128,9 +129,16 @@ class Kernels:
             if now >= until or not at_work:
                 return False
             if now - begun >= PATIENCE_SECONDS:
-                self._tell("; this question waits for it")
+                self._announce("; this question waits for it")
             time.sleep(min(0.05, max(until - now, 0.0)))
         return True
+
+    def wait_within_limits(self) -> None:
+        """Wait for as long as the limits around this call allow (`resources.limited`), and raise `LimitReached` where
+        they do not. Where no process compiles and time is limited, plain Python goes on."""
+        left = seconds_left()
+        if not self.wait(math.inf if left is None else time.perf_counter() + left):
+            check_limits()
 
     def load(self) -> None:
         """Compiled, now and here: from the cache, or else as long as it takes. Nothing happens the second time."""
@@ -142,7 +150,7 @@ class Kernels:
             if self.cached:
                 self._try_out_anew(ready, mark)
             else:
-                self._tell("")
+                self._announce("")
                 with contextlib.nullcontext() if self.locked else _locked(mark):  # another may be about to finish it
                     self._try_out_anew(ready, mark)
                     if mark is not None:
@@ -163,11 +171,11 @@ class Kernels:
                 index.unlink(missing_ok=True)
             self._try_out(ready)
 
-    def _tell(self, words: str) -> None:
-        """Say once why somebody waits."""
-        if self._told or sys.stderr is None:
+    def _announce(self, words: str) -> None:
+        """Print once what is waited for."""
+        if self._announced or sys.stderr is None:
             return
-        self._told = True
+        self._announced = True
         sys.stderr.write(f"Compiling {self.about} for this machine, once{words} ...\n")
         sys.stderr.flush()
 
@@ -225,8 +233,8 @@ class Kernels:
             os.close(file)
         return False
 
-    def _compile_behind(self) -> None:
-        """Begin to compile in another process, unless one does. It outlives us, and nobody hears of it.
+    def _compile_in_background(self) -> None:
+        """Begin to compile in another process, unless one does. It outlives this one, and prints nothing.
 
         It inherits the lock, which is free again when it ends, however it ends.
         """
@@ -246,7 +254,7 @@ class Kernels:
                 stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                 pass_fds=(file,), start_new_session=True,
             )  # fmt: skip
-            child.returncode = 0  # nobody waits for it, and nobody is warned of that
+            child.returncode = 0  # it is never waited for; without this, Popen would warn
             self.compiler = child.pid
         except OSError:  # one is at work, or no process may be started here
             pass
@@ -276,7 +284,7 @@ def with_cache(**options: Any) -> Callable[[Any], Any]:
 
 @contextlib.contextmanager
 def _locked(mark: Path | None) -> Iterator[None]:
-    """Alone in compiling, once whoever else does it is done; where there are no locks, not alone."""
+    """Hold the lock on compiling, once another process has released it; without locks, go on without."""
     with contextlib.ExitStack() as stack:
         if mark is not None and fcntl is not None:
             with contextlib.suppress(OSError):

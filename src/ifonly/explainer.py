@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 
 from ifonly.answering.answerer import Answerer
+from ifonly.answering.checked_solver import CheckedSolver
 from ifonly.answering.correlated import correlated_answer
 from ifonly.answering.diverse import diverse_answers
 from ifonly.answering.given_model import given_model
 from ifonly.answering.identity import run_identity
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
-from ifonly.answering.values import Floats, SearchSettings
+from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import QuestionError, RowError
 from ifonly.population.actions import ChangeEvaluator
@@ -44,7 +45,7 @@ from ifonly.problem.missing import without_imputable
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
 from ifonly.progress import on_terminal
-from ifonly.results import Answer, Answers, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
+from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
 from ifonly.results.records import record_kinds
 from ifonly.schema import Schema, index_of, read_points
 from ifonly.schema.given import items
@@ -295,6 +296,15 @@ class Explainer:
         resolved = runner.resolved(own.target, int(runner.batch(point[None, :], [0]).decided[0]))
         searched = replace(own, constraints=without_imputable(own.constraints, answerer.schema))
         return runner.solver.question(resolved.alternatives[0], searched), point
+
+    def _claim(self, question: Question, point: Floats, method: Method) -> Claim:
+        """What a method claims about the point of one `question`, checked with the user's own model."""
+        own = question.model is self.model
+        solver = self._answerer.runner.solver if own else CheckedSolver(question.model, self.tolerances)
+        query = Query(target=question.target, distance=question.distance, constraints=tuple(question.constraints))
+        settings = SearchSettings(method=method, limits=self.limits, threads=self.threads)
+        resolved = ResolvedTarget("", question.target.words(), (question.target,))
+        return solver.nearest(resolved, point[None, :], query, settings)[0].claim
 
     def check(self, query: Query) -> None:
         """Raise the error of a query that does not fit the model, the schema or the method, before any row is read."""

@@ -9,7 +9,7 @@ import numpy as np
 from cases import load
 from ifonly import Certificate, ClassTarget, Distance, Fixed, Limits, Range, Real, Schema
 from ifonly.certificate.format import stamp
-from ifonly.certifying.certifier import certify_question
+from ifonly.certifying.certifier import Certifier
 from ifonly.methods import Tolerances
 from ifonly.model import Network, network_model
 from ifonly.problem import Question
@@ -35,7 +35,7 @@ def question(norm: str, *, hopeless: bool = False) -> tuple[Question, tuple[floa
 @cache
 def small(norm: str = "l1", *, hopeless: bool = False) -> Certificate:
     asked, point = question(norm, hopeless=hopeless)
-    return certify_question(asked, np.array(point), Tolerances(), Limits())
+    return Certifier(asked, Tolerances()).proven(np.array(point), Limits())
 
 
 @cache
@@ -43,7 +43,7 @@ def of_case(dataset: str, arch: str, variant: str, norm: str, row: int) -> Certi
     model, points, _ = load(dataset, arch, variant)
     fixed = (Fixed(model.schema.names[0]),) if row % 2 else ()
     asked = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm), constraints=fixed)
-    return certify_question(asked, points[row], Tolerances(), Limits())
+    return Certifier(asked, Tolerances()).proven(points[row], Limits())
 
 
 def restamped(data: dict) -> Certificate:

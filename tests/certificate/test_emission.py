@@ -10,18 +10,20 @@ import pytest
 
 import ifonly
 from cases import load
-from ifonly import Certificate, ClassTarget, Distance, Limits, check
+from ifonly import Certificate, ClassTarget, Distance, Limits, Network, Real, Schema, check
 from ifonly.certificate.check.box import Box
 from ifonly.certificate.check.checker import TreeWalk
 from ifonly.certificate.check.region import Region
-from ifonly.certifying.certifier import Certifier, certificate_of, certify_question
+from ifonly.certifying.certifier import Certifier
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.leaves import Leaves
 from ifonly.errors import UnsupportedQuestion
 from ifonly.methods import Enumerate, MipObj, Search, Tolerances
+from ifonly.model import network_model
 from ifonly.problem import Question
 from ifonly.resources import LimitReached, limited
-from ifonly.results import Claim
+from ifonly.results import Claim, StoppedBy
+from ifonly.solvers.search.solver import SearchSolver
 from ifonly.tolerances import DEFAULT
 from oracles.random_problems import random_problem
 
@@ -39,7 +41,7 @@ def test_reference_cases(dataset, arch, variant, rows, norm):
     model, points, optima = load(dataset, arch, variant)
     question = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm))
     for i in range(rows):
-        certificate = certify_question(question, points[i], TOLERANCES, Limits())
+        certificate = Certifier(question, TOLERANCES).proven(points[i], Limits())
         checked = check(certificate)
         assert checked.valid, checked.failure
         assert checked.upper - checked.lower <= TOLERANCES.allowed(checked.upper)
@@ -53,7 +55,7 @@ def test_random_problems(seed, finite):
     """Everything random, both claims; where the search leaves a row on the margin open, exact arithmetic decides."""
     question, points = random_problem(seed, finite=finite)
     claim = Search(records=True).prepare(question).solve(points[:1], Limits())[0]
-    checked = check(certificate_of(question, points[0], claim, TOLERANCES))
+    checked = check(Certifier(question, TOLERANCES).certificate(points[0], claim))
     assert checked.valid, checked.failure
     if finite:  # every row, looked at
         seen = Enumerate().prepare(question).solve(points[:1], Limits())[0]
@@ -85,11 +87,45 @@ def test_the_verbs(tmp_path):
     assert "at least" in checked.statement and str(checked).startswith("VALID\n")
 
 
+@pytest.mark.parametrize(("dataset", "norm"), [("credit", "l2"), ("compas", "l0")])
+def test_certify_searches_once_for_the_row_that_explain_gives(dataset, norm, monkeypatch):
+    """Of equally near rows (compas is tabulated, and l0 has many), the witness is the answer's."""
+    model, points, _ = load(dataset)
+    explainer = ifonly.Explainer(model)
+    solve, seen = SearchSolver.solve, []
+
+    def counted(self, *arguments, **options):
+        seen.append(self)
+        return solve(self, *arguments, **options)
+
+    for point in points[:4]:
+        row = model.schema.row(point)
+        answer = explainer.explain(row, distance=norm)
+        monkeypatch.setattr(SearchSolver, "solve", counted)
+        certificate = ifonly.certify(explainer, row, distance=norm)
+        monkeypatch.undo()
+        witness = np.array([float.fromhex(value) for value in certificate.data["witness"]])
+        assert model.schema.row(witness) == answer.counterfactual and check(certificate).valid
+    assert len(seen) == 4 and len(set(seen)) == 1
+
+
+def test_what_rounding_leaves_open_is_proven_in_exact_arithmetic():
+    """Rows are left that some rounding of float32 accepts; that none reaches the margin under any is certified."""
+    schema = Schema((Real("x", 0, 1), Real("y", 0, 1000)))
+    network = Network.of([([[1.0, 1.0], [0.0, 1.0]], [0.0, 0.0]), ([[1.0, -1.0]], [-1e-7 - 1.0])])
+    explainer = ifonly.Explainer(network_model(network, schema, classes=("deny", "approve"), precision="float32"))
+    row = {"x": 0, "y": 500}
+    answer = explainer.explain(row, target="approve")
+    assert answer.stop.by is StoppedBy.ROUNDING
+    checked = check(ifonly.certify(explainer, row, target="approve"))
+    assert checked.valid and checked.lower == math.inf
+
+
 def test_a_limit_is_no_proof():
     model, points, _ = load("credit")
     question = Question(model=model, target=ClassTarget(1), distance=Distance("l2"))
     with pytest.raises(ifonly.IfonlyError, match="no proof"):
-        certify_question(question, points[1], TOLERANCES, Limits(nodes=2))
+        Certifier(question, TOLERANCES).proven(points[1], Limits(nodes=2))
 
 
 def test_without_records_the_proof_is_found_anew():
@@ -98,7 +134,7 @@ def test_without_records_the_proof_is_found_anew():
     question = Question(model=model, target=ClassTarget(1), distance=Distance("l2"))
     claim = Search(table_rows=0).prepare(question).solve(points[:1], Limits())[0]
     assert claim.record is None
-    assert check(certificate_of(question, points[0], claim, TOLERANCES)).valid
+    assert check(Certifier(question, TOLERANCES).certificate(points[0], claim)).valid
 
 
 @pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
@@ -107,12 +143,12 @@ def test_a_lying_search_is_not_believed(norm):
     model, points, _ = load("compas")
     question = Question(model=model, target=ClassTarget(1), distance=Distance(norm))
     claim = Search(records=True).prepare(question).solve(points[:1], Limits())[0]
-    honest = check(certificate_of(question, points[0], claim, TOLERANCES))
+    honest = check(Certifier(question, TOLERANCES).certificate(points[0], claim))
     nothing = replace(claim, point=None, lower=math.inf)
     too_much = replace(claim, lower=claim.lower * 1.5)
     for lie in (nothing, too_much, replace(nothing, record=None)):
         try:
-            checked = check(certificate_of(question, points[0], lie, TOLERANCES))
+            checked = check(Certifier(question, TOLERANCES).certificate(points[0], lie))
         except ifonly.IfonlyError:
             continue
         assert checked.valid and checked.lower <= honest.upper and checked.upper >= honest.lower
@@ -121,7 +157,7 @@ def test_a_lying_search_is_not_believed(norm):
 def test_target_is_met_already():
     model, points, _ = load("compas")
     question = Question(model=model, target=ClassTarget(0, margin=0.0), distance=Distance("l1"))
-    checked = check(certify_question(question, np.array(points[0]), TOLERANCES, Limits()))
+    checked = check(Certifier(question, TOLERANCES).proven(np.array(points[0]), Limits()))
     assert checked.valid and checked.lower == checked.upper == 0.0
 
 

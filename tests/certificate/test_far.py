@@ -8,7 +8,7 @@ import ifonly
 from certificate.far_problems import far_problem, tie_problem
 from ifonly import Limits, check
 from ifonly.certifying import leaves, prover
-from ifonly.certifying.certifier import Certifier, certify_question
+from ifonly.certifying.certifier import Certifier
 from ifonly.methods import Tolerances
 
 TOLERANCES = Tolerances()
@@ -23,7 +23,7 @@ def test_what_is_written_is_valid(first):
     written = 0
     for seed in range(first, first + 20):
         question, point = far_problem(seed)
-        checked = check(certify_question(question, point, TOLERANCES, LIMITS))
+        checked = check(Certifier(question, TOLERANCES).proven(point, LIMITS))
         assert checked.valid, (seed, checked.failure)
         written += 1
     assert written == 20
@@ -36,7 +36,7 @@ def test_a_larger_slack_closes_less_and_nothing_else(monkeypatch, slack):
     monkeypatch.setattr(leaves, "SLACK", slack)
     for seed in (*KNOWN, *range(60)):
         question, point = tie_problem(seed)
-        checked = check(certify_question(question, point, TOLERANCES, LIMITS))
+        checked = check(Certifier(question, TOLERANCES).proven(point, LIMITS))
         assert checked.valid, (seed, checked.failure)
 
 

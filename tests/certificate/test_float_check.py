@@ -14,7 +14,7 @@ from ifonly.certificate.check.region import Region
 from ifonly.certificate.check.statement import read_statement
 from ifonly.certifying.compiled import FLOAT_CHECK
 from ifonly.certifying.float_check.bounds import bound_hidden
-from ifonly.certifying.float_check.layout import CLOSED, EMPTY, FIRST, FORCED, ROOM, SOURCES
+from ifonly.certifying.float_check.layout import CLOSED, EMPTY, FIRST, FORCED, ROW_SLACK, SOURCES
 from ifonly.certifying.float_check.planes import most_of, plane
 from ifonly.certifying.float_check.region import clip
 from ifonly.certifying.float_check.tree import new_work
@@ -48,7 +48,7 @@ def look(q, low, high, mask, side, known, row, slope):
                 slope[h] = w.F[FORCED, h]
         constant = plane(q, w, row[0], row[1], row[2], slope, w.I[FIRST, items])
         value = most_of(q.norm, w.F, w.I, items, budget, constant, False)
-    return became, w.bounds, w.F[ROOM].copy(), value
+    return became, w.bounds, w.F[ROW_SLACK].copy(), value
 
 
 def problem(kind, seed):

@@ -14,7 +14,7 @@ import pytest
 from certificate.samples import question, restamped, small
 from ifonly import Certificate, Limits, Real, Schema, check
 from ifonly.certificate.format import MAX_TEXT, canonical
-from ifonly.certifying.certifier import certify_question
+from ifonly.certifying.certifier import Certifier
 from ifonly.errors import FileError, UnsupportedQuestion
 from ifonly.methods import Tolerances
 from ifonly.model import network_model
@@ -120,7 +120,7 @@ def test_steps_of_real_numbers_cannot_be_stated():
     stepped = Schema([Real("a", 0.0, 4.0, step=0.25), *asked.schema.features[1:]])
     model = network_model(asked.model.network, stepped)
     with pytest.raises(UnsupportedQuestion, match="cannot state the steps of a real number yet, such as those of 'a'"):
-        certify_question(replace(asked, model=model), np.array(point), Tolerances(), Limits())
+        Certifier(replace(asked, model=model), Tolerances()).proven(np.array(point), Limits())
     data = json.loads(canonical(small("l1").data))
     data["question"]["schema"]["features"][0]["step"] = 0.25
     checked = check(restamped(data))

@@ -191,7 +191,7 @@ def test_the_search_finds_the_step(optimum, first):
     known = nearest(step_at(optimum), first=first, most=1.0, allowed=lambda upper: 1e-6 * upper)
     assert known.proven <= optimum <= known.upper
     assert known.upper - known.proven <= 1e-6 * known.upper
-    assert len(known.asked) < 80
+    assert len(known.budgets) < 80
 
 
 def test_undecided_budgets_leave_a_gap_and_no_more():

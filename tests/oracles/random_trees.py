@@ -38,20 +38,20 @@ def random_tree_problem(seed: int, *, finite: bool = False, ruled: bool = False)
 def _trees(rng: Rng, schema: Schema, points: Floats) -> Trees:
     outputs, whole = (3 if rng.random() < 0.25 else 1), bool(rng.random() < 0.4)
     every = outputs > 1 and bool(rng.random() < 0.5)
-    imported_trees = []
+    trees = []
     for t in range(int(rng.integers(1, 9))):
         adds_to = EVERY if every or outputs == 1 else t % outputs
-        imported_trees.append(_tree(rng, schema, points, whole, outputs if every else 1, adds_to))
+        trees.append(_tree(rng, schema, points, whole, outputs if every else 1, adds_to))
     if outputs == 1:
-        imported_trees = [replace(tree, adds_to=0) for tree in imported_trees]
+        trees = [replace(tree, adds_to=0) for tree in trees]
     summation = Summation(
         start=rng.integers(-1, 2, outputs).astype(np.float64),
         shift=np.zeros(outputs),
-        divisor=float(rng.choice([1.0, len(imported_trees)])),
+        divisor=float(rng.choice([1.0, len(trees)])),
         precision=str(rng.choice(["float32", "float64"])),
         ordered=bool(rng.random() < 0.7),
     )
-    ensemble = Ensemble.of(imported_trees, columns=len(schema), summation=summation)
+    ensemble = Ensemble.of(trees, columns=len(schema), summation=summation)
     widest = max((len(f.options) for f in schema.features if isinstance(f, Choice)), default=0)
     sets = np.zeros((len(ensemble.sets), widest), dtype=bool)
     sets[:, : ensemble.sets.shape[1]] = ensemble.sets[:, :widest]

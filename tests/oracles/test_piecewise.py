@@ -17,7 +17,7 @@ from comparison import answers, disagreements
 from piecewise_networks import GRAPHS, MODULES, OnnxGraph, Random
 
 from ifonly import ClassTarget, Distance, Explainer, Limits, Nearest, NoneExists, check, import_model
-from ifonly.certifying.certifier import certify_question
+from ifonly.certifying.certifier import Certifier
 from ifonly.methods import MipObj
 from ifonly.problem import Question
 from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
@@ -100,7 +100,7 @@ def test_certificates_are_valid(kind: str) -> None:
     points = MIXED.sample(1, np.random.default_rng(7))
     resolved = int(model.scores(points)[0, 0] <= 0.0)
     question = Question(model=model, target=ClassTarget(resolved, margin=1e-4), distance=Distance("l1"))
-    checked = check(certify_question(question, points[0], DEFAULT, Limits(seconds=600.0)))
+    checked = check(Certifier(question, DEFAULT).proven(points[0], Limits(seconds=600.0)))
     assert checked.valid, checked.failure
     assert checked.upper - checked.lower <= DEFAULT.allowed(checked.upper)
     answer = answers(question, points, Search())[0]

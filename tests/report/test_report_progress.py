@@ -19,7 +19,7 @@ from ifonly import progress as waiting
 from ifonly.model import network_model
 from ifonly.report import progress
 from ifonly.results import Progress
-from ifonly.solvers.search.deadline import ring_all
+from ifonly.solvers.search.deadline import expire_all
 
 
 class Terminal(io.StringIO):
@@ -90,7 +90,7 @@ class EndsTheSearch(Terminal):
 
     def write(self, text: str) -> int:
         if " nodes, between " in text:
-            ring_all()
+            expire_all()
         return super().write(text)
 
 
@@ -170,7 +170,7 @@ class Cell:
         assert raw
         self.shown.append(drawing)
         if " nodes, between " in drawing["text/plain"]:
-            ring_all()  # a search that is seen is ended
+            expire_all()  # a search that is seen is ended
 
 
 def test_a_cell_shows_how_far_it_is_and_what_it_took(monkeypatch):

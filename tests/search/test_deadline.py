@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from ifonly.solvers.search import deadline as deadline
-from ifonly.solvers.search.deadline import Deadline, ring_all
+from ifonly.solvers.search.deadline import Deadline, expire_all
 
 HANG = 300.0
 """Seconds after which waiting is in vain, however busy the machine is."""
@@ -23,24 +23,24 @@ def flag() -> Any:
 
 def rings_within(one: Deadline, seconds: float) -> bool:
     until = time.monotonic() + seconds
-    while not one.rung and time.monotonic() < until:
+    while not one.expired and time.monotonic() < until:
         time.sleep(0.002)
-    return one.rung
+    return one.expired
 
 
 def test_it_rings_when_it_is_due_and_not_before() -> None:
     begun = time.monotonic()
     with Deadline(flag(), 0.15) as one:
-        assert not one.rung
+        assert not one.expired
         assert rings_within(one, HANG)
         assert time.monotonic() - begun >= 0.15
-    assert not one.rung
+    assert not one.expired
 
 
 def test_the_earlier_one_rings_first_though_it_is_set_later() -> None:
     with Deadline(flag(), HANG) as late, Deadline(flag(), 0.1) as soon, Deadline(flag(), None) as never:
         assert rings_within(soon, HANG)
-        assert not late.rung and not never.rung
+        assert not late.expired and not never.expired
 
 
 def test_it_does_not_ring_for_the_next_person() -> None:
@@ -72,8 +72,8 @@ def test_one_thread_serves_all_and_ends_when_nobody_needs_it(monkeypatch: pytest
 
 def test_all_can_be_rung_at_once() -> None:
     with Deadline(flag(), HANG) as one, Deadline(flag(), None) as other:
-        ring_all()
-        assert one.rung and other.rung
+        expire_all()
+        assert one.expired and other.expired
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there are no forks here")

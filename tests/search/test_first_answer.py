@@ -61,8 +61,8 @@ def take_away(kernels: Kernels, monkeypatch: pytest.MonkeyPatch, *, cached: bool
     monkeypatch.delenv(compiling.SWITCH, raising=False)
     monkeypatch.setattr(Kernels, "cached", cached)
     monkeypatch.setattr(Kernels, "being_compiled", at_work)
-    monkeypatch.setattr(Kernels, "_compile_behind", lambda self: None)
-    kernels.compiled, kernels.now, kernels._looked, kernels._told = False, None, -math.inf, False
+    monkeypatch.setattr(Kernels, "_compile_in_background", lambda self: None)
+    kernels.compiled, kernels.now, kernels._looked, kernels._announced = False, None, -math.inf, False
 
 
 def network(*sizes: int, seed: int = 0) -> Network:
@@ -251,14 +251,14 @@ def test_what_is_too_large_for_plain_python_waits_and_says_so(
     explainer, row = large()
     take_away(KERNELS, monkeypatch)
     KERNELS._looked = math.inf  # not before the waiting
-    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", 0.0)
-    tell = Kernels._tell
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
+    tell = Kernels._announce
 
     def told(self: Kernels, words: str) -> None:
         tell(self, words)
         monkeypatch.setattr(Kernels, "cached", True)
 
-    monkeypatch.setattr(Kernels, "_tell", told)
+    monkeypatch.setattr(Kernels, "_announce", told)
     answer = explainer.explain(row, limits=Limits(nodes=1))
     assert KERNELS.compiled
     assert answer.stop is None or answer.stop.by is StoppedBy.NODES
@@ -354,13 +354,31 @@ def test_a_forest_that_is_too_large_for_plain_python_waits(monkeypatch: pytest.M
     schema = Schema([Real(f"x{i}", 0, 1) for i in range(4)])
     take_away(TREE_KERNELS, monkeypatch)
     monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 39)
-    waited: list[bool] = []
-    monkeypatch.setattr(Kernels, "wait", lambda self: waited.append(True))
+    waited: list[float] = []
+
+    def wait(self: Kernels, until: float = math.inf) -> bool:
+        waited.append(until)
+        return True
+
+    monkeypatch.setattr(Kernels, "wait", wait)
     Explainer(forest(schema)).explain([0.5] * 4, target="b")
-    assert waited == [True]
+    assert waited == [math.inf]
     monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 40)
     Explainer(forest(schema)).explain([0.5] * 4, target="b")
-    assert waited == [True]
+    assert waited == [math.inf]
+
+
+def test_a_large_forest_waits_no_longer_than_its_limit(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A process is at work that never ends; the clock goes on only while somebody sleeps."""
+    schema, now = Schema([Real(f"x{i}", 0, 1) for i in range(4)]), [1000.0]
+    take_away(TREE_KERNELS, monkeypatch)
+    TREE_KERNELS.prepare()
+    monkeypatch.setattr(trees_solver, "PLAIN_STEPS", 39)
+    monkeypatch.setattr(time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(time, "sleep", lambda seconds: now.append(now.pop() + seconds))
+    answer = Explainer(forest(schema)).explain([0.5] * 4, target="b", limits=Limits(seconds=30.0))
+    assert isinstance(answer, Unknown) and answer.stop is not None and answer.stop.by is StoppedBy.SECONDS
+    assert now[0] == pytest.approx(1030.0)
 
 
 def test_a_time_limit_ends_the_first_point_of_a_forest_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -412,15 +430,15 @@ def test_one_process_compiles(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -
     monkeypatch.setattr(compiling.subprocess, "Popen", start)
     mine, others = (Kernels("module:name", "it", KERNELS._functions, KERNELS._try_out) for _ in range(2))
     assert not mine.being_compiled
-    mine._compile_behind()
-    others._compile_behind()
+    mine._compile_in_background()
+    others._compile_in_background()
     assert len(started) == 1 and mine.being_compiled and others.being_compiled
     command, environment, file = started[0]
     assert command[1:] == ["-P", "-m", "ifonly.compiling", "module:name"]
     assert environment[compiling.SWITCH] == compiling.FIRST
     os.close(file)  # as when that process ends, however it ends
     assert not others.being_compiled
-    others._compile_behind()
+    others._compile_in_background()
     assert len(started) == 2
     os.close(started[1][2])
 
@@ -437,7 +455,7 @@ def test_where_no_process_can_be_started(why: str, monkeypatch: pytest.MonkeyPat
     if why == "embedded":
         monkeypatch.setattr(sys, "executable", "/usr/bin/uwsgi")
     kernels = Kernels("module:name", "it", KERNELS._functions, KERNELS._try_out)
-    kernels._compile_behind()
+    kernels._compile_in_background()
     assert not kernels.being_compiled
 
 

@@ -116,10 +116,10 @@ class Program:
         s = node.scratch
         self.columns = compiled(planes.begin_program)(node.norm, node.items, node.F, node.I, s.LF, s.LI)
 
-    def add(self, a: np.ndarray, constant: float, shift: float = 0.0, robustly: float = 0.0) -> None:
+    def add(self, a: np.ndarray, constant: float, shift: float = 0.0, robust_shift: float = 0.0) -> None:
         node, s = self.node, self.node.scratch
         node.F[PLANE, : node.width] = a
-        compiled(planes.add_plane)(node.norm, constant, shift, robustly, self.rows, self.columns, node.width, s)
+        compiled(planes.add_plane)(node.norm, constant, shift, robust_shift, self.rows, self.columns, node.width, s)
         self.rows += 1
 
     def solve(self) -> tuple[float, int, int]:
@@ -240,7 +240,7 @@ def test_more_planes_never_lower_the_bound(norm) -> None:
 
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 def test_combinations(norm) -> None:
-    """PLANE is the sum of multiplier times plane, over planes only; `combine_robustly` takes `robustly` off each constant."""
+    """PLANE is the sum of multiplier times plane, over planes only; `combine_robust` takes `robust_shift` off each constant."""
     for seed in filter(lambda seed: usable(seed, norm), range(20)):
         node = random_node(seed, norm, hidden=(3,), ball=False).make_compact()
         rng = np.random.default_rng(seed)
@@ -260,8 +260,8 @@ def test_combinations(norm) -> None:
         constant = compiled(planes.combine)(rows, node.width, node.F, s.LF, s.LI, s.A)
         assert constant == pytest.approx(expected, rel=1e-9, abs=1e-12)
         assert node.F[PLANE, : node.width] == pytest.approx(weight, rel=1e-9, abs=1e-12)
-        robustly = compiled(planes.combine_robustly)(rows, node.width, node.F, s.LF, s.LI, s.A)
-        assert robustly == pytest.approx(expected - 0.25 * (m[:3] * scale).sum(), rel=1e-9, abs=1e-12)
+        robust_shift = compiled(planes.combine_robust)(rows, node.width, node.F, s.LF, s.LI, s.A)
+        assert robust_shift == pytest.approx(expected - 0.25 * (m[:3] * scale).sum(), rel=1e-9, abs=1e-12)
 
 
 def test_a_program_is_solved_for_a_little_more() -> None:

@@ -17,9 +17,9 @@ from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.kernels import layout, network
 from ifonly.solvers.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
 from ifonly.solvers.search.pack import (
+    enlarged,
     errors_everywhere,
     errors_within,
-    imported_trees,
     new_tree,
     node_bytes,
     pack_question,
@@ -152,7 +152,7 @@ def test_a_grown_tree_is_the_same_tree() -> None:
     for name in ("box", "z", "num", "log"):
         getattr(tree, name)[...] = rng.random(getattr(tree, name).shape)
     tree.idx[layout.FREE] = rng.permutation(8)
-    larger = imported_trees(tree, pack, 20, 30)
+    larger = enlarged(tree, pack, 20, 30)
     assert (larger.box[:8] == tree.box).all()
     assert (larger.z[:8] == tree.z).all()
     assert (larger.num[:, :8] == tree.num).all()
@@ -172,7 +172,7 @@ def test_tables() -> None:
     assert table is not None
     assert favourable_rows(question, most=935) is None
     assert len({tuple(point) for point in table.points.tolist()}) == len(table.points)
-    assert table.robustly.all()
+    assert table.robust.all()
     assert (model.scores(table.points)[:, 0] > 0.0).all()
     lower_bound = sum(model.scores(model.schema.sample(1000, np.random.default_rng(0)))[:, 0] > 0.0) / 1000
     assert len(table.points) / 936 == pytest.approx(lower_bound, abs=0.1)

@@ -26,7 +26,7 @@ every_norm = pytest.mark.parametrize(
 
 
 def recorded(question: Question, points: np.ndarray) -> list[Claim]:
-    return Search(records=True).prepare(question).solve(points, Limits())
+    return Search(records=True, table_rows=0).prepare(question).solve(points, Limits())
 
 
 def last_phase(record: Record) -> tuple[dict[int, NodeRecord], dict[int, list[NodeRecord]]]:

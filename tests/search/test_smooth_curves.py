@@ -101,9 +101,9 @@ def bends(name: str, z: np.ndarray) -> np.ndarray:
         case "silu":
             return 2.0 - z * np.tanh(0.5 * z)
         case "gelu_tanh":
-            imported_trees = 1.0 + 3.0 * CUBIC_FACTOR * z * z
+            growth = 1.0 + 3.0 * CUBIC_FACTOR * z * z
             inner = INNER_FACTOR * z * (1.0 + CUBIC_FACTOR * z * z)
-            return (2.0 * imported_trees - 1.0) / imported_trees**2 - INNER_FACTOR * z * np.tanh(inner)
+            return (2.0 * growth - 1.0) / growth**2 - INNER_FACTOR * z * np.tanh(inner)
         case _:
             return np.ones_like(z)
 

@@ -167,7 +167,7 @@ def test_compiling_begins_before_the_first_question(monkeypatch: pytest.MonkeyPa
     begun: list[bool] = []
     kernels = Kernels("nowhere:KERNELS", "nothing", lambda: ({}, 0), lambda _: None)
     monkeypatch.setattr(Kernels, "cached", False)
-    monkeypatch.setattr(Kernels, "_compile_behind", lambda self: begun.append(True))
+    monkeypatch.setattr(Kernels, "_compile_in_background", lambda self: begun.append(True))
     monkeypatch.delenv("IFONLY_COMPILE", raising=False)
     kernels.begin()
     assert begun == [True]

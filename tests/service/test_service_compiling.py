@@ -32,9 +32,9 @@ def begun(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     monkeypatch.delenv(compiling.SWITCH, raising=False)
     monkeypatch.setattr(Kernels, "cached", False)
     monkeypatch.setattr(Kernels, "being_compiled", True)
-    monkeypatch.setattr(Kernels, "_compile_behind", lambda self: started.append(self.where))
+    monkeypatch.setattr(Kernels, "_compile_in_background", lambda self: started.append(self.where))
     for kernels in (KERNELS, FLOAT_CHECK):
-        kernels.compiled, kernels.now, kernels._looked, kernels._told = False, None, -math.inf, True
+        kernels.compiled, kernels.now, kernels._looked, kernels._announced = False, None, -math.inf, True
     yield started
     for kernels, fields in before:
         vars(kernels).clear()

@@ -1,4 +1,4 @@
-"""From the records of the search to certificates that the checker accepts."""
+"""Certifying algorithm: from the records of the search to certificates that the checker accepts."""
 
 from ifonly.certifying.certifier import certify, prove
 from ifonly.certifying.statement import certified_query

@@ -1,4 +1,4 @@
-"""`certify`: ask the search, then write its proof out so that the checker accepts it.
+"""Proof writing: one recorded search, and its tree written so that the checker accepts it.
 
 The search's records say how the space was split and which rows closed each box. Every leaf is tried with the checker's
 own arithmetic; where it does not hold there (the search's floating point was too tight, or its ball larger), better
@@ -48,7 +48,6 @@ from ifonly.problem import (
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.query import Query, query_of
 from ifonly.resources import LimitReached, check_limits, limited, seconds_left
-from ifonly.results.answer import Answer
 from ifonly.results.claim import Claim, Limits, Method, Solver
 from ifonly.results.deployed import deployed_answer
 from ifonly.results.shorten import shortened
@@ -63,11 +62,13 @@ SHARE = 0.9
 """Of the allowed gap between lower and upper that a certificate uses."""
 NEARER = 40
 """Witnesses that may be replaced by nearer ones."""
+LEFT_OPEN = (StoppedBy.ROUNDING, StoppedBy.CLOSE, StoppedBy.EDGE)
+"""What stops floating point, but not exact arithmetic."""
 STEPS = (1.0, 10.0, 1e2, 1e3, 1e4, 1e5)
 """By how many allowed gaps the lower bound is lowered, attempt after attempt, when a leaf cannot be closed."""
 
 
-class Prepared(Protocol):
+class ClaimingExplainer(Protocol):
     """What `certify` needs of an Explainer."""
 
     tolerances: Tolerances
@@ -77,13 +78,11 @@ class Prepared(Protocol):
 
     def question(self, row: Any, query: Query | None = None) -> tuple[Question, NDArray[np.float64]]: ...
 
-    def explain(self, row: Any, query: Query | None = None) -> Answer: ...
-
-    def using(self, *, reasons: bool | None = None) -> Prepared: ...
+    def _claim(self, question: Question, point: NDArray[np.float64], method: Method) -> Claim: ...
 
 
 def certify(
-    explainer: Prepared,
+    explainer: ClaimingExplainer,
     row: Any,
     query: Query | None = None,
     *,
@@ -104,22 +103,23 @@ def certify(
         raise UnsupportedQuestion("A certificate is about one distance; leave out fewest_first, or ask for l0.")
     two = len(explainer.model.classes) == 2
     if isinstance(query.target, OpenTarget) and not (two and isinstance(query.target, OtherTarget)):
-        wanted = query.target.describe()
-        raise UnsupportedQuestion(f"A certificate is about one decision; '{wanted}' leaves several open.")
-    question, point = explainer.question(row, query)
-    limits, begun = explainer.limits, time.perf_counter()
-    with _within(limits):
-        Certifier(question, explainer.tolerances).refuse_what_is_there(point)
-        answer = explainer.using(reasons=False).explain(row, query)
-        if answer.stop is not None and answer.stop.by is StoppedBy.REFUSED:
-            raise UnsupportedQuestion(f"There is no row to certify: {answer.note}.")
-        certifier = Certifier(
-            _in_real_numbers(question, answer.rounding_bound), explainer.tolerances, deployed=question
+        raise UnsupportedQuestion(
+            f"A certificate is about one decision; '{query.target.describe()}' leaves several open."
         )
-        found = None if answer.counterfactual is None else question.schema.read(answer.counterfactual)
-        if isinstance(explainer.method, Search):
-            return certifier.proven(point, limits, found, spent=time.perf_counter() - begun)
-        claim = Claim(point=found, lower=answer.lower, method=answer.method, stop=answer.stop)
+    question, point = explainer.question(row, query)
+    method, limits = explainer.method, explainer.limits
+    with _within(limits):
+        deployed = Certifier(question, explainer.tolerances)
+        if deployed.decides_already(point):
+            claim = Claim(point=point, lower=0.0, method=method.name)
+        else:
+            recording = replace(method, records=True) if isinstance(method, Search) else method
+            claim = explainer._claim(question, point, recording)
+        if claim.stop is not None and claim.stop.by is StoppedBy.REFUSED:
+            raise UnsupportedQuestion(f"There is no row to certify: {claim.stop.words(row=False)}.")
+        certifier = deployed.in_real_arithmetic(claim.rounding_bound)
+        if isinstance(method, Search):
+            return certifier.certificate(point, claim, shorten=False, nodes=limits.nodes)
         return certifier.trusted(point, claim)
 
 
@@ -136,16 +136,8 @@ def _within(limits: Limits, spent: float = 0.0) -> Iterator[None]:
         ) from None
 
 
-def _in_real_numbers(question: Question, rounding_bound: float) -> Question:
-    """The question to the network itself, whose exact score must be so much more above the margin."""
-    target = replace(question.target, margin=question.target.margin + rounding_bound)
-    model = network_model(question.model.network, question.schema, classes=question.model.classes,
-                          regression=not question.model.classes)  # fmt: skip
-    return replace(question, model=replace(model, probabilities=question.model.probabilities), target=target)
-
-
 def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None) -> Certificate:
-    """The certificate, or file, with its lower bound proven by the search, which is asked the same question.
+    """The certificate, or file, with its lower bound proven by the search, which answers the same question.
 
     What comes back is proven, whatever the solver said; `disagreement` compares the two.
     """
@@ -164,7 +156,7 @@ def prove(certificate: Certificate | str | Path, *, limits: Limits | None = None
     data = dict(after.data)
     data["made_by"] = f"{certificate.data['made_by']}, proven by {after.data['made_by']}"
     same = after.data["witness"] == certificate.data["witness"]
-    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not here to be asked
+    data["deployed"] = certificate.data["deployed"] if same else None  # the deployed model is not available here
     return Certificate({**data, "sha256": stamp(data)})
 
 
@@ -179,25 +171,13 @@ def disagreement(word: CheckResult, proven: CheckResult) -> str:
     )
 
 
-def certify_question(
-    question: Question, point: NDArray[np.float64], tolerances: Tolerances, limits: Limits
-) -> Certificate:
-    """The certificate of one person's answer."""
-    return Certifier(question, tolerances).proven(point, limits)
-
-
-def certificate_of(question: Question, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances) -> Certificate:
-    """The certificate of a claim that the search made with records."""
-    return Certifier(question, tolerances).certificate(point, claim)
-
-
 class Certifier:
     """Writes certificates of one question, for any number of people: what they share is prepared once.
 
     Leaves of floating point that are doubtful, and small trees, are verified by the checker's own arithmetic, and
     closed there anew where they do not hold (docs/certificate.md). `verified`: True verifies all of every tree, which
     takes up to three times as long, more for large trees; False verifies nothing. `deployed` is the question to the
-    model that is asked what it says of a witness, where that is another one.
+    model whose scores of the witness are recorded, where that is another one.
     """
 
     def __init__(
@@ -222,14 +202,26 @@ class Certifier:
 
     @cached_property
     def _solver(self) -> Solver:
-        return Search(records=True).prepare(self.question, self.tolerances)
+        return Search(records=True, table_rows=0).prepare(self.question, self.tolerances)
 
-    def refuse_what_is_there(self, point: NDArray[np.float64]) -> None:
-        """Of a person who is decided as asked already, a certificate says that the distance is 0, or it misleads."""
+    def in_real_arithmetic(self, rounding_bound: float) -> Certifier:
+        """For the network itself, whose exact score must be above the margin by so much more; what the deployed model
+        says of a witness is recorded beside the proof.
+        """
+        question = self.question
+        target = replace(question.target, margin=question.target.margin + rounding_bound)
+        network = network_model(question.model.network, question.schema, classes=question.model.classes,
+                                regression=not question.model.classes)  # fmt: skip
+        model = replace(network, probabilities=question.model.probabilities)
+        exact = replace(question, model=model, target=target)
+        return Certifier(exact, self.tolerances, verified=self.verified, deployed=question)
+
+    def decides_already(self, point: NDArray[np.float64]) -> bool:
+        """Is this person decided as asked already? Where a certificate cannot say so, it would mislead: refused."""
         question = self.question
         scores = question.model.scores(point[None, :])
         if not already_decided(question.target, question.model, point[None, :], scores)[0]:
-            return
+            return False
         start = "This person is decided as asked already, so nothing needs to change; but"
         broken = broken_by(question.schema, point, question.constraints)
         if broken:
@@ -241,44 +233,31 @@ class Certifier:
                 f"{start} a certificate is about exact scores that reach the margin of {question.target.margin:g}: "
                 f"{refusal}. Ask with a smaller margin."
             )
+        return True
 
-    def proven(
-        self,
-        point: NDArray[np.float64],
-        limits: Limits,
-        found: NDArray[np.float64] | None = None,
-        *,
-        spent: float = 0.0,
-    ) -> Certificate:
-        """Search, and write the proof out, within the limits, of which so many seconds are spent already; with the row
-        `found` as its witness, if it is one.
-        """
+    def proven(self, point: NDArray[np.float64], limits: Limits, *, spent: float = 0.0) -> Certificate:
+        """Search, and write the proof out, within the limits, of which so many seconds are spent already."""
         begun = time.perf_counter() - spent
         with _within(limits, spent):
             solver = self._solver
             spent = time.perf_counter() - begun
             claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
-            return self.certificate(point, claim, found, nodes=limits.nodes)
+            return self.certificate(point, claim, nodes=limits.nodes)
 
     def certificate(
-        self,
-        point: NDArray[np.float64],
-        claim: Claim,
-        found: NDArray[np.float64] | None = None,
-        *,
-        nodes: int | None = None,
+        self, point: NDArray[np.float64], claim: Claim, *, shorten: bool = True, nodes: int | None = None
     ) -> Certificate:
         """The certificate of a claim that the search made about this person, with records; its nodes and the splits
-        beyond them are at most `nodes` together.
+        beyond them are at most `nodes` together. `shorten`: its witness may have shorter numbers than the claimed row.
         """
-        if claim.stop is not None:
+        if claim.stop is not None and claim.stop.by not in LEFT_OPEN:
             raise UnsupportedQuestion(f"There is no proof to write out: the search hit its {claim.stop.words()}.")
         question_data, statement, network = self._stated(point)
-        witness, upper = _witness(self.question, statement, point, claim, self.tolerances, found)
+        found = self._witness(statement, point, claim, shorten=shorten)
         more = None if nodes is None else max(nodes - claim.nodes, 0)
         failure = "a box could not be closed"
         for verify in self._ways:
-            proof = _exactly(statement, network, claim, (witness, upper), self.tolerances, Effort(verify, more))
+            proof = _exactly(statement, network, claim, found, self.tolerances, Effort(verify, more))
             if proof is None:
                 break
             refusal = _refusal(statement, proof) if self.verified else _too_large(proof[0])
@@ -292,7 +271,7 @@ class Certifier:
     def trusted(self, point: NDArray[np.float64], claim: Claim) -> Certificate:
         """The certificate of what another solver claims: its row is checked, its lower bound is its word."""
         question_data, statement, _ = self._stated(point)
-        witness, upper = _witness(self.question, statement, point, claim, self.tolerances)
+        witness, upper = self._witness(statement, point, claim, shorten=False)
         lower = claim.lower if upper is None else min(claim.lower, upper)
         if math.isinf(lower) and claim.stop is not None:
             raise UnsupportedQuestion(f"There is nothing to write out: {claim.method} hit its {claim.stop.words()}.")
@@ -305,6 +284,22 @@ class Certifier:
         if not checked.trusted:
             raise UnsupportedQuestion(f"What {claim.method} says cannot be written out: {checked.failure}.")
         return certificate
+
+    def _witness(
+        self, statement: Statement, point: NDArray[np.float64], claim: Claim, *, shorten: bool
+    ) -> tuple[Witness, float | None]:
+        """The claimed row, with shorter numbers where they pass too; and its distance, rounded up."""
+        if claim.point is None:
+            return None, None
+        rows = [claim.point]
+        if shorten:
+            rows = [shortened(self.question, point[None, :], [claim], self.tolerances).points[0], claim.point]
+        for row in rows:
+            witness = tuple((row + 0.0).tolist())
+            upper = _distance(statement, witness)
+            if not witness_refusal(statement, witness, upper) and self.tolerances.close(min(claim.lower, upper), upper):
+                return witness, upper
+        return None, None
 
     def _stated(self, point: NDArray[np.float64]) -> tuple[dict[str, Any], Statement, NetworkFloats]:
         from ifonly.certifying.leaves import NetworkFloats
@@ -362,7 +357,7 @@ def _exactly(
     """The tree, the lower bound that it proves, and the witness: the claimed one, or a nearer one.
 
     Rows on the margin to the last bit are neither returned nor ruled out by the search; exact arithmetic can do both.
-    So more than the search's lower bound is tried first, and a row that stands in the way is the better answer.
+    So more than the search's lower bound is tried first, and a row that prevents it is the better answer.
     """
     from ifonly.certifying.prover import Nearer, Unclosed
     from ifonly.certifying.prover import prove as prove_leaves
@@ -381,9 +376,9 @@ def _exactly(
         except Unclosed:
             break
     for step in STEPS if upper is not None or claim.lower < math.inf else ():
-        room = claim.lower if upper is None else tolerances.allowed(upper)
-        most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * room)
-        lower = max(most - (step - 1.0) * room, 0.0)
+        allowed = claim.lower if upper is None else tolerances.allowed(upper)
+        most = claim.lower * (1.0 - 1e-9) if upper is None else min(claim.lower, upper - SHARE * allowed)
+        lower = max(most - (step - 1.0) * allowed, 0.0)
         try:
             return tree_for(lower), lower, witness, upper
         except (Nearer, Unclosed):
@@ -427,20 +422,3 @@ def _distance(statement: Statement, point: tuple[float, ...]) -> float:
     while Fraction(distance) ** (2 if statement.norm == SQUARED else 1) < cost:
         distance = math.nextafter(distance, math.inf)
     return distance
-
-
-def _witness(
-    question: Question, statement: Statement, point: NDArray[np.float64], claim: Claim, tolerances: Tolerances,
-    found: NDArray[np.float64] | None = None,
-) -> tuple[Witness, float | None]:  # fmt: skip
-    """The row found, or the claimed one, with shorter numbers where they pass too; and its distance, rounded up."""
-    if claim.point is None:
-        return None, None
-    for row in (found, *(one.point for one in shortened(question, point[None, :], [claim], tolerances)), claim.point):
-        if row is None:
-            continue
-        witness = tuple((row + 0.0).tolist())
-        upper = _distance(statement, witness)
-        if not witness_refusal(statement, witness, upper) and tolerances.close(min(claim.lower, upper), upper):
-            return witness, upper
-    return None, None

@@ -1,4 +1,4 @@
-"""The twin's kernels, as they are at hand: compiled, or in plain Python."""
+"""Compiled kernels of the floating-point check; plain Python until they are compiled."""
 
 from __future__ import annotations
 

@@ -35,7 +35,7 @@ USUAL = Effort()
 
 @dataclass
 class ProofBudget(CheckBudget):
-    """The meter of the checker's arithmetic while a proof is written: it keeps to the limits of who asked for it."""
+    """Budget of the checker's arithmetic while a proof is written: it keeps to the limits around the call."""
 
     kept: int = 0
     """Bits."""

@@ -57,7 +57,7 @@ class Closed:
 
 
 class NetworkFloats:
-    """The network and the conditions of a question: the same for everyone who asks it."""
+    """The network and the conditions of a question: the same for every person."""
 
     def __init__(self, statement: Statement) -> None:
         columns, sizes = statement.columns, statement.sizes
@@ -135,8 +135,8 @@ class Leaves:
         if radius is not None:
             most = _float(radius, statement.cost_unit)
             with np.errstate(divide="ignore", invalid="ignore"):
-                room = np.sqrt(most / price[0]) if statement.norm == SQUARED else most / price[0]
-            far = np.minimum(far, np.where(price[0] > 0.0, room, np.inf))
+                reach = np.sqrt(most / price[0]) if statement.norm == SQUARED else most / price[0]
+            far = np.minimum(far, np.where(price[0] > 0.0, reach, np.inf))
         work = np.abs(z)
         for g in range(len(far)):
             mine = np.abs(network.first[:, network.index[layout.START, g] : network.index[layout.START, g + 1]])
@@ -192,7 +192,7 @@ class Leaves:
         halt = np.zeros(1, dtype=np.uint8)
         with Deadline(halt, seconds_left()) as deadline:
             found = FLOAT_CHECK.now.walk(self.proof_question, log, phase, low, high, mask, side, known, halt)
-            if deadline.rung:
+            if deadline.expired:
                 raise LimitReached("seconds")
         nodes, values, about, multipliers, bits = found
         rows = _rows(about, multipliers, bits)
@@ -208,13 +208,11 @@ class Leaves:
             begun = end
 
     def _make_ready(self, log: int) -> None:
-        """Something must be at hand that walks a log of this length."""
+        """Load kernels that can walk a log of this length."""
         FLOAT_CHECK.prepare()
         FLOAT_CHECK.look(self.begun)
         if not FLOAT_CHECK.compiled and log // (layout.HEAD + self.hidden) * self.products > PLAIN_PRODUCTS:
-            left = seconds_left()
-            if not FLOAT_CHECK.wait(math.inf if left is None else time.perf_counter() + left):
-                check_limits()
+            FLOAT_CHECK.wait_within_limits()
 
     def _split(self, which: int, value: float) -> Split:
         statement = self.statement

@@ -1,6 +1,6 @@
-"""Multipliers for the rows of a region, in floating point: proposals, which exact arithmetic then accepts or not.
+"""Lagrange multipliers for the rows of a region, in floating point: proposals, which exact arithmetic then checks.
 
-Rows are planes  c_i + a_i.y >= 0  that every favourable point of a region satisfies. Wanted are multipliers m >= 0 with
+Rows are planes  c_i + a_i.y >= 0  that every favourable point of a region satisfies. Multipliers m >= 0 are needed with
 max over y of  sum m_i (c_i + a_i.y) < 0.  That is a game between m and y: each round adds the best y against the
 present m as a cut, and a linear program over a handful of variables gives the next m.
 """

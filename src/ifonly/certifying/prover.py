@@ -1,4 +1,4 @@
-"""From the search's records to a tree that the checker accepts: every leaf is closed with the checker's arithmetic."""
+"""Proof tree from the records of the search: every leaf is closed with the checker's own arithmetic."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def prove(
     statement: Statement, network: NetworkFloats, radius: int | None, record: Record | None,
     effort: Effort = USUAL,
 ) -> list[Any]:  # fmt: skip
-    """The tree in preorder: what floating point closes for sure, and the rest in exact arithmetic.
+    """The tree in preorder: what floating point closes with certainty, and the rest in exact arithmetic.
 
     Where a leaf that the checker looks at does not hold, the box is closed anew in exact arithmetic.
     """

@@ -77,42 +77,42 @@ def question_data(question: Question) -> dict[str, Any]:
     }
 
 
-def question_of(prepared_query: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
+def question_of(data: dict[str, Any]) -> tuple[Question, NDArray[np.float64]]:
     """The inverse of `question_data`, for a certificate that was checked; and the person."""
-    schema = schema_from_json(prepared_query["schema"])
+    schema = schema_from_json(data["schema"])
     network = Network.of([
         (np.array([[float.fromhex(v) for v in row] for row in layer["weight"]]), _numbers(layer["bias"]))
-        for layer in prepared_query["network"]
+        for layer in data["network"]
     ])  # fmt: skip
-    distance, target = prepared_query["distance"], prepared_query["target"]
+    distance, target = data["distance"], data["target"]
     norm = distance["norm"]
     if norm == "l0+l1":
         norm = {"l0": float.fromhex(distance["jump"]), "l1": float.fromhex(distance["rate"])}
     classes: tuple[Any, ...] = ()
     margin = float.fromhex(target["margin"])
-    wanted: Target
+    stated: Target
     if "class" in target:
-        count = max(len(prepared_query["network"][-1]["bias"]), 2)
+        count = max(len(data["network"][-1]["bias"]), 2)
         classes = tuple(target["label"] if k == target["class"] else f"class {k}" for k in range(count))
-        wanted = ClassTarget(target["label"], margin)
+        stated = ClassTarget(target["label"], margin)
     else:
         ends = {name: None if target[name] is None else float.fromhex(target[name]) for name in ("at_least", "at_most")}
-        wanted = ScoreTarget(output=target["output"], margin=margin, **ends)
+        stated = ScoreTarget(output=target["output"], margin=margin, **ends)
     weights, scales = (dict(zip(schema.names, _numbers(distance[key]).tolist(), strict=True))
                        for key in ("weights", "scales"))  # fmt: skip
     plain = Distance(norm).scale_vector(schema).tolist()
     scales = {name: v for (name, v), own in zip(scales.items(), plain, strict=True) if v != own}
     question = Question(
         model=network_model(network, schema, classes=classes),
-        target=wanted,
+        target=stated,
         distance=Distance(norm, {name: w for name, w in weights.items() if w != 1.0}, scales),
-        constraints=[_constraint_of(schema, constraint) for constraint in prepared_query["constraints"]],
+        constraints=[_constraint_of(schema, constraint) for constraint in data["constraints"]],
     )
-    if canonical({**question_data(question), "factual": prepared_query["factual"]}) != canonical(prepared_query):
+    if canonical({**question_data(question), "factual": data["factual"]}) != canonical(data):
         raise UnsupportedQuestion(
             "The question of this certificate cannot be asked again: it is stated in another way."
         )
-    return question, _numbers(prepared_query["factual"])
+    return question, _numbers(data["factual"])
 
 
 def certified_query(certificate: Certificate | str | Path) -> tuple[Query, dict[str, Any]]:
@@ -146,8 +146,8 @@ def _target_data(question: Question) -> dict[str, Any]:
         target = target.as_score(model)
     margin = (target.margin + 0.0).hex()
     if isinstance(target, ClassTarget):
-        wanted = class_index(model, target.label)
-        return {"class": wanted, "label": str(model.classes[wanted]), "margin": margin}
+        index = class_index(model, target.label)
+        return {"class": index, "label": str(model.classes[index]), "margin": margin}
     if not isinstance(target, ScoreTarget):
         raise UnsupportedQuestion(f"A certificate cannot state the target '{target.describe()}' yet.")
     ends = {name: getattr(target, name) for name in ("at_least", "at_most")}

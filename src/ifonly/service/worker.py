@@ -27,7 +27,7 @@ from ifonly.service.handler import Handler, Reply, error_reply
 from ifonly.service.limits import QUICK_SECONDS, ServiceLimits
 from ifonly.service.registry import ModelRegistry
 from ifonly.service.requests import HTTPError
-from ifonly.solvers.search.deadline import ring_all
+from ifonly.solvers.search.deadline import expire_all
 from ifonly.worker_processes import freeze_heap, read_messages
 
 HEADER = struct.Struct("!I")
@@ -141,7 +141,7 @@ class _WorkerLoop:
             self.cancelled.add(message.job_id)
             if self.current == message.job_id:
                 _thread.interrupt_main()
-                ring_all()
+                expire_all()
         else:
             self.waiting.put(message)
 

@@ -1,4 +1,4 @@
-"""Boxes: what the splits of a tree leave of the input space."""
+"""Boxes of the input space: what the splits of a tree leave."""
 
 from __future__ import annotations
 

@@ -91,9 +91,9 @@ class CheckResult:
         }
 
     def __str__(self) -> str:
-        """The verdict stands alone on the first line and on the last; what a file can choose is indented between."""
-        told = "\n".join(part for part in (self.statement, self.failure, self.deployed) if part)
-        return "\n".join([self.verdict, *("  " + escaped(line) for line in told.split("\n")), self.verdict])
+        """The verdict is alone on the first line and on the last; what a file can choose is indented between."""
+        text = "\n".join(part for part in (self.statement, self.failure, self.deployed) if part)
+        return "\n".join([self.verdict, *("  " + escaped(line) for line in text.split("\n")), self.verdict])
 
 
 def check(certificate: Certificate | str | Path, *, seconds: float = LONGEST_SECONDS) -> CheckResult:
@@ -174,10 +174,10 @@ def read_deployed(value: Any) -> str:
     margin = None if value["margin"] is None else number(value["margin"], "the margin that covers the deployed model")
     if value["agrees"] is not (margin is None):
         raise Refusal("the deployed model's answer must have a margin that covers it exactly where it does not agree")
-    told = f"Recorded, not checked: the deployed model, in {value['precision']}, gives the row scores of [{shown}]"
+    recorded = f"Recorded, not checked: the deployed model, in {value['precision']}, gives the row scores of [{shown}]"
     if value["agrees"]:
-        return f"{told} and decides as asked."
-    return f"{told} and does NOT decide as asked; a margin of {margin!r} covers its rounding."
+        return f"{recorded} and decides as asked."
+    return f"{recorded} and does NOT decide as asked; a margin of {margin!r} covers its rounding."
 
 
 def radius_of(statement: Statement, lower: float | None) -> int | None:

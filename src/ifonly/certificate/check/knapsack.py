@@ -1,4 +1,4 @@
-"""How much can be gained within a budget: in order of gain / cost for sums, at a price of the budget for l2.
+"""Continuous knapsack in exact arithmetic: by gain / cost for sums, by a price of the budget for l2.
 
 `greedy` is exact, `hull` too. A price is only a good guess, in floating point: any price gives a bound that holds.
 """
@@ -56,7 +56,7 @@ class _Ratio:
 
 
 class _SlowRatio(_Ratio):
-    """Asks the clock at each comparison."""
+    """The same, and checks the time at each comparison."""
 
     __slots__ = ("tick",)
 

@@ -24,7 +24,7 @@ class Stopped(Exception):
 class CheckBudget:
     """What a check may use: when it has to be over, and the bits that the numbers it keeps may have (None: any).
 
-    Every loop whose length or cost a certificate chooses asks it.
+    Every loop whose length or cost a certificate chooses checks it.
     """
 
     until: float | None = None

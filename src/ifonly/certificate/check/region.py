@@ -1,4 +1,4 @@
-"""One region of the input space, bounded exactly: a box of changes, the ball of the claimed radius, split ReLUs.
+"""Exact bounds over a region of the input space: a box of changes, the ball of the claimed radius, split ReLUs.
 
 Every bound here is an upper bound of  constant + sum of coefficient * change  over box and ball, computed in integers;
 where a division is needed it is rounded outward. Units: changes 2^-P, coefficients 2^-E, constants and gains 2^-(E+P),

@@ -1,4 +1,4 @@
-"""A certificate's question, read into exact integers. Nothing is believed; whatever is malformed is a `Refusal`.
+"""A certificate's question, read into exact integers. Nothing is assumed; whatever is malformed is a `Refusal`.
 
 Numbers of a point are counted in units of 2^-P (`P` is the certificate's "grid"), weights of layer k in units of
 2^-e[k], costs in units of 2^-K. Costs are rounded down: what is proven about smaller costs holds for the true ones.
@@ -39,7 +39,7 @@ MAX_COLUMNS = 20_000
 MAX_NUMBER = 65_536
 """Bits of the largest number that backward substitution through the network can lead to."""
 LONG_NUMBER, MANY_COLUMNS = 4_096, 512
-"""Beyond these the clock is asked within sums, not only between them."""
+"""Beyond these the time is checked within sums, not only between them."""
 ADDITIVE, SQUARED, MAXIMUM = "additive", "squared", "maximum"
 NORMS = {"l0": ADDITIVE, "l1": ADDITIVE, "l0+l1": ADDITIVE, "l2": SQUARED, "linf": MAXIMUM}
 
@@ -108,7 +108,7 @@ class Statement:
         return len(self.exponents)
 
     def about(self, factual: tuple[float, ...]) -> Statement:
-        """The same question about somebody."""
+        """The same question about another person."""
         schema, grid = self.schema, self.grid
         domains = _domains(schema, factual, self.constraints, grid, self.meter)
         options = tuple(_option_costs(self, g, factual[g]) for g in range(len(schema)))
@@ -165,7 +165,7 @@ class Statement:
         return values
 
     def products(self, v: list[int], rows: Sequence[Sequence[int]]) -> list[int]:
-        """The sum of products of v with each row; asks the clock often enough, whatever the sizes."""
+        """The sum of products of v with each row; checks the time often enough, whatever the sizes."""
         self.meter.tick()
         if not self.slow and len(v) * len(rows) <= FEW:
             return [sum(map(mul, v, row)) for row in rows]
@@ -218,14 +218,14 @@ def read_statement(question: Any, grid: int, cost_grid: int, meter: CheckBudget 
     longest = longest_number(weight_rows, biases, columns, schema, grid)
     if longest > MAX_NUMBER:
         raise Refusal(f"the network leads to numbers of {longest} bits; at most {MAX_NUMBER} are checked")
-    asked = Statement(
+    statement = Statement(
         schema, (), norm, norm_name, weights, scales, jump, rate, constraints, wanted, margin, grid, cost_grid, unit,
         (), *_rates(norm, jump, rate, weights, scales, cost_grid, unit, meter), (),
         exponents, weight_rows, tuple(tuple(zip(*rows, strict=True)) for rows in weight_rows), biases, columns, (),
         sizes, tuple(accumulate(sizes, initial=0)), longest + unit > LONG_NUMBER or width > MANY_COLUMNS,
         fingerprint(stack, meter), hashlib.sha256(canonical(question)).hexdigest(), meter,
     )  # fmt: skip
-    return asked.about(factual)
+    return statement.about(factual)
 
 
 def _read_schema(value: Any) -> Schema:

@@ -1,6 +1,6 @@
 """The statement of a certificate in words: complete, so that two questions never read the same.
 
-Whatever a file can choose freely (names, options, labels) stands in quotes, printable, within one line.
+Whatever a file can choose freely (names, options, labels) is quoted, printable, within one line.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from ifonly.printing import quoted
 from ifonly.schema import Choice, Integer
 
 MOST_OPTIONS = 12
-"""Of a feature that are listed; the question's sha256 stands for the others."""
+"""Of a feature that are listed; the question's sha256 covers the others."""
 
 
 def describe(statement: Statement, lower: float | None, upper: float | None, witness: Any) -> str:

@@ -19,7 +19,7 @@ from ifonly.certifying.float_check.layout import (
     NEAR,
     ONCE,
     OPEN,
-    ROOM,
+    ROW_SLACK,
     RULE,
     SIZES,
     TIE,
@@ -42,7 +42,7 @@ def bound_hidden(q, w, d, items, budget, known):
       box below is not empty for the checker because of a bound of the whole that only floating point has;
     - chords. Planes can leave the interval that a chord was drawn for, and there a difference in the interval counts
       for more, by how far they leave it in widths of the interval. The slack of what follows grows by that; of rows,
-      whose own slopes may lead farther out, it is FOR_ROWS times as large (ROOM).
+      whose own slopes may lead farther out, it is FOR_ROWS times as large (ROW_SLACK).
     """
     stretch = 1.0
     for layer in range(q.layers - 1):
@@ -56,7 +56,7 @@ def bound_hidden(q, w, d, items, budget, known):
         if stretch > FARTHEST:
             return OPEN
     for h in range(q.index[BIAS_AT, q.layers - 1], len(q.slack)):
-        w.F[ROOM, h], w.F[NARROW, h] = FOR_ROWS * q.slack[h] * stretch, q.narrow[h] * stretch
+        w.F[ROW_SLACK, h], w.F[NARROW, h] = FOR_ROWS * q.slack[h] * stretch, q.narrow[h] * stretch
     if w.doubtful[0] and w.side.shape[1] > 0 and known[0, 0] == -math.inf:
         return OPEN  # bounds of the whole count in every box: rather the checker's own
     return CLOSED
@@ -100,7 +100,7 @@ def _bound_neuron(q, w, d, items, budget, known, layer, i, stretch):
         return EMPTY, 0.0
     w.bounds[0, h], w.bounds[1, h] = low, high
     w.F[RULE, h] = 1.0 if low >= 0.0 or (high > 0.0 and high > -low) else 0.0
-    w.F[FORCED, h], w.F[ROOM, h], w.F[NARROW, h] = -1.0, FOR_ROWS * slack, narrow
+    w.F[FORCED, h], w.F[ROW_SLACK, h], w.F[NARROW, h] = -1.0, FOR_ROWS * slack, narrow
     if low < 0.0 and low >= -doubt and side == 2:
         return OPEN, 0.0
     if not low < 0.0 < high:

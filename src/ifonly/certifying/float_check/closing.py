@@ -28,7 +28,7 @@ from ifonly.certifying.float_check.layout import (
     PATTERN,
     PLANE,
     REFINED,
-    ROOM,
+    ROW_SLACK,
     RULE,
     SCALE,
     SHARE,
@@ -68,7 +68,7 @@ def _set_pattern(q, w, width):
 
 @njit(**INNER)
 def _add_row(q, w, rows, layer, i, sign, slope, width):
-    """Make a row's plane, scaled to a largest term of 1, unless it is there; returns its place (-1: no room)."""
+    """Make a row's plane, scaled to a largest term of 1, unless it is there; returns its place (-1: no space)."""
     if rows >= MOST_ROWS:
         return -1
     at = q.index[BIAS_AT, layer]
@@ -91,7 +91,7 @@ def _add_row(q, w, rows, layer, i, sign, slope, width):
     size = 1.0 / size if size > 0.0 else 1.0
     for t in range(width):
         w.A[rows, t] = w.F[PLANE, t] * size
-    w.R[CONSTANT, rows], w.R[SLACK, rows] = constant * size, w.F[ROOM, at + i] * size
+    w.R[CONSTANT, rows], w.R[SLACK, rows] = constant * size, w.F[ROW_SLACK, at + i] * size
     w.R[SCALE, rows], w.R[SHARE, rows] = size, share * size
     w.R[SPARE, rows] = SPARED * w.F[NARROW, at + i] * size
     w.about[0, rows], w.about[1, rows], w.about[2, rows] = layer, i, np.int64(sign)

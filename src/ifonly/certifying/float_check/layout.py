@@ -1,4 +1,4 @@
-"""Where things stand in the arrays of the twin, and how its kernels are compiled."""
+"""Memory layout of the floating-point check, and how its kernels are compiled."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ RATE, JUMP, STEP = 0, 1, 2
 UP, DOWN, ITEM_RATE, ITEM_JUMP, MOVED = 0, 1, 2, 3, 4
 COST, PLANE, Y, Y_LOW, PIECE_COST, PIECE_GAIN, PIECE_REACH = 5, 6, 7, 8, 9, 10, 11
 ZC, V, W, ACT, RULE, BASE, SIZE, PATTERN = 12, 13, 14, 15, 16, 17, 18, 19
-FORCED, ROOM, NARROW = 20, 21, 22
+FORCED, ROW_SLACK, NARROW = 20, 21, 22
 FLOAT_ROWS = 23
 CONSTANT, SLACK, SCALE, SHARE, MULTIPLIER, TRIAL, SPARE = 0, 1, 2, 3, 4, 5, 6
 MULTIPLIER_ROWS = 7

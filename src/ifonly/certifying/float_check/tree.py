@@ -142,10 +142,10 @@ def _build_walk(sources):
         deep = tree[4].max() + 1 if total > 0 else 1
         w = new_work(q, columns, hidden, features, deep)
         w.low[0], w.high[0], w.mask[0], w.side[0] = low, high, mask, side
-        room = 2 * total + MOST_ROWS
+        capacity = 2 * total + MOST_ROWS
         nodes, values = np.zeros((total, 5), dtype=np.int64), np.zeros(total)
-        about, multiplier = np.zeros((room, 3), dtype=np.int64), np.zeros(room)
-        bits = np.zeros((room, hidden), dtype=np.uint8)
+        about, multiplier = np.zeros((capacity, 3), dtype=np.int64), np.zeros(capacity)
+        bits = np.zeros((capacity, hidden), dtype=np.uint8)
         stack = np.zeros(total + 1, dtype=np.int64)
         fresh = hidden > 0 and known[0, 0] == -math.inf
         waiting, count, ends = 1 if total > 0 else 0, 0, 0
@@ -164,7 +164,7 @@ def _build_walk(sources):
                     if d == 0 and fresh:
                         known[:] = w.bounds
                     rows = close(q, w, d, items, budget, log, at)
-                    became = CLOSED if 0 < rows <= room - ends else OPEN
+                    became = CLOSED if 0 < rows <= capacity - ends else OPEN
                 elif became == OPEN and d == 0 and fresh:
                     child = -1  # without bounds of the whole, nothing below is worth a look
             if became == CLOSED:

@@ -1,4 +1,4 @@
-"""What every neuron can be: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2), in three ways.
+"""Bounds of the pre-activations: l <= z <= u over a person's domain (paper eqs. 5 and 6, Algorithm 2), in three ways.
 
 Interval arithmetic, layer by layer:
 
@@ -266,7 +266,7 @@ def _least(highs: Any, form: Form, objective: Floats) -> float:
 
 
 def safe_bound(form: Form, objective: Floats, multipliers: Floats) -> Floats:
-    """The bound that the multipliers (>= 0) of the rows prove, rounded outward; one for each line of multipliers."""
+    """Safe dual bound: what the multipliers (>= 0) of the rows prove, rounded outward; one per line of multipliers."""
     reduced = objective + multipliers @ form.rows
     size = np.maximum(np.abs(form.lower), np.abs(form.upper))
     work = (np.abs(objective) + multipliers @ np.abs(form.rows)) @ size + multipliers @ np.abs(form.limit)

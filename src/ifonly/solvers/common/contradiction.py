@@ -1,4 +1,4 @@
-"""Two numbers that exclude each other: an error that names both, and a file with which to reproduce it."""
+"""Contradictory bounds: an error that names both numbers, and a file with which to reproduce it."""
 
 from __future__ import annotations
 

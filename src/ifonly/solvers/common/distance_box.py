@@ -1,6 +1,6 @@
-"""The box that a known row allows: the second, tougher yardstick.
+"""Domain reduction by a known row: the box of what costs no more than it does.
 
-A favourable row at distance d is found by sampling, then taken back to the factual feature by feature. No
+A favourable row at distance d is found by sampling, then moved back to the factual feature by feature. No
 feature of the nearest row can then cost more than d, which narrows every domain and with it every big-M.
 """
 
@@ -106,7 +106,7 @@ def within_distance(lowered: Lowered, person: Person, distance: float) -> Person
 
 
 def cut(lowered: Lowered, person: Person, most: float) -> Person:
-    """Every domain cut to what costs at most this (l2: squared), with room for rounding."""
+    """Every domain cut to what costs at most this (l2: squared), with a margin for rounding."""
     budget = most * (1.0 + 1e-9) + 1e-30
     up, down = (_reach(lowered, rate, budget) for rate in (lowered.rate, lowered.rate_down))
     lower, upper = person.lower.copy(), person.upper.copy()

@@ -1,10 +1,10 @@
-"""The search on the distance that MIP-EXP, MIP-SAT and SAT share (paper, Algorithm 1).
+"""Exponential and binary search on the distance, for MIP-EXP, MIP-SAT and SAT (paper, Algorithm 1).
 
     exponential   [0, e], [e, 2e], [2e, 4e], ... until an interval holds a counterfactual, or the space ends
     binary        halve the interval that holds it (SAT: from the whole interval at once)
 
 `find(budget)` says of the rows within a distance: there is one (here it is), there is none (proven), or undecided:
-the rows there are within the rounding error of the margin. The nearest sure row and the proven bound are then not the
+the rows there are within the rounding error of the margin. The nearest robust row and the proven bound are then not the
 same number; each is searched for. (The paper passes both ends of the interval. The lower end excludes nothing that is
 not excluded already, and is not a convex constraint, so it is left out.)
 """
@@ -59,15 +59,15 @@ class Interval:
     upper: float = math.inf
     """The distance of `point`."""
     floor: float = 0.0
-    """Nothing sure was found within this."""
+    """No robust row was found within this."""
     proven: float = 0.0
     """Nothing at all is within this: the bound."""
     open: float = math.inf
     """The least budget that was undecided."""
     stop: Stop | None = None
-    asked: list[float] = field(default_factory=list)
+    budgets: list[float] = field(default_factory=list)
 
-    def hear(self, budget: float, finding: StepOutcome) -> None:
+    def update(self, budget: float, finding: StepOutcome) -> None:
         match finding.verdict:
             case Verdict.FOUND:
                 if finding.distance < self.upper:
@@ -104,11 +104,11 @@ def nearest(
 
 
 def _ask(known: Interval, find: Callable[[float], StepOutcome], budget: float) -> None:
-    if len(known.asked) >= MOST_STEPS:
+    if len(known.budgets) >= MOST_STEPS:
         known.stop = Stop(StoppedBy.STEPS, MOST_STEPS)
         return
-    known.asked.append(budget)
-    known.hear(budget, find(budget))
+    known.budgets.append(budget)
+    known.update(budget, find(budget))
 
 
 def _between(low: float, high: float) -> float:
@@ -156,7 +156,7 @@ class DistanceSteps:
 def search_distances(
     lowered: Lowered, person: Person, find: Callable[[float], StepOutcome], steps: DistanceSteps, method: str
 ) -> Claim:
-    """`nearest` for one person as a claim (its nodes: the budgets asked), once it is seen to contradict nothing."""
+    """`nearest` for one person as a claim (its nodes: the budgets tried), once it is seen to contradict nothing."""
     gap, tolerances = steps.gap, steps.tolerances
     allowed = tolerances.allowed if gap is None else lambda _: gap
     share = 0.5 if gap is None else 1.0  # two ends share what the tolerances allow
@@ -180,5 +180,5 @@ def search_distances(
         lower=min(known.proven, known.upper),
         method=method,
         stop=known.stop or (Stop(StoppedBy.GAP, gap) if reached else None),
-        nodes=len(known.asked),
+        nodes=len(known.budgets),
     )

@@ -1,4 +1,4 @@
-"""The input side of a program: a person's columns, what they cost, and which of them may change together.
+"""Input columns of a program: a person's columns, what they cost, and which of them may change together.
 
 Columns: the person's inputs, a binary for each number that pays for having changed (or whose changing counts), one for
 the direction of each integer without which another feature may not change, the level t of linf, the squares (only

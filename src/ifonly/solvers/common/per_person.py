@@ -1,4 +1,4 @@
-"""What MIP-OBJ, MIP-EXP, MIP-SAT and SAT share around their solvers: one person after another, each on a clock.
+"""Driver of MIP-OBJ, MIP-EXP, MIP-SAT and SAT: one person after another, each within limits.
 
 Two people need no solver: one who has no value left for some feature, and one for whom the nearest allowed row is
 favourable already (nothing has to change, or only what the constraints force).
@@ -65,13 +65,13 @@ def answer_each(
     _refuse_off_grid(lowered, people, method)
     claims: list[Claim] = []
     whole = Clock(limits=limits)
-    if listen is not None:  # whoever listens knows that it has begun: the first one may take long
+    if listen is not None:  # at the start, since the first one may take long
         listen(Progress(finished=0, people=len(people)))
     for i in range(len(people)):
         person, clock = Person.of(people, i), Clock(limits=limits)
         try:
             with limited(limits.seconds, limits.memory_bytes):
-                claim = _robustly(lowered, person, clock, method, answer)
+                claim = _robust_claim(lowered, person, clock, method, answer)
         except LimitReached as reached:
             claim = Claim(point=None, lower=0.0, method=method, stop=limits.stop(reached))
         claim = replace(claim, lower=max(claim.lower - lowered.grid_rounding, 0.0))
@@ -109,7 +109,7 @@ def stop_of(ending: SolveStatus, limits: Limits) -> Stop | None:
             assert_never(ending)
 
 
-def _robustly(
+def _robust_claim(
     lowered: Lowered, person: Person, clock: Clock, method: str, answer: Callable[[Person, Clock], Claim]
 ) -> Claim:
     """The answer with a row that the deployed model accepts however it rounds: see `results.claim`.
@@ -121,16 +121,16 @@ def _robustly(
     most = float(rounded_up(question.largest_error))
     score_margin, own = question.score_margin(person.factual[None, :])
     rounding_bound = float(question.first_rounding_bound(person.factual[None, :])[0])
-    room = max(GUESS * float(own[0]), ROOM * abs(float(score_margin[0])))
+    allowance = max(GUESS * float(own[0]), ROOM * abs(float(score_margin[0])))
     if isinstance(question.model.function, Trees):  # the library's own sums: nothing is lost here
-        room = float(own[0])
+        allowance = float(own[0])
     nodes = 0
 
-    def ask(asked: Person) -> Claim:
-        return _without_a_solver(lowered, asked, method) or answer(asked, clock)
+    def ask(searched: Person) -> Claim:
+        return _without_a_solver(lowered, searched, method) or answer(searched, clock)
 
     for _ in range(GUESSES):
-        claim = ask(replace(person, rounding_bound=rounding_bound, own=room))
+        claim = ask(replace(person, rounding_bound=rounding_bound, own=allowance))
         claim, nodes = replace(claim, rounding_bound=rounding_bound, nodes=claim.nodes + nodes), claim.nodes + nodes
         if claim.point is None:
             break
@@ -141,7 +141,7 @@ def _robustly(
         claim = replace(claim, point=None)  # whatever comes next, it is no answer
         if claim.stop is not None:
             break
-        room += GUESS * max(rounding_bound - found, 0.0)
+        allowance += GUESS * max(rounding_bound - found, 0.0)
         rounding_bound = max(rounding_bound, min(GUESS * actual, most))
     if claim.point is None and claim.lower == math.inf and claim.stop is None and most > 0.0:
         again = ask(replace(person, rounding_bound=-most))

@@ -1,4 +1,4 @@
-"""From a solver's solution to a row that the user's model accepts.
+"""Repair of a solver's solution: to a row that the user's model accepts.
 
 A solver's optimum lies on the margin to within its tolerance (1e-9 per constraint, more after several layers), so its
 row may miss the decision by that much. On its own linear piece the network is  h(x) = h(x0) + slope.(x - x0):  the
@@ -108,10 +108,10 @@ def _moved(lowered: Lowered, person: Person, point: Floats, need: Floats) -> Flo
         if short[worst] <= 0.0:
             return point if lowered.question.broken_rule(person.factual, point) is None else None
         slope = steep[worst][lowered.start[:-1][real]]
-        room = np.where(slope > 0.0, person.upper[real] - point[real], point[real] - person.lower[real])
+        reach = np.where(slope > 0.0, person.upper[real] - point[real], point[real] - person.lower[real])
         width = person.upper[real] - person.lower[real]
         step = 1.000001 * short[worst] / np.maximum(np.abs(slope), 1e-300)
-        able = np.flatnonzero((slope != 0.0) & (room > 0.0) & (np.minimum(step, room) <= FURTHEST * width))
+        able = np.flatnonzero((slope != 0.0) & (reach > 0.0) & (np.minimum(step, reach) <= FURTHEST * width))
         if not len(able):
             return None
         price = lowered.rate[real] if lowered.norm is not Norm.L0 else 1.0 / width

@@ -1,4 +1,4 @@
-"""An ensemble of trees as one person meets it: which cuts are open, and which leaves can be reached.
+"""Ensembles of trees restricted to one person's domain: which cuts are open, and which leaves can be reached.
 
     cuts     of a number inside its domain, in order. x <= cut goes left; the greatest value to its left and the least
              to its right are neighbours (two float64, or two steps), so that no value lies between the sides
@@ -110,13 +110,13 @@ class Split:
     """A number goes left up to its open cut `place`, an option if it is among `options`."""
 
     feature: int
-    left: ImportedTrees
-    right: ImportedTrees
+    left: ReachableTree
+    right: ReachableTree
     place: int = -1
     options: tuple[int, ...] = ()
 
 
-ImportedTrees: TypeAlias = Leaf | Split
+ReachableTree: TypeAlias = Leaf | Split
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -126,7 +126,7 @@ class PersonTrees:
     trees: Trees
     cuts: dict[int, Cuts]
     """Of the numbers that may change."""
-    imported_trees: tuple[ImportedTrees, ...]
+    reachable: tuple[ReachableTree, ...]
     weight: Floats
     """(condition, row of the ensemble's values): what the leaf adds to C s - d."""
     constant: Floats
@@ -142,7 +142,7 @@ class PersonTrees:
 
     def ends(self) -> tuple[Floats, Floats]:
         """What no row's C s - d is below or above."""
-        leaves = [self.weight[:, list(leaf_rows(tree))] for tree in self.imported_trees]
+        leaves = [self.weight[:, list(leaf_rows(tree))] for tree in self.reachable]
         least, most = (
             sum(pick(axis=1) for pick in side) for side in zip(*((w.min, w.max) for w in leaves), strict=True)
         )
@@ -170,12 +170,12 @@ def person_trees(lowered: Lowered, person: Person) -> PersonTrees:
     size = np.abs(weight).max(axis=1, initial=0.0) * len(ensemble.roots) + np.abs(d)
     size = size + np.abs(c) @ (np.abs(factor * how.start) + np.abs(how.shift))
     slack = np.abs(c) @ ensemble.rounding() + OWN * (len(ensemble.roots) + 8.0) * size
-    imported_trees = []
+    reachable = []
     for root in ensemble.roots.tolist():
         check_limits()
-        imported_trees.append(_grown(lowered, person, cuts, root))
+        reachable.append(_reachable(lowered, person, cuts, root))
     return PersonTrees(
-        trees=trees, cuts=cuts, imported_trees=tuple(imported_trees), weight=weight, constant=constant, slack=slack
+        trees=trees, cuts=cuts, reachable=tuple(reachable), weight=weight, constant=constant, slack=slack
     )
 
 
@@ -226,7 +226,7 @@ def values_after(lowered: Lowered, person: Person, g: int, steps: Floats) -> Flo
     return lowered.on_steps(np.tile(person.factual, (len(steps), 1)), points)[:, g]
 
 
-def _grown(lowered: Lowered, person: Person, cuts: dict[int, Cuts], root: int) -> ImportedTrees:
+def _reachable(lowered: Lowered, person: Person, cuts: dict[int, Cuts], root: int) -> ReachableTree:
     """A tree, as far as the person can reach it."""
     trees = trees_of(lowered.question)
     assert trees is not None
@@ -243,7 +243,7 @@ def _grown(lowered: Lowered, person: Person, cuts: dict[int, Cuts], root: int) -
         place = cuts[g].place(float(nodes.threshold[node]))
         return range(here[0], min(place, here[-1]) + 1), range(max(place + 1, here[0]), here[-1] + 1), place
 
-    def follow(node: int, reach: dict[int, Sequence[int]]) -> ImportedTrees:
+    def follow(node: int, reach: dict[int, Sequence[int]]) -> ReachableTree:
         g = int(nodes.column[node])
         if g < 0:
             return Leaf(row=int(nodes.leaf[node]))
@@ -270,7 +270,7 @@ def _reach(lowered: Lowered, person: Person, cuts: dict[int, Cuts], g: int) -> S
     return np.flatnonzero(person.allowed[lowered.start[g] : lowered.start[g + 1]]).tolist()
 
 
-def leaf_rows(tree: ImportedTrees) -> Iterator[int]:
+def leaf_rows(tree: ReachableTree) -> Iterator[int]:
     """The rows of its leaves."""
     if isinstance(tree, Leaf):
         yield tree.row

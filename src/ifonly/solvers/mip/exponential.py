@@ -5,8 +5,8 @@ distances are sums or maxima over features), bound every neuron over them, then 
 
     t = min over conditions of  C s - d - margin
 
-and stop at the first row that is surely favourable. t < -E everywhere (by the solver's bound, less SLACK, never by an
-incumbent) proves that the budget holds none. E is the deployed model's rounding error.
+and stop at the first row that is favourable under any rounding. t < -E everywhere (by the solver's bound, less SLACK,
+never by an incumbent) proves that the budget holds none. E is the deployed model's rounding error.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from ifonly.solvers.common.inputs import Person, read_point
 from ifonly.solvers.common.per_person import Clock, answer_each, distance_of, stop_of
 from ifonly.solvers.common.repair import decided, repaired
 from ifonly.solvers.common.trees import PersonTrees, lowered_of, person_trees, refusal, trees_of
-from ifonly.solvers.mip.objective import MORE, MOST_EXCLUDED, tree_room
+from ifonly.solvers.mip.objective import MORE, MOST_EXCLUDED, tree_slack
 from ifonly.solvers.mip.program import Program, formulate_output
 from ifonly.solvers.mip.tree_program import read_row
 from ifonly.tolerances import DEFAULT, Tolerances
@@ -123,18 +123,16 @@ class MipExpSolver:
         self, person: Person, searched: Person, budget: float, work: _IntervalWork, program: Program, side: InputSide
     ) -> StepOutcome:
         """Solve, and again with more tangents where the solution lies below a parabola."""
-        lowered, wanted = self.lowered, person.rounding_bound + person.own
+        lowered, required = self.lowered, person.rounding_bound + person.own
         tangents = work.tangents.setdefault(tuple(side.inputs.feature[side.squared].tolist()), [])
         program = _with_tangents(program, side, tangents)
         for _ in range(MOST_ROUNDS):
-            settings = replace(work.clock.settings(), enough=-(wanted + MORE))
+            settings = replace(work.clock.settings(), enough=-(required + MORE))
             outcome = backends.run(program.form, self.method.backend, settings)
             work.nodes[0] += outcome.nodes
             if outcome.ending is SolveStatus.INFEASIBLE and lowered.question.rules:
                 return StepOutcome(verdict=Verdict.NONE)  # no row within the budget meets the rules: the solver's word
-            if (
-                outcome.ending is SolveStatus.INFEASIBLE
-            ):  # not so: the nearest row is in the budget, and the slack is free
+            if outcome.ending is SolveStatus.INFEASIBLE:  # wrong: the nearest row is in the budget, the slack is free
                 return StepOutcome(verdict=Verdict.STOPPED, stop=stop_of(SolveStatus.TROUBLE, work.clock.limits))
             if outcome.bound - SLACK * (1.0 + abs(outcome.bound)) > -person.rounding_bound:
                 return StepOutcome(verdict=Verdict.NONE)
@@ -142,7 +140,7 @@ class MipExpSolver:
             if outcome.values is not None:
                 row = read_point(lowered, searched, program.inputs, outcome.values[: len(program.inputs)])
                 shrink = min(budget / max(distance_of(lowered, person, row), 1e-300), 1.0)
-                point = repaired(lowered, person, row, lowered.need + wanted)
+                point = repaired(lowered, person, row, lowered.need + required)
                 if point is not None:  # where tangents stand for squares it may be beyond the budget, and still a row
                     distance = distance_of(lowered, person, point)
                     if distance <= budget * (1.0 + accepted(lowered)):
@@ -161,9 +159,9 @@ class MipExpSolver:
         self, person: Person, searched: Person, budget: float, work: _IntervalWork, bounds: Bounds
     ) -> StepOutcome:
         """The same of an ensemble. Rows that the library's own sum refuses are excluded by their leaves, for good."""
-        lowered, wanted = self.lowered, self.lowered.need + person.rounding_bound + person.own
+        lowered, required = self.lowered, self.lowered.need + person.rounding_bound + person.own
         forest = replace(person_trees(lowered, searched), excluded=tuple(work.excluded))
-        if (forest.ends()[1] < wanted).any():
+        if (forest.ends()[1] < required).any():
             return StepOutcome(verdict=Verdict.NONE)
         tangents: list[Floats] = []
         for _ in range(MOST_ROUNDS + MOST_EXCLUDED):
@@ -171,20 +169,20 @@ class MipExpSolver:
             outcome = self._run_trees(_with_tangents(program, side, tangents), person, forest, work)
             if (
                 outcome.ending is SolveStatus.INFEASIBLE
-                or outcome.bound > tree_room(forest) - person.rounding_bound - person.own
+                or outcome.bound > tree_slack(forest) - person.rounding_bound - person.own
             ):
                 return StepOutcome(verdict=Verdict.NONE)
             if outcome.values is None or outcome.ending not in (SolveStatus.SOLVED, SolveStatus.ENOUGH):
                 return StepOutcome(verdict=Verdict.STOPPED, stop=stop_of(outcome.ending, work.clock.limits))
             row = read_row(lowered, person, program.inputs, outcome.values, forest, program.cuts)
-            point = repaired(lowered, forest.within(lowered, person, row), row, wanted)
+            point = repaired(lowered, forest.within(lowered, person, row), row, required)
             distance = np.inf if point is None else distance_of(lowered, person, point)
             if distance <= budget * (1.0 + accepted(lowered)):
                 return StepOutcome(verdict=Verdict.FOUND, point=point, distance=distance)
             if _below(side, outcome.values):
                 shrink = min(budget / max(distance_of(lowered, person, row), 1e-300), 1.0)
                 tangents += [share * outcome.values[side.squared] for share in (1.0, shrink)]
-            elif not decided(lowered, person, row[None, :], wanted)[0]:
+            elif not decided(lowered, person, row[None, :], required)[0]:
                 forest = forest.without(row)
                 work.excluded.append(forest.excluded[-1])
             else:
@@ -192,7 +190,7 @@ class MipExpSolver:
         return StepOutcome(verdict=Verdict.UNDECIDED)
 
     def _run_trees(self, program: Program, person: Person, forest: PersonTrees, work: _IntervalWork) -> Outcome:
-        enough = -(person.rounding_bound + person.own + tree_room(forest))
+        enough = -(person.rounding_bound + person.own + tree_slack(forest))
         settings = replace(work.clock.settings(), enough=enough, presolve=False)
         outcome = backends.run(program.form, self.method.backend, settings)
         work.nodes[0] += outcome.nodes

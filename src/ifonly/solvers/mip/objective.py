@@ -42,7 +42,7 @@ MORE = 1e-7
 SLACK = TIGHTEST
 """Scaled objective, relative to 1 + |bound|: what a solver's bound is lowered by, because its duals are feasible only
 to its tolerances."""
-TREE_ROOM = 1e-8
+TREE_SLACK = 1e-8
 """Relative to the largest leaf: how much less a program with trees asks for, so that tolerances take nothing away. What
 it then finds too much is excluded."""
 MOST_EXCLUDED = 60
@@ -90,9 +90,9 @@ class MipObj:
         return MipObjSolver(method=self, lowered=lowered_of(question), name=self.name, tolerances=tolerances)
 
 
-def tree_room(forest: PersonTrees) -> float:
+def tree_slack(forest: PersonTrees) -> float:
     """How much less a program with trees asks for."""
-    return float(forest.slack.max(initial=0.0) + TREE_ROOM * np.abs(forest.weight).max(initial=0.0))
+    return float(forest.slack.max(initial=0.0) + TREE_SLACK * np.abs(forest.weight).max(initial=0.0))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -163,7 +163,7 @@ class MipObjSolver:
         if trees_of(lowered.question) is not None:
             return self._search_trees(person, searched, clock)
         need = lowered.need + person.rounding_bound
-        wanted = need + person.own
+        required = need + person.own
         found = _Found(bound=0.0, ending=SolveStatus.TROUBLE)
         bounds, missing = self._bounds(searched, clock), None
         if clock.out:
@@ -177,32 +177,31 @@ class MipObjSolver:
             if outcome.values is None:
                 return found
             row = read_point(lowered, person, program.inputs, outcome.values[: len(program.inputs)])
-            point = repaired(lowered, person, row, wanted)
+            point = repaired(lowered, person, row, required)
             if point is not None and missing is not None:
-                point = pulled(lowered, person, point, missing, wanted)
+                point = pulled(lowered, person, point, missing, required)
             if point is not None:
                 return self._known(found, person, point)
             if ending is not SolveStatus.SOLVED:
                 return found
             missing = row if missing is None else missing
             missed = float((need - conditions(lowered, row[None, :])[0]).max())
-            need = wanted + max(MORE, 10.0 * missed)
+            need = required + max(MORE, 10.0 * missed)
         return replace(found, ending=SolveStatus.TROUBLE)
 
     def _search_trees(self, person: Person, searched: Person, clock: Clock) -> _Found:
         """Solve, read the row, judge it; where the library's own sum refuses it, solve again without its leaves."""
         lowered, forest = self.lowered, person_trees(self.lowered, searched)
-        wanted = lowered.need + person.rounding_bound + person.own
-        room = tree_room(forest)
-        found, need, clear = _Found(bound=0.0, ending=SolveStatus.TROUBLE), wanted - room, 0.0
+        required = lowered.need + person.rounding_bound + person.own
+        slack = tree_slack(forest)
+        found, need, clear = _Found(bound=0.0, ending=SolveStatus.TROUBLE), required - slack, 0.0
         bounds = self._bounds(searched, clock)
         for attempt in range(MOST_EXCLUDED + 1):
             if clock.out:
                 return replace(found, ending=SolveStatus.TIME)
-            if (
-                attempt == MOST_EXCLUDED
-            ):  # too many that are too close: what is proven stays, and a clear one is asked for
-                need = wanted + room
+            # after too many that are too close, the bound stays, and a clear row is searched for
+            if attempt == MOST_EXCLUDED:
+                need = required + slack
             program = formulate(lowered, searched, need, bounds, clear=clear, forest=forest)
             outcome = self._run(program, clock)
             proves = clear == 0.0 and attempt < MOST_EXCLUDED
@@ -212,12 +211,12 @@ class MipObjSolver:
             if outcome.values is None:
                 return found
             row = read_row(lowered, person, program.inputs, outcome.values, forest, program.cuts)
-            point = repaired(lowered, forest.within(lowered, person, row), row, wanted)
+            point = repaired(lowered, forest.within(lowered, person, row), row, required)
             if point is not None:
                 return self._known(found, person, point)
             if ending is not SolveStatus.SOLVED:
                 return found
-            if decided(lowered, person, row[None, :], wanted)[0]:  # a rule refuses it
+            if decided(lowered, person, row[None, :], required)[0]:  # a rule refuses it
                 clear = max(MORE, 10.0 * clear)
             else:
                 forest = forest.without(row)

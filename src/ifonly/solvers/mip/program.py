@@ -1,4 +1,4 @@
-"""The programs of one person's question (paper eqs. 3 and 4), and nothing about any solver.
+"""Big-M and indicator formulations of one person's question (paper eqs. 3 and 4), independent of any solver.
 
 Network: bounds l <= z <= u of every pre-activation over the person's domain; u <= 0 gives h = 0, l >= 0 gives h = z,
 the rest get a binary a and
@@ -9,7 +9,7 @@ the rest get a binary a and
 
     h >= z,   h >= 0,   a = 1  =>  h <= z,   a = 0  =>  h <= 0
 
-Columns: those of the input side (`exact.input_side`), then h and a of the unstable neurons, layer by layer. Stable
+Columns: those of the input side (`common.input_side`), then h and a of the unstable neurons, layer by layer. Stable
 neurons are substituted and cost neither columns nor rows. Neurons that stand for rules are rows  z >= 0.
 
 An ensemble of trees adds its leaves (`tree_program`); the network is then what the rules need.
@@ -37,7 +37,7 @@ from ifonly.solvers.mip.tree_program import Encoded, with_trees
 WHOLE_EDGE = 1e-6
 """A rule that takes only whole values may miss 0 by this: its big-M rows have coefficients of many sizes."""
 
-ROOM = 1e-7
+BOUND_SLACK = 1e-7
 """Relative to u - l: how far the bounds in a program lie outside those proven. Bounds that are tight to the last bit
 make a presolve fix columns at them and then call the program infeasible (HiGHS 1.15 does)."""
 
@@ -70,11 +70,11 @@ def _encoded(lowered: Lowered, side: InputSide, bounds: Bounds, clear: float = 0
         low, high = bounds.lower[i], bounds.upper[i]
         parts.append(_rule_rows(lowered, i, z, c, clear))
         h, a = at + np.arange(count), at + count + np.arange(count)
-        room = ROOM * (high - low)[mask]
-        upper[h] = high[mask] + 2.0 * room
+        slack = BOUND_SLACK * (high - low)[mask]
+        upper[h] = high[mask] + 2.0 * slack
         integer[a] = True
-        if np.isfinite(room).all():
-            parts.append(_relu_rows(z[mask], c[mask], low[mask] - room, high[mask] + room, h, a))
+        if np.isfinite(slack).all():
+            parts.append(_relu_rows(z[mask], c[mask], low[mask] - slack, high[mask] + slack, h, a))
         else:
             parts.append(_above_rows(z[mask], c[mask], h))
             when += _relu_states(z[mask], c[mask], h, a)
@@ -155,7 +155,7 @@ def formulate_output(
         encoded, ends = with_trees(lowered, person, side, encoded.form, forest), forest.ends()
     form, conditions = encoded.form, len(encoded.c)
     least, most = (float((end - lowered.need).min()) for end in ends)
-    room = 1.0 + most - least  # the rows bound the slack; these ends only have to be finite
+    reach = 1.0 + most - least  # the rows bound the slack; these ends only have to be finite
     program = Program(
         form=Form(
             cost=np.append(form.cost, -1.0),
@@ -167,8 +167,8 @@ def formulate_output(
                 ]
             ),
             limit=np.concatenate([form.limit, encoded.c - lowered.need]),
-            lower=np.append(form.lower, least - room),
-            upper=np.append(form.upper, most + room),
+            lower=np.append(form.lower, least - reach),
+            upper=np.append(form.upper, most + reach),
             integer=np.append(form.integer, False),
         ),
         offset=0.0,

@@ -1,4 +1,4 @@
-"""The trees of one person in a mixed-integer program, beside the columns of the inputs.
+"""MIP encoding of the trees that one person can reach, beside the columns of the inputs.
 
     cuts      a binary y_k for each open cut of a number, y_k = [x <= c_k];  y_1 <= y_2 <= ...
               beyond the cuts next to the factual, a number's indicator of having changed is 1
@@ -27,11 +27,11 @@ from ifonly.resources import check_limits
 from ifonly.solvers.common.backends.protocol import Floats, Form
 from ifonly.solvers.common.input_side import InputSide
 from ifonly.solvers.common.inputs import Inputs, Person, read_point
-from ifonly.solvers.common.trees import Cuts, ImportedTrees, Leaf, PersonTrees, Split, values_after
+from ifonly.solvers.common.trees import Cuts, Leaf, PersonTrees, ReachableTree, Split, values_after
 
 Ints = NDArray[np.intp]
 
-LINK_ROOM = 1e-9
+LINK_SLACK = 1e-9
 """Of a real number's unit: how far it may be on the wrong side of a cut in a program. Rows that are tight to the last
 bit make solvers call programs infeasible that are not."""
 
@@ -76,7 +76,7 @@ class _TreeEncoder:
     leaf: dict[int, int] = field(default_factory=dict)
     """The column of each row of the ensemble's values."""
 
-    def encode_tree(self, tree: ImportedTrees) -> list[int]:
+    def encode_tree(self, tree: ReachableTree) -> list[int]:
         """The columns of the tree's leaves, once their rows are written."""
         if isinstance(tree, Leaf):
             self.leaf[tree.row] = self.column
@@ -114,7 +114,7 @@ def with_trees(lowered: Lowered, person: Person, side: InputSide, form: Form, fo
     starts = lowered.start.tolist()
     tree_encoder = _TreeEncoder(inputs=side.inputs, starts=starts, cuts=cuts, rows=rows, column=column)
     c = forest.constant.copy()
-    for tree in forest.imported_trees:
+    for tree in forest.reachable:
         check_limits()
         if isinstance(tree, Leaf):
             c += forest.weight[:, tree.row]
@@ -153,12 +153,12 @@ def _link(lowered: Lowered, inputs: Inputs, g: int, cuts: Cuts, y: list[int], ro
     in_steps = bool(lowered.step[g])
     moves = np.sign(inputs.unit[mine]) if in_steps else inputs.unit[mine]
     base = 0.0 if in_steps else float(inputs.base[lowered.start[g]])
-    unit, room = (1.0, 0.0) if in_steps else (float(np.abs(moves).max()), LINK_ROOM)  # whole numbers are exact
+    unit, slack = (1.0, 0.0) if in_steps else (float(np.abs(moves).max()), LINK_SLACK)  # whole numbers are exact
     rising = np.diff(cuts.right, prepend=cuts.least) / unit
     falling = np.diff(cuts.left, append=cuts.most) / unit
     moves = moves / unit
-    rows.add([*mine, *y], [*-moves, *-rising], (base - float(cuts.right[-1])) / unit + room)
-    rows.add([*mine, *y], [*moves, *falling], (cuts.most - base) / unit + room)
+    rows.add([*mine, *y], [*-moves, *-rising], (base - float(cuts.right[-1])) / unit + slack)
+    rows.add([*mine, *y], [*moves, *falling], (cuts.most - base) / unit + slack)
 
 
 def _mark(lowered: Lowered, person: Person, side: InputSide, g: int, cuts: Cuts, y: list[int], rows: _Rows) -> None:
@@ -176,9 +176,9 @@ def _mark(lowered: Lowered, person: Person, side: InputSide, g: int, cuts: Cuts,
 def _exclude(forest: PersonTrees, leaf: dict[int, int], combination: Ints, rows: _Rows) -> None:
     """Not all of these leaves together. Where one of them cannot be reached, that holds already."""
     open_ones = [
-        row for row, tree in zip(combination.tolist(), forest.imported_trees, strict=True) if isinstance(tree, Split)
+        row for row, tree in zip(combination.tolist(), forest.reachable, strict=True) if isinstance(tree, Split)
     ]
-    fixed = all(tree.row == row for row, tree in zip(combination.tolist(), forest.imported_trees, strict=True)
+    fixed = all(tree.row == row for row, tree in zip(combination.tolist(), forest.reachable, strict=True)
                 if isinstance(tree, Leaf))  # fmt: skip
     if fixed and all(row in leaf for row in open_ones):
         columns = [leaf[row] for row in open_ones]

@@ -1,4 +1,4 @@
-"""People on their way through the kernels: packed, with results in the kernels' units, and back.
+"""Batches of people in the kernels' arrays: packed, with results in the kernels' units, and converted back.
 
 The kernels count changes from the factual in steps or units, and compare costs; under l2 those are squares.
 """
@@ -71,7 +71,7 @@ class SearchBatch:
 
 @dataclass(frozen=True)
 class PackedQuestion:
-    """A question in the kernels' arrays, and the way between its units and theirs."""
+    """A question in the kernels' arrays, and the conversion between its units and theirs."""
 
     lowered: Lowered
     pack: Pack
@@ -153,7 +153,7 @@ class PackedQuestion:
 
     @property
     def _now(self) -> Any:
-        """The kernels that are at hand: its own, or, where a table is looked up instead, those of that."""
+        """The kernels that are loaded: its own, or, where a table is looked up instead, those of the table."""
         ready = self.kernels if self.kernels.now is not None else KERNELS
         ready.prepare()
         return ready.now

@@ -1,4 +1,4 @@
-"""The kernels of the search, as they are at hand: compiled, or in plain Python."""
+"""Compiled kernels of the branch and bound; plain Python until they are compiled."""
 
 from __future__ import annotations
 
@@ -18,11 +18,6 @@ def load_kernels() -> None:
     KERNELS.load()
 
 
-def kernels_are_cached() -> bool:
-    """Does numba's cache hold the compiled kernels of these sources?"""
-    return KERNELS.cached
-
-
 def _functions() -> tuple[Mapping[str, Any], int]:
     from ifonly.solvers.search.kernels import search as kernel
     from ifonly.solvers.search.kernels.layout import SOURCES
@@ -39,22 +34,21 @@ def in_and_out() -> Mapping[str, Any]:
 
 def try_in_and_out(kernel: Any) -> None:
     """Nobody is brought in or out."""
-    pack, people, flat, nobody, _ = client_disconnected()
+    pack, people, flat, nobody, _ = no_people()
     wide, found, unit = np.zeros((0, 3, 1)), np.zeros(0, dtype=np.bool_), np.zeros(1)
     kernel.pack_rows(pack.index, unit, flat, nobody, flat, people.option, flat, flat, flat, wide, flat)
     kernel.rows_found(pack.index, unit, flat, flat, flat, wide, flat, flat, found)
 
 
-def client_disconnected() -> tuple[Pack, PackedPeople, Floats, Floats, Ints]:
+def no_people() -> tuple[Pack, PackedPeople, Floats, Floats, Ints]:
     """A question, no people, and what is known of each of them: rows, numbers, counts."""
     from ifonly.solvers.search.kernels.layout import ADDITIVE, SIZES, TOUCHES, Pack, PackedPeople
 
     index = np.zeros((TOUCHES, 3), dtype=np.int64)
     index[SIZES, :2] = 1
-    number = np.zeros(1)
+    number, nobody, nodes = np.zeros(1), np.zeros(0), np.zeros(0, dtype=np.int64)
     pack = Pack(ADDITIVE, 1, 0.0, 0.0, index, np.zeros((3, 1)), number, number, np.zeros((1, 1)), 0, 0)
     flat, cube, marks = np.zeros((0, 1)), np.zeros((0, 2, 1)), np.zeros((0, 1), dtype=np.uint8)
-    nobody, nodes = np.zeros(0), np.zeros(0, dtype=np.int64)
     people = PackedPeople(flat, cube, marks, flat, np.zeros((0, 1), dtype=np.int64), flat, cube, cube, nodes, nobody)
     return pack, people, flat, nobody, nodes
 
@@ -63,13 +57,13 @@ def _try_out(kernel: Any) -> None:
     """Nobody is searched for: the arguments have the types of all calls, and no people."""
     from ifonly.solvers.search.pack import new_scratch, new_tree
 
-    pack, people, flat, nobody, nodes = client_disconnected()
+    pack, people, flat, nobody, nodes = no_people()
     kernel.search_people(
         pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
     )
     try_in_and_out(kernel)
-    robustly = np.zeros(1, dtype=np.bool_)
-    kernel.scan_table(pack, people, np.zeros((1, 1)), np.zeros(1), robustly, flat, nobody, flat, nodes)
+    robust = np.zeros(1, dtype=np.bool_)
+    kernel.scan_table(pack, people, np.zeros((1, 1)), np.zeros(1), robust, flat, nobody, flat, nodes)
 
 
 KERNELS = Kernels("ifonly.solvers.search.compiled:KERNELS", "the search", _functions, _try_out)

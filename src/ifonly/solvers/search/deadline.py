@@ -1,7 +1,7 @@
-"""The clock inside a node: at a given time a flag goes up that the kernels look at.
+"""Deadlines inside compiled code: at a given time a flag is set that the kernels look at.
 
 Between slices of nodes the clock is read by `worker`. One node of a large network can take seconds, and the kernels
-cannot read a clock; they run without Python's lock, so another thread can raise a flag for them. It is one thread for
+cannot read a clock; they run without Python's lock, so another thread can set a flag for them. It is one thread for
 all searches, since to start one takes longer than most of them.
 """
 
@@ -16,20 +16,20 @@ from typing import Any
 from numpy.typing import NDArray
 
 IDLE_SECONDS = 10.0
-"""After which the thread ends that nobody has set an alarm for."""
+"""The timer thread ends after so long without a deadline."""
 
 _SET: set[Deadline] = set()
-"""Those of the searches under way."""
+"""Deadlines of the searches under way."""
 
 
-def ring_all() -> None:
-    """From another thread, which then also interrupts: searches under way end at once, as if their time were up."""
+def expire_all() -> None:
+    """End all searches under way at once, as if their time were up; called from a thread that then interrupts them."""
     for deadline in tuple(_SET):
-        deadline.ring()
+        deadline.expire()
 
 
 class _Clock:
-    """The thread that rings alarms when they are due; begun when one is set."""
+    """Timer thread: expires deadlines when they are due; started with the first one."""
 
     def __init__(self) -> None:
         self._renew()
@@ -37,7 +37,7 @@ class _Clock:
             os.register_at_fork(after_in_child=self._renew)
 
     def _renew(self) -> None:
-        """A child has a copy of the lock, as it stood, and no thread."""
+        """A child has a copy of the lock, in whatever state, and no thread."""
         self._changed = threading.Condition(threading.Lock())
         self._due: dict[Deadline, float] = {}
         self._thread: threading.Thread | None = None
@@ -54,7 +54,7 @@ class _Clock:
                 self._changed.notify()
 
     def unset(self, deadline: Deadline) -> None:
-        """It rings no more."""
+        """It does not expire any more."""
         with self._changed:
             self._due.pop(deadline, None)
 
@@ -64,7 +64,7 @@ class _Clock:
                 now = time.monotonic()
                 for deadline in [deadline for deadline, due in self._due.items() if due <= now]:
                     del self._due[deadline]
-                    deadline.ring()
+                    deadline.expire()
                 self._wakes = min(self._due.values(), default=now + IDLE_SECONDS)
                 woken = self._changed.wait(min(self._wakes - now, threading.TIMEOUT_MAX))
                 if not woken and not self._due:
@@ -85,7 +85,7 @@ class Deadline:
         self._flag[0] = 0
         _SET.add(self)
         if self._seconds is not None and self._seconds <= 0.0:
-            self.ring()
+            self.expire()
         elif self._seconds is not None:
             _CLOCK.set(self, self._seconds)
         return self
@@ -94,13 +94,13 @@ class Deadline:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._seconds is not None:
-            _CLOCK.unset(self)  # or it might ring for the next person
+            _CLOCK.unset(self)  # or it might expire for the next person
         _SET.discard(self)
         self._flag[0] = 0
 
     @property
-    def rung(self) -> bool:
+    def expired(self) -> bool:
         return bool(self._flag[0])
 
-    def ring(self) -> None:
+    def expire(self) -> None:
         self._flag[0] = 1

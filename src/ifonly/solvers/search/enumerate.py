@@ -1,9 +1,9 @@
-"""The enumerator: every row of a finite space, in chunks, pruned by distance. Exact, slow, obviously right.
+"""Exhaustive enumeration: every row of a finite space, in chunks, pruned by distance. Exact, slow, simple.
 
 It reads the question's own definitions (distance, constraints, target), not the lowered form, so that it can serve
 as the oracle of everything else. With E for what the deployed model can lose of a score at the row itself and e for
-what the score computed here may be off by, a row is sure when score >= margin + E + e, and could be accepted by luck
-when score >= margin - E - e. The two differ only on rows that sit on the margin to the last bits.
+what the score computed here may be off by, a row is accepted under any rounding when score >= margin + E + e,
+and possibly accepted when score >= margin - E - e. The two differ only on rows that sit on the margin to the last bits.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ class Enumerate:
     name: str = "enumerate"
 
     def refuses(self, question: Question) -> str:
-        """Any kind of model can be asked about every row; how many there are depends on the person."""
+        """Nothing: any kind of model has scores of every row; how many rows there are depends on the person."""
         return ""
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Enumeration:
@@ -161,12 +161,12 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            could, robustly, most = _accepted(question, rows[close])
-            nearest = min(nearest, float(distance[close][could].min(initial=math.inf)))
-            open_ones = np.flatnonzero(could & ~robustly)
+            possible, robust, most = _accepted(question, rows[close])
+            nearest = min(nearest, float(distance[close][possible].min(initial=math.inf)))
+            open_ones = np.flatnonzero(possible & ~robust)
             schema_conflicts += zip(distance[close[open_ones]].tolist(), most[open_ones].tolist(), strict=True)
-            if robustly.any():
-                first = close[robustly][distance[close[robustly]].argmin()]
+            if robust.any():
+                first = close[robust][distance[close[robust]].argmin()]
                 best, best_distance = rows[first], float(distance[first])
         rounding_bound, lower = (
             self._robust_of(best, best_distance, schema_conflicts) if best is not None else (0.0, nearest)
@@ -201,22 +201,22 @@ class Enumeration:
 def _accepted(
     question: Question, rows: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
-    """Which rows the deployed model could accept, and which it surely does; and by how much a row is above the margin
-    at most, of those where that is in doubt. Only those near the margin need a close look."""
+    """Which rows the deployed model accepts under some rounding, and which under any; and by how much a row is above
+    the margin at most, of those where that is in doubt. Only those near the margin need a close look."""
     c, d = question.conditions
     scores = question.model.exact_scores(rows)
     score_margin = scores @ c.T - d - question.target.margin
-    could = np.asarray((score_margin >= -question.computed_error).all(axis=1))
-    robustly = np.asarray((score_margin >= question.computed_error + (question.rounding_bound or 0.0)).all(axis=1))
-    doubtful, most = np.flatnonzero(could & ~robustly), np.zeros(len(rows))
+    possible = np.asarray((score_margin >= -question.computed_error).all(axis=1))
+    robust = np.asarray((score_margin >= question.computed_error + (question.rounding_bound or 0.0)).all(axis=1))
+    doubtful, most = np.flatnonzero(possible & ~robust), np.zeros(len(rows))
     if len(doubtful):
         least, own = question.score_margin(rows[doubtful])
         error = question.error_at(rows[doubtful])
-        could[doubtful] = least + 2.0 * own >= -error
-        robustly[doubtful] = least >= (question.rounding_bound or error)
+        possible[doubtful] = least + 2.0 * own >= -error
+        robust[doubtful] = least >= (question.rounding_bound or error)
         most[doubtful] = least + 2.0 * own
     decided = question.target.met(question.model, scores)  # where nothing is lost by rounding, a tie is what it is
-    robustly &= decided
+    robust &= decided
     if not question.computed_error.any():
-        could &= decided
-    return could, robustly, most
+        possible &= decided
+    return possible, robust, most

@@ -1,7 +1,7 @@
-"""Some favourable row, soon: a walk up the network's own gradient from the person and from random rows.
+"""Start heuristic: gradient ascent of the score from the person and from random rows, for some favourable row.
 
 It proves nothing and need not find anything: the search is exact without it. For networks so large that one node takes
-a good part of a second, it gives the search a ball to begin with, and whoever waits an answer.
+a good part of a second, it gives the search a ball to begin with, and a first answer.
 """
 
 from __future__ import annotations

@@ -1,23 +1,22 @@
-"""A question and its people, packed into flat arrays for the kernels.
+"""Packing of a question and its people into flat arrays, with bounds on rounding errors (outward rounding).
 
 Numerics. The kernels compute in float64 and every bound is widened outward by what rounding can do to it: a bound in
 advance over the box of the person (`slack`), or what the node itself gives, if that is less. With E the rounding error
 of the deployed model over the same box (what underflow takes, in the model and in the kernels, is in both):
 
     LOW  = margin - E    no point below this is ever accepted by the deployed model: bounds are proven against it
-    HIGH = margin + E    a point at or above this surely is: only such points are returned (and a little more, for what
+    HIGH = margin + E    a point at or above this always is: only such points are returned (and a little more, for what
                          the kernels may lose themselves)
     AIM  = a little more: what leaf problems are solved for, so that an optimum on the margin survives its own rounding
 
-Where E is too large for the two to meet, only sure points count (`robustly`): LOW is then margin + E as well, and
-HIGH is
-above it by what the kernels' own rounding can do.
+Where E is too large for the two to meet, only points that are accepted under any rounding count (`robust_errors`): LOW
+is then margin + E as well, and HIGH is above it by what the kernels' own rounding can do.
 
 A real number on a grid is searched as so many steps from the factual, but is the float64 nearest to that, and so are
-the factual and the step: 4 roundings of the number. The error of the first layer has room for 8 more than its sum has.
+the factual and the step: 4 roundings of the number. The error of the first layer allows for 8 more than its sum has.
 
 So in floating point the lower bound is that of real arithmetic up to the closed forms' own last-bit rounding (a
-relative 1e-12 is given away for it); a proof in exact arithmetic is the certificate's business.
+relative 1e-12 is given away for it); for a proof in exact arithmetic, see certificates.
 """
 
 from __future__ import annotations
@@ -174,8 +173,8 @@ def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.boo
     return Errors(slack=flat, need=np.concatenate([need, _floors(lowered, flat)], axis=2), start=start, lost=lost)
 
 
-def robustly(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floats) -> Errors:
-    """The same for people who want to be sure, each of a score that is `rounding_bound` above the margin.
+def robust_errors(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floats) -> Errors:
+    """The same for rows that are accepted under any rounding: whose score is `rounding_bound` above the margin.
 
     `own` is what the kernels may lose of a score themselves, at the row that they find.
     """
@@ -187,7 +186,7 @@ def robustly(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floa
 
 
 def _floors(lowered: Lowered, slack: Floats) -> Floats:
-    """When a rule is surely broken, and when it surely holds. A value that can only be whole is not in doubt."""
+    """Below which value a rule is broken under any rounding, and from which on it holds. Whole values are exact."""
     own = slack[:, lowered.required_neurons]
     return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own), np.zeros_like(own)], axis=1)
 
@@ -218,17 +217,15 @@ def _slacks(
     that its neurons have above, which the products of |W| bound. A ReLU that is off in the whole box has no part in any
     sum. The kernels do the same in each node, with the coefficients as they are (`network.begin_losses`).
     """
+    lost = _lost_below(lowered, low, high)
     lower, upper, slack, unit = _first_slack(lowered, low, high, options)
-    lost = _LostBelow(lowered, low, high)
-    taken = lost.after(*lowered.layers[0])
-    slacks, starts = [slack + taken], []
-    for weight, bias in lowered.layers[1:]:
+    slacks, starts = [slack + lost[0]], []
+    for (weight, bias), taken in zip(lowered.layers[1:], lost[1:], strict=True):
         starts.append(np.stack([lower, upper], axis=1))
         off = upper <= 0.0
         active, size = np.maximum(upper, 0.0), np.abs(weight)
         slack = rows_times(np.where(off, 0.0, slack), size)
         slack = slack + unit * (rows_times(active, size) + np.abs(bias))
-        taken = lost.after(weight, bias)
         slacks.append(slack + taken)
         inactive = np.maximum(lower, 0.0)
         centre, radius = (
@@ -236,7 +233,7 @@ def _slacks(
             rows_times(0.5 * (active - inactive), size),
         )
         lower, upper = centre - radius - slacks[-1], centre + radius + slacks[-1]
-    return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0)), taken[:, 0]
+    return slacks, np.concatenate(starts, axis=2) if starts else np.zeros((len(low), 2, 0)), lost[-1][:, 0]
 
 
 def _smooth_slacks(
@@ -245,11 +242,10 @@ def _smooth_slacks(
     """The same where smooth activations are between lines: the slope of a line is at most STEEPEST, and its shift no
     larger than the activation and what the slope makes of its argument."""
     assert lowered.bends is not None
+    lost = _lost_below(lowered, low, high)
     lower, upper, slack, unit = _first_slack(lowered, low, high, options)
-    lost = _LostBelow(lowered, low, high)
-    taken = lost.after(*lowered.layers[0])
-    slacks, starts, at = [slack + taken], [], 0
-    for weight, bias in lowered.layers[1:]:
+    slacks, starts, at = [slack + lost[0]], [], 0
+    for (weight, bias), taken in zip(lowered.layers[1:], lost[1:], strict=True):
         starts.append(np.stack([lower, upper], axis=1))
         mine = slice(at, at + weight.shape[1])
         least, most = _bent(lowered.bends.code[mine], lowered.bends.alpha[mine], lower, upper)
@@ -258,11 +254,10 @@ def _smooth_slacks(
         size = np.abs(weight)
         slack = rows_times(STEEPEST * slacks[-1] + LINE_UNITS * unit * shift, size)
         slack = slack + unit * (rows_times(value, size) + np.abs(bias))
-        taken = lost.after(weight, bias)
         slacks.append(slack + taken)
         centre, radius = rows_times(0.5 * (least + most), weight) + bias, rows_times(0.5 * (most - least), size)
         lower, upper = centre - radius - slacks[-1], centre + radius + slacks[-1]
-    return slacks, np.concatenate(starts, axis=2), taken[:, 0]
+    return slacks, np.concatenate(starts, axis=2), lost[-1][:, 0]
 
 
 def _bent(code: NDArray[np.int64], alpha: Floats, lower: Floats, upper: Floats) -> tuple[Floats, Floats]:
@@ -307,32 +302,29 @@ def _first_interval(
     return lower, upper, work
 
 
-class _LostBelow:
-    """What underflow can take of a plane, layer by layer.
+def _lost_below(lowered: Lowered, low: Floats, high: Floats) -> list[Floats]:
+    """What underflow can take of a plane, layer by layer, shape (box, 1); a refusal where numbers are too large.
 
     Each of its coefficients, of every neuron on the way, is a sum of products, and may lose the least normal number
     with each operation; that is then multiplied by no more than the neuron could be, if every input were at least 1. So
     the loss is at most that number times all operations so far times all such neurons so far.
     """
-
-    def __init__(self, lowered: Lowered, low: Floats, high: Floats) -> None:
-        ends = np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
-        self._size = np.repeat(ends, np.diff(lowered.start), axis=1)
-        self._all, self._operations = self._size.sum(axis=1, keepdims=True), 16.0
-
-    def after(self, weight: Floats, bias: Floats) -> Floats:
-        """Of the neurons of the next layer, shape (box, 1)."""
+    ends = np.maximum(1.0, np.maximum(np.abs(low), np.abs(high)))
+    size = np.repeat(ends, np.diff(lowered.start), axis=1)
+    total, operations, lost = size.sum(axis=1, keepdims=True), 16.0, []
+    for weight, bias in lowered.layers:
         check_limits()
         with np.errstate(over="ignore"):
-            self._size = 1.0 + rows_times(self._size, np.abs(weight)) + np.abs(bias)
-            self._all = self._all + self._size.sum(axis=1, keepdims=True)
-        self._operations += 4.0 * (weight.size + len(bias))
-        if not (self._all < LARGEST).all():
+            size = 1.0 + rows_times(size, np.abs(weight)) + np.abs(bias)
+            total = total + size.sum(axis=1, keepdims=True)
+        if not (total < LARGEST).all():
             raise UnsupportedQuestion(
-                f"On rows of the schema numbers inside the search may reach {self._all.max():.2g}, and beyond "
+                f"On rows of the schema numbers inside the search may reach {total.max():.2g}, and beyond "
                 f"{LARGEST:g} nothing can be proven; narrow the schema's bounds, or rescale the model's weights."
             )
-        return self._operations * LEAST_NORMAL * self._all
+        operations += 4.0 * (weight.size + len(bias))
+        lost.append(operations * LEAST_NORMAL * total)
+    return lost
 
 
 # ---------------------------------------------------------------------------------------------- working memory
@@ -372,7 +364,7 @@ def node_bytes(pack: Pack) -> int:
 
 
 def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
-    """An empty tree with room for `capacity` nodes and `log` numbers of records."""
+    """An empty tree with space for `capacity` nodes and `log` numbers of records."""
     features, columns, hidden = pack.price.shape[1], int(pack.index[layout.SIZES, 0]), hidden_neurons(pack)
     return Tree(
         box=np.zeros((capacity, 2, features)),
@@ -389,8 +381,8 @@ def new_tree(pack: Pack, capacity: int, *, log: int = 0) -> Tree:
     )
 
 
-def imported_trees(tree: Tree, pack: Pack, capacity: int, log: int) -> Tree:
-    """The same tree with room for more nodes and records."""
+def enlarged(tree: Tree, pack: Pack, capacity: int, log: int) -> Tree:
+    """The same tree with space for more nodes and records."""
     larger = new_tree(pack, capacity, log=log)
     old = tree.num.shape[1]
     for name in ("box", "mask", "z", "side", "counted"):

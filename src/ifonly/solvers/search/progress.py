@@ -1,4 +1,4 @@
-"""Progress: what is told to whoever listens, and the bound that is proven so far."""
+"""Progress events of a search, and the lower bound that is proven so far."""
 
 from __future__ import annotations
 
@@ -27,21 +27,15 @@ class ProgressReporter:
         if self._listen is not None:
             self._listen(Progress(finished=self.people, people=self.people))
 
-    def begun(self, radius: float, best: float, seconds: float) -> None:
-        if self._listen is not None:
-            with self._lock:
-                told = Progress(finished=self.finished, people=self.people, radius=radius, upper=best, seconds=seconds)
-                self._listen(told)
-
     def under_way(self, tree: Tree, squared: bool, seconds: float) -> None:
         if self._listen is None:
             return
         numbers = [proven(tree), float(tree.number[BEST]), float(tree.number[RADIUS])]
         low, best, radius = (math.sqrt(v) for v in numbers) if squared else numbers
-        self.tell(low, best, int(tree.count[NODES]), seconds, radius)
+        self.report(low, best, int(tree.count[NODES]), seconds, radius)
 
-    def tell(self, lower: float, upper: float, nodes: int, seconds: float, radius: float = 0.0) -> None:
-        """What is known of one who is not finished."""
+    def report(self, lower: float, upper: float, nodes: int, seconds: float, radius: float = 0.0) -> None:
+        """What is known of one person who is not finished."""
         if self._listen is None:
             return
         with self._lock:

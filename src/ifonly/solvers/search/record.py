@@ -1,4 +1,4 @@
-"""What a search did, node by node: enough to write its proof out without searching again.
+"""Log of a branch-and-bound tree, node by node: enough to write its proof without searching again.
 
 Every evaluated node leaves a record: its name and its parent's, how it was split (or that it was closed), its bound
 and the cutoff at that moment, the lower slopes used for the bounds of its hidden neurons, and the rows that bound

@@ -1,13 +1,14 @@
-"""What counts as a row when the model rounds: sure ones, and what luck could do.
+"""Answers that are robust to rounding: rows that the model accepts under any rounding, and bounds on all others.
 
-With E for what the deployed model can lose of a score, a row is sure when its exact score is at least margin + E: the
+With E for what the deployed model can lose of a score, a row is robust when its exact score is at least margin + E: the
 model accepts it in whatever order it adds up, alone or in a batch. Two ways to the nearest one:
 
     either way   where E is far below the margin over the whole schema (float64): bounds are proven against margin - E,
-                 rows reach margin + E, and the two meet. Nothing nearer is accepted, lucky or not.
-    surely       otherwise: bounds and rows are about margin + E, where E is what can be lost at the row itself, which
+                 rows reach margin + E, and the two meet. Nothing nearer is accepted under any rounding.
+    robustly     otherwise: bounds and rows are about margin + E, where E is what can be lost at the row itself, which
                  is far less than anywhere in the schema. It is guessed at the person, and checked at the row found.
-                 What luck could do is then another search, against margin - E over the ball of the answer.
+                 Rows that only some rounding accepts are then bounded by another search, against
+                 margin - E over the ball of the answer.
 """
 
 from __future__ import annotations
@@ -22,28 +23,29 @@ from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.kernels.layout import LOW
-from ifonly.solvers.search.pack import Errors, errors_within, robustly
+from ifonly.solvers.search.pack import Errors, errors_within, robust_errors
 from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
 NEARBY = 16.0
-"""What can be lost over the ball, at most, in units of what can be lost at the row: then luck is looked at unasked."""
+"""What can be lost over the ball, at most, in units of what can be lost at the row: then rows that only some rounding
+accepts are bounded by default."""
 ANY_ROUNDING_NODES = 50
-"""Of luck that nobody asked about: nodes, beside as many as the row took."""
+"""Nodes for that bound, where it was not asked for, beside as many as the row took."""
 
 
 class RobustSearch:
-    """Searches of one question, each of people who want to be sure."""
+    """Searches of one question for rows that are robust to rounding."""
 
     def __init__(self, packed: PackedQuestion, errors: Errors, tolerances: Tolerances, *, any_rounding: bool) -> None:
         self.packed, self.lowered, self.errors, self.tolerances, self.any_rounding = (
             packed, packed.lowered, errors, tolerances, any_rounding)  # fmt: skip
         self.most = float(rounded_up(self.lowered.question.largest_error))
         self.curved = self.lowered.bends is not None
-        """Scores that saturate may be sure by less than a search had for room: then it looks once more, with less."""
+        """Scores that saturate may be robust by less than a search allows for: then it searches again, with less."""
 
     def search(self, batch: SearchBatch, budget: Budget) -> None:
-        """The nearest row of everyone; what luck could do, where that is quickly said or was asked for."""
+        """The nearest row of everyone; a bound on rows that some rounding accepts, where it is cheap or asked for."""
         everyone = list(range(len(batch)))
         rounding_bound = self.lowered.question.rounding_bound
         if rounding_bound is not None:
@@ -56,14 +58,14 @@ class RobustSearch:
             budget = budget.quietly()
         self._robustly(batch, everyone, budget)
         self._rule_out(batch, everyone, budget.quietly())
-        self._any_rounding_forest(batch, everyone, budget.quietly())
+        self._bound_any_rounding(batch, everyone, budget.quietly())
 
-    # ------------------------------------------------------------------ sure rows
+    # ------------------------------------------------------------------ robust rows
 
     def _robustly(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
-        """The nearest sure row of each of these people."""
+        """The nearest robust row of each of these people."""
         question = self.lowered.question
-        reach = batch.best[:, -1] * (1.0 + 1e-6)  # a row that is sure of more may be known there
+        reach = batch.best[:, -1] * (1.0 + 1e-6)  # a more robust row may be known there
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
         batch.rounding_bound[members] = question.first_rounding_bound(factual)
@@ -93,9 +95,9 @@ class RobustSearch:
             batch.rounding_bound[members] = needed
             again = [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]
             more = np.maximum(part.rounding_bound, np.minimum(GUESS * actual, self.most))
-            own = np.where(
-                missed, least[members], part.own + GUESS * np.maximum(part.rounding_bound - score_margin, 0.0)
-            )
+            with np.errstate(over="ignore"):  # of rows that are far below the margin, and not searched for again
+                own = part.own + GUESS * np.maximum(part.rounding_bound - score_margin, 0.0)
+            own = np.where(missed, least[members], own)
             members = [members[k] for k in again]
             batch.rounding_bound[members] = np.where(missed, part.rounding_bound, more)[again]
             batch.own[members] = own[again]
@@ -109,11 +111,7 @@ class RobustSearch:
         members = self.affordable(batch, members, budget.limits)
         if not members:
             return
-        people, reach = (
-            batch.allowed.part(members),
-            self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6),
-        )
-        errors = errors_within(self.lowered, people, reach)
+        errors, reach = self._errors_in_balls(batch, members)
         part = self.part(batch, members, errors)
         budget.on(self.packed, part, self._costs(reach))
         for k, i in enumerate(members):
@@ -121,7 +119,7 @@ class RobustSearch:
             if part.best[k, -1] <= batch.best[i, -1] * (1.0 + 1e-9) and k not in part.stops:
                 batch.take(i, part, k)
 
-    # ------------------------------------------------------------------ luck
+    # ------------------------------------------------------------------ rows that some rounding accepts
 
     def _rule_out(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
         """Of those without a row that every rounding accepts: from which distance on may some rounding accept one?"""
@@ -136,21 +134,17 @@ class RobustSearch:
             batch.add_spent(i, part, k)
             batch.lower[i] = part.lower[k]
             batch.lower_any_rounding[i] = self.packed.distance(part.lower[k : k + 1])[0]
-            if k in part.records:
+            if k in part.records and part.lower[k] == math.inf:  # else the proof that no row is robust is worth more
                 batch.records[i] = part.records[k]
 
-    def _any_rounding_forest(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
-        """How near a row could be that is accepted by luck."""
+    def _bound_any_rounding(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
+        """A lower bound on the distance of rows that some rounding accepts."""
         members = [i for i in members if math.isfinite(batch.best[i, -1]) and i not in batch.stops]
         batch.lower_any_rounding[[i for i in members if batch.best[i, -1] == 0.0]] = 0.0
         members = [i for i in members if batch.best[i, -1] > 0.0 and not self.packed.records]
         if not members:
             return
-        people, reach = (
-            batch.allowed.part(members),
-            self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6),
-        )
-        errors = errors_within(self.lowered, people, reach)
+        errors, reach = self._errors_in_balls(batch, members)
         lost = (self.lowered.need - errors.need[:, LOW, : self.lowered.need.size]).max(axis=1)
         near = np.flatnonzero(self.any_rounding | (lost <= NEARBY * batch.rounding_bound[members]))
         if not len(near):
@@ -173,10 +167,12 @@ class RobustSearch:
     def part(
         self, batch: SearchBatch, members: list[int], errors: Errors, rounding_bound: Floats | None = None
     ) -> SearchBatch:
-        """Some people once more, who have spent what they have, and want rows that are sure (or that reach
-        `rounding_bound`)."""
+        """Some people once more, who have spent what they have; for rows that are robust, or that reach
+        `rounding_bound`."""
         above = batch.rounding_bound[members] if rounding_bound is None else rounding_bound
-        part = self.packed.batch(batch.allowed.part(members), robustly(self.lowered, errors, above, batch.own[members]))
+        part = self.packed.batch(
+            batch.allowed.part(members), robust_errors(self.lowered, errors, above, batch.own[members])
+        )
         part.spent_nodes[:] = batch.nodes[members] + batch.spent_nodes[members]
         part.spent_seconds[:] = batch.seconds[members] + batch.spent_seconds[members]
         part.rounding_bound[:], part.own[:] = batch.rounding_bound[members], batch.own[members]
@@ -195,6 +191,11 @@ class RobustSearch:
         """Those whose bounds are farther apart than asked for, though no limit was hit."""
         lower, upper = self.packed.distance(batch.lower), self.packed.distance(batch.best[:, -1])
         return [i for i in self.tolerances.unsettled(lower, upper) if i not in batch.stops]
+
+    def _errors_in_balls(self, batch: SearchBatch, members: list[int]) -> tuple[Errors, Floats]:
+        """What rounding can do within the ball of each person's row, and the balls' radii."""
+        reach = self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6)
+        return errors_within(self.lowered, batch.allowed.part(members), reach), reach
 
     def _costs(self, distances: Floats) -> Floats:
         return distances**2 if self.packed.squared else distances

@@ -1,4 +1,4 @@
-"""The exact search, as a method. Light to import: the kernels are loaded when a question is prepared."""
+"""Branch and bound, as a method. Light to import: the kernels are loaded when a question is prepared."""
 
 from __future__ import annotations
 
@@ -22,9 +22,8 @@ class Search:
 
     `table_rows`: finite spaces up to this size are tabulated once and scanned for each person (under rules, which judge
     row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
-    answer's `record`); spaces are then never tabulated. `any_rounding`: always find out how near a row could be that
-    the model
-    accepts only by the luck of its rounding (the answer's `lower_any_rounding`), which may take as long again.
+    answer's `record`); spaces are then searched, too. `any_rounding`: always bound the distance of rows that the model
+    accepts under some order of rounding only (the answer's `lower_any_rounding`), which may take as long again.
     """
 
     table_rows: int = 20_000
@@ -39,7 +38,7 @@ class Search:
         )
 
     def load(self, question: Question) -> None:
-        """Import what answers the question, and make its kernels ready: once per process, and nobody's time.
+        """Import what answers the question, and make its kernels ready: once per process, outside of every limit.
 
         A fork waits for it: it would copy the locks of modules that are half imported.
         """
@@ -59,7 +58,7 @@ class Search:
         from ifonly.solvers.search.solver import SearchSolver
 
         table = None
-        if self.table_rows and not self.records:
+        if self.table_rows:
             stepped = any(isinstance(constraint, Steps) for constraint in question.by_feature)  # a grid per person
             judged = stepped or bool(question.rules)
             table = favourable_rows(question, most=self.table_rows, judged=judged)

@@ -1,9 +1,8 @@
-"""The exact search at work: the question is packed once, then any number of people are answered on any number of
-threads.
+"""Branch-and-bound solver: the question is packed once, then people are answered on any number of threads.
 
-Everything of importance happens in the kernels; `worker` watches the clock, the memory and the keyboard between their
-slices, `sure` decides what counts as a row, `batch` holds the numbers and turns them into claims, `reporter` tells how
-far it is. Answers do not depend on the number of threads: each person is searched alone.
+The work is done in the kernels; `worker` checks time, memory and interrupts between their slices, `rounding` decides
+what counts as a row, `batch` holds the numbers and makes claims of them, `progress` reports.
+Answers do not depend on the number of threads: each person is searched alone.
 """
 
 from __future__ import annotations
@@ -53,9 +52,9 @@ class SearchSolver:
         self.table = table
         self.packed = PackedQuestion.of(lowered, tolerances, records=records)
         self.errors = errors_everywhere(lowered)
-        self.sure = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
+        self.robust_search = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
         self.has_edges = not lowered.required_whole.all()
-        self.buffer_bytes = 0 if table is not None else buffer_bytes(self.packed)
+        self.buffer_bytes = 0 if table is not None and not records else buffer_bytes(self.packed)
         """What it may come to keep."""
 
     def solve(self, points: Floats, limits: Limits, *, threads: int = 1, listen: Listener | None = None) -> Claims:
@@ -77,9 +76,11 @@ class SearchSolver:
         batch = self.packed.batch(people, self.errors)
         if self.table is not None:
             self._scan(batch, self.table)
+            if self.packed.records:
+                self._record(batch, budget.quietly())
             budget.reporter.done(len(batch))
         else:
-            self.sure.search(batch, budget)
+            self.robust_search.search(batch, budget)
             if self.has_edges:
                 self._put_on_ends(batch, budget.quietly())
                 self._look_at_edges(batch, budget.quietly())
@@ -113,7 +114,7 @@ class SearchSolver:
             few = slice(first, len(batch) if KERNELS.compiled else first + PLAIN_PEOPLE)
             people = PackedPeople._make(part[few] for part in batch.people)
             KERNELS.now.scan_table(
-                self.packed.pack, people, table.points, self.packed.unit, table.robustly,
+                self.packed.pack, people, table.points, self.packed.unit, table.robust,
                 batch.allowed.factual[few], batch.lower[few], batch.best[few], batch.nodes[few],
             )  # fmt: skip
             first = few.stop
@@ -127,6 +128,17 @@ class SearchSolver:
             batch.nodes[i] = len(table.points)
             if point is not None:
                 self.packed.put(batch, i, factual, point)
+
+    def _record(self, batch: SearchBatch, budget: Budget) -> None:
+        """The search tree that proves of each person what the table says; its nodes are those that count."""
+        everyone = list(range(len(batch)))
+        batch.nodes[:] = 0
+        part = self.robust_search.part(batch, everyone, self.errors)
+        part.best[:] = batch.best
+        budget.on(self.packed, part, np.full(len(batch), math.inf))
+        for i in everyone:
+            batch.add_spent(i, part, i)
+        batch.records.update(part.records)
 
     def _put_on_ends(self, batch: SearchBatch, budget: Budget) -> None:
         """Rows beside the end of a range that a rule demands (`END_ROOM`): searched for once more on the end itself.
@@ -142,11 +154,11 @@ class SearchSolver:
             return
         batch.best[beside, -1] = math.inf
         people, (least, most) = everyone.part(beside), question.schema.grid[:2]
-        room = np.where(self.lowered.numeric, 4.0 * END_ROOM * (most - least), -1.0)
-        upper = np.where(points[beside] - least <= room, np.minimum(people.upper, least), people.upper)
-        lower = np.where(most - points[beside] <= room, np.maximum(people.lower, most), people.lower)
+        beside_end = np.where(self.lowered.numeric, 4.0 * END_ROOM * (most - least), -1.0)
+        upper = np.where(points[beside] - least <= beside_end, np.minimum(people.upper, least), people.upper)
+        lower = np.where(most - points[beside] <= beside_end, np.maximum(people.lower, most), people.lower)
         part = self.packed.batch(replace(people, lower=lower, upper=upper), self.errors)
-        self.sure.search(part, budget)
+        self.robust_search.search(part, budget)
         points, found = self.packed.points(part)
         for k, i in enumerate(beside):
             batch.add_spent(i, part, k)
@@ -158,11 +170,11 @@ class SearchSolver:
         """Rows on the very edge of a rule about real numbers, which floating point can neither return nor rule out:
         search once more among them, and let the rule itself judge what is found.
         """
-        again = self.sure.affordable(batch, self.sure.unsettled(batch), budget.limits)
+        again = self.robust_search.affordable(batch, self.robust_search.unsettled(batch), budget.limits)
         if not again:
             return
         batch.own[again] = np.maximum(batch.own[again], self.errors.slack[0, -self.lowered.need.size :].max())
-        part = self.sure.part(batch, again, self.errors)
+        part = self.robust_search.part(batch, again, self.errors)
         people = part.allowed
         low, high = part.people.start[:, :, self.lowered.required_neurons].transpose(1, 0, 2)
         floor = part.people.need[:, :, -len(self.lowered.required) :]
@@ -180,11 +192,11 @@ class SearchSolver:
                     self.packed.put(batch, i, people.factual[k], point)
 
     def _judged(self, factual: Floats, point: Floats, rounding_bound: float) -> float:
-        """What a point costs; infinity when it breaks a rule, or when the model might not decide as asked."""
+        """What a point costs; infinity when it breaks a rule, or when some rounding of the model might refuse it."""
         question = self.lowered.question
         row = point[None, :]
-        sure = question.score_margin(row)[0][0] >= rounding_bound >= question.error_at(row)[0]
-        if not sure or question.allows(factual, point) is not None:
+        robust = question.score_margin(row)[0][0] >= rounding_bound >= question.error_at(row)[0]
+        if not robust or question.allows(factual, point) is not None:
             return math.inf
         distance = float(question.measure.between(factual, point))
         return self.packed.cost(distance)

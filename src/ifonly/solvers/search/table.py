@@ -1,4 +1,4 @@
-"""Small finite spaces: every favourable row, tabulated once for the question, then scanned for each person."""
+"""Lookup table for small finite spaces: every favourable row, tabulated once, then scanned for each person."""
 
 from __future__ import annotations
 
@@ -19,22 +19,21 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class FavourableTable:
-    """Points that the deployed model could call favourable, and which of them surely are.
+    """Points that the deployed model accepts under some rounding, and which of them under any (`robust`).
 
-    The scores are computed here, off by e: could be is score >= margin - E - e with E for the whole schema, and surely
-    is score >= margin + `rounding_bound` + e, where `rounding_bound` is the question's own, or else the largest E of
-    those that are in
-    doubt.
+    The scores are computed here, off by e. Some rounding: score >= margin - E - e with E for the whole schema. Any:
+    score >= margin + `rounding_bound` + e, where `rounding_bound` is the question's own, or else the largest E of those
+    that are in doubt.
     """
 
     points: Floats
-    robustly: NDArray[np.bool_]
+    robust: NDArray[np.bool_]
     rounding_bound: float
     judged: bool
     """Every row must be judged by the constraints themselves: rules, or steps from the person's own value."""
 
     def nearest(self, question: Question, factual: Floats) -> tuple[float, Floats | None]:
-        """The distance of the nearest row that is allowed and may be favourable, and the nearest that surely is."""
+        """The distance of the nearest row that is allowed and may be favourable, and the nearest robust one."""
         if not len(self.points):
             return math.inf, None
         distances = question.measure.between(factual, self.points)
@@ -42,7 +41,7 @@ class FavourableTable:
         for t in np.argsort(distances, kind="stable").tolist():
             if question.allows(factual, self.points[t]) is None:
                 lower = min(lower, float(distances[t]))
-                if self.robustly[t]:
+                if self.robust[t]:
                     return lower, self.points[t]
         return lower, None
 
@@ -71,8 +70,8 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
 
 
 def _apart(rounding_bound: float, score_margins: Floats, own: float) -> float:
-    """The blur, or a little more, so that no lead is nearer to it than what the leads themselves may be off by: then
-    every row is surely above it, or surely below."""
+    """The rounding bound, or a little more, so that no score margin is nearer to it than its own error: then every row
+    is above it under any rounding, or below."""
     for score_margin in np.sort(score_margins[score_margins > rounding_bound - own]).tolist():
         if score_margin >= rounding_bound + own:
             break

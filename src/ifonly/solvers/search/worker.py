@@ -1,4 +1,4 @@
-"""One thread's way through the people: the kernels in slices; clock, memory and listener between them."""
+"""Worker threads: each searches in slices of nodes, and checks time, memory and progress between them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.deadline import Deadline
 from ifonly.solvers.search.incumbent import some_row
 from ifonly.solvers.search.kernels.layout import AIM, BEST, DONE, HALT, MEMORY, NODES, USED, Scratch, Tree
-from ifonly.solvers.search.pack import imported_trees, new_scratch, new_tree
+from ifonly.solvers.search.pack import enlarged, new_scratch, new_tree
 from ifonly.solvers.search.progress import ProgressReporter, proven
 from ifonly.solvers.search.record import read_log
 
@@ -57,7 +57,7 @@ def most_spare(nbytes: int) -> int:
 
 
 class Worker:
-    """One thread's buffers and its way through the people."""
+    """One thread with its buffers, which answers stretches of people."""
 
     def __init__(
         self,
@@ -155,7 +155,7 @@ class Worker:
         return last
 
     def _wait(self, until: float) -> bool:
-        """Wait for the compiled kernels. False when time is up; plain Python it is where nobody compiles them."""
+        """Wait for the compiled kernels. False when time is up; plain Python goes on where no process compiles them."""
         return self.kernels.wait(until) or time.perf_counter() < until
 
     def _search(self, first: int, last: int, begun: float, deadline: Deadline) -> int:
@@ -171,7 +171,7 @@ class Worker:
         if reached < last:
             self._finish(reached, code, each * unfinished, deadline)
             reached += 1
-        if deadline.rung and math.isfinite(batch.lower[first]):
+        if deadline.expired and math.isfinite(batch.lower[first]):
             batch.stops[first] = Stop(StoppedBy.SECONDS, self.limits.seconds)
         if self.packed.records:
             batch.records[first] = read_log(self.tree, self.packed.pack)
@@ -187,17 +187,23 @@ class Worker:
             if point is not None:
                 packed.put(batch, i, allowed.factual[0], point)
         best = float(packed.distance(batch.best[i : i + 1, -1])[0])
-        self.reporter.begun(float(self.radius[i]), best, time.perf_counter() - begun)
+        self.reporter.report(0.0, best, 0, time.perf_counter() - begun, float(self.radius[i]))
 
     def _finish(self, i: int, code: int, spent: float, deadline: Deadline) -> None:
         """Go on with one person in slices of about a tenth of a second, until done or a limit is hit."""
         batch, limits = self.batch, self.limits
         begun = time.perf_counter() - spent
-        left, slice_nodes, told, lasted, did = self._left(i), self.first_slice, 0.0, spent, int(self.tree.count[NODES])
+        left, slice_nodes, reported, lasted, did = (
+            self._left(i),
+            self.first_slice,
+            0.0,
+            spent,
+            int(self.tree.count[NODES]),
+        )
         while code != DONE:
             seconds, nodes = time.perf_counter() - begun, int(self.tree.count[NODES])
             stopped = self._stopped(
-                math.inf if deadline.rung else seconds - left, nodes + int(batch.spent_nodes[i]), code
+                math.inf if deadline.expired else seconds - left, nodes + int(batch.spent_nodes[i]), code
             )
             if stopped:
                 batch.stops[i] = stopped
@@ -207,11 +213,11 @@ class Worker:
                 break
             if code == MEMORY:
                 self._grow()
-            if seconds - told >= 2 * SLICE_SECONDS:
+            if seconds - reported >= 2 * SLICE_SECONDS:
                 self.reporter.under_way(self.tree, self.packed.squared, seconds)
-                told = seconds
-            wanted = min(SLICE_SECONDS, left - seconds)
-            slice_nodes = max(2, min(int(did / max(lasted, 1e-6) * wanted), 4 * slice_nodes))
+                reported = seconds
+            target_seconds = min(SLICE_SECONDS, left - seconds)
+            slice_nodes = max(2, min(int(did / max(lasted, 1e-6) * target_seconds), 4 * slice_nodes))
             if limits.nodes is not None:
                 slice_nodes = min(slice_nodes, max(limits.nodes - nodes - int(batch.spent_nodes[i]), 1))
             self.kernels.look(self.begun, begun + left)
@@ -226,11 +232,11 @@ class Worker:
             return Stop(StoppedBy.SECONDS, self.limits.seconds)
         if reached := self.limits.reached(nodes=nodes):
             return reached
-        if code == MEMORY and self._room() == (self.tree.num.shape[1], len(self.tree.log)):
+        if code == MEMORY and self._capacity() == (self.tree.num.shape[1], len(self.tree.log)):
             return self.limits.memory
         return Stop(StoppedBy.INTERRUPTED) if self.stopped else None
 
-    def _room(self) -> tuple[int, int]:
+    def _capacity(self) -> tuple[int, int]:
         """Twice as much of what is full, nodes or else records, as far as the memory goes."""
         capacity, log = self.tree.num.shape[1], len(self.tree.log)
         if self.tree.count[USED] + 1 >= capacity:
@@ -238,12 +244,12 @@ class Worker:
         return capacity, min(2 * log, self.most_log)
 
     def _grow(self) -> None:
-        self.tree = imported_trees(self.tree, self.packed.pack, *self._room())
+        self.tree = enlarged(self.tree, self.packed.pack, *self._capacity())
 
 
 @dataclass(frozen=True)
 class Budget:
-    """What a search may spend, on how many threads, and who hears of it."""
+    """What a search may spend, on how many threads, and where it reports progress."""
 
     limits: Limits
     threads: int

@@ -1,4 +1,4 @@
-"""One person's question as an SMT formula over exact rationals, for Z3 (paper, Figure 1 and Algorithm 3).
+"""SMT encoding of one person's question over exact rationals, for Z3 (paper, Figure 1 and Algorithm 3).
 
     numbers    a Real (or factual + step * an Int) inside its domain
     choices    a Bool an option, exactly one true
@@ -27,7 +27,7 @@ from ifonly.schema.decimals import steps_to, written
 from ifonly.solvers.common.bounds import Bounds
 from ifonly.solvers.common.inputs import Floats, Person
 from ifonly.solvers.common.repair import RULE_EDGE
-from ifonly.solvers.common.trees import ImportedTrees, Leaf, PersonTrees, Split
+from ifonly.solvers.common.trees import Leaf, PersonTrees, ReachableTree, Split
 
 
 def load_z3() -> Any:
@@ -175,7 +175,9 @@ def _edges(lowered: Lowered) -> dict[tuple[int, int], float]:
     whole = dict(zip(map(tuple, lowered.required.tolist()), lowered.required_whole.tolist(), strict=True))
     for i, (weight, bias) in enumerate(lowered.layers):
         size = np.abs(weight) @ size + np.abs(bias)
-        edges |= {(k, j): 0.5 if sure else RULE_EDGE * float(size[j]) for (k, j), sure in whole.items() if k == i}
+        edges |= {
+            (k, j): 0.5 if is_whole else RULE_EDGE * float(size[j]) for (k, j), is_whole in whole.items() if k == i
+        }
     return edges
 
 
@@ -223,12 +225,12 @@ def tree_sums(forest: PersonTrees, made: Formula) -> list[Any]:
     for combination in forest.excluded:
         reached = [
             literal
-            for row, tree in zip(combination.tolist(), forest.imported_trees, strict=True)
+            for row, tree in zip(combination.tolist(), forest.reachable, strict=True)
             for literal in lefts.way(tree, row) or [z3.BoolVal(False)]
         ]
         made.assertions.append(z3.Not(z3.And(reached)))
     return [
-        z3.Sum([exact(start), *(lefts.value(tree, weight) for tree in forest.imported_trees)])
+        z3.Sum([exact(start), *(lefts.value(tree, weight) for tree in forest.reachable)])
         for start, weight in zip(forest.constant.tolist(), forest.weight, strict=True)
     ]
 
@@ -248,14 +250,14 @@ class _Sides:
         end = float(self.forest.cuts[g].left[split.place])
         return self.made.steps[g] <= round(end) if g in self.made.steps else self.made.numbers[g] <= exact(end)
 
-    def value(self, tree: ImportedTrees, weight: Floats) -> Any:
+    def value(self, tree: ReachableTree, weight: Floats) -> Any:
         """What the tree adds."""
         if isinstance(tree, Leaf):
             check_limits()
             return exact(float(weight[tree.row]))
         return load_z3().If(self.left(tree), self.value(tree.left, weight), self.value(tree.right, weight))
 
-    def way(self, tree: ImportedTrees, row: int) -> list[Any] | None:
+    def way(self, tree: ReachableTree, row: int) -> list[Any] | None:
         """What must hold for the leaf of this row to be reached; None where it cannot be."""
         if isinstance(tree, Leaf):
             return [load_z3().BoolVal(True)] if tree.row == row else None

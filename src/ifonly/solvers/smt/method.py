@@ -1,12 +1,12 @@
 """MIP-SAT (paper, Algorithms 1 and 3) and SAT (MACE): search on the distance, and ask Z3 in each step.
 
     mip-sat   exponential, then binary search; ReLUs whose state the bounds of Algorithm 2 fix are left out
-    mace     binary search from [0, the farthest row], every ReLU a disjunction, every split of a tree an
-                  if-then-else (mip-sat: those that the interval leaves open)
+    mace      binary search from [0, the farthest row], every ReLU a disjunction, every split of a tree an
+              if-then-else (mip-sat: those that the interval leaves open)
 
 Both ask for  C s - d >= margin - E  first (E: the deployed model's rounding error). Unsatisfiable is a proof in exact
-arithmetic that nothing is within the budget. A model is a row; when its floats do not surely meet the decision, the
-formula is asked again for  margin + E.
+arithmetic that nothing is within the budget. A model is a row; when its floats do not meet the decision under any
+rounding, the formula is solved again for  margin + E.
 """
 
 from __future__ import annotations
@@ -96,7 +96,7 @@ class SmtSolver:
         return search_distances(self.lowered, person, find, steps, self.method.name)
 
     def _reduced(self, person: Person, budget: float, clock: Clock) -> tuple[Person | None, Bounds | None]:
-        """What the budget leaves of the domains (None: nothing), and what is known of the neurons there, if asked."""
+        """What the budget leaves of the domains (None: nothing), and bounds of the neurons there, if they are used."""
         if not isinstance(self.method, MipSat):
             return person, None
         cut = cut_to(self.lowered, person, budget)
@@ -111,12 +111,12 @@ class SmtSolver:
         if searched is None or (bounds is not None and (bounds.upper[-1] < need).any()):
             return StepOutcome(verdict=Verdict.NONE)
         for more, nothing in ((0.0, Verdict.NONE), (2.0 * person.own, Verdict.UNDECIDED)):
-            asked = self._ask(searched, budget, need + more, bounds, clock)
-            if isinstance(asked, Stop):
-                return StepOutcome(verdict=Verdict.STOPPED, stop=asked)
-            if asked is None:
+            found = self._ask(searched, budget, need + more, bounds, clock)
+            if isinstance(found, Stop):
+                return StepOutcome(verdict=Verdict.STOPPED, stop=found)
+            if found is None:
                 return StepOutcome(verdict=nothing)
-            point = repaired(lowered, person, asked, need + person.own)
+            point = repaired(lowered, person, found, need + person.own)
             if point is not None:
                 return StepOutcome(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
         return StepOutcome(verdict=Verdict.UNDECIDED)
@@ -125,24 +125,24 @@ class SmtSolver:
         self, person: Person, budget: float, clock: Clock, excluded: list[NDArray[np.intp]]
     ) -> StepOutcome:
         """The same of an ensemble. Rows that the library's own sum refuses are excluded by their leaves, for good."""
-        lowered, wanted = self.lowered, self.lowered.need + person.rounding_bound + person.own
+        lowered, required = self.lowered, self.lowered.need + person.rounding_bound + person.own
         searched, bounds = self._reduced(person, budget, clock)
         if searched is None:
             return StepOutcome(verdict=Verdict.NONE)
         forest = replace(person_trees(lowered, searched), excluded=tuple(excluded))
-        if isinstance(self.method, MipSat) and (forest.ends()[1] < wanted).any():
+        if isinstance(self.method, MipSat) and (forest.ends()[1] < required).any():
             return StepOutcome(verdict=Verdict.NONE)
         for _ in range(MOST_EXCLUDED):
-            asked = self._ask(searched, budget, wanted - forest.slack, bounds, clock, forest)
-            if isinstance(asked, Stop):
-                return StepOutcome(verdict=Verdict.STOPPED, stop=asked)
-            if asked is None:
+            found = self._ask(searched, budget, required - forest.slack, bounds, clock, forest)
+            if isinstance(found, Stop):
+                return StepOutcome(verdict=Verdict.STOPPED, stop=found)
+            if found is None:
                 return StepOutcome(verdict=Verdict.NONE)
-            row = lowered.on_steps(person.factual[None, :], asked[None, :])[0]
-            point = repaired(lowered, forest.within(lowered, person, row), row, wanted)
+            row = lowered.on_steps(person.factual[None, :], found[None, :])[0]
+            point = repaired(lowered, forest.within(lowered, person, row), row, required)
             if point is not None:
                 return StepOutcome(verdict=Verdict.FOUND, point=point, distance=distance_of(lowered, person, point))
-            if decided(lowered, person, row[None, :], wanted)[0]:  # a rule refuses it
+            if decided(lowered, person, row[None, :], required)[0]:  # a rule refuses it
                 break
             forest = forest.without(row)
             excluded.append(forest.excluded[-1])

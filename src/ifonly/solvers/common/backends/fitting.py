@@ -1,4 +1,4 @@
-"""Programs whose numbers a solver cannot hold, rewritten into numbers that it can.
+"""Rescaling: programs whose numbers a solver cannot hold, rewritten into numbers that it can.
 
 A solver drops matrix entries below its zero, takes whole columns for whole up to a tolerance, and believes its duals up
 to another. Where a column ranges over 10^9 steps, each of these is worth as much as the answer: an entry of 1e-9 that
@@ -31,7 +31,7 @@ BASE_BITS = 7
 BASE = float(2**BASE_BITS)
 COUNTED = BASE**4
 """Digits beyond these would be entries so small beside the others that solvers have proven what is false of them."""
-ROBUSTLY = 1.0 + 1e-6
+WITH_ROUNDING = 1.0 + 1e-6
 """How far above a solver's zero an entry must be to be kept."""
 LOST = 0.01 * TIGHTEST
 """Entries that a solver drops may be worth this much of a row's limit before anything is rewritten."""
@@ -76,7 +76,7 @@ def fits(form: Form, reach: NumberRange) -> bool:
         return False
     for entries, far in ((form.rows, ends), *((when.row[None, :], ends[when.columns]) for when in form.when)):
         size = np.abs(entries)
-        lost = np.where(size <= reach.smallest * ROBUSTLY, size, 0.0) @ far
+        lost = np.where(size <= reach.smallest * WITH_ROUNDING, size, 0.0) @ far
         if size.max(initial=0.0) > reach.largest or lost.max(initial=0.0) > LOST:
             return False
     return True
@@ -167,7 +167,7 @@ def _rows(rows: Floats, limit: Floats, made: Form, reach: NumberRange) -> tuple[
     """Each row times a power of two; what is then below the solver's zero taken out, outward."""
     factor = _power(np.abs(rows).max(axis=1, initial=0.0))
     rows, limit = rows * factor[:, None], limit * factor
-    tiny = np.abs(rows) <= reach.smallest * ROBUSTLY
+    tiny = np.abs(rows) <= reach.smallest * WITH_ROUNDING
     ends = [np.where(tiny & (rows != 0.0), rows * end, 0.0) for end in (made.lower, made.upper)]
     least, most = np.minimum(*ends).sum(axis=1), np.maximum(np.abs(ends[0]), np.abs(ends[1])).sum(axis=1)
     outward = np.where(most > 0.0, ROUNDING * (most + np.abs(limit)), 0.0)

@@ -1,4 +1,4 @@
-"""What a solver is given, what it says, and what it declares about itself.
+"""Interface of the MIP backends: what a solver is given, what it returns, and its capabilities.
 
     minimise  cost.v + square.(v*v)      subject to  rows v <= limit,  lower <= v <= upper,  some v whole
 
@@ -40,7 +40,7 @@ class Form:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class When:
-    """A row that counts only where a binary has this value:  v[binary] = value  =>  row.v[columns] <= limit."""
+    """Indicator constraint:  v[binary] = value  =>  row.v[columns] <= limit."""
 
     binary: int
     value: bool

@@ -1,4 +1,4 @@
-"""Squares for solvers that have none: outer approximation, exact to the gap.
+"""Outer approximation of squares, for solvers that have none: exact to the gap.
 
 Each squared column v gets a column s >= v^2, given by tangents  s >= 2 a v - a^2.  Every round's optimum is a lower
 bound; tangents are added where its solution lies below the parabola, until it no longer does. They are also added at

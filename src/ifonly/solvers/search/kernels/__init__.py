@@ -1,1 +1,1 @@
-"""The numba kernels of the search; each has a plain twin in the tests."""
+"""The numba kernels of the search; each has a plain Python counterpart in the tests."""

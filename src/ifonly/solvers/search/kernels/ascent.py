@@ -1,4 +1,4 @@
-"""Squares: a projected Newton ascent of the dual over the multipliers of a node's planes (see `planes`)."""
+"""Lagrangian dual of a node under l2: projected Newton ascent over the multipliers of its planes (see `planes`)."""
 
 from __future__ import annotations
 

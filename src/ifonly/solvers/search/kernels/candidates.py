@@ -1,4 +1,6 @@
-"""Points of a box that may be answers: from a plane, from a program's solution, from the network's own linear piece."""
+"""Primal heuristics: points of a box that may be answers, from a plane, from a program's solution, from the network's
+own linear piece.
+"""
 
 from __future__ import annotations
 
@@ -126,7 +128,7 @@ def without_specks(pack, person, F):
 
 @njit(**INNER)
 def try_point(pack, person, tree, F):
-    """Evaluate X; keep it when it is surely favourable and the best so far.
+    """Evaluate X; keep it when it is favourable under any rounding and the best so far.
 
     Returns the condition that is met worst, and by how much. A point that is only possibly favourable (between LOW
     and HIGH) limits what can be proven: from then on boxes need not be bounded beyond it, only searched for points
@@ -214,6 +216,6 @@ def newton(pack, person, tree, node, cut, tries, s):
             return
         realise(pack, items, F[PLANE], F[TAKE], F, I)
         try_point(pack, person, tree, F)
-        room = 0.5 * pack.relative_gap * c
-        if pack.norm == SQUARED and round_together(items, F[PLANE], F[TAKE], room, F, I):
+        allowance = 0.5 * pack.relative_gap * c
+        if pack.norm == SQUARED and round_together(items, F[PLANE], F[TAKE], allowance, F, I):
             try_point(pack, person, tree, F)

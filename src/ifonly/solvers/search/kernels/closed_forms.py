@@ -1,4 +1,5 @@
-"""Closed forms: the most that a linear function can gain within a budget, and the least cost of a needed gain.
+"""Continuous knapsacks in closed form: the most that a linear function gains within a budget, and the least cost of a
+needed gain.
 
 A linear function a.y over the features of a node is a sum of per-feature *items*. Item k can gain at most G[k], and
 gaining g of it costs at least
@@ -50,7 +51,7 @@ from ifonly.solvers.search.kernels.node import grid_offset_of
 
 MOST_STEPS = 2.0**20
 MOST_TIMES = 1024.0
-STEP_ROOM = 1e-3
+STEP_SLACK = 1e-3
 """Of `whole_need`: with fewer steps and multiples than these, what rounding does to a whole multiple is far below this
 part of a step."""
 
@@ -261,11 +262,11 @@ def gain_linf(a, t, items, F, I):
         if I[ITEM_KIND, k] != CHOICE:
             v = a[c]
             reach, rate = (F[UP, k], F[ITEM_RATE, k]) if v > 0.0 else (F[DOWN, k], F[ITEM_DOWN, k])
-            room = (t - F[OFFSET, k]) / rate
+            far = (t - F[OFFSET, k]) / rate
             if I[ITEM_KIND, k] == INTEGER:
                 grid_offset = grid_offset_of(F[ITEM_GRID_OFFSET, k], v > 0.0)
-                room = np.floor(room - grid_offset + 1e-9) + grid_offset
-            reach = min(reach, room)
+                far = np.floor(far - grid_offset + 1e-9) + grid_offset
+            reach = min(reach, far)
             if reach > 0.0:
                 gain = abs(v) * reach
         else:
@@ -323,7 +324,7 @@ def whole_need(a, need, items, F, I):
         times = a[I[FIRST, k]] / least
         if I[ITEM_KIND, k] == INTEGER and (times != np.rint(times) or abs(times) > MOST_TIMES):
             return need
-    return max(need, math.ceil(need / least - STEP_ROOM) * least * (1.0 - 1e-12))
+    return max(need, math.ceil(need / least - STEP_SLACK) * least * (1.0 - 1e-12))
 
 
 @njit(**INNER)

@@ -1,4 +1,4 @@
-"""From which cost on a node need not be opened."""
+"""Pruning threshold: the cost from which on a node need not be opened."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Bound one box, look for a point in it, and say how to split it."""
+"""Evaluation of a node: lower bound of its box, candidates in it, and how to branch."""
 
 from __future__ import annotations
 
@@ -167,8 +167,8 @@ def _bound_layers(pack, person, s, node, cut, tree, limit):
             if bound >= limit:
                 _keep_row(s, tree, r, F[ALPHA])
                 return bound, unstable
-        room = limit - cut.base_cost
-        unstable += bound_layer(pack, layer, person.slack, node.zl, node.zu, room, cut.items, F, I, s.Wc)
+        budget = limit - cut.base_cost
+        unstable += bound_layer(pack, layer, person.slack, node.zl, node.zu, budget, cut.items, F, I, s.Wc)
         if layer + 1 < last:
             layer_losses(pack, layer + 1, node.zu, F)
     return bound, unstable

@@ -1,4 +1,4 @@
-"""The nearest row of a fine grid beside a plane's solution, under squares.
+"""Rounding to a fine grid under l2: the nearest row beside a plane's solution.
 
 There many rows are next to the solution, and to round every number up is not the nearest of them. So all values near
 the solution are tried of up to three numbers, and one more number gains what is then missing: of some hundred rows, the
@@ -102,15 +102,15 @@ def _to_share(items, last, varied, a, take, F, I):
 
 
 @njit(**INNER)
-def round_together(items, a, take, room, F, I):
+def round_together(items, a, take, allowance, F, I):
     """Change the wide integers of X, a realised solution, so that they gain as much together and cost less; True if
-    that is possible, and worth more than the room.
+    that is possible, and it gains more than the allowance.
     """
     last, varied = _roles(items, a, take, F, I)
     if varied == 0:
         return False
     need, paid, lost = _to_share(items, last, varied, a, take, F, I)
-    if lost <= room:
+    if lost <= allowance:
         return False
     slope = a[I[FIRST, last]]
     grid_offset = grid_offset_of(F[ITEM_GRID_OFFSET, last], slope > 0.0)

@@ -1,4 +1,4 @@
-"""Where things stand in the kernels' arrays.
+"""Memory layout of the kernels: the rows of their arrays, by name.
 
 A kernel that takes fifty arrays compiles fifty times slower than one that takes five, and every array in a tuple is
 copied at every call, so buffers of one shape share a two-dimensional array and are named by their row: `F[UP, k]` is
@@ -39,7 +39,8 @@ ADDITIVE, SQUARED, MAXIMUM = 0, 1, 2
 """How costs become a distance: their sum, the root of their sum, their maximum."""
 REAL, INTEGER, CHOICE = 0, 1, 2
 """Kinds of feature. Numbers are searched as changes from the factual: reals in their own unit, integers (and reals that
-have a grid) in steps. Where the factual is off its grid, changes are 0 and lead + k for whole k, 0 < lead < 1.
+have a grid) in steps. Where the factual is off its grid, changes are 0 and
+offset + k for whole k, where 0 < offset < 1 (its grid offset).
 """
 RULE = 3
 """What a rule's neuron has as its side."""
@@ -73,8 +74,8 @@ NU, NU_BEST, ALPHA, PATTERN, ACT, V, OUT, ZC = 16, 17, 18, 19, 20, 21, 22, 23
 """Per neuron: coefficient in the last plane, in the binding one, lower slopes, activity, pre-activations, and buffers.
 """
 ITEM_DOWN, ITEM_GRID_OFFSET = 24, 25
-"""Per item: the rate of going down (ITEM_RATE is that of going up); the lead of an integer whose own value is in the
-box, and 0 where changes from the base are whole."""
+"""Per item: the rate of going down (ITEM_RATE is that of going up); the grid offset of an integer whose own value is in
+the box, and 0 where changes from the base are whole."""
 LOSS = 26
 """Per neuron: what rounding can do to its pre-activation as a combination of the layer below, in the node. At the end
 of the row: what it can do to the last plane, to a sum of 1 (0: the row is not filled), and what underflow can take."""
@@ -91,7 +92,7 @@ INT_ROWS = 6
 
 # ---- Scratch.LF (float64 rows) and Scratch.LI (int64 rows): the linear program
 REACH, REDUCED, UPPER, VALUE, ROW, BASIC_VALUE = 0, 1, 2, 3, 4, 5
-CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT, ROBUSTLY = 6, 7, 8, 9, 10, 11
+CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT, ROBUST_SHIFT = 6, 7, 8, 9, 10, 11
 PROGRAM_FLOATS = 12
 LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 4, 5, 6
 PROGRAM_INTS = 7
@@ -112,13 +113,13 @@ GRID_OFFSET = 2
 
 
 class Pack(NamedTuple):
-    """A question: the same for all people."""
+    """A question, the same for all people."""
 
     norm: int
     layers: int
     gap: float
     relative_gap: float
-    index: Ints  # hides tuple.index, which nobody needs here
+    index: Ints  # hides tuple.index, which is not used
     price: Floats
     weights: Floats
     biases: Floats
@@ -129,7 +130,7 @@ class Pack(NamedTuple):
 
 
 class PackedPerson(NamedTuple):
-    """One person: first layer at the factual, box of changes (and leads), allowed options, their costs, own options."""
+    """One person: first layer at the factual, box of changes and grid offsets, allowed options, costs, own options."""
 
     z: Floats
     box: Floats
@@ -218,4 +219,4 @@ class Tree(NamedTuple):
     number: Floats
     count: Ints  # hides tuple.count
     log: Floats
-    """Records of closed and split nodes, for proofs; empty when none are wanted."""
+    """Records of closed and split nodes, for proofs; empty where none are kept."""

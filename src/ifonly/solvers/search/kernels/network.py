@@ -1,4 +1,6 @@
-"""The network inside a node: forward pass, backward planes, bounds of the pre-activations over box and ball."""
+"""Linear relaxation of ReLUs (planes as in DeepPoly and CROWN): forward pass, backward substitution, bounds of the
+pre-activations over box and ball.
+"""
 
 from __future__ import annotations
 

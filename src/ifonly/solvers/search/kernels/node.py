@@ -1,4 +1,4 @@
-"""One node of the search: a box of the input space, cut with the ball of the present radius.
+"""A node of the branch and bound: a box of the input space, intersected with the ball of the present radius.
 
 The box is made *compact* first: features that cannot move inside box and ball are folded into the bias, and what is
 left (usually a handful) is written as changes from the box's cheapest corner, its *base*. Everything after that is
@@ -94,14 +94,14 @@ def cost_of(pack, cost, x):
 
 
 @njit(**INNER)
-def _reach(norm, rate, jump, room, whole, grid_offset):
-    """How far a number can go for `room`; `grid_offset` is that of its way."""
+def _reach(norm, rate, jump, allowance, whole, grid_offset):
+    """How far a number can go for so much cost; `grid_offset` is that of its direction."""
     if norm == SQUARED:
-        reach = math.sqrt(room) / rate
-    elif room < jump:
+        reach = math.sqrt(allowance) / rate
+    elif allowance < jump:
         reach = 0.0
     elif rate > 0.0:
-        reach = (room - jump) / rate
+        reach = (allowance - jump) / rate
     else:
         reach = math.inf
     return max(np.floor(reach - grid_offset + 1e-9) + grid_offset, 0.0) if whole else reach
@@ -140,27 +140,29 @@ def clip_to_ball(pack, person, budget, lo, hi, mask, base):
     for g in range(n):
         if index[KIND, g] != CHOICE:
             own = number_cost(norm, price, g, base[g])
-            room = (budget if norm == MAXIMUM else budget - spent + own) * (1.0 + GRAIN) + 1e-300
+            allowance = (budget if norm == MAXIMUM else budget - spent + own) * (1.0 + GRAIN) + 1e-300
             whole, grid_offset = index[KIND, g] == INTEGER, person.box[GRID_OFFSET, g]
-            reach = _reach(norm, price[RATE, g], price[JUMP, g], room, whole, grid_offset)
+            reach = _reach(norm, price[RATE, g], price[JUMP, g], allowance, whole, grid_offset)
             if hi[g] > reach:
                 hi[g] = max(reach, base[g])
-            reach = _reach(norm, price[RATE_DOWN, g], price[JUMP, g], room, whole, grid_offset_of(grid_offset, False))
+            reach = _reach(
+                norm, price[RATE_DOWN, g], price[JUMP, g], allowance, whole, grid_offset_of(grid_offset, False)
+            )
             if lo[g] < -reach:
                 lo[g] = min(value_below(-reach, grid_offset) if whole else -reach, base[g])
         else:
             first = index[START, g]
             own = cost[first + int(base[g])]
-            room = (budget if norm == MAXIMUM else budget - spent + own) * (1.0 + GRAIN)
+            allowance = (budget if norm == MAXIMUM else budget - spent + own) * (1.0 + GRAIN)
             for c in range(first, index[START, g + 1]):
-                if mask[c] and cost[c] > room:
+                if mask[c] and cost[c] > allowance:
                     mask[c] = 0
     return spent
 
 
 @njit(**INNER)
 def _set_reach(k, base, low, high, whole, grid_offset, F):
-    """How far item k goes up and down from its base, and its lead there: without one, values are whole steps apart."""
+    """How far item k goes up and down from its base, and its grid offset: without one, values are whole steps apart."""
     F[ITEM_GRID_OFFSET, k] = grid_offset if base == 0.0 else 0.0
     F[UP, k] = np.rint(high - base) if whole and F[ITEM_GRID_OFFSET, k] == 0.0 else high - base
     F[DOWN, k] = np.rint(base - low) if whole and F[ITEM_GRID_OFFSET, k] == 0.0 else base - low

@@ -1,4 +1,4 @@
-"""People on their way in and out: boxes of changes in the kernels' units, and the rows that were found.
+"""Conversion of people into the kernels' units, and of the rows found back into the question's.
 
 One call for all of them: what numpy takes for a dozen small arrays is more than a person's search.
 """

@@ -1,4 +1,4 @@
-"""Several planes at once: the bound of a box under all inequalities that its favourable points satisfy.
+"""Lagrangian bound of a box under several linear inequalities that its favourable points satisfy.
 
 Rows are planes  c + a.y >= 0  over the node's compact columns: upper planes of each condition (for more than one
 choice of slopes), and one for each ReLU that was split on the way (its pre-activation is >= 0, or <= 0). Any
@@ -42,7 +42,7 @@ from ifonly.solvers.search.kernels.layout import (
     REACH,
     REDUCED,
     RHS,
-    ROBUSTLY,
+    ROBUST_SHIFT,
     ROW,
     SQUARED,
     UP,
@@ -53,7 +53,7 @@ from ifonly.solvers.search.kernels.layout import (
 from ifonly.solvers.search.kernels.simplex import FEASIBLE, INFEASIBLE, OPTIMAL, STUCK, add_row, reoptimise
 
 ASCENT_MARGIN = 1e-11
-"""l2: the ascent ends this near to its rows (scaled to the box), so it is asked for as much more."""
+"""l2: the ascent ends this near to its rows (scaled to the box), so it aims at as much more."""
 
 
 @njit(**INNER)
@@ -97,10 +97,10 @@ def begin_program(norm, items, F, I, LF, LI):
 
 
 @njit(**INNER)
-def add_plane(norm, constant, shift, robustly, rows, columns, width, s):
+def add_plane(norm, constant, shift, robust_shift, rows, columns, width, s):
     """Add the row  constant + PLANE.y >= 0,  scaled to a largest coefficient of 1.
 
-    The program is solved for `shift` more; `robustly` more is what a point needs that may be returned.
+    The program is solved for `shift` more; a point that may be returned meets it by `robust_shift` more.
     """
     LF, LI, A, a = s.LF, s.LI, s.A, s.F[PLANE]
     size = 0.0
@@ -113,13 +113,13 @@ def add_plane(norm, constant, shift, robustly, rows, columns, width, s):
     for j in range(columns):
         LF[ROW, j] *= scale
     if norm != SQUARED:
-        room = 2.0 * FEASIBLE if size > 0.0 else 0.0  # a row without columns is not the solution's business
-        add_row((shift - constant) * scale + room, rows, columns, LF, LI, s.T)
+        margin = 2.0 * FEASIBLE if size > 0.0 else 0.0  # a row without columns constrains no solution
+        add_row((shift - constant) * scale + margin, rows, columns, LF, LI, s.T)
     for t in range(width):
         A[rows, t] = a[t] * scale
     LF[CONSTANT, rows] = constant * scale
     LF[RHS, rows] = (shift - constant) * scale + (ASCENT_MARGIN if norm == SQUARED else 0.0)
-    LF[ROBUSTLY, rows] = robustly * scale
+    LF[ROBUST_SHIFT, rows] = robust_shift * scale
     LF[MULTIPLIER, rows] = 0.0
     LI[IS_PLANE, rows] = 1
 
@@ -221,12 +221,12 @@ def combine(rows, width, F, LF, LI, A):
 
 
 @njit(**INNER)
-def combine_robustly(rows, width, F, LF, LI, A):
+def combine_robust(rows, width, F, LF, LI, A):
     """`combine`, for points that may be returned."""
     constant = combine(rows, width, F, LF, LI, A)
     for i in range(rows):
         if LI[IS_PLANE, i] and LF[MULTIPLIER, i] > 0.0:
-            constant -= LF[MULTIPLIER, i] * LF[ROBUSTLY, i]
+            constant -= LF[MULTIPLIER, i] * LF[ROBUST_SHIFT, i]
     return constant
 
 

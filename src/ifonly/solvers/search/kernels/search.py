@@ -1,7 +1,7 @@
-"""The branch and bound: best-first over boxes, inside a ball whose radius may grow until the answer is in it.
+"""Best-first branch and bound over boxes, inside a ball whose radius may grow until the answer is in it.
 
-State lives in plain arrays (`Tree`), so that a run can stop after any node and go on later: the driver looks at the
-clock, the keyboard and the memory between slices.
+State lives in plain arrays (`Tree`), so that a run can stop after any node and resume later: the driver checks time,
+memory and interrupts between slices.
 
     LOWER      every favourable point is at least this far (cost), proven
     RADIUS     the present phase searches the ball of this cost; a phase that ends empty raises LOWER to its radius
@@ -228,9 +228,12 @@ def open_node(tree, i):
 
 
 @njit(**INNER)
-def settle(tree, node, bound, split, value, limit):
-    """An evaluated node goes on the heap, or its place in the pool is free again."""
+def settle(pack, s, tree, node, bound, split, value):
+    """An evaluated node goes on the heap, or its place in the pool is free again; with records, it is logged."""
     number, count = tree.number, tree.count
+    bound, limit = max(bound, tree.num[BOUND, node]), cutoff(pack, number)
+    if len(tree.log) > 0:
+        _log(s, tree, node, bound, split, value, limit)
     if bound >= limit or split == UNSPLIT:
         if bound < limit:
             number[RESIDUAL] = min(number[RESIDUAL], bound)
@@ -250,10 +253,8 @@ def begins_again(pack, number):
     number[LOWER] = max(number[LOWER], min(cutoff(pack, number), number[RESIDUAL]))
     if number[RADIUS] == math.inf or number[RADIUS] >= number[BEST]:
         return False
-    imported_trees = number[RADIUS] * (SQUARED_GROWTH if pack.norm == SQUARED else GROWTH)
-    number[RADIUS] = (
-        math.inf if number[RESIDUAL] < number[RADIUS] or imported_trees >= 0.5 * number[BEST] else imported_trees
-    )
+    larger = number[RADIUS] * (SQUARED_GROWTH if pack.norm == SQUARED else GROWTH)
+    number[RADIUS] = math.inf if number[RESIDUAL] < number[RADIUS] or larger >= 0.5 * number[BEST] else larger
     return True
 
 
@@ -281,40 +282,45 @@ def next_pair(pack, person, s, tree, stop):
 
 
 @njit(**ONCE)
+def next_nodes(pack, person, s, tree, stop, fresh):
+    """The nodes to evaluate next: (GO, first half, second half), or (GO, root, -1) where a phase begins; or why the
+    search returns.
+    """
+    code, first, second = AGAIN, -1, -1
+    if not fresh:
+        code, first, second = next_pair(pack, person, s, tree, stop)
+    if code == AGAIN:
+        begin_phase(pack, person, tree)
+        code, first = GO, 0
+    return code, first, second
+
+
+@njit(**ONCE)
+def begin_node(tree, node):
+    """Count a node that is evaluated next, and name it by its number."""
+    tree.count[NODES] += 1
+    tree.idx[NAME, node] = tree.count[NODES]
+    tree.number[INHERITED] = tree.num[BOUND, node]
+
+
+@njit(**ONCE)
 def _run(pack, person, s, tree, nodes, fresh):
     """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
-    number, count = tree.number, tree.count
-    stop = count[NODES] + nodes
-    begin = fresh
-    first, second = -1, -1
+    stop = tree.count[NODES] + nodes
     while True:
-        if begin:
-            begin = False
-            begin_phase(pack, person, tree)
-            if number[BEST] == math.inf:
-                probe(pack, person, s, open_node(tree, 0), tree, PROBE_TRIES)
-            first, second, tries = 0, -1, ROOT_TRIES
-        else:
-            code, first, second = next_pair(pack, person, s, tree, stop)
-            if code == AGAIN:
-                begin = True
-                continue
-            if code != GO:
-                return code
-            tries = NODE_TRIES
+        code, first, second = next_nodes(pack, person, s, tree, stop, fresh)
+        if code != GO:
+            return code
+        fresh = False
+        if second < 0 and tree.number[BEST] == math.inf:
+            probe(pack, person, s, open_node(tree, 0), tree, PROBE_TRIES)
+        tries = ROOT_TRIES if second < 0 else NODE_TRIES
         for turn in range(2):
             node = first if turn == 0 else second
-            if node < 0:
-                continue
-            count[NODES] += 1
-            tree.idx[NAME, node] = count[NODES]
-            number[INHERITED] = tree.num[BOUND, node]
-            bound, split, value = evaluate(pack, person, s, open_node(tree, node), tree, tries)
-            bound = max(bound, tree.num[BOUND, node])
-            limit = cutoff(pack, number)
-            if len(tree.log) > 0:
-                _log(s, tree, node, bound, split, value, limit)
-            settle(tree, node, bound, split, value, limit)
+            if node >= 0:
+                begin_node(tree, node)
+                bound, split, value = evaluate(pack, person, s, open_node(tree, node), tree, tries)
+                settle(pack, s, tree, node, bound, split, value)
 
 
 @njit(**INNER)
@@ -372,7 +378,8 @@ def _build_search_people(sources):
     def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
 
-        What stands in `best` before is a surely favourable point to begin with; its cost is infinity for none.
+        What is in `best` before is a point to begin with that is favourable under any rounding; its cost is infinity
+        for none.
 
         Returns (index, code): the first person whose slice was not enough (its state is in `tree`; call again with
         `resume`), or (last, DONE).
@@ -398,18 +405,18 @@ search_people = _build_search_people(SOURCES)
 
 def _build_scan_table(sources):
     @with_cache(**OUTER)
-    def scan_table(pack, people, table, unit, robustly, factual, lower, best, nodes):
+    def scan_table(pack, people, table, unit, robust, factual, lower, best, nodes):
         """The nearest row of a table of all favourable points, for each person.
 
-        `table` holds points (numbers in their own units, options by index); `robustly` marks those that may be
-        returned, the others only bound.
+        `table` holds points (numbers in their own units, options by index); `robust` marks those that are favourable
+        under any rounding and may be returned; the others only bound.
         """
         if sources == 0:
             return
         index, price, norm = pack.index, pack.price, pack.norm
         n = price.shape[1]
         for i in range(len(factual)):
-            could, sure, where = math.inf, math.inf, -1
+            possible, nearest, where = math.inf, math.inf, -1
             for t in range(len(table)):
                 total = 0.0
                 for f in range(n):
@@ -427,14 +434,14 @@ def _build_scan_table(sources):
                             break
                         own = number_cost(norm, price, f, change)
                     total = max(total, own) if norm == MAXIMUM else total + own
-                    if total >= sure:
+                    if total >= nearest:
                         break
-                could = min(could, total)
-                if robustly[t] and total < sure:
-                    sure = total
+                possible = min(possible, total)
+                if robust[t] and total < nearest:
+                    nearest = total
                     where = t
-            lower[i] = min(could, sure)
-            best[i, n] = sure
+            lower[i] = min(possible, nearest)
+            best[i, n] = nearest
             nodes[i] = len(table)
             for f in range(n):
                 if where >= 0:

@@ -1,4 +1,4 @@
-"""A small dense dual simplex with bounds, to which rows can be added: it supplies multipliers, never a bound.
+"""Dual simplex with bounds, small and dense, to which rows can be added: it supplies multipliers, never a bound.
 
     min c.x   subject to   A x >= b,   0 <= x <= u        with c >= 0, so that the slack basis is dual feasible
 

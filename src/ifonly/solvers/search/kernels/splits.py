@@ -1,4 +1,4 @@
-"""How to split a box that is still open: a feature, a ReLU, and where."""
+"""Branching rules: which feature or ReLU to split in a box that is still open, and where."""
 
 from __future__ import annotations
 
@@ -220,7 +220,7 @@ def number_split(pack, whole, g, middle, lo, hi):
 def influence(pack, zu, items, F, I, Wc):
     """Which items a condition or a rule depends on, in this box: 1 or 0 into SCORE.
 
-    A neuron counts if it is not surely off and if a neuron that counts, a condition or a rule reads it.
+    A neuron counts unless it is inactive in the whole box, if a neuron that counts, a condition or a rule reads it.
     """
     index, counts, last = pack.index, F[NU], pack.layers - 1
     for h in range(F.shape[1]):

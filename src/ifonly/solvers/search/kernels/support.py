@@ -1,4 +1,4 @@
-"""Which features change at all: at most so many, and some only with a partner.
+"""Constraints on the support (the features that change): at most so many, and some only with a partner.
 
 A feature *must* change in a box that excludes the person's own value, and *cannot* in a box that holds nothing else.
 Where a point changes what it may not, the box is split on whether one feature changes: in one half it keeps its value,

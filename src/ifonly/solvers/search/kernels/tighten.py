@@ -1,4 +1,4 @@
-"""Several planes at once over one box, with the slopes that are tightest at each solution; then the split."""
+"""Cutting planes for one box: slopes that are tightest at each solution of its program; then the split."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ from ifonly.solvers.search.kernels.layout import (
     Y,
 )
 from ifonly.solvers.search.kernels.network import forward_compact, neuron_plane, plane_loss
-from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robustly, solve_program
+from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robust, solve_program
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL, STUCK
 from ifonly.solvers.search.kernels.splits import (
     SPLIT_ORDER,
@@ -48,12 +48,12 @@ from ifonly.solvers.search.kernels.support import allowed_changes, split_changes
 
 ROUNDS = 8
 """How often a node's planes are refined at the program's solution."""
-WHOLE_ROOM = 1e-3
+WHOLE_SLACK = 1e-3
 """What a rule that takes only whole values may miss 0 by in a linear program."""
 CLEAR = 3.0
 """Slacks: by how much a plane must exceed HIGH for a box to be searched further beyond the least cost of a point that
 can be neither returned nor ruled out. One is in the plane already; candidates aim at more than the other two. A box
-that stays below sits on the margin, and splitting it would not tell its rows apart.
+that stays below sits on the margin, and splitting it would not separate its rows.
 """
 
 
@@ -95,7 +95,7 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
         if bound >= limit:
             return bound, UNSPLIT, 0.0
         if c >= less_gap(pack, tree.number[RESIDUAL]):
-            shifted = combine_robustly(rows, cut.width, F, s.LF, s.LI, s.A)
+            shifted = combine_robust(rows, cut.width, F, s.LF, s.LI, s.A)
             shut = solve_plane(pack.norm, F[PLANE], shifted, cut.base_cost, cut.ceiling, cut.items, F, I) >= limit
             if hopeless or shut:
                 return bound, UNSPLIT, 0.0
@@ -120,11 +120,11 @@ def beyond_condition(person, r, slack):
 @njit(**ONCE)
 def beyond_rule(low, high, slack):
     """The same of a rule."""
-    robustly = max(high - low, 0.0)
+    robust_shift = max(high - low, 0.0)
     if high > low:
-        return robustly + 4.0 * slack, robustly
+        return robust_shift + 4.0 * slack, robust_shift
     # a whole value is not in doubt: no rounding may make its row too tight
-    return -WHOLE_ROOM if high < low else 2.0 * slack, robustly
+    return -WHOLE_SLACK if high < low else 2.0 * slack, robust_shift
 
 
 @njit(**ONCE)
@@ -158,17 +158,17 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
             constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
             slack = plane_loss(person.slack[at + i], F)
             constant += slack
-            shift, robustly = 0.0, 0.0  # a point may be on either side of a split ReLU
+            shift, robust_shift = 0.0, 0.0  # a point may be on either side of a split ReLU
             if layer == last:
                 constant -= person.need[LOW, i]
-                shift, robustly = beyond_condition(person, i, slack)
+                shift, robust_shift = beyond_condition(person, i, slack)
             elif node.side[at + i] == RULE:
                 low, high = _floor_of(pack, person, layer, i)
                 constant -= low
-                shift, robustly = beyond_rule(low, high, slack)
+                shift, robust_shift = beyond_rule(low, high, slack)
             if attempt > 0 and is_met(constant, shift, width, F):
                 continue
-            add_plane(pack.norm, constant, shift, robustly, rows, columns, width, s)
+            add_plane(pack.norm, constant, shift, robust_shift, rows, columns, width, s)
             s.LI[ROW_KIND, rows] = i if layer == last else -1 - (at + i)
             if s.B.shape[0] > 0:
                 for h in range(s.B.shape[1]):

@@ -1,4 +1,4 @@
-"""The kernels of the search for smooth activations, as they are at hand: compiled, or in plain Python."""
+"""Compiled kernels of the branch and bound for smooth activations; plain Python until they are compiled."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from ifonly.compiling import Kernels
-from ifonly.solvers.search.compiled import client_disconnected, in_and_out, try_in_and_out
+from ifonly.solvers.search.compiled import in_and_out, no_people, try_in_and_out
 
 
 def _functions() -> tuple[Mapping[str, Any], int]:
@@ -23,7 +23,7 @@ def _try_out(kernel: Any) -> None:
     from ifonly.solvers.search.pack import new_scratch, new_tree
     from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
 
-    pack, people, flat, nobody, nodes = client_disconnected()
+    pack, people, flat, nobody, nodes = no_people()
     smooth = SmoothPack(*pack, np.zeros(1, dtype=np.int64), np.zeros(1))
     kernel.search_people(
         smooth, people, nobody, 0, 0, 1, False, new_scratch(pack, rows=SMOOTH_ROWS), new_tree(pack, 1), nobody, flat,

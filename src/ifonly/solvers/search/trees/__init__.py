@@ -1,1 +1,1 @@
-"""The exact search for tree ensembles: boxes of cells, leaves as bits."""
+"""Branch and bound for tree ensembles: boxes of cells, leaves as bits."""

@@ -1,4 +1,4 @@
-"""The kernels of the search for trees, as they are at hand: compiled, or in plain Python."""
+"""Compiled kernels of the branch and bound for trees; plain Python until they are compiled."""
 
 from __future__ import annotations
 

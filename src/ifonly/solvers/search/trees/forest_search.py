@@ -1,4 +1,4 @@
-"""One person's search: boxes from the least bound on, each searched by the kernels for a while.
+"""Best-first search over priced boxes for one person, each searched depth first by the kernels for a while.
 
 Easy questions are over before anything is priced. Where they are not, the box of everything is priced
 (`kernels/prices.py`) and searched again, and what is left open of a box after so many nodes is priced anew, piece by
@@ -28,7 +28,6 @@ from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.cells import Cells
 from ifonly.solvers.search.trees.kernels.layout import (
     ADDITIVE,
-    ASKED,
     BEST,
     BEYOND,
     DONE,
@@ -39,6 +38,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     LOOK,
     MEMORY,
     NODES,
+    REQUIRED,
     SLICE,
     Forest,
     LeafTable,
@@ -47,7 +47,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     State,
 )
 from ifonly.solvers.search.trees.kernels.prices import Priced
-from ifonly.solvers.search.trees.pack import imported_trees, new_stack, new_state
+from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
 from ifonly.solvers.search.trees.rules import RuledBoxes
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ FIRST_ROUNDS, ROUNDS = 300, 60
 """Of pricing: everything, and a box whose parent has been priced."""
 FEW_ROUNDS = 10
 """Of pricing, to see how long they take."""
-TELL_SECONDS = 0.2
+REPORT_SECONDS = 0.2
 BELOW = 1.0 - 1e-11
 """Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
 
@@ -82,7 +82,7 @@ class PackedForest:
     forest: Forest
     depth: int
     any_rounding_forest: Forest | None
-    """Of which rows may be asked for that only the luck of rounding makes acceptable."""
+    """The same forest, for rows that only some rounding accepts."""
     rules: RuledBoxes | None
     kernels: Kernels
 
@@ -111,8 +111,8 @@ class ForestSearch:
     residual: float = math.inf
     """The least bound of a box that was closed without meeting it."""
     stopped: Stop | None = None
-    told: float = TELL_SECONDS
-    """When to speak of progress next."""
+    report_at: float = REPORT_SECONDS
+    """When to report progress next."""
     boxes: list[tuple[float, int, Box]] = field(default_factory=list)
     """Open boxes beside the stack, as a heap: what their rows cost at least, a number, the box."""
     handed: int = 0
@@ -129,9 +129,9 @@ class ForestSearch:
             with limited(self._seconds_left(), self.limits.memory_bytes):
                 self.person: PricedPerson = self.packed.cells.person(self.people, self.i, self.packed.kernels.now)
         except LimitReached as reached:
-            return self._told(0.0, self.limits.stop(reached))
+            return self._claim(0.0, self.limits.stop(reached))
         if stopped := self._stopped(self.spent_seconds, self.spent_nodes):  # some row is worth a little more
-            return self._told(0.0, stopped)
+            return self._claim(0.0, stopped)
         features = len(self.forest.choice)
         with Deadline(self.person.halt, self._seconds_left()):
             cost = self.packed.kernels.now.some_point(
@@ -139,7 +139,7 @@ class ForestSearch:
                 self.state.scores,
             )  # fmt: skip
         if cost < 0.0:
-            return self._told(math.inf, None)
+            return self._claim(math.inf, None)
         self.state.number[BEST] = cost
         if self.forest.ruled and math.isfinite(cost):
             self._registered(self._point(), math.inf)
@@ -154,20 +154,20 @@ class ForestSearch:
         while self.boxes and self.boxes[0][0] < float(state.number[BEST]):
             bound, _, box = heappop(self.boxes)
             if rounds and not len(self.prior) and self._beyond(8 * self._shares):
-                return self._told(bound, self.limits.memory)
+                return self._claim(bound, self.limits.memory)
             opened = self.opened(box, bound, rounds)
             if opened is None:
                 continue
             self.table, self.stack = opened
             waiting = (len(self.boxes) + 1) * _bytes(box)
             if self._beyond(_bytes(self.table) + _bytes(self.stack) + self.prior.nbytes + waiting):
-                return self._told(bound, self.limits.memory)
+                return self._claim(bound, self.limits.memory)
             if claim := self._advance(nodes, keep=rounds > 0):
                 return claim
             if rounds == 0 and state.count[HEIGHT]:
                 self.boxes.append((bound, 0, self.everything()))
             rounds, nodes = FIRST_ROUNDS if rounds == 0 else ROUNDS, PRICED_NODES
-        return self._told(float(state.number[BEST]), None)
+        return self._claim(float(state.number[BEST]), None)
 
     def everything(self) -> Box:
         """The box of all cells."""
@@ -284,7 +284,7 @@ class ForestSearch:
             kernels.look(self.begun, self.begun + seconds + left)
 
     def _interrupted(self, code: int, seconds: float) -> Claim | None:
-        """Between two slices: grow the stack, tell of progress; the claim if a limit is reached."""
+        """Between two slices: grow the stack, report progress; the claim if a limit is reached."""
         state = self.state
         best, looked, stopped = float(state.number[BEST]), int(state.count[NODES]), None
         lower = min([best, *self.stack.bound[: state.count[HEIGHT]].tolist(), *(box[0] for box in self.boxes[:1])])
@@ -293,13 +293,13 @@ class ForestSearch:
             if self._beyond(_bytes(self.table) + 3 * _bytes(self.stack)):  # the old boxes and twice as many
                 stopped = self.limits.memory
             else:
-                self.stack = imported_trees(self.stack)
+                self.stack = enlarged(self.stack)
         if stopped is not None or code == LOOK:
-            return self._told(lower, stopped or self.stopped)
-        if seconds >= self.told:
+            return self._claim(lower, stopped or self.stopped)
+        if seconds >= self.report_at:
             distance = self.packed.distance
-            self.reporter.tell(distance(lower), distance(best), looked, seconds)
-            self.told = seconds + TELL_SECONDS
+            self.reporter.report(distance(lower), distance(best), looked, seconds)
+            self.report_at = seconds + REPORT_SECONDS
         return None
 
     def _looked(self, stack: Stack) -> bool:
@@ -343,8 +343,8 @@ class ForestSearch:
         """
         question, factual = self.packed.question, self.people.factual[self.i]
         c, d = question.conditions
-        sure = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[ASKED]).all()
-        if not sure or question.allows(factual, point) is not None:
+        robust = (question.model.exact_scores(point[None, :]) @ c.T - d >= self.forest.demand[REQUIRED]).all()
+        if not robust or question.allows(factual, point) is not None:
             if self.found is None:
                 self.state.number[BEST] = math.inf
             return False
@@ -371,7 +371,7 @@ class ForestSearch:
     def _beyond(self, taken: int) -> bool:
         return self.limits.memory_bytes is not None and taken > self.limits.memory_bytes
 
-    def _told(self, lower: float, stop: Stop | None) -> Claim:
+    def _claim(self, lower: float, stop: Stop | None) -> Claim:
         """The claim: no row costs less than `lower`."""
         lower = min(lower, self.residual, float(self.state.number[LEFT_OVER]))
         return Claim(

@@ -1,4 +1,4 @@
-"""A question about trees, in the kernels' arrays."""
+"""Packing of a question about trees into the kernels' arrays."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
-from ifonly.solvers.search.trees.kernels.layout import ADDITIVE, ASKED, MAXIMUM, Forest, LeafTable, Stack, State
+from ifonly.solvers.search.trees.kernels.layout import ADDITIVE, MAXIMUM, REQUIRED, Forest, LeafTable, Stack, State
 from ifonly.solvers.search.trees.shared import SharedTrees
 
 Floats = NDArray[np.float64]
@@ -83,17 +83,16 @@ def _demand(trees: Trees, costs: Costs, values: Floats, order: NDArray[np.int32]
 
 
 def any_rounding_forest(forest: Forest, question: Question) -> Forest | None:
-    """The same forest, of which rows may be asked for that only the luck of rounding makes acceptable; None where the
-    library adds up in one order only, so that there is no luck."""
+    """The same forest, for rows that only some rounding accepts; None where the library adds up in one order only."""
     if question.largest_error == 0.0:
         return None
     demand = forest.demand.copy()
-    demand[[0, ASKED]] -= 2.0 * question.error
+    demand[[0, REQUIRED]] -= 2.0 * question.error
     return forest._replace(demand=demand)
 
 
 def least_score_margins(question: Question) -> Floats:
-    """What C s - d must be at least for a row to be surely decided as asked: margin + E, and no tie that is lost."""
+    """What C s - d must be at least for a row to be accepted under any rounding: margin + E, and no lost tie."""
     c, d = question.conditions
     least = question.target.margin + question.error
     for j in np.flatnonzero((least == 0.0) & (d == 0.0)).tolist():
@@ -115,7 +114,7 @@ def _order(shared: SharedTrees, values: Floats) -> NDArray[np.int32]:
 
 
 def new_stack(forest: Forest, table: LeafTable, capacity: int) -> Stack:
-    """Room for so many boxes."""
+    """Space for so many boxes."""
     features, width = len(forest.choice), forest.sets.shape[1]
     return Stack(
         least=np.zeros((capacity, features), dtype=np.int32),
@@ -129,8 +128,8 @@ def new_stack(forest: Forest, table: LeafTable, capacity: int) -> Stack:
     )
 
 
-def imported_trees(stack: Stack) -> Stack:
-    """The same boxes, and room for as many more."""
+def enlarged(stack: Stack) -> Stack:
+    """The same boxes, and space for as many more."""
     return Stack(*(np.concatenate([part, np.zeros_like(part)]) for part in stack))
 
 
@@ -143,7 +142,7 @@ def new_state(forest: Forest) -> State:
         weight=np.zeros((2, cells)),
         touched=np.zeros(2 * cells + 1, dtype=np.int64),
         sums=np.zeros((2, len(forest.value) + 1)),
-        wanted=np.zeros(features, dtype=np.int64),
+        preferred=np.zeros(features, dtype=np.int64),
         leaves=np.zeros(len(forest.roots), dtype=np.int32),
         scores=np.zeros(forest.summing.shape[1]),
     )

@@ -28,7 +28,7 @@ Floats = NDArray[np.float64]
 
 
 class RuledBoxes:
-    """The rules of a question, ready to be asked for the nearest row of any box."""
+    """The rules of a question, ready to give the nearest row of any box that they admit."""
 
     def __init__(self, question: Question, cells: Cells, tolerances: Tolerances) -> None:
         self.question, self.cells = question, cells

@@ -117,7 +117,7 @@ _KNOWN: WeakKeyDictionary[Trees, SharedTrees] = WeakKeyDictionary()
 
 
 def shared_trees(trees: Trees, kernel: Any) -> SharedTrees:
-    """The arrays of these trees, made at the first question to them by the kernels that are at hand."""
+    """The arrays of these trees, made at the first question to them by the kernels that are loaded."""
     known = _KNOWN.get(trees)
     if known is None:
         known = _KNOWN[trees] = SharedTrees.of(trees, kernel)

@@ -1,6 +1,6 @@
-"""The exact search for tree ensembles at work: packed once per question, then person by person on any number of
-threads. Everything of importance happens in the kernels; between their slices the clock, the memory and the keyboard
-are looked at.
+"""Branch-and-bound solver for tree ensembles: packed once per question, then person by person on any number of threads.
+
+The work is done in the kernels; time, memory and interrupts are checked between their slices.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ class ForestSolver:
         self.costs, depth = costs_of(question), trees.ensemble.depth
         kernels.prepare()
         if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:
-            kernels.wait()
+            kernels.wait_within_limits()
         shared = shared_trees(trees, kernels.now)
         cells, forest = Cells(self.costs, shared.cells), pack_forest(trees, self.costs, shared)
         rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None

@@ -23,7 +23,6 @@ from ifonly.solvers.search.trees.kernels.layout import (
     FEATURE,
     FREE,
     HEIGHT,
-    IMPORTED_TREES,
     LEAF,
     LEAST,
     LEFT,
@@ -31,6 +30,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     NEED,
     RIGHT,
     SLACK,
+    TREE_OF,
     WORD,
     Forest,
     LeafTable,
@@ -70,12 +70,12 @@ def sums_of(forest: Forest, cells: Places, sums: Floats) -> None:
 def move_point(forest: Forest, table: LeafTable, stack: Stack, s: int, g: int) -> None:
     """The nearest point has another cell of feature g: its leaves in the trees that use it."""
     v = table.user[table.user_at[g] : table.user_at[g + 1]]
-    leaves = _leaves(forest, forest.roots[table.tree[IMPORTED_TREES, v]], stack.near[s])
+    leaves = _leaves(forest, forest.roots[table.tree[TREE_OF, v]], stack.near[s])
     stack.at[s, v] = table.bit_of[table.tree[CONDITION, v], leaves]
 
 
 def single_moves(
-    forest: Forest, person: PricedPerson, cells: Places, gains: Floats, room: float, *stacks: Places
+    forest: Forest, person: PricedPerson, cells: Places, gains: Floats, allowance: float, *stacks: Places
 ) -> None:
     """gains[j, cell]: by how much condition j grows when the cell's feature alone goes there: all leaves of which the
     point breaks one limit are reached by a move of that feature.
@@ -115,7 +115,7 @@ def _tree_of(forest: Forest) -> NDArray[np.int64]:
     return tree
 
 
-# size: the parameters of the kernel that it stands in for
+# size: the parameters of the kernel that it replaces
 def pick(
     forest: Forest, person: PricedPerson, cells: Places, sums: Floats, gains: Floats, most: float, completing: bool
 ) -> tuple[int, int]:
@@ -222,4 +222,4 @@ VECTORISED: dict[Any, Callable[..., Any]] = {
     search.choose: choose,
     greedy._pick: pick,
 }
-"""By kernel, what stands in for it."""
+"""By kernel, what replaces it."""

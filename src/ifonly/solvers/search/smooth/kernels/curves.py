@@ -1,4 +1,4 @@
-"""Activations between two lines: for every l <= z <= u,  s z + t <= a(z) <= S z + T.
+"""Linear bounds of an activation on an interval: for every l <= z <= u,  s z + t <= a(z) <= S z + T.
 
 With b = a for the upper line and b = -a for the lower one, a slope m is chosen first, then the least shift for which
 m z + t is proven to be above b:

@@ -1,4 +1,4 @@
-"""Bound one box, look for a point in it, and say how to split it."""
+"""Evaluation of a node under smooth activations: lower bound of its box, candidates in it, and how to branch."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from ifonly.solvers.search.kernels.layout import (
     X,
 )
 from ifonly.solvers.search.kernels.network import begin_losses, plane_loss
-from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robustly, solve_program
+from ifonly.solvers.search.kernels.planes import add_plane, begin_program, combine_robust, solve_program
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE
 from ifonly.solvers.search.kernels.splits import (
     SPLIT_ORDER,
@@ -191,7 +191,7 @@ def _together(pack, person, s, node, cut, tree, bound):
         c, rows, found = solve_program(pack.norm, cut, rows, columns, s)
         bound, limit = max(bound, c), cutoff(pack, tree.number)
         if c >= less_gap(pack, tree.number[RESIDUAL]):
-            shifted = combine_robustly(rows, cut.width, F, s.LF, s.LI, s.A)
+            shifted = combine_robust(rows, cut.width, F, s.LF, s.LI, s.A)
             if solve_plane(pack.norm, F[PLANE], shifted, cut.base_cost, cut.ceiling, cut.items, F, I) >= limit:
                 return bound, True, UNSPLIT, 0.0
         if bound >= limit or found == INFEASIBLE:
@@ -225,12 +225,12 @@ def _add_rows(pack, person, s, width, rows, columns, attempt):
         low, high = person.need[LOW, r], person.need[HIGH, r]
         constant += slack - low
         if r < count:
-            shift, robustly = beyond_condition(person, r, slack)
+            shift, robust_shift = beyond_condition(person, r, slack)
         else:
-            shift, robustly = beyond_rule(low, high, slack)
+            shift, robust_shift = beyond_rule(low, high, slack)
         if attempt > 0 and is_met(constant, shift, width, F):
             continue
-        add_plane(pack.norm, constant, shift, robustly, rows, columns, width, s)
+        add_plane(pack.norm, constant, shift, robust_shift, rows, columns, width, s)
         rows += 1
     return rows
 
@@ -273,7 +273,7 @@ def _blame(pack, zl, zu, items, s):
 @njit(**INNER)
 def _split(pack, person, s, node, items, relaxed, together):
     """The feature to split and where: by blame where the lines keep the box open (`relaxed`), or else where the
-    solution is no row; then by blame, and at last whatever can be told apart.
+    solution is no row; then by blame, and at last whatever can be separated.
     """
     F, I, lo, hi = s.F, s.I, node.lo, node.hi
     split, where = UNSPLIT, 0.0

@@ -1,4 +1,4 @@
-"""Where things stand in the arrays of the kernels for smooth activations: all of `search.kernels.layout`, and more."""
+"""Memory layout of the kernels for smooth activations: all of `search.kernels.layout`, and more rows."""
 
 from __future__ import annotations
 
@@ -24,13 +24,16 @@ RELU, TANH, SIGMOID, SOFTPLUS, GELU, GELU_TANH, SILU, ELU = range(8)
 
 
 class SmoothPack(NamedTuple):
-    """A question: the fields of `Pack`, and the activation of each hidden neuron with ELU's alpha."""
+    """A question: the fields of `Pack`, and the activation of each hidden neuron with ELU's alpha.
+
+    Not fields of `Pack` itself: two more arrays in every call made the search of ReLU networks 3 to 5 % slower.
+    """
 
     norm: int
     layers: int
     gap: float
     relative_gap: float
-    index: Ints  # hides tuple.index, which nobody needs here
+    index: Ints  # hides tuple.index, which is not used
     price: Floats
     weights: Floats
     biases: Floats

@@ -1,4 +1,4 @@
-"""A network with smooth activations inside a node: forward pass, backward planes, bounds of the pre-activations.
+"""Linear relaxation of smooth activations: forward pass, backward substitution, bounds of the pre-activations.
 
 As in `search.kernels.network`, with two lines for each activation (`curves`) in the place of a ReLU's chord and slope.
 What rounding can do to a plane is added up on the way: the coefficients of a layer's neurons are sums of products, off

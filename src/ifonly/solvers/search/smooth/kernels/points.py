@@ -1,4 +1,4 @@
-"""Points of a box that may be answers: judged, and looked for along the network's own tangent planes."""
+"""Primal heuristics: points of a box that may be answers, judged, and looked for along the network's tangent planes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from ifonly.solvers.search.smooth.kernels.planes import forward, neuron_plane, s
 
 @njit(**INNER)
 def try_point(pack, person, tree, F):
-    """Evaluate X; keep it when it is surely favourable and the best so far. As `candidates.try_point`."""
+    """Evaluate X; keep it when it is favourable under any rounding and the best so far. As `candidates.try_point`."""
     forward(pack, person, F)
     judge_point(pack, person, tree, F)
 

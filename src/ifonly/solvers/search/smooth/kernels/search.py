@@ -1,28 +1,20 @@
-"""The branch and bound of `search.kernels.search`, for networks with smooth activations: best-first over boxes, which
-are split by their features only."""
+"""Best-first branch and bound for networks with smooth activations: boxes are split by their features only.
+
+Heap, phases and records are those of `search.kernels.search`; the bound of a node is another one.
+"""
 
 from __future__ import annotations
 
 from numba import njit
 
 from ifonly.compiling import with_cache
-from ifonly.solvers.search.kernels.cutoff import cutoff
-from ifonly.solvers.search.kernels.layout import (
-    BOUND,
-    DONE,
-    INHERITED,
-    NODES,
-    ONCE,
-    OUTER,
-    SLICE,
-)
+from ifonly.solvers.search.kernels.layout import DONE, NODES, ONCE, OUTER, SLICE
 from ifonly.solvers.search.kernels.search import (
-    AGAIN,
     GO,
+    begin_node,
     begin_person,
-    begin_phase,
     end_person,
-    next_pair,
+    next_nodes,
     open_node,
     person_of,
     settle,
@@ -36,31 +28,19 @@ ROOT_TRIES, NODE_TRIES = 12, 4
 @njit(**ONCE)
 def _run(pack, person, s, tree, nodes, fresh):
     """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
-    number, count = tree.number, tree.count
-    stop = count[NODES] + nodes
-    begin = fresh
-    first, second, tries = -1, -1, NODE_TRIES
+    stop = tree.count[NODES] + nodes
     while True:
-        if begin:
-            begin = False
-            begin_phase(pack, person, tree)
-            first, second, tries = 0, -1, ROOT_TRIES
-        else:
-            code, first, second = next_pair(pack, person, s, tree, stop)
-            if code == AGAIN:
-                begin = True
-                continue
-            if code != GO:
-                return code
-            tries = NODE_TRIES
+        code, first, second = next_nodes(pack, person, s, tree, stop, fresh)
+        if code != GO:
+            return code
+        fresh = False
+        tries = ROOT_TRIES if second < 0 else NODE_TRIES
         for turn in range(2):
             node = first if turn == 0 else second
-            if node < 0:
-                continue
-            count[NODES] += 1
-            number[INHERITED] = tree.num[BOUND, node]
-            bound, split, value = evaluate(pack, person, s, open_node(tree, node), tree, tries)
-            settle(tree, node, max(bound, tree.num[BOUND, node]), split, value, cutoff(pack, number))
+            if node >= 0:
+                begin_node(tree, node)
+                bound, split, value = evaluate(pack, person, s, open_node(tree, node), tree, tries)
+                settle(pack, s, tree, node, bound, split, value)
 
 
 def _build_search_people(sources):

@@ -14,9 +14,9 @@ from ifonly.solvers.search.trees.kernels.layout import (
     BELOW,
     CONDITION,
     GUARD,
-    IMPORTED_TREES,
     INNER,
     ONCE,
+    TREE_OF,
     WORD,
     lowest_bit,
 )
@@ -84,7 +84,7 @@ def keep_cell(forest, table, stack, s, g, cell):
 @njit(**INNER)
 def place_point(forest, table, stack, s, v):
     """The leaf of one tree that the nearest point falls into."""
-    leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[table.tree[IMPORTED_TREES, v]], stack.near[s])
+    leaf = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[table.tree[TREE_OF, v]], stack.near[s])
     stack.at[s, v] = table.bit_of[table.tree[CONDITION, v], leaf]
 
 
@@ -94,7 +94,7 @@ def move_point(forest, table, stack, s, g):
     node, sets, choice, near = forest.node, forest.sets, forest.choice, stack.near[s]
     for place in range(table.user_at[g], table.user_at[g + 1]):
         v = table.user[place]
-        leaf = leaf_of(node, sets, choice, forest.roots[table.tree[IMPORTED_TREES, v]], near)
+        leaf = leaf_of(node, sets, choice, forest.roots[table.tree[TREE_OF, v]], near)
         stack.at[s, v] = table.bit_of[table.tree[CONDITION, v], leaf]
 
 
@@ -166,7 +166,7 @@ def box_cost(forest, person, stack, s):
 def afford(forest, table, person, stack, s, total, cutoff, g):
     """Drop the cells of feature g that make every point cost the cutoff or more."""
     cost, first, alive = person.cost[stack.must[s, g]], forest.start[g], stack.alive[s]
-    room = cutoff - total + cost[first + stack.near[s, g]] if forest.norm == ADDITIVE else cutoff
+    allowance = cutoff - total + cost[first + stack.near[s, g]] if forest.norm == ADDITIVE else cutoff
     if forest.choice[g]:
         width = len(forest.sets[0])
         left = stack.left[s, g * width : (g + 1) * width]
@@ -175,14 +175,14 @@ def afford(forest, table, person, stack, s, total, cutoff, g):
             while bits != NOTHING:
                 k = lowest_bit(bits)
                 bits &= bits - ONE
-                if not cost[first + w * BITS + k] < room:
+                if not cost[first + w * BITS + k] < allowance:
                     left[w] &= ~(ONE << np.uint64(k))
                     lose_option(forest, table, alive, left, first + w * BITS + k)
         return
-    while not cost[first + stack.least[s, g]] < room:
+    while not cost[first + stack.least[s, g]] < allowance:
         lose(table, alive, BELOW, first + stack.least[s, g])
         stack.least[s, g] += 1
-    while not cost[first + stack.most[s, g]] < room:
+    while not cost[first + stack.most[s, g]] < allowance:
         lose(table, alive, ABOVE, first + stack.most[s, g])
         stack.most[s, g] -= 1
 
@@ -214,10 +214,10 @@ def priced_bound(forest, table, stack, s, sums):
 
 
 @njit(**ONCE)
-def give_up(forest, table, stack, s, g, room):
-    """Drop the cells of feature g by which the bound is lifted by `room` or more; True if there are any."""
+def give_up(forest, table, stack, s, g, allowance):
+    """Drop the cells of feature g by which the bound is lifted by `allowance` or more; True if there are any."""
     first, near, alive, reduced, dropped = forest.start[g], stack.near[s, g], stack.alive[s], table.reduced[0], False
-    room += _left_of(forest, table, stack, s, g)
+    allowance += _left_of(forest, table, stack, s, g)
     if forest.choice[g]:
         width = len(forest.sets[0])
         left = stack.left[s, g * width : (g + 1) * width]
@@ -226,16 +226,16 @@ def give_up(forest, table, stack, s, g, room):
             while bits != NOTHING:
                 k = lowest_bit(bits)
                 bits &= bits - ONE
-                if w * BITS + k != near and reduced[first + w * BITS + k] >= room:
+                if w * BITS + k != near and reduced[first + w * BITS + k] >= allowance:
                     left[w] &= ~(ONE << np.uint64(k))
                     lose_option(forest, table, alive, left, first + w * BITS + k)
                     dropped = True
         return dropped
-    while stack.least[s, g] < near and reduced[first + stack.least[s, g]] >= room:
+    while stack.least[s, g] < near and reduced[first + stack.least[s, g]] >= allowance:
         lose(table, alive, BELOW, first + stack.least[s, g])
         stack.least[s, g] += 1
         dropped = True
-    while stack.most[s, g] > near and reduced[first + stack.most[s, g]] >= room:
+    while stack.most[s, g] > near and reduced[first + stack.most[s, g]] >= allowance:
         lose(table, alive, ABOVE, first + stack.most[s, g])
         stack.most[s, g] -= 1
         dropped = True

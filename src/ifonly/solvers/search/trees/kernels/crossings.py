@@ -14,12 +14,12 @@ from numba import njit
 from ifonly.solvers.search.trees.kernels.layout import (
     CONDITION,
     FEATURE,
-    IMPORTED_TREES,
     INNER,
     LEAST,
     MOST,
     NEED,
     SLACK,
+    TREE_OF,
     WORD,
     Floats,
     Places,
@@ -38,7 +38,7 @@ class LeafProgram(NamedTuple):
 
     slots: Places
     """(2, slot): see CELL, NEXT."""
-    imported_trees: Places
+    tree_of: Places
     """(tree): which one it is."""
     tree_at: Places
     leaf_of: Places
@@ -108,9 +108,9 @@ def list_crossings(forest, table, ball, near, program, head, of_cell):
     slots, leaf_of, leaf_at, entry = program.slots, program.leaf_of, program.leaf_at, program.entry
     count, trees, places, used, last = 0, 0, 0, 0, -1
     for v in range(table.tree.shape[1] - 1):
-        if table.tree[IMPORTED_TREES, v] == last:
+        if table.tree[TREE_OF, v] == last:
             continue
-        last, first, leaves = table.tree[IMPORTED_TREES, v], count, places
+        last, first, leaves = table.tree[TREE_OF, v], count, places
         for bit in range(table.tree[WORD, v] * 64, table.tree[WORD, v + 1] * 64):
             if (table.alive[bit // 64] >> np.uint64(bit % 64)) & ONE != NOTHING:
                 leaf = table.leaf[bit]
@@ -130,7 +130,7 @@ def list_crossings(forest, table, ball, near, program, head, of_cell):
                             entry[used] = 2 * slot + side
                         used += 1
                     slot = slots[NEXT, slot]
-        program.imported_trees[trees] = last
+        program.tree_of[trees] = last
         trees += 1
         program.tree_at[trees] = places
     leaf_at[places] = used
@@ -146,8 +146,8 @@ def list_needs(forest, table, program):
             program.value[j, p] = forest.value[j, program.leaf_of[p]]
     t, last = -1, -1
     for v in range(table.tree.shape[1] - 1):
-        if table.tree[IMPORTED_TREES, v] != last:
-            last = table.tree[IMPORTED_TREES, v]
+        if table.tree[TREE_OF, v] != last:
+            last = table.tree[TREE_OF, v]
             t += 1
             for j in range(len(program.need)):
                 program.need[j] += forest.value[j, program.leaf_of[program.tree_at[t]]]
@@ -160,9 +160,9 @@ def sizes(forest, table):
     """How many trees, leaves and slots there are, the latter at most."""
     trees, leaves, slots, last = 0, 0, 0, -1
     for v in range(table.tree.shape[1] - 1):
-        if table.tree[IMPORTED_TREES, v] == last:
+        if table.tree[TREE_OF, v] == last:
             continue
-        last = table.tree[IMPORTED_TREES, v]
+        last = table.tree[TREE_OF, v]
         trees += 1
         for bit in range(table.tree[WORD, v] * 64, table.tree[WORD, v + 1] * 64):
             if (table.alive[bit // 64] >> np.uint64(bit % 64)) & ONE != NOTHING:

@@ -1,5 +1,5 @@
-"""A good point to begin with: greedy by gain per cost from the person's own row, then every feature taken back as far
-as it goes. It proves nothing; a search that begins with the nearest point is much shorter.
+"""Greedy start heuristic: moves by gain per cost from the person's own row, then every feature taken back as far as it
+goes. It proves nothing; a search that begins with the nearest point is much shorter.
 """
 
 from __future__ import annotations
@@ -79,7 +79,7 @@ def permitted(forest, person, cells, g, cell):
 def _pick(forest, person, cells, sums, gains, most, completing):
     """The best single move: the cheapest that meets all conditions, or the one with the most gain per cost.
 
-    Moves to `most` or beyond are left out, and those that bring less than a share of what is lacking, if one brings
+    Moves to `most` or beyond are left out, and those that bring less than a share of what is missing, if one brings
     more. Returns the feature (-1: none) and the cell.
     """
     total, best, chosen, to = total_cost(forest, person, cells), -math.inf, -1, -1
@@ -114,12 +114,12 @@ def _pick(forest, person, cells, sums, gains, most, completing):
 @njit(**ONCE)
 def _take_back(forest, person, cells, sums, gains, nodes, moved):
     """Move features to cheaper cells, the largest saving first, as long as all conditions are met."""
-    room = 0.0 if forest.norm == ADDITIVE else total_cost(forest, person, cells)
+    allowance = 0.0 if forest.norm == ADDITIVE else total_cost(forest, person, cells)
     free = person.most >= len(cells) and len(forest.pairs) == 0
     for _ in range(MOST_MOVES):
         if person.halt[0] != 0:
             return
-        single_moves(forest, person, cells, gains, room, nodes, moved)
+        single_moves(forest, person, cells, gains, allowance, nodes, moved)
         best, chosen, to = 0.0, -1, -1
         for g in range(len(cells)):
             first, now = forest.start[g], person.cost[FREE, forest.start[g] + cells[g]]
@@ -146,8 +146,8 @@ def _climb(forest, person, cells, sums, gains, best, nodes, moved):
     for _ in range(MOST_MOVES):
         if person.halt[0] != 0:
             break
-        room = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
-        single_moves(forest, person, cells, gains, room, nodes, moved)
+        allowance = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
+        single_moves(forest, person, cells, gains, allowance, nodes, moved)
         g, k = _pick(forest, person, cells, sums, gains, found, True)
         if g >= 0:
             take(best, cells)
@@ -173,8 +173,8 @@ def _swap(forest, person, best, cells, origin, sums, gains, nodes, moved):
         take(cells, origin)
         cells[g] = home(forest, person, g)
         sums_of(forest, cells, sums)
-        room = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
-        single_moves(forest, person, cells, gains, room, nodes, moved)
+        allowance = found - total_cost(forest, person, cells) if forest.norm == ADDITIVE else found
+        single_moves(forest, person, cells, gains, allowance, nodes, moved)
         h, k = _pick(forest, person, cells, sums, gains, found * (1.0 - 1e-12), True)
         if h >= 0:
             cells[h] = k

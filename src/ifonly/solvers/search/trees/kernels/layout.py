@@ -1,4 +1,4 @@
-"""Where things stand in the arrays of the search for trees.
+"""Memory layout of the kernels for tree ensembles.
 
 A *cell* is what the cuts of all trees leave of a feature: an interval between two cuts, or the options that no split
 parts. Cells of all features are numbered through: those of feature g are start[g] to start[g + 1] - 1, and inside a
@@ -52,14 +52,14 @@ FEATURE, LEAST, MOST = 0, 1, 2
 # ---- Forest.summing (float64 rows, one entry per output)
 BEGIN, SHIFT = 0, 1
 # ---- Forest.demand (float64 rows, one entry per condition)
-NEED, SLACK, OFFSET, ASKED = 0, 1, 2, 3
+NEED, SLACK, OFFSET, REQUIRED = 0, 1, 2, 3
 """What sums of leaves must reach; how far they can be from the library's scores; d, and what C s - d must reach."""
 # ---- PricedPerson.cost, PricedPerson.value: the first index
 FREE, MUST = 0, 1
 """As it is; and where the feature has to change, though its cell may stay."""
 
 # ---- LeafTable.tree (int64 rows): one entry per tree that is still open, and condition
-CONDITION, WORD, IMPORTED_TREES, LISTED = 0, 1, 2, 3
+CONDITION, WORD, TREE_OF, LISTED = 0, 1, 2, 3
 """The condition it adds to; where its words of bits begin; the tree it is; how many leaves it has, dropped ones too."""
 # ---- LeafTable.lost_at: the first index
 BELOW, ABOVE = 0, 1
@@ -181,12 +181,12 @@ class State(NamedTuple):
     number: Floats
     count: Ints
     weight: Floats
-    """(2, cell): how much is wanted on either side of it; empty between nodes."""
+    """(2, cell): how much the leaves gain on either side of it; empty between nodes."""
     touched: Ints
     sums: Floats
     """(2, condition): of the best leaves, and of the nearest point."""
-    wanted: Ints
-    """(feature): of each choice the limit that is wanted most."""
+    preferred: Ints
+    """(feature): of each choice the limit that is preferred most."""
     leaves: Places
     """(tree): of a point."""
     scores: Floats

@@ -6,7 +6,6 @@ import numpy as np
 from numba import njit
 
 from ifonly.solvers.search.trees.kernels.layout import (
-    ASKED,
     BEGIN,
     COLUMN,
     CUT,
@@ -20,6 +19,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     MOST,
     OFFSET,
     ONCE,
+    REQUIRED,
     RIGHT,
     SHIFT,
 )
@@ -68,7 +68,7 @@ def score_of(forest, leaves, output):
 
 @njit(**INNER)
 def fulfils(forest, cells, leaves, scores):
-    """Do the library's own scores of a point meet every condition? `leaves` and `scores` are room for its own."""
+    """Do the library's own scores of a point meet every condition? `leaves` and `scores` are its buffers."""
     for t in range(len(forest.roots)):
         leaves[t] = leaf_of(forest.node, forest.sets, forest.choice, forest.roots[t], cells)
     for k in range(len(scores)):
@@ -78,7 +78,7 @@ def fulfils(forest, cells, leaves, scores):
         for k in range(len(scores)):
             if forest.coefficients[j, k] != 0.0:
                 total += forest.coefficients[j, k] * scores[k]
-        if total - forest.demand[OFFSET, j] < forest.demand[ASKED, j]:
+        if total - forest.demand[OFFSET, j] < forest.demand[REQUIRED, j]:
             return False
     return True
 
@@ -115,10 +115,10 @@ def _credit(forest, leaf, moved, base, gains):
 
 
 @njit(**INNER)
-def single_moves(forest, person, cells, gains, room, node_stack, moved_stack):
+def single_moves(forest, person, cells, gains, allowance, node_stack, moved_stack):
     """gains[j, cell]: by how much condition j grows when the cell's feature alone goes there.
 
-    Right for cells that cost less than `room` more than the feature does now (in a maximum: less than `room`).
+    Right for cells that cost less than `allowance` more than the feature does now (in a maximum: less than that).
     """
     cost, start, flat = person.cost[FREE], forest.start, forest.norm == MAXIMUM
     node_of, sets, choice = forest.node, forest.sets, forest.choice
@@ -139,7 +139,9 @@ def single_moves(forest, person, cells, gains, room, node_stack, moved_stack):
                 other = node_of[RIGHT, node] if left else node_of[LEFT, node]
                 beyond = start[column] + node_of[CUT, node] + (1 if left else 0)
                 now = 0.0 if flat else cost[start[column] + cells[column]]
-                near = choice[column] or (start[column] <= beyond < start[column + 1] and cost[beyond] < now + room)
+                near = choice[column] or (
+                    start[column] <= beyond < start[column + 1] and cost[beyond] < now + allowance
+                )
                 if near and (moved == -1 or moved == column):
                     node_stack[height], moved_stack[height] = other, column
                     height += 1

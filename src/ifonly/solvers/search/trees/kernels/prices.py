@@ -1,4 +1,4 @@
-"""A bound that knows what leaves cost: the price of every crossing is shared among the trees that ask for it.
+"""Lagrangian bound of a box by subgradients: the price of every crossing is shared among the trees that need it.
 
 A point x in a box has one leaf per tree. What x costs beyond the nearest point is the sum of the prices of its
 *crossings*: cuts of a number that it lies beyond, or an option that is not the nearest. With shares a of the trees that
@@ -138,7 +138,7 @@ def _reduce(forest, cost, ball, near, program, dual):
 def _pay(program, dual):
     """What each leaf costs its tree, the cheapest leaf of every tree; and the sum of those."""
     total, price, entry = 0.0, dual.price, program.entry
-    for t in range(len(program.imported_trees)):
+    for t in range(len(program.tree_of)):
         best = math.inf
         for p in range(program.tree_at[t], program.tree_at[t + 1]):
             cost = 0.0
@@ -172,7 +172,7 @@ def _turn(program, dual, rate):
     conditions = grad[2 * slots.shape[1] :]
     for j in range(len(dual.worth)):
         conditions[j] = program.need[j]
-    for t in range(len(program.imported_trees)):
+    for t in range(len(program.tree_of)):
         p = dual.chosen[t]
         for e in range(program.leaf_at[p], program.leaf_at[p + 1]):
             grad[program.entry[e]] += 1.0
@@ -190,8 +190,10 @@ def _turn(program, dual, rate):
 
 
 @njit(**INNER)
-def _climb(forest, cost, ball, near, program, dual, best, rounds, room):
-    """Improve the bound, as long as it is below `room`; the best shares and worths are left in `best` and in `dual`."""
+def _climb(forest, cost, ball, near, program, dual, best, rounds, allowance):
+    """Subgradient ascent, as long as the bound is below `allowance`; the best shares and worths are left in `best` and
+    in `dual`.
+    """
     found, steady, pace, spread = -math.inf, 0, 1.0, 0.0
     for g in range(len(near)):
         if not forest.choice[g]:
@@ -206,12 +208,12 @@ def _climb(forest, cost, ball, near, program, dual, best, rounds, room):
         bound = _evaluate(forest, cost, ball, near, program, dual)
         steady += 1
         if bound > found:
-            if bound > found + 1e-3 * abs(room):
+            if bound > found + 1e-3 * abs(allowance):
                 steady = 0
             found = bound
             for i in range(len(best)):
                 best[i] = dual.price[i] if i < size else dual.worth[i - size]
-        if bound >= room:
+        if bound >= allowance:
             break
         if steady >= STEADY:
             pace, steady = 0.5 * pace, 0
@@ -222,7 +224,7 @@ def _climb(forest, cost, ball, near, program, dual, best, rounds, room):
         norm = _turn(program, dual, rate)
         if norm <= 0.0:
             break
-        step = pace * ((room if room > 0.0 else 0.1 * abs(bound)) - bound) / norm
+        step = pace * ((allowance if allowance > 0.0 else 0.1 * abs(bound)) - bound) / norm
         for i in range(size):
             if dual.heading[i] != 0.0:
                 dual.price[i] = max(dual.price[i] + step * dual.heading[i], 0.0)
@@ -237,8 +239,8 @@ def _climb(forest, cost, ball, near, program, dual, best, rounds, room):
 
 
 @njit(**INNER)
-def _narrow(forest, ball, near, reduced, room):
-    """Drop the cells of which the shares leave `room` or more, beyond the least that they leave of the feature."""
+def _narrow(forest, ball, near, reduced, allowance):
+    """Drop the cells of which the shares leave `allowance` or more, beyond the least that they leave of the feature."""
     least, most, left = ball
     for g in range(len(near)):
         first, lowest = forest.start[g], 0.0
@@ -247,14 +249,14 @@ def _narrow(forest, ball, near, reduced, room):
                 if has(left[g], k):
                     lowest = min(lowest, reduced[first + k])
             for k in range(forest.start[g + 1] - first):
-                if k != near[g] and has(left[g], k) and reduced[first + k] - lowest >= room:
+                if k != near[g] and has(left[g], k) and reduced[first + k] - lowest >= allowance:
                     left[g, k >> 6] &= ~(ONE << np.uint64(k & 63))
             continue
         for k in range(least[g], most[g] + 1):
             lowest = min(lowest, reduced[first + k])
-        while most[g] > near[g] and reduced[first + most[g]] - lowest >= room:
+        while most[g] > near[g] and reduced[first + most[g]] - lowest >= allowance:
             most[g] -= 1
-        while least[g] < near[g] and reduced[first + least[g]] - lowest >= room:
+        while least[g] < near[g] and reduced[first + least[g]] - lowest >= allowance:
             least[g] += 1
 
 
@@ -281,10 +283,10 @@ def _outward(forest, ball, near, reduced):
 @njit(**INNER)
 def _recall(program, dual, prior, cells, back):
     """Shares and worths of the last time; `back`: those of this time, for the next."""
-    for t in range(len(program.imported_trees)):
+    for t in range(len(program.tree_of)):
         for e in range(program.leaf_at[program.tree_at[t]], program.leaf_at[program.tree_at[t + 1]]):
             slot, side = program.entry[e] // 2, program.entry[e] % 2
-            place = 2 * (program.imported_trees[t] * cells + program.slots[CELL, slot]) + side
+            place = 2 * (program.tree_of[t] * cells + program.slots[CELL, slot]) + side
             if back:
                 prior[place] = dual.price[2 * slot + side]
             else:
@@ -292,18 +294,18 @@ def _recall(program, dual, prior, cells, back):
 
 
 @njit(**INNER)
-def _begin(forest, program, dual, near, room):
-    """Worths to begin with: half of what the cutoff allows for what the nearest point lacks."""
-    with_missing = 0
+def _begin(forest, program, dual, near, allowance):
+    """Worths to begin with: half of what the cutoff allows for what the nearest point misses."""
+    unmet = 0
     for j in range(len(dual.worth)):
         dual.grad[j] = program.need[j]
-        for t in range(len(program.imported_trees)):
-            root = forest.roots[program.imported_trees[t]]
+        for t in range(len(program.tree_of)):
+            root = forest.roots[program.tree_of[t]]
             dual.grad[j] -= forest.value[j, leaf_of(forest.node, forest.sets, forest.choice, root, near)]
-        with_missing += dual.grad[j] > 0.0
+        unmet += dual.grad[j] > 0.0
     for j in range(len(dual.worth)):
         if dual.grad[j] > 0.0:
-            dual.worth[j] = 0.5 * room / dual.grad[j] / with_missing if room > 0.0 else 1.0 / with_missing
+            dual.worth[j] = 0.5 * allowance / dual.grad[j] / unmet if allowance > 0.0 else 1.0 / unmet
 
 
 @njit(**INNER)
@@ -317,19 +319,19 @@ def _conclude(forest, ball, near, program, dual, priced, limit):
     for j in range(len(dual.worth)):
         base += dual.worth[j] * program.need[j]
         guard += abs(dual.worth[j] * program.need[j])
-    for t in range(len(program.imported_trees)):
+    for t in range(len(program.tree_of)):
         most = 0.0
         for p in range(program.tree_at[t], program.tree_at[t + 1]):
             most = max(most, abs(dual.paid[p]))
         guard += most
     guard *= ROUNDING
     priced.number[BASE], priced.number[GUARD] = base, guard
-    room = limit - bound + 2.0 * guard
-    for t in range(len(program.imported_trees)):
+    allowance = limit - bound + 2.0 * guard
+    for t in range(len(program.tree_of)):
         for p in range(program.tree_at[t], program.tree_at[t + 1]):
             priced.paid[program.leaf_of[p]] = dual.paid[p]
-            priced.dropped[program.leaf_of[p]] = dual.paid[p] - dual.paid[dual.chosen[t]] >= room
-    _narrow(forest, ball, near, dual.reduced, room)
+            priced.dropped[program.leaf_of[p]] = dual.paid[p] - dual.paid[dual.chosen[t]] >= allowance
+    _narrow(forest, ball, near, dual.reduced, allowance)
     for k in range(len(dual.reduced)):
         priced.reduced[0, k] = dual.reduced[k]
     _outward(forest, ball, near, priced.reduced)
@@ -359,12 +361,12 @@ def share(forest, person, table, ball, near, total, limit, prior, rounds):
         np.zeros(trees, dtype=np.int32),
     )  # fmt: skip
     additive = forest.norm == ADDITIVE
-    cost, room = person.cost[FREE] if additive else np.zeros(cells), limit - total
+    cost, allowance = person.cost[FREE] if additive else np.zeros(cells), limit - total
     _recall(program, dual, prior, cells, False)
     if worths.max() <= 0.0:
-        _begin(forest, program, dual, near, room)
+        _begin(forest, program, dual, near, allowance)
     best = np.zeros(len(dual.grad))
-    bound = total + _climb(forest, cost, ball, near, program, dual, best, rounds, room)
+    bound = total + _climb(forest, cost, ball, near, program, dual, best, rounds, allowance)
     _recall(program, dual, prior, cells, True)
     for j in range(conditions):
         worths[j] = dual.worth[j]

@@ -1,4 +1,4 @@
-"""The search: boxes of cells, depth first, under the cost of the best point so far.
+"""Depth-first branch and bound over boxes of cells, pruned by the cost of the best point so far.
 
 A box is closed when its nearest point costs no less than the best one, when its best leaves cannot meet the conditions,
 or when its nearest point does meet them. Otherwise it is split where the best leaves want it most.
@@ -147,7 +147,7 @@ def settle(forest, table, person, stack, state):
 
 @njit(**ONCE)
 def _want(forest, stack, s, state, leaf, gain):
-    """Credit every limit of a wanted leaf that the nearest point breaks."""
+    """Credit every limit of a preferred leaf that the nearest point breaks."""
     for i in range(forest.limit_at[leaf], forest.limit_at[leaf + 1]):
         g, near = forest.limit[FEATURE, i], stack.near[s, forest.limit[FEATURE, i]]
         if forest.choice[g]:
@@ -165,10 +165,10 @@ def _want(forest, stack, s, state, leaf, gain):
             state.touched[state.touched[0] + 1] = 2 * place + side
             state.touched[0] += 1
             if forest.choice[g]:
-                state.wanted[g], state.weight[1, place] = -1, 0.0
+                state.preferred[g], state.weight[1, place] = -1, 0.0
         state.weight[side, place] += gain
         if forest.choice[g] and gain > state.weight[1, place]:
-            state.wanted[g], state.weight[1, place] = i, gain
+            state.preferred[g], state.weight[1, place] = i, gain
 
 
 @njit(**INNER)
@@ -205,7 +205,7 @@ def choose(forest, table, stack, state):
     g = np.int64(0)
     while forest.start[g + 1] <= chosen // 2:
         g += 1
-    return g, chosen % 2, state.wanted[g] if forest.choice[g] else chosen // 2 - forest.start[g]
+    return g, chosen % 2, state.preferred[g] if forest.choice[g] else chosen // 2 - forest.start[g]
 
 
 @njit(**INNER)
@@ -225,7 +225,7 @@ def broken(forest, near, leaf):
 
 @njit(**ONCE)
 def open_tree(forest, table, stack, s):
-    """Any split of a box in which no leaf is wanted: at a limit of a leaf of some tree that has several left."""
+    """Any split of a box in which no leaf is preferred: at a limit of a leaf of some tree that has several left."""
     for v in range(table.tree.shape[1] - 1):
         for bit in range(table.tree[WORD, v] * 64, table.tree[WORD, v + 1] * 64):
             alive = (stack.alive[s, bit // 64] >> np.uint64(bit % 64)) & ONE != NOTHING

@@ -21,7 +21,6 @@ from ifonly.solvers.search.trees.kernels.layout import (
     CUT,
     FEATURE,
     FREE,
-    IMPORTED_TREES,
     INNER,
     LEAF,
     LEAST,
@@ -32,6 +31,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     OUTER,
     RIGHT,
     SOURCES,
+    TREE_OF,
     WORD,
     LeafTable,
 )
@@ -57,10 +57,10 @@ def _reach(forest, person, cutoff, near, ball):
         return math.inf
     for g in range(len(forest.choice)):
         cost = person.cost[FREE, forest.start[g] : forest.start[g + 1]]
-        room = cutoff - total + cost[near[g]] if forest.norm == ADDITIVE else cutoff
+        allowance = cutoff - total + cost[near[g]] if forest.norm == ADDITIVE else cutoff
         low, high = len(cost), -1
         for k in range(least[g], most[g] + 1):
-            if cost[k] < room:
+            if cost[k] < allowance:
                 low, high = min(low, k), max(high, k)
             elif forest.choice[g]:
                 left[g, k >> 6] &= ~(ONE << np.uint64(k & 63))
@@ -236,7 +236,7 @@ def _list_leaves(forest, person, priced, table, near, ball, limits, walk):
                 table.settled[j] += forest.value[j, kept[0]] if j < real else -priced.paid[kept[0]]
                 continue
             words = (number + WORD_BITS - 1) // WORD_BITS
-            table.tree[CONDITION, v], table.tree[IMPORTED_TREES, v], table.tree[WORD, v + 1] = j, t, first + words
+            table.tree[CONDITION, v], table.tree[TREE_OF, v], table.tree[WORD, v + 1] = j, t, first + words
             for w in range(words):
                 rest = alive - w * WORD_BITS
                 table.alive[first + w] = (
