@@ -45,7 +45,6 @@ from ifonly.caching import PREPARING, SizedCache, bytes_of, nothing_to_collect
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
-from ifonly.model.trees import Trees
 from ifonly.population.actions import ChangeEvaluator
 from ifonly.population.auditing import Audit, audit
 from ifonly.population.engines import Engine, InProcess
@@ -83,6 +82,7 @@ from ifonly.schema.editing import unlabelled
 from ifonly.schema.given import items
 from ifonly.schema.values import plain
 from ifonly.solvers.search import Search
+from ifonly.solvers.search.search import begin_to_compile
 from ifonly.tolerances import DEFAULT, Tolerances
 
 QUERY_BYTES = 2**22
@@ -114,7 +114,7 @@ class Explainer:
     ) -> None:
         with PREPARING:
             self.model = _as_model(model, schema, class_list(classes))
-        _begin_to_compile(self.model)
+        begin_to_compile(self.model.function)
         self.schema = self.model.schema
         if not isinstance(tolerances, Tolerances):
             raise QuestionError(f"Give tolerances as Tolerances(gap=...); got {shown(tolerances)}.")
@@ -776,14 +776,6 @@ def _checked_threads(threads: Any) -> int:
     if isinstance(number, bool) or not isinstance(number, int) or number < 1:
         raise QuestionError(f"The number of threads must be a whole number >= 1; it is {shown(threads)}.")
     return number
-
-
-def _begin_to_compile(model: Model) -> None:
-    """What the search for trees has not compiled yet is begun before the first question."""
-    if isinstance(model.function, Trees):
-        from ifonly.solvers.search.trees.compiled import TREE_KERNELS
-
-        TREE_KERNELS.begin()
 
 
 def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:

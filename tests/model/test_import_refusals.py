@@ -318,7 +318,8 @@ def test_no_framework_is_imported_until_its_model_is_there(tmp_path: Path) -> No
     assert run(f"import sys, ifonly, ifonly.model.importers; {loaded}") == "[]"
     code = f"""
 import sys, ifonly
-from ifonly import Network, Real, Schema, import_model, load_model, save_network
+from ifonly import Network, Real, Schema, import_model, load_model
+from ifonly.model import save_network
 schema = Schema([Real("x", 0, 1)])
 save_network(Network.of([([[1.0]], [-0.5])]), {str(tmp_path / "n.npz")!r})
 load_model({str(tmp_path / "n.npz")!r}, schema)

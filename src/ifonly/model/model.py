@@ -20,7 +20,6 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
-from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown, some_of
 from ifonly.schema import Schema
 from ifonly.schema.given import is_label, items
@@ -79,7 +78,7 @@ class Model:
     def network(self) -> Network:
         """The network that stands for the model; an error where it is of another kind."""
         network = self.function.as_network()
-        if not isinstance(network, Network):
+        if network is None:
             raise UnsupportedModel(
                 f"This needs a piecewise-linear network, but the model is {self.function.name}.",
                 operation=self.function.name,
@@ -115,10 +114,7 @@ class Model:
 
     @cached_property
     def _sharp(self) -> Kind:
-        network = self.function if isinstance(self.function, SmoothNetwork) else self.function.as_network()
-        if not isinstance(network, Network | SmoothNetwork):
-            return self.function
-        return network.without_constants(constant_columns(self.schema))
+        return self.function.without_constants(constant_columns(self.schema))
 
     @cached_property
     def _exact(self) -> NDArray[np.bool_]:
@@ -236,8 +232,7 @@ def describe_columns(schema: Schema) -> str:
 
 def _check_bounds(function: Kind, schema: Schema) -> None:
     """A network that stands for a model within bounds only must not be asked beyond them."""
-    linear = function.linear if isinstance(function, SmoothNetwork) else function
-    within = linear.within if isinstance(linear, Network) else None
+    within = function.within
     if within is None:
         return
     lower, upper = column_box(schema)

@@ -22,7 +22,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.kind import Kind, Precision
 from ifonly.model.operations import OperationGraph, recipe_of_layers
 from ifonly.model.products import rows_times
 from ifonly.model.rounding import recipe_error
@@ -67,7 +67,7 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
 
 
 @dataclass(frozen=True, eq=False)
-class Network(ByFingerprint):
+class Network(Kind):
     """Layers in order; ReLU after every layer but the last."""
 
     layers: Sequence[Affine]
@@ -127,6 +127,10 @@ class Network(ByFingerprint):
         """Neurons with a ReLU, layer by layer."""
         return tuple(layer.weight.shape[0] for layer in self.layers[:-1])
 
+    def sizes(self) -> dict[str, Any]:
+        weights = sum(layer.weight.size + layer.bias.size for layer in self.layers)
+        return {"hidden": list(self.hidden), "outputs": self.outputs, "weights": weights}
+
     def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The forward pass in float64, for one encoded row or many."""
         h = np.asarray(x, dtype=np.float64)
@@ -139,9 +143,6 @@ class Network(ByFingerprint):
         """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows
         do: here each row has a product of its own."""
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
-
-    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        return by_sign_or_largest(scores)
 
     def error(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]

@@ -23,8 +23,6 @@ from ifonly.diagnostics import score_path
 from ifonly.diagnostics.paths import score_margin_of
 from ifonly.errors import FileError, IfonlyError
 from ifonly.explainer import Explainer
-from ifonly.model.smooth import SmoothNetwork
-from ifonly.model.trees import Trees
 from ifonly.printing import json_text
 from ifonly.problem.rules import read_constraint
 from ifonly.results import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy
@@ -45,6 +43,7 @@ from ifonly.service.requests import (
     where_wrong,
 )
 from ifonly.service.suggestions import ways_out
+from ifonly.solvers.search.search import SEARCHES
 
 JSON, PAGE, FILE = "application/json", "text/html; charset=utf-8", "application/octet-stream"
 EVENTS_SECONDS = 0.1
@@ -97,7 +96,7 @@ class Handler:
     def __init__(self, registry: ModelRegistry, terms: ServiceLimits, *, slow: bool) -> None:
         self.registry, self.terms, self.slow = registry, terms, slow
         self._explainers = {registered.name: registered.explainer.using(listen=_nobody) for registered in registry}
-        self._searching = tuple({id(one): one for one in map(kernels_of, registry)}.values())
+        self._searching = tuple({id(one): one for one in map(_kernels_of, registry)}.values())
         self._kernels = (
             *self._searching,
             *((FLOAT_CHECK,) if any(registered.certificates for registered in registry) else ()),
@@ -300,20 +299,9 @@ class Handler:
         }
 
 
-def kernels_of(registered: RegisteredModel) -> Kernels:
+def _kernels_of(registered: RegisteredModel) -> Kernels:
     """What is compiled for the search in a model."""
-    function = registered.explainer.model.function
-    if isinstance(function, Trees):
-        from ifonly.solvers.search.trees.compiled import TREE_KERNELS
-
-        return TREE_KERNELS
-    if isinstance(function, SmoothNetwork):
-        from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
-
-        return SMOOTH_KERNELS
-    from ifonly.solvers.search.compiled import KERNELS
-
-    return KERNELS
+    return SEARCHES[registered.explainer.model.function.search or "network"].kernels()
 
 
 def _certified(explainer: Explainer, ask: QueryRequest) -> Certificate:

@@ -11,13 +11,14 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.operations import OperationGraph, recipe_of_layers
 from ifonly.model.products import rows_times
@@ -30,8 +31,10 @@ Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothNetwork(ByFingerprint):
+class SmoothNetwork(Kind):
     """`linear` has the layers; `activations` what follows each but the last."""
+
+    search: ClassVar[str] = "smooth network"
 
     linear: Network
     activations: Sequence[Activation]
@@ -60,6 +63,13 @@ class SmoothNetwork(ByFingerprint):
     def outputs(self) -> int:
         return self.linear.outputs
 
+    @property
+    def within(self) -> tuple[Floats, Floats] | None:
+        return self.linear.within
+
+    def sizes(self) -> dict[str, Any]:
+        return {**self.linear.sizes(), "activations": [activation.name for activation in self.activations]}
+
     @cached_property
     def fingerprint(self) -> str:
         digest = hashlib.sha256(b"ifonly-smooth-1" + self.linear.fingerprint.encode())
@@ -77,9 +87,6 @@ class SmoothNetwork(ByFingerprint):
     def steady_scores(self, x: Floats) -> Floats:
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
 
-    def decide(self, scores: Floats) -> NDArray[np.intp]:
-        return by_sign_or_largest(scores)
-
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
         return recipe_error(self._recipe, (lower, upper), precision, exact)
 
@@ -92,11 +99,8 @@ class SmoothNetwork(ByFingerprint):
         """See `Network.deployed_as`."""
         return SmoothNetwork(self.linear.deployed_as(recipe), self.activations)
 
-    def as_network(self) -> None:
-        return None
-
-    def statement(self) -> None:
-        return None
+    def as_smooth_network(self) -> SmoothNetwork:
+        return self
 
     def without_constants(self, value: Floats) -> SmoothNetwork:
         """See `Network.without_constants`."""

@@ -10,24 +10,28 @@ from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.kind import Kind, Precision
 from ifonly.model.trees.ensemble import Ensemble, Floats
 from ifonly.printing import shown
 from ifonly.schema import Choice, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Trees(ByFingerprint):
+class Trees(Kind):
     """An ensemble that reads the points of a schema: cuts by `x <= cut` in float64 on numbers, sets of options.
 
     `tie` is how close to a tie the library's own probabilities can no longer tell two classes apart.
     """
+
+    exact_sums: ClassVar[bool] = True
+    search: ClassVar[str] = "trees"
 
     ensemble: Ensemble
     schema: Schema
@@ -84,12 +88,6 @@ class Trees(ByFingerprint):
     def scores(self, x: Floats) -> Floats:
         return self.ensemble.scores(self.points(x))
 
-    def steady_scores(self, x: Floats) -> Floats:
-        return self.scores(x)
-
-    def decide(self, scores: Floats) -> NDArray[np.intp]:
-        return by_sign_or_largest(scores)
-
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
         """0 where the sum is the library's own, bit for bit; else what another order of summation can do."""
         ensemble = self.ensemble
@@ -101,11 +99,13 @@ class Trees(ByFingerprint):
         ensemble = self.ensemble
         return replace(self, ensemble=replace(ensemble, summation=replace(ensemble.summation, ordered=False)))
 
-    def as_network(self) -> None:
-        return None
+    def as_trees(self) -> Trees:
+        return self
 
-    def statement(self) -> None:
-        return None
+    def sizes(self) -> dict[str, Any]:
+        ensemble = self.ensemble
+        sizes = {"trees": len(ensemble.roots), "leaves": len(ensemble.values), "depth": ensemble.depth}
+        return {**sizes, "outputs": self.outputs}
 
     # ------------------------------------------------------------------ cells
 
