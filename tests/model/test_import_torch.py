@@ -227,7 +227,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[ModelError], str]] = {
     "softmax inside": (
         lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Softmax(1), nn.Linear(4, 1)),
         UnsupportedModel,
-        r"operation Linear \('2'\) follows a softmax, which may only come last",
+        r"operation Linear \('2'\) of the torch module follows a softmax, which may only come last",
     ),
     "labels": (lambda: nn.Sequential(nn.Linear(COLUMNS, 3), nn.Sigmoid()), UnsupportedModel, "gives 3 labels at once"),
     "softmax of one": (lambda: nn.Sequential(nn.Linear(COLUMNS, 1), nn.Softmax(1)), UnsupportedModel, "is always 1"),

@@ -123,7 +123,7 @@ class Flow:
                 return BuiltOperation(AffineOperation(weight, added), self.made.sources)
         return BuiltOperation(Shift(sign, added), (self.made,))
 
-    def pick(self, columns: Sequence[int], *, name: str) -> Flow:
+    def select(self, columns: Sequence[int], *, name: str) -> Flow:
         """Some of the values, in this order."""
         if not len(columns):
             raise ModelError(f"'{name}' selects no values at all.")
@@ -168,7 +168,7 @@ class Flow:
         block = UnitBlock(made, units, low, high, self.depth + 1, activation=activation)
         return Flow(made, Expression.of(block))
 
-    def bend(self, below: ArrayLike, *, name: str) -> Flow:
+    def leaky_relu(self, below: ArrayLike, *, name: str) -> Flow:
         """value where it is > 0, else below * value."""
         slope = _spread(np.ravel(checked(below, name)), self.width, name)
         if not slope.any():
@@ -199,7 +199,7 @@ class Flow:
             return self
         return self._units(Clip(least, most, len(groups)), groups, shift)
 
-    def larger(self, other: Flow, *, name: str) -> Flow:
+    def maximum(self, other: Flow, *, name: str) -> Flow:
         """The larger of two flows, value by value."""
         if self.width != other.width:
             raise ModelError(f"'{name}' compares {self.width} values with {other.width}.")
@@ -208,12 +208,12 @@ class Flow:
         first = one.expression.plus(two.expression, -1.0), np.ones(self.width)
         return one._units(Larger(), [first, *groups], shift, also=two)
 
-    def smaller(self, other: Flow, *, name: str) -> Flow:
+    def minimum(self, other: Flow, *, name: str) -> Flow:
         """The smaller of two flows, value by value."""
         turned = [flow.scale(-1.0, name=name) for flow in (self, other)]
-        return turned[0].larger(turned[1], name=name).scale(-1.0, name=name)
+        return turned[0].maximum(turned[1], name=name).scale(-1.0, name=name)
 
-    def largest(self, windows: Sequence[Sequence[int]], *, name: str) -> Flow:
+    def window_maximum(self, windows: Sequence[Sequence[int]], *, name: str) -> Flow:
         """Of each window of columns the largest value: in pairs, half of them at a time."""
         if not len(windows) or not all(len(window) for window in windows):
             raise ModelError(f"'{name}' takes the largest of no values at all.")
@@ -223,14 +223,14 @@ class Flow:
         while columns.shape[1] > 1:
             half, odd = divmod(columns.shape[1], 2)
             ends = [columns[:, :half].ravel().tolist(), columns[:, half : 2 * half].ravel().tolist()]
-            pairs = flow.pick(ends[0], name=name).larger(flow.pick(ends[1], name=name), name=name)
+            pairs = flow.select(ends[0], name=name).maximum(flow.select(ends[1], name=name), name=name)
             numbered = np.arange(pairs.width, dtype=np.intp).reshape(-1, half)
             if odd:
-                rest = flow.pick(columns[:, -1].tolist(), name=name)
+                rest = flow.select(columns[:, -1].tolist(), name=name)
                 numbered = np.column_stack([numbered, pairs.width + np.arange(len(columns))])
                 pairs = pairs.joined([rest], name=name)
             flow, columns = pairs, numbered
-        return flow.pick(columns[:, 0].tolist(), name=name)
+        return flow.select(columns[:, 0].tolist(), name=name)
 
     def _units(
         self, operation: Operation, groups: Sequence[tuple[Expression, Floats]], shift: Floats | None = None,
@@ -274,7 +274,7 @@ class Flow:
         if self.depth >= MAX_LAYERS:
             raise ModelError(f"A network has between 1 and {MAX_LAYERS} layers; this model has more.")
 
-    def finish(self) -> Network | SmoothNetwork:
+    def to_network(self) -> Network | SmoothNetwork:
         """The network, which knows how the model itself computes it."""
         self._afford(self.width, "the output")
         network = network_of(self.expression)

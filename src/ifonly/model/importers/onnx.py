@@ -119,7 +119,7 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
     value, *deciding = reader.read()
     given = _Ending(proto, ending, inputs, classes, regression or (ending.regression and not classes))
     final, flow = given.checked(value, deciding)
-    network = flow.finish()
+    network = flow.to_network()
     model = given.imported(network, final, second=final is not None and final.second, precision=reader.precision)
     return replace(model, warnings=tuple(reader.warnings))
 
@@ -179,11 +179,11 @@ class _Ending:
         ending, inside = self.ending, final is not None and final.inside
         names = [ending.output, *([ending.labels] if ending.labels else [])]
         if final is not None and not inside:
-            names.append(final.tensor)
+            names.append(final.source)
         bare = None
         if final is not None and inside:
-            content = without_activation(self.proto, final.tensor).SerializeToString()
-            bare = OnnxRun(content, self.inputs, (final.tensor,))
+            content = without_activation(self.proto, final.source).SerializeToString()
+            bare = OnnxRun(content, self.inputs, (final.source,))
         whole = OnnxRun(self.proto.SerializeToString(), self.inputs, tuple(names))
         return OnnxOriginal(whole, ending, classes, final is not None and not inside, bare, second)
 
@@ -193,7 +193,7 @@ def _same_decision(flow: Flow, deciding: Any) -> bool:
     if isinstance(deciding, OnnxFinal):
         return deciding.columns > 1 and equal_flows(flow, deciding.flow)
     if flow.width == 1 and deciding.width == 2:
-        first, second = (deciding.pick([k], name="a label") for k in (0, 1))
+        first, second = (deciding.select([k], name="a label") for k in (0, 1))
         return equal_flows(flow, second) and opposite_flows(first, second)
     return deciding.width > 1 and equal_flows(flow, deciding)
 

@@ -15,21 +15,21 @@ from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Columns
+from ifonly.model.importers.flow_operations import as_inner
 from ifonly.model.importers.onnx_inputs import OnnxInputs
 from ifonly.model.importers.onnx_ml import AFTER, LAST, MACHINE_LEARNING, AfterFinal
 from ifonly.model.importers.onnx_operations import (
+    AFTER_FINAL,
     CONSTANT,
     FLOATS,
     HANDLERS,
-    HARMLESS,
     SILU,
     OnnxCall,
     OnnxFinal,
     attributes,
-    inside,
     silu_of,
 )
-from ifonly.model.importers.onnx_piecewise import PIECEWISE
+from ifonly.model.importers.onnx_shapes import SHAPE_HANDLERS
 from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, takes_tables
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.kind import Precision
@@ -127,8 +127,8 @@ class OnnxReader:
         if silu is not None:
             operation, inputs = SILU, [silu]
             call = replace(call, operation=operation)
-        elif operation not in (*HARMLESS, *AFTER):
-            inputs = [inside(value) for value in inputs]
+        elif operation not in (*AFTER_FINAL, *AFTER):
+            inputs = [as_inner(value) for value in inputs]
         flows = [value for value in inputs if isinstance(value, Flow | Shaped | AfterFinal)]
         handlers = self._handlers(call, inputs)
         if operation == "Cast" and (flows or call.given["to"] in FLOATS):
@@ -152,7 +152,7 @@ class OnnxReader:
         """The operations that take such inputs, this one among them."""
         finals = any(isinstance(value, AfterFinal) for value in inputs)
         flows = finals or any(isinstance(value, Flow | Shaped) for value in inputs)
-        numeric = HANDLERS | PIECEWISE | MACHINE_LEARNING
+        numeric = HANDLERS | SHAPE_HANDLERS | MACHINE_LEARNING
         handlers = numeric if flows else TABLES if takes_tables(call.operation, inputs) else CONSTANT
         handlers = AFTER if finals and call.operation in AFTER else handlers
         if call.operation not in handlers:
@@ -162,7 +162,7 @@ class OnnxReader:
                 f"and batch normalisation are.",
                 operation=call.operation,
             )
-        if finals and call.operation not in (*HARMLESS, *AFTER):
+        if finals and call.operation not in (*AFTER_FINAL, *AFTER):
             raise call.refuse(LAST)
         return handlers
 

@@ -48,7 +48,7 @@ def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
     if activation == "LOGISTIC" and scores.width == 2:
         if not _opposite(call, scores):
             raise call.refuse("has two scores that are not opposite, so their sigmoids are no probabilities")
-        second = scores.pick([1], name=call.name)
+        second = scores.select([1], name=call.name)
         return None, OnnxFinal(second, call.result, "sigmoid", call.operation, inside=True, second=True)
     each_alone = activation == "LOGISTIC"
     return None, OnnxFinal(scores, call.result, "softmax", call.operation, inside=True, each_alone=each_alone)
@@ -56,7 +56,7 @@ def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
 
 def _opposite(call: OnnxCall, scores: Flow) -> bool:
     """Are two scores each other's opposite, on every row?"""
-    return opposite_flows(*(scores.pick([k], name=call.name) for k in (0, 1)))
+    return opposite_flows(*(scores.select([k], name=call.name) for k in (0, 1)))
 
 
 def opposite_flows(one: Flow, other: Flow) -> bool:
@@ -80,7 +80,7 @@ def _scaler(call: OnnxCall, x: Flow) -> Flow:
 
 
 def _pick(call: OnnxCall, x: Flow, places: Any) -> Flow:
-    return x.pick([int(j) for j in np.ravel(places)], name=call.name)
+    return x.select([int(j) for j in np.ravel(places)], name=call.name)
 
 
 def _normalizer(call: OnnxCall, x: Any) -> Any:
@@ -162,7 +162,7 @@ def _shares(call: OnnxCall, final: OnnxFinal) -> OnnxFinal:
     if final.activation == "softmax":
         return replace(final)
     if final.width == 2 and _opposite(call, final.flow):
-        return replace(final, flow=final.flow.pick([1], name=call.name), second=True)
+        return replace(final, flow=final.flow.select([1], name=call.name), second=True)
     if final.width == 1:
         raise call.refuse(LAST)
     return replace(final, activation="softmax", each_alone=True)

@@ -92,9 +92,9 @@ def reduced(value: Flow | Shaped, axis: int, how: Reduction, *, keep: bool, name
 def _taken(flow: Flow, windows: list[list[int]], how: Reduction, name: str) -> Flow:
     match how:
         case "max":
-            return flow.largest(windows, name=name)
+            return flow.window_maximum(windows, name=name)
         case "min":
-            return flow.scale(-1.0, name=name).largest(windows, name=name).scale(-1.0, name=name)
+            return flow.scale(-1.0, name=name).window_maximum(windows, name=name).scale(-1.0, name=name)
         case "sum" | "mean":
             weight = np.zeros((len(windows), flow.width))
             for row, window in zip(weight, windows, strict=True):
@@ -140,12 +140,12 @@ def pooled(value: Flow | Shaped, pool: Pooling, *, name: str) -> Flow | Shaped:
     lines = np.arange(flow.width).reshape(-1, shape[-1])
     check_size((len(lines) * max(1, len(places)), pool.size), name)
     windows = [line[seen].tolist() for line in lines for seen in places]
-    return in_shape(flow.largest(windows, name=name), (*shape[:-1], len(places)))
+    return in_shape(flow.window_maximum(windows, name=name), (*shape[:-1], len(places)))
 
 
 def of_one_width(one: Flow, other: Flow, *, name: str) -> tuple[Flow, Flow]:
     """Two flows, of which one that has a single value is repeated for all values of the other."""
     width = max(one.width, other.width)
     return tuple(  # type: ignore[return-value]
-        flow.pick([0] * width, name=name) if flow.width == 1 < width else flow for flow in (one, other)
+        flow.select([0] * width, name=name) if flow.width == 1 < width else flow for flow in (one, other)
     )

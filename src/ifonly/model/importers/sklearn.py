@@ -62,7 +62,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         raise ModelError(f"{name} is a classifier, not a regression; leave out regression=True.")
     own = () if read.answer == "predict" else tuple(plain(c) for c in estimator.classes_)
     imported = Model(
-        function=read.flow.finish(),
+        function=read.flow.to_network(),
         schema=schema,
         original=SklearnOriginal(source, raised(model) if read.answer == "logits" else model, read.answer, name),
         classes=tuple(classes) or own,
