@@ -188,5 +188,5 @@ def test_what_was_lost_before_a_curve_is_carried_through_it(name: str) -> None:
     off = np.abs(deployed_curve(curve, z) - model.exact_scores(points))
     bounds = model.error_at(points)
     assert (off <= bounds).all()
-    assert off.max() > 64.0 * curve.lost(2.0**-24, z, z).max(), "the curve's own loss is not what counts"
+    assert off.max() > 64.0 * curve.library_error(2.0**-24, z, z).max(), "the curve's own loss is not what counts"
     assert bounds.max() < 40.0 * off.max()

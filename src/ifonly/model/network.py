@@ -23,9 +23,9 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import Kind, Precision
-from ifonly.model.operations import OperationGraph, recipe_of_layers
+from ifonly.model.operations import OperationGraph, operations_of_layers
 from ifonly.model.products import rows_times
-from ifonly.model.rounding import recipe_error
+from ifonly.model.rounding import rounding_error_bound
 from ifonly.printing import shown
 from ifonly.schema.given import items
 
@@ -71,7 +71,7 @@ class Network(Kind):
     """Layers in order; ReLU after every layer but the last."""
 
     layers: Sequence[Affine]
-    recipe: OperationGraph | None = field(default=None, compare=False, repr=False)
+    operations: OperationGraph | None = field(default=None, compare=False, repr=False)
     """What the model that it stands for computes, where that is not just layer after layer: rounding follows it."""
     within: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, compare=False, repr=False)
     """The least and the largest inputs for which it stands for the model; None where it does for all."""
@@ -147,11 +147,11 @@ class Network(Kind):
     def error(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        return recipe_error(self._recipe, (lower, upper), precision, exact)
+        return rounding_error_bound(self._operations, (lower, upper), precision, exact)
 
     @cached_property
-    def _recipe(self) -> OperationGraph:
-        return self.recipe or recipe_of_layers([(layer.weight, layer.bias) for layer in self.layers])
+    def _operations(self) -> OperationGraph:
+        return self.operations or operations_of_layers([(layer.weight, layer.bias) for layer in self.layers])
 
     def as_network(self) -> Network:
         return self
@@ -166,9 +166,9 @@ class Network(Kind):
             ]
         }  # fmt: skip
 
-    def deployed_as(self, recipe: OperationGraph) -> Network:
+    def deployed_as(self, operations: OperationGraph) -> Network:
         """The same function, which stands for a model that computes it so."""
-        return Network(self.layers, recipe, self.within)
+        return Network(self.layers, operations, self.within)
 
     def without_constants(self, value: NDArray[np.float64]) -> Network:
         """The same function of rows that have these values (where not 0): they are made part of the first bias,

@@ -26,7 +26,7 @@ from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.importers.known_options import told_unknown, unknown_places
 from ifonly.model.operations import Majorant
-from ifonly.model.rounding import losses
+from ifonly.model.rounding import underflow_counts
 from ifonly.printing import some_of
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing
@@ -38,14 +38,14 @@ SPACING = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """weight . encoded + shift. `lost` and `peak`: see `Majorant`."""
+    """weight . encoded + shift. `underflows` and `peak`: see `Majorant`."""
 
     weight: Floats
     shift: float
     size_weight: Floats
     size_shift: float
     terms: int = 0
-    lost: float = 0.0
+    underflows: float = 0.0
     peak: float = 0.0
 
     @property
@@ -62,7 +62,7 @@ class Options:
     values: NDArray[Any]
     size: float = 0.0
     terms: int = 0
-    lost: float = 0.0
+    underflows: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -89,9 +89,9 @@ _CODED = 8.0
 """Operations that turn the values of options into a line over their columns."""
 
 
-def _scaled_losses(factor: float, lost: float, largest: float) -> float:
+def _scaled_underflows(factor: float, underflows: float, largest: float) -> float:
     """What underflow may take of factor * value + shift: see `Majorant`. (x - centre) / scale has no more steps."""
-    return abs(factor) * (lost + 4.0) + 9.0 + largest
+    return abs(factor) * (underflows + 4.0) + 9.0 + largest
 
 
 def option_array(values: Sequence[Any]) -> NDArray[Any]:
@@ -182,7 +182,7 @@ class Columns:
                 factor * numbers + shift,
                 abs(factor) * largest + size,
                 column.terms + 4,
-                _scaled_losses(factor, column.lost, largest),
+                _scaled_underflows(factor, column.underflows, largest),
             )
         line = self.line(column, where)
         return Line(
@@ -191,7 +191,7 @@ class Columns:
             abs(factor) * np.maximum(line.size_weight, np.abs(line.weight)),
             abs(factor) * max(line.size_shift, abs(line.shift)) + size,
             line.terms + 4,
-            _scaled_losses(factor, line.lost, line.largest),
+            _scaled_underflows(factor, line.underflows, line.largest),
             line.largest,
         )
 
@@ -205,7 +205,7 @@ class Columns:
                 np.clip(self.numbers(column, where), lower, upper),
                 column.size,
                 column.terms,
-                column.lost,
+                column.underflows,
             )
         line = self.line(column, where)
         least, most = self.interval(line)
@@ -223,13 +223,13 @@ class Columns:
         rows, offset, sizes = self.matrix(columns, where)
         size = np.abs(weight)
         return [
-            Line(row, start, size_row, size_start, sizes.terms + len(columns) + 4, lost, sizes.peak)
-            for row, start, size_row, size_start, lost in zip(
+            Line(row, start, size_row, size_start, sizes.terms + len(columns) + 4, underflows, sizes.peak)
+            for row, start, size_row, size_start, underflows in zip(
                 weight @ rows,
                 (weight @ offset + shift).tolist(),
                 size @ sizes.weight,
                 (size @ sizes.bias + np.abs(shift)).tolist(),
-                (losses(size) * (1.0 + len(columns) * sizes.peak) + size @ sizes.lost).tolist(),
+                (underflow_counts(size) * (1.0 + len(columns) * sizes.peak) + size @ sizes.underflows).tolist(),
                 strict=True,
             )
         ]
@@ -293,7 +293,9 @@ class Columns:
                     )
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
-        return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4, column.lost + _CODED * (1.0 + size))
+        return Line(
+            weight, shift, np.zeros_like(weight), size, column.terms + 4, column.underflows + _CODED * (1.0 + size)
+        )
 
     def _without_value(self, column: Options, feature: Choice, numbers: Floats, where: str) -> ModelError:
         if isinstance(feature, Missing):
@@ -328,7 +330,7 @@ class Columns:
             np.maximum([line.size_weight for line in lines], np.abs(weight)),
             np.maximum([line.size_shift for line in lines], np.abs(shift)),
             max(line.terms for line in lines),
-            np.array([line.lost for line in lines]),
+            np.array([line.underflows for line in lines]),
             max(line.largest for line in lines),
         )
         return weight, shift, sizes

@@ -198,7 +198,7 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
                 statistic if lacks else value
                 for value, lacks in zip(column.values.tolist(), _with_missing(imputer, column, arithmetic), strict=True)
             ]
-            column = Options(column.feature, option_array(values), column.size, column.terms, column.lost)
+            column = Options(column.feature, option_array(values), column.size, column.terms, column.underflows)
         elif isinstance(column, Line) and not is_missing(imputer.missing_values):
             least, most = arithmetic.interval(column)
             if least <= imputer.missing_values <= most:
@@ -290,7 +290,7 @@ def _with_known_marker(column: Options, categories: Any, arithmetic: Columns) ->
         return column
     arithmetic.missing[column.feature] = known[0]
     values = [known[0] if is_missing(value) else value for value in column.values.tolist()]
-    return Options(column.feature, option_array(values), column.size, column.terms, column.lost)
+    return Options(column.feature, option_array(values), column.size, column.terms, column.underflows)
 
 
 HANDLERS: dict[str, Handler] = {

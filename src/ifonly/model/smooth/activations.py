@@ -144,11 +144,11 @@ class Activation:
         room = OUTWARD * (1.0 + np.maximum(np.abs(least), np.abs(most)))
         return least - room, most + room
 
-    def lost(self, unit: float, lower: Floats, upper: Floats) -> Floats:
+    def library_error(self, unit: float, lower: Floats, upper: Floats) -> Floats:
         """How far a library's value may be from the exact one, for arguments in the intervals, in a precision."""
         size = np.maximum(np.abs(lower), np.abs(upper))
-        lost = LIBRARY_UNITS * unit * (1.0 + size) + np.where(upper >= self.off_from, self.off, 0.0)
-        return np.where(np.isfinite(size), lost, np.inf)
+        error = LIBRARY_UNITS * unit * (1.0 + size) + np.where(upper >= self.off_from, self.off, 0.0)
+        return np.where(np.isfinite(size), error, np.inf)
 
 
 RELU = Activation("relu")

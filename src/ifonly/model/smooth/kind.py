@@ -20,9 +20,9 @@ from ifonly.caching import cached_property
 from ifonly.errors import ModelError
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
-from ifonly.model.operations import OperationGraph, recipe_of_layers
+from ifonly.model.operations import OperationGraph, operations_of_layers
 from ifonly.model.products import rows_times
-from ifonly.model.rounding import recipe_error
+from ifonly.model.rounding import rounding_error_bound
 from ifonly.model.smooth.activations import RELU, Activation
 from ifonly.printing import shown
 from ifonly.schema.given import items
@@ -88,16 +88,18 @@ class SmoothNetwork(Kind):
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
 
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
-        return recipe_error(self._recipe, (lower, upper), precision, exact)
+        return rounding_error_bound(self._operations, (lower, upper), precision, exact)
 
     @cached_property
-    def _recipe(self) -> OperationGraph:
+    def _operations(self) -> OperationGraph:
         layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
-        return self.linear.recipe or recipe_of_layers(layers, [None if a == RELU else a for a in self.activations])
+        return self.linear.operations or operations_of_layers(
+            layers, [None if a == RELU else a for a in self.activations]
+        )
 
-    def deployed_as(self, recipe: OperationGraph) -> SmoothNetwork:
+    def deployed_as(self, operations: OperationGraph) -> SmoothNetwork:
         """See `Network.deployed_as`."""
-        return SmoothNetwork(self.linear.deployed_as(recipe), self.activations)
+        return SmoothNetwork(self.linear.deployed_as(operations), self.activations)
 
     def as_smooth_network(self) -> SmoothNetwork:
         return self
