@@ -179,7 +179,7 @@ def _tests(sample: TableSample, condition_feature: int) -> int:
 def _merged(schema: Schema, found: list[Implication]) -> list[Candidate]:
     """Equivalences, functional dependencies, and each implication alone."""
     pairs = {(one.condition, one.consequence) for one in found}
-    made = [
+    candidates = [
         Candidate("equivalence", (one, Implication(one.consequence, one.condition)))
         for one in found
         if (one.consequence, one.condition) in pairs and one.condition.feature < one.consequence.feature
@@ -189,8 +189,8 @@ def _merged(schema: Schema, found: list[Implication]) -> list[Candidate]:
         single = one.condition.options is not None and len(one.condition.options) == 1
         if single and _determines(one):
             tables.setdefault(one.features, []).append(one)
-    made += [Candidate("dependency", tuple(several)) for several in tables.values() if len(several) > 2]
-    return made + [Candidate("implication", (one,)) for one in found]
+    candidates += [Candidate("dependency", tuple(several)) for several in tables.values() if len(several) > 2]
+    return candidates + [Candidate("implication", (one,)) for one in found]
 
 
 def _determines(one: Implication) -> bool:
@@ -248,15 +248,15 @@ def _altered(points: Points, chance: np.random.Generator) -> list[tuple[int, Poi
     """For each feature: rows with its value, and in every second row that of one more feature, of other rows."""
     count, width = points.shape
     each = max(200, ALTERED_ROWS // width)
-    made = []
+    altered = []
     for g in range(width):
         rows = points[chance.integers(count, size=each)]
         rows[:, g] = points[chance.integers(count, size=each), g]
         for r in range(0, each, 2):
             other = int(chance.integers(width))
             rows[r, other] = points[int(chance.integers(count)), other]
-        made.append((g, rows))
-    return made
+        altered.append((g, rows))
+    return altered
 
 
 def _selected(found: list[tuple[Candidate, Invariant]], altered: list[tuple[int, Points]]) -> list[Invariant]:

@@ -1,8 +1,8 @@
-"""Our own network files: `.npz` (exact, compact) and `.json` (readable), both safe to load.
+"""Network files: `.npz` (exact, compact) and `.json` (readable), both safe to load.
 
 Nothing in them is ever run: an npz file is read with pickling off, the sizes that its directory and its headers claim
 are checked before anything is unpacked, and only arrays of numbers pass. A JSON file holds the same fields. Besides the
-weights they may carry the names of the classes. Files are written whole or not at all.
+weights they may hold the names of the classes. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -114,7 +114,7 @@ def read_network(path: str | Path) -> Stored:
 
 
 def check_size(path: Path, most: int) -> None:
-    """Refuse a file that is larger than any honest one."""
+    """Refuse a file that is larger than the limit."""
     if path.stat().st_size > most:
         raise FileError(f"'{path}' is larger than {most // 2**20} MiB, the most that is read.")
 

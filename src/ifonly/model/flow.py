@@ -180,8 +180,8 @@ class Flow:
             groups = [(self.expression, 1.0 - slope), (groups[0][0], slope)]
         else:
             groups = [(self.expression, np.ones(self.width)), (groups[1][0], -slope)]
-        bend = LeakyReLU(slope, tuple(np.abs(factor) for _, factor in groups))
-        return self._units(bend, groups, shift * slope)
+        operation = LeakyReLU(slope, tuple(np.abs(factor) for _, factor in groups))
+        return self._units(operation, groups, shift * slope)
 
     def clip(self, lower: ArrayLike = -np.inf, upper: ArrayLike = np.inf, *, name: str) -> Flow:
         """value, but at least `lower` and at most `upper`."""

@@ -1,9 +1,9 @@
-"""A model: the user's own decision, the function that stands for it, and how far apart the two can be.
+"""Model: the user's own classifier or regression (the original), the equivalent function, and the error between them.
 
-The *function*, of some kind, is what the methods reason about: a network, for instance. The *original* has the last
-word: every answer is evaluated with it.
-Scores are real numbers: for classifiers of two classes one score, positive for the second class (the log-odds where
-the model speaks in probabilities); for K > 2 classes one score each, the largest wins; for regression the prediction.
+The *function*, of some kind, is what solvers search: a network, for instance. Every answer is evaluated with the
+*original*. Scores are real numbers: for classifiers of two classes one score, positive for the second class (the
+log-odds where the model returns probabilities); for K > 2 classes one score each, the largest wins; for regression the
+prediction.
 """
 
 from __future__ import annotations
@@ -35,10 +35,9 @@ class Model:
     A model without class names is a regression. `deviation` is the largest difference between the original and the
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
-    the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
-    lack numbers (`Schema.with_missing`), where it takes missing numbers; see `with_missing`. `scores_are` says what
-    the scores
-    have to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
+    the score. `source` says where the model came from. `for_schema` imports the same model for rows with missing
+    numbers (`Schema.with_missing`), where it takes these. `scores_are`: log-odds of the probabilities, or the
+    probabilities themselves, one score per class.
     """
 
     function: Kind
@@ -52,7 +51,7 @@ class Model:
     for_schema: Callable[[Schema], Model] | None = None
     scores_are: Literal["log-odds", "probabilities"] = "log-odds"
     warnings: tuple[str, ...] = ()
-    """What was doubtful when the model was imported, such as options that an encoder does not know."""
+    """Warnings of the import, such as options that an encoder does not know."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
@@ -71,12 +70,12 @@ class Model:
 
     @property
     def outputs(self) -> int:
-        """How many scores it gives."""
+        """Number of scores."""
         return self.function.outputs
 
     @property
     def network(self) -> Network:
-        """The network that stands for the model; an error where it is of another kind."""
+        """The piecewise-linear network equal to the model; an error where it has no such form."""
         network = self.function.as_network()
         if network is None:
             raise UnsupportedModel(
@@ -87,7 +86,7 @@ class Model:
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """How far a deployed score can be from real arithmetic on any row of the schema, one number per output."""
+        """Rounding error bound of a deployed score on any row of the schema, one number per output."""
         return self.error_in(self.precision)
 
     def error_in(self, precision: Precision) -> NDArray[np.float64]:
@@ -106,8 +105,7 @@ class Model:
         return self.error_over(encoded, encoded)
 
     def sharp_scores(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The function's scores of many points, and how far they can be from real arithmetic: as close as float64
-        goes."""
+        """The function's scores of many points, and their rounding error bounds: as tight as float64 allows."""
         encoded = self.schema.encode(points)
         exact = np.ones(encoded.shape[1], dtype=np.bool_)
         return self._sharp.scores(encoded), self._sharp.error(encoded, encoded, "float64", exact)
@@ -142,14 +140,18 @@ class Model:
         return replace(self, probabilities=Logistic(self.original))
 
     def with_missing(self, names: Collection[str]) -> Model:
-        """The same model for the people who lack these numbers."""
+        """The same model for rows in which these numbers are missing."""
         if self.for_schema is None:
             raise ModelError(
                 f"This model ({self.source}) takes no missing numbers; fill them in before asking, or put an imputer "
                 f"before the model (a scikit-learn Pipeline with a SimpleImputer)."
             )
-        made = replace(self.for_schema(self.schema.with_missing(names)), classes=self.classes)
-        return made.as_log_odds() if isinstance(self.probabilities, Logistic) and not made.probabilities else made
+        imported = replace(self.for_schema(self.schema.with_missing(names)), classes=self.classes)
+        return (
+            imported.as_log_odds()
+            if isinstance(self.probabilities, Logistic) and not imported.probabilities
+            else imported
+        )
 
     def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
         """The class of each row of scores."""
@@ -231,7 +233,7 @@ def describe_columns(schema: Schema) -> str:
 
 
 def _check_bounds(function: Kind, schema: Schema) -> None:
-    """A network that stands for a model within bounds only must not be asked beyond them."""
+    """Refuse a schema whose rows go beyond the bounds within which the function equals the imported model."""
     within = function.within
     if within is None:
         return
@@ -240,7 +242,7 @@ def _check_bounds(function: Kind, schema: Schema) -> None:
     if len(beyond):
         k = int(beyond[0])
         raise ModelError(
-            f"This network stands for the model it was made of only where '{schema.columns[k]}' is in "
+            f"This network equals the imported model only where '{schema.columns[k]}' is in "
             f"[{within[0][k]:g}, {within[1][k]:g}], as in the schema that it was imported under; here it may be in "
             f"[{lower[k]:g}, {upper[k]:g}]. Import the model itself under this schema."
         )

@@ -1,11 +1,10 @@
-"""The piecewise-linear network: what every method reasons about.
+"""Feed-forward ReLU network: the piecewise-linear function that most solvers search.
 
     h_0 = x,   h_i = relu(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
 
 Weights are float64, finite and read-only; the fingerprint names the function, whatever file it came from. A linear
-model is a network of one layer. Scaling and encoding in front of a model are folded into W_1 or stand as a first
-affine layer of their own; importers multiply affine layers in a row, and say with a `OperationGraph` what the model
-computes.
+model is a network of one layer. Importers fold scaling and encoding into W_1 and multiply affine layers in a row; the
+`OperationGraph` says what the model itself computes.
 """
 
 from __future__ import annotations
@@ -61,7 +60,7 @@ def _numbers(given: Any, name: str) -> NDArray[np.float64]:
             array = np.asarray(given)
             if array.dtype.kind in "biufO":
                 return np.array(array, dtype=np.float64, order="C")
-    except Exception:  # whatever the things in it raise when they are asked for a number
+    except Exception:  # an element's own __float__ may raise anything
         pass
     raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(given)}.")
 
@@ -72,9 +71,9 @@ class Network(Kind):
 
     layers: Sequence[Affine]
     operations: OperationGraph | None = field(default=None, compare=False, repr=False)
-    """What the model that it stands for computes, where that is not just layer after layer: rounding follows it."""
+    """The operation graph of the imported model, where that is not just layer after layer, for the error bound."""
     within: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, compare=False, repr=False)
-    """The least and the largest inputs for which it stands for the model; None where it does for all."""
+    """The least and the largest inputs for which it equals the imported model; None where it does for all."""
 
     def __post_init__(self) -> None:
         layers = items(self.layers)
@@ -140,8 +139,7 @@ class Network(Kind):
         return np.asarray(rows_times(h, last.weight) + last.bias)
 
     def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows
-        do: here each row has a product of its own."""
+        """The forward pass with one product per row: the last bits then do not depend on the position of a row."""
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
 
     def error(
@@ -167,7 +165,7 @@ class Network(Kind):
         }  # fmt: skip
 
     def deployed_as(self, operations: OperationGraph) -> Network:
-        """The same function, which stands for a model that computes it so."""
+        """The same function, as the equal of a model with this operation graph."""
         return Network(self.layers, operations, self.within)
 
     def without_constants(self, value: NDArray[np.float64]) -> Network:

@@ -1,4 +1,4 @@
-"""Scorecards: a table of points, as banks have them.
+"""Credit scorecards: a table of points per bin of each feature.
 
     total(row) = base + sum over features of the points of the row's bin;   total >= cutoff: the second class
 

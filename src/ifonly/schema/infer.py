@@ -77,8 +77,8 @@ def _proposed(features: list[Feature], columns: Any, wrong: list[str], guesses: 
     if wrong:
         raise SchemaError(wrong[0] if len(wrong) == 1 else f"{len(wrong)} columns: " + " ".join(wrong))
     if not features:
-        told = "; ".join(f"'{guess.feature}': {guess.why}" for guess in guesses[:3])
-        raise SchemaError(f"No column of the table is a feature that can be asked about ({told}).")
+        reasons = "; ".join(f"'{guess.feature}': {guess.why}" for guess in guesses[:3])
+        raise SchemaError(f"No column of the table is a feature that can be asked about ({reasons}).")
     order = {name: i for i, name in enumerate(columns)}
     places = {c: order[c if c in order else f.name] for f in features for c in f.column_names}
     return Schema(tuple(features), tuple(sorted(places, key=lambda column: places[column])))

@@ -1,4 +1,4 @@
-"""What a column of a table is, while it passes through the transformers in front of a model.
+"""Column expressions: each column before, between and after transformers as a function of the schema's row.
 
 A column is a function of the schema's row, of one of three kinds:
 
@@ -10,7 +10,7 @@ Scaling keeps the kind. An encoder turns Options into Options. At the end, for a
 a function of options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the
 option's number only if its values happen to be equally spaced.
 
-Beside each number stands its `size`, what |terms| could have added up to on the way, for the rounding analysis.
+Each number has a `size`, a bound on the sum of |terms| that it was computed from, for the rounding error bound.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
-from ifonly.model.importers.known_options import told_unknown, unknown_places
+from ifonly.model.importers.known_options import describe_unknown, unknown_places
 from ifonly.model.operations import Majorant
 from ifonly.model.rounding import underflow_counts
 from ifonly.printing import some_of
@@ -77,7 +77,7 @@ class Binned:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A column that the model was fitted with and the schema does not know: fine as long as nobody reads it."""
+    """A column that the model was fitted with and the schema does not have: an error only if the model reads it."""
 
     name: str
 
@@ -90,7 +90,7 @@ _CODED = 8.0
 
 
 def _scaled_underflows(factor: float, underflows: float, largest: float) -> float:
-    """What underflow may take of factor * value + shift: see `Majorant`. (x - centre) / scale has no more steps."""
+    """Underflows of factor * value + shift: see `Majorant`. (x - centre) / scale has no more operations."""
     return abs(factor) * (underflows + 4.0) + 9.0 + largest
 
 
@@ -168,7 +168,7 @@ class Columns:
     # ------------------------------------------------------------------ columns to columns
 
     def scaled(self, column: Column, factor: float, shift: float, *, where: str, size: float | None = None) -> Column:
-        """factor * column + shift; `size` is what was added up for the shift, if more than |shift|."""
+        """factor * column + shift; `size` bounds the terms that the shift is the sum of, if more than |shift|."""
         if not np.isfinite([factor, shift]).all():
             raise ModelError(f"'{where}' scales by NaN or infinity; the model is damaged.")
         size = abs(shift) if size is None else size
@@ -243,7 +243,7 @@ class Columns:
         values = column.values.tolist()
         places = [i for i in unknown_places(values, known) if not (missing and is_missing(values[i]))]
         if not isinstance(feature, Missing):
-            self.note(told_unknown(who, feature, places, known))
+            self.note(describe_unknown(who, feature, places, known))
 
     def note(self, sentence: str) -> None:
         """Keep a sentence, once."""
@@ -285,8 +285,8 @@ class Columns:
                 weight[columns] = np.diff(numbers, prepend=0.0)
             case "code":
                 slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
-                bent = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
-                if bent.max() > SPACING * max(np.abs(numbers).max(), column.size):
+                deviation = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
+                if deviation.max() > SPACING * max(np.abs(numbers).max(), column.size):
                     raise ModelError(
                         f"{self.describe(column)} is encoded as its option's number, but '{where}' needs a function of "
                         f"it that is not linear in that number; declare it with encoding='onehot'."

@@ -276,7 +276,7 @@ def split(call: OperationCall, value: Flow, sizes: Sequence[int], axis: Any) -> 
 
 def stack(call: OperationCall, parts: Sequence[Flow], axis: int) -> Flow | Shaped:
     """Rows of the same width beside one another, along a dimension of their own."""
-    own, width = axis_of_row(call, parts[0], axis, room=1), parts[0].width
+    own, width = axis_of_row(call, parts[0], axis, added=1), parts[0].width
     if any(part.width != width for part in parts):
         raise call.refuse("stacks rows of different widths")
     joined = concatenate(call, parts, 1)
@@ -312,7 +312,7 @@ def flatten(call: OperationCall, value: Value, start: int = 1, end: int = -1) ->
 
 
 def unsqueeze(call: OperationCall, value: Flow | Shaped, axes: Sequence[int]) -> Flow | Shaped:
-    for axis in sorted(axis_of_row(call, value, axis, room=len(axes)) for axis in axes):
+    for axis in sorted(axis_of_row(call, value, axis, added=len(axes)) for axis in axes):
         longer = with_one(value, axis)
         if longer is None:
             raise call.refuse("adds dimensions that do not follow one another")

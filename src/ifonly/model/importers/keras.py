@@ -1,4 +1,4 @@
-"""Keras 3, with any backend: Sequential and functional models of dense layers, activations and what is linear.
+"""Keras 3 importer, for any backend: Sequential and functional models of dense layers and activations.
 
 The model is cloned, so that later training does not change what was imported, and read node by node from its graph. A
 sigmoid or softmax at the very end is taken off: the score is the logit before it, by a model that shares the cloned

@@ -114,8 +114,8 @@ def _relu(call: KerasCall, value: Flow) -> Flow:
     layer = call.layer
     if np.any(layer.threshold):
         raise call.refuse("jumps at its threshold, which is not supported")
-    bent = flows.leaky_relu(call, value, call.number(layer.negative_slope))
-    return bent if layer.max_value is None else flows.clip(call, bent, most=call.number(layer.max_value))
+    leaky = flows.leaky_relu(call, value, call.number(layer.negative_slope))
+    return leaky if layer.max_value is None else flows.clip(call, leaky, most=call.number(layer.max_value))
 
 
 def _leaky_relu(call: KerasCall, value: Flow) -> Flow:

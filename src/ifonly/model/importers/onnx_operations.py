@@ -58,13 +58,13 @@ class OnnxCall(OperationCall):
 
     framework: ClassVar[str] = "ONNX model"
 
-    given: dict[str, Any]
+    attributes: dict[str, Any]
     source: str
     result: str = ""
 
     def listed(self, name: str, tensor: Any) -> list[Any]:
         """Whole numbers that are an attribute in older versions of an operation, an input in newer ones."""
-        return list(np.ravel(self.given.get(name, []) if tensor is None else tensor).tolist())
+        return list(np.ravel(self.attributes.get(name, []) if tensor is None else tensor).tolist())
 
 
 def tensors(graph: Any) -> list[Any]:
@@ -88,10 +88,10 @@ def attributes(node: Any) -> dict[str, Any]:
 
 
 def _gemm(call: OnnxCall, a: Any, b: Any, c: Any = None) -> Flow:
-    if call.given.get("transA", 0) or isinstance(b, Flow) or isinstance(c, Flow):
+    if call.attributes.get("transA", 0) or isinstance(b, Flow) or isinstance(c, Flow):
         return flows.matmul(call, None, b)
-    weight = call.given.get("alpha", 1.0) * np.float64(b.T if call.given.get("transB", 0) else b)
-    bias = None if c is None else call.given.get("beta", 1.0) * np.ravel(np.float64(c))
+    weight = call.attributes.get("alpha", 1.0) * np.float64(b.T if call.attributes.get("transB", 0) else b)
+    bias = None if c is None else call.attributes.get("beta", 1.0) * np.ravel(np.float64(c))
     return flows.matmul(call, a, weight, bias)
 
 
@@ -104,11 +104,11 @@ def _softplus(call: OnnxCall, x: Flow) -> Flow:
 
 
 def _elu(call: OnnxCall, x: Flow) -> Flow:
-    return flows.elu(call, x, call.given.get("alpha", 1.0))
+    return flows.elu(call, x, call.attributes.get("alpha", 1.0))
 
 
 def _gelu(call: OnnxCall, x: Flow) -> Flow:
-    if call.given.get("approximate", b"none") in (b"tanh", "tanh"):
+    if call.attributes.get("approximate", b"none") in (b"tanh", "tanh"):
         return x.smooth(Activation("gelu_tanh", off=GELU_TANH_ERROR))
     return x.smooth(Activation("gelu"))
 
@@ -122,14 +122,14 @@ def silu_of(operation: str, inputs: Sequence[Any]) -> Flow | None:
 
 
 def _batch_normalization(call: OnnxCall, x: Flow, factor: Array, shift: Array, mean: Array, variance: Array) -> Flow:
-    if call.given.get("training_mode", 0):
+    if call.attributes.get("training_mode", 0):
         raise call.refuse("normalises by the other rows of a batch (training mode)")
-    deviation = np.sqrt(np.float64(variance) + call.given.get("epsilon", DEFAULT_EPSILON))
+    deviation = np.sqrt(np.float64(variance) + call.attributes.get("epsilon", DEFAULT_EPSILON))
     return flows.batch_normalization(call, x, mean=mean, deviation=deviation, factor=factor, shift=shift)
 
 
 def _concat(call: OnnxCall, *parts: Any) -> Flow:
-    return flows.concatenate(call, parts, call.given["axis"])
+    return flows.concatenate(call, parts, call.attributes["axis"])
 
 
 def _dropout(call: OnnxCall, x: Any, ratio: Any = None, training: Any = None) -> Any:
@@ -143,7 +143,7 @@ def _sigmoid(call: OnnxCall, x: Flow) -> OnnxFinal:
 
 
 def _softmax(call: OnnxCall, x: Flow) -> OnnxFinal:
-    return _final(flows.last_softmax(call, x, call.source, call.given.get("axis", -1)))
+    return _final(flows.last_softmax(call, x, call.source, call.attributes.get("axis", -1)))
 
 
 def _final(final: Final) -> OnnxFinal:
@@ -151,32 +151,32 @@ def _final(final: Final) -> OnnxFinal:
 
 
 def _leaky_relu(call: OnnxCall, x: Flow) -> Flow:
-    return flows.leaky_relu(call, x, call.given.get("alpha", DEFAULT_LEAKY_SLOPE))
+    return flows.leaky_relu(call, x, call.attributes.get("alpha", DEFAULT_LEAKY_SLOPE))
 
 
 def _clip(call: OnnxCall, x: Flow, least: Any = None, most: Any = None) -> Flow:
     if isinstance(least, Flow) or isinstance(most, Flow):
         raise call.refuse("has bounds that depend on the row")
-    lower = call.given.get("min", -np.inf) if least is None else np.ravel(np.float64(least))
-    upper = call.given.get("max", np.inf) if most is None else np.ravel(np.float64(most))
+    lower = call.attributes.get("min", -np.inf) if least is None else np.ravel(np.float64(least))
+    upper = call.attributes.get("max", np.inf) if most is None else np.ravel(np.float64(most))
     limit = float(np.finfo(np.float32).max)  # what older files say for no bound
     lower, upper = (np.where(np.abs(end) >= limit, np.sign(end) * np.inf, end) for end in (lower, upper))
     return flows.clip(call, x, lower, upper)
 
 
 def _hard_sigmoid(call: OnnxCall, x: Flow) -> Flow:
-    alpha, beta = call.given.get("alpha", DEFAULT_HARD_SLOPE), call.given.get("beta", 0.5)
+    alpha, beta = call.attributes.get("alpha", DEFAULT_HARD_SLOPE), call.attributes.get("beta", 0.5)
     return x.scale(alpha, beta, name=call.name).clip(0.0, 1.0, name=call.name)
 
 
 def _thresholded_relu(call: OnnxCall, x: Flow) -> Flow:
-    if call.given.get("alpha", 1.0) != 0.0:
+    if call.attributes.get("alpha", 1.0) != 0.0:
         raise call.refuse("jumps at its threshold; only a continuous one is supported")
     return x.relu()
 
 
 def _shrink(call: OnnxCall, x: Flow) -> Flow:
-    bias, edge = call.given.get("bias", 0.0), call.given.get("lambd", 0.5)
+    bias, edge = call.attributes.get("bias", 0.0), call.attributes.get("lambd", 0.5)
     if bias != edge:
         raise call.refuse("jumps at its threshold; only a continuous one (bias = lambd) is supported")
     return flows.soft_shrink(call, x, edge)
@@ -224,25 +224,25 @@ HANDLERS: dict[str, Callable[..., Any]] = {
 
 
 def _constant(call: OnnxCall) -> Array:
-    if "value" in call.given:
-        return numpy_helper.to_array(call.given["value"])
+    if "value" in call.attributes:
+        return numpy_helper.to_array(call.attributes["value"])
     for name, dtype in (
         ("value_float", np.float32),
         ("value_floats", np.float32),
         ("value_int", np.int64),
         ("value_ints", np.int64),
     ):
-        if name in call.given:
-            return np.array(call.given[name], dtype=dtype)
+        if name in call.attributes:
+            return np.array(call.attributes[name], dtype=dtype)
     raise call.refuse("holds something other than numbers")
 
 
 def _transpose(call: OnnxCall, x: Array) -> Array:
-    return np.transpose(x, call.given.get("perm"))
+    return np.transpose(x, call.attributes.get("perm"))
 
 
 def _cast(call: OnnxCall, x: Array) -> Array:
-    return x.astype(onnx.helper.tensor_dtype_to_np_dtype(call.given["to"]))
+    return x.astype(onnx.helper.tensor_dtype_to_np_dtype(call.attributes["to"]))
 
 
 def _constant_reshape(call: OnnxCall, x: Array, shape: Array) -> Array:
@@ -250,12 +250,12 @@ def _constant_reshape(call: OnnxCall, x: Array, shape: Array) -> Array:
 
 
 def _constant_squeeze(call: OnnxCall, x: Array, axes: Any = None) -> Array:
-    listed = call.given.get("axes") if axes is None else np.ravel(axes).tolist()
+    listed = call.attributes.get("axes") if axes is None else np.ravel(axes).tolist()
     return np.squeeze(x, None if listed is None else tuple(listed))
 
 
 def _unsqueeze(call: OnnxCall, x: Array, axes: Any = None) -> Array:
-    return np.expand_dims(x, tuple(call.given.get("axes", ()) if axes is None else np.ravel(axes).tolist()))
+    return np.expand_dims(x, tuple(call.attributes.get("axes", ()) if axes is None else np.ravel(axes).tolist()))
 
 
 CONSTANT: dict[str, Callable[..., Any]] = {

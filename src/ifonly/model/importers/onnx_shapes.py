@@ -15,19 +15,23 @@ from ifonly.model.importers.shaped import Pooling, Reduction, Shaped, pooled, re
 
 def _reduction(how: Reduction) -> Callable[..., Any]:
     def handle(call: OnnxCall, x: Any, axes: Any = None) -> Any:
-        return flows.reduce(call, x, call.listed("axes", axes), how, keep=bool(call.given.get("keepdims", 1)))
+        return flows.reduce(call, x, call.listed("axes", axes), how, keep=bool(call.attributes.get("keepdims", 1)))
 
     return handle
 
 
 def _max_pool(call: OnnxCall, x: Any) -> Any:
-    size, given = call.given["kernel_shape"], call.given
-    if len(size) != 1 or given.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID") or not isinstance(x, Shaped):
+    size, attributes = call.attributes["kernel_shape"], call.attributes
+    if (
+        len(size) != 1
+        or attributes.get("auto_pad", b"NOTSET") not in (b"NOTSET", b"VALID")
+        or not isinstance(x, Shaped)
+    ):
         raise call.refuse("pools in more than one dimension, or pads by a rule of its own")
-    pads = given.get("pads", [0, 0])
+    pads = attributes.get("pads", [0, 0])
     pool = Pooling(
-        size=size[0], stride=given.get("strides", [1])[0], before=pads[0], after=pads[1],
-        dilation=given.get("dilations", [1])[0], ceil=bool(given.get("ceil_mode", 0)),
+        size=size[0], stride=attributes.get("strides", [1])[0], before=pads[0], after=pads[1],
+        dilation=attributes.get("dilations", [1])[0], ceil=bool(attributes.get("ceil_mode", 0)),
     )  # fmt: skip
     return pooled(x, pool, name=call.name)
 
@@ -39,22 +43,22 @@ def _global_max_pool(call: OnnxCall, x: Any) -> Any:
 
 
 def _slice(call: OnnxCall, x: Flow, starts: Any = None, ends: Any = None, axes: Any = None, steps: Any = None) -> Flow:
-    given = [call.given.get(name) if part is None else part
+    arguments = [call.attributes.get(name) if part is None else part
              for name, part in (("starts", starts), ("ends", ends), ("axes", axes), ("steps", steps))]  # fmt: skip
-    first, last, axis, step = (None if part is None else np.ravel(part).tolist() for part in given)
+    first, last, axis, step = (None if part is None else np.ravel(part).tolist() for part in arguments)
     if axis is None or len(axis) != 1 or axis[0] not in (1, -1) or first is None or last is None:
         raise call.refuse("selects rows")
     return flows.select(call, x, slice(first[0], last[0], None if step is None else step[0]))
 
 
 def _gather(call: OnnxCall, x: Flow, indices: Any) -> Flow:
-    if call.given.get("axis", 0) not in (1, -1) or np.ndim(indices) > 1:
+    if call.attributes.get("axis", 0) not in (1, -1) or np.ndim(indices) > 1:
         raise call.refuse("selects rows")
     return flows.select(call, x, np.ravel(indices))
 
 
 def _split(call: OnnxCall, x: Flow, sizes: Any = None) -> tuple[Flow, ...]:
-    return flows.split(call, x, call.listed("split", sizes), call.given.get("axis", 0))
+    return flows.split(call, x, call.listed("split", sizes), call.attributes.get("axis", 0))
 
 
 def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
@@ -66,7 +70,7 @@ def _reshape(call: OnnxCall, x: Any, shape: Any = None) -> Any:
 
 
 def _flatten(call: OnnxCall, x: Any) -> Any:
-    return flows.flatten(call, x, call.given.get("axis", 1))
+    return flows.flatten(call, x, call.attributes.get("axis", 1))
 
 
 def _unsqueeze(call: OnnxCall, x: Any, axes: Any = None) -> Any:

@@ -1,4 +1,4 @@
-"""What a scikit-learn object reads: the schema's encoded columns, or the user's own values."""
+"""Input tables of a scikit-learn object: the schema's encoded columns, or the user's own values."""
 
 from __future__ import annotations
 

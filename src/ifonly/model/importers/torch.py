@@ -1,4 +1,4 @@
-"""torch: modules of linear layers and what bends piecewise linearly, read from the graph that torch.fx traces.
+"""torch importer: modules of linear, piecewise-linear and smooth operations, read from the graph of torch.fx.
 
 The module is copied (so that its training state and its hooks stay as they are, and later training does not change an
 imported model), put into evaluation mode and traced; each operation then becomes a step of the flow. A sigmoid or

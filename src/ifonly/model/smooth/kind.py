@@ -1,9 +1,9 @@
-"""A chain of layers with smooth activations between some of them: a kind of model.
+"""Feed-forward network with smooth activations after some layers: a kind of model.
 
     h_0 = x,   h_i = a_i(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
 
-It has no piecewise-linear form, so the search bounds it by lines that are proven for each activation
-(`ifonly.solvers.search.smooth`), and closes the gap by splitting.
+It has no piecewise-linear form, so the search bounds each activation by linear functions
+(`ifonly.solvers.search.smooth`), and closes the gap by branching.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, eq=False)
 class SmoothNetwork(Kind):
-    """`linear` has the layers; `activations` what follows each but the last."""
+    """`linear` has the affine layers; `activations` the activation after each but the last."""
 
     search: ClassVar[str] = "smooth network"
 

@@ -1,9 +1,7 @@
-"""Trees over the features of a schema: a kind of model.
+"""Decision tree ensemble over the features of a schema: a kind of model, piecewise constant on cells.
 
-Inside a box of cells nothing changes, so every question to trees is one about cells:
-
-    numbers   the cuts of a feature, c_1 < c_2 < ..., part it into x <= c_1, c_1 < x <= c_2, ...
-    choices   each option is a cell
+numbers   the cuts of a feature, c_1 < c_2 < ..., part it into x <= c_1, c_1 < x <= c_2, ...
+choices   each option is a cell
 """
 
 from __future__ import annotations
@@ -27,7 +25,7 @@ from ifonly.schema import Choice, Schema
 class Trees(Kind):
     """An ensemble that reads the points of a schema: cuts by `x <= cut` in float64 on numbers, sets of options.
 
-    `tie` is how close to a tie the library's own probabilities can no longer tell two classes apart.
+    `tie`: scores that are closer to a tie may have equal probabilities in the library's own arithmetic.
     """
 
     exact_sums: ClassVar[bool] = True
@@ -89,13 +87,13 @@ class Trees(Kind):
         return self.ensemble.scores(self.points(x))
 
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
-        """0 where the sum is the library's own, bit for bit; else what another order of summation can do."""
+        """0 where the sum is the library's own, bit for bit; else the error of another order of summation."""
         ensemble = self.ensemble
         other = np.zeros(self.outputs) if ensemble.summation.ordered else 2.0 * ensemble.rounding()
         return np.broadcast_to(other + self.tie, (len(lower), self.outputs)).copy()
 
     def in_any_order(self) -> Trees:
-        """The same trees, of which it is not known in which order the library adds them up."""
+        """The same trees, with an unknown order of summation."""
         ensemble = self.ensemble
         return replace(self, ensemble=replace(ensemble, summation=replace(ensemble.summation, ordered=False)))
 
