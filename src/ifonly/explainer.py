@@ -78,8 +78,8 @@ from ifonly.results import (
 from ifonly.results.records import Records, record_kinds, records_of
 from ifonly.results.records import merged as merged_records
 from ifonly.schema import Schema, index_of, read_points, schema_to_json
+from ifonly.schema.arguments import items
 from ifonly.schema.editing import unlabelled
-from ifonly.schema.given import items
 from ifonly.schema.values import plain
 from ifonly.solvers.search import Search
 from ifonly.solvers.search.search import begin_to_compile

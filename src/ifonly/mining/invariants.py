@@ -1,10 +1,10 @@
-"""Mining of invariants: rules that hold in every row of a table, found, tested against chance, and made few.
+"""Mining of invariants: rules that hold in every row of a table, generated, tested for significance, and selected.
 
 candidates    orders and differences of numbers, equations, options and bounds given a condition   (a sample)
 verified      counted in all rows: where it could have failed, where it did
 significant   with columns paired at random so few exceptions have probability alpha / candidates tried
 selected      those that would have prevented most of the altered rows (a row with one or two values of other rows);
-              a rule that prevents nothing which the ones before it let through says nothing new, and is dropped
+              a rule that prevents no row that the ones before it allow is redundant, and is dropped
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ifonly.printing import shown
 from ifonly.schema import Schema, read_points
 
 Listener: TypeAlias = Callable[[float], None]
-"""Is told which part of the work is done, from 0 to 1."""
+"""Callback for the part of the work that is done, from 0 to 1."""
 
 ALPHA = 0.01
 """The probability that any invariant of a table whose columns are independent is a chance finding."""
@@ -241,7 +241,7 @@ def poisson_at_most(count: int, mean: float) -> float:
     return min(1.0, math.fsum(map(math.exp, logs)))
 
 
-# ---------------------------------------------------------------------- few rules that say it all
+# ---------------------------------------------------------------------- selection of few rules
 
 
 def _altered(points: Points, chance: np.random.Generator) -> list[tuple[int, Points]]:

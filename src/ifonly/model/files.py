@@ -19,7 +19,7 @@ import numpy as np
 from ifonly.errors import FileError, ModelError
 from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
 from ifonly.printing import shown
-from ifonly.schema.given import is_label, path_of
+from ifonly.schema.arguments import is_label, path_of
 from ifonly.schema.io import replacing, write_whole
 from ifonly.schema.values import plain
 

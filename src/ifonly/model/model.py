@@ -22,7 +22,7 @@ from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
 from ifonly.printing import shown, some_of
 from ifonly.schema import Schema
-from ifonly.schema.given import is_label, items
+from ifonly.schema.arguments import is_label, items
 from ifonly.schema.values import plain, same_value
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]

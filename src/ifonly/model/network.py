@@ -26,7 +26,7 @@ from ifonly.model.operations import OperationGraph, operations_of_layers
 from ifonly.model.products import rows_times
 from ifonly.model.rounding import rounding_error_bound
 from ifonly.printing import shown
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 
 MAX_LAYERS = 1000
 MAX_WEIGHTS = 200_000_000

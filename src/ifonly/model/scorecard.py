@@ -22,7 +22,7 @@ from typing import Any
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model.files import MAX_JSON_BYTES, check_size
 from ifonly.printing import shown
-from ifonly.schema.given import is_label, items, path_of
+from ifonly.schema.arguments import is_label, items, path_of
 from ifonly.schema.number_text import DecimalMark, mark_of, two_readings
 from ifonly.schema.values import is_missing, plain, same_value
 

@@ -24,7 +24,7 @@ from ifonly.model.scorecard import Scorecard, is_scorecard_file
 from ifonly.model.trees.files import is_trees_file, load_trees
 from ifonly.printing import shown
 from ifonly.schema import Schema
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 
 __all__ = ["import_model", "load_model", "load_pickle"]
 

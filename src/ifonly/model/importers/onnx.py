@@ -41,7 +41,7 @@ from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
 from ifonly.model.trees import FeatureColumns, Trees, bound_splits, edge_points, reachable
 from ifonly.schema import Schema
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 
 Floats = NDArray[np.float64]
 TIE = 2.0**-20

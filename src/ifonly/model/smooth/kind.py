@@ -25,7 +25,7 @@ from ifonly.model.products import rows_times
 from ifonly.model.rounding import rounding_error_bound
 from ifonly.model.smooth.activations import RELU, Activation
 from ifonly.printing import shown
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 
 Floats = NDArray[np.float64]
 

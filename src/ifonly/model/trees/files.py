@@ -23,8 +23,8 @@ from ifonly.model.trees.ensemble import NODE_FIELDS, Ensemble, Nodes, Summation
 from ifonly.model.trees.kind import Trees
 from ifonly.printing import shown
 from ifonly.schema import Choice, Integer, Schema
+from ifonly.schema.arguments import is_label, path_of
 from ifonly.schema.features import Feature
-from ifonly.schema.given import is_label, path_of
 from ifonly.schema.io import replacing, schema_from_json, schema_to_json, write_whole
 from ifonly.schema.values import same_value
 
