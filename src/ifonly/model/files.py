@@ -85,7 +85,7 @@ def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:
 
 
 def read_network(path: str | Path) -> Stored:
-    """Read a network file, with all that it says."""
+    """Read a network file, with its class names and task."""
     path = path_of(path)
     if path.suffix not in (".json", ".npz"):
         raise FileError(f"A network file ends in .npz or .json; '{path.name}' does not.")

@@ -205,7 +205,7 @@ class Logistic:
 
 
 def class_names(classes: tuple[Any, ...], outputs: int, *, regression: bool = False) -> tuple[Any, ...]:
-    """The names given, else 0, 1, ...; none for a regression."""
+    """The class names, by default 0, 1, ...; none for a regression."""
     if regression is not False and regression is not True:
         raise ModelError(f"'regression' is True or False; got {shown(regression)}.")
     if regression:

@@ -54,15 +54,15 @@ class Affine:
             raise ModelError(f"A layer has {self.weight.shape[0]} outputs but {self.bias.shape[0]} biases.")
 
 
-def _numbers(given: Any, name: str) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
     try:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
-            array = np.asarray(given)
+            array = np.asarray(values)
             if array.dtype.kind in "biufO":
                 return np.array(array, dtype=np.float64, order="C")
     except Exception:  # an element's own __float__ may raise anything
         pass
-    raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(given)}.")
+    raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(values)}.")
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,11 +94,11 @@ class Network(Kind):
         if self.within is not None:
             object.__setattr__(self, "within", self._checked_bounds(self.within))
 
-    def _checked_bounds(self, given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        ends = [_numbers(end, "bounds") for end in items(given) or ()]
+    def _checked_bounds(self, bounds: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        ends = [_numbers(end, "bounds") for end in items(bounds) or ()]
         if [end.shape for end in ends] != [(self.inputs,)] * 2 or np.isnan(ends).any():
             raise ModelError(f"The bounds of a network are a least and a largest value for each of its inputs; got "
-                             f"{shown(given)}.")  # fmt: skip
+                             f"{shown(bounds)}.")  # fmt: skip
         return ends[0], ends[1]
 
     @classmethod

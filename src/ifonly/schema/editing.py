@@ -86,7 +86,7 @@ def _check_rules(schema: Schema, names: Collection[str], how: str) -> None:
                 )
 
 
-def _mapping(given: Any, what: str) -> Mapping[str, str]:
-    if not isinstance(given, Mapping):
-        raise SchemaError(f"Give each feature's {what} by name, such as {{'Age': 'age'}}; got {shown(given)}.")
-    return given
+def _mapping(value: Any, what: str) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"Give each feature's {what} by name, such as {{'Age': 'age'}}; got {shown(value)}.")
+    return value

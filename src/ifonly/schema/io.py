@@ -101,7 +101,7 @@ def _read_text(path: str | Path, what: str, most: int) -> str:
     path = path_of(path)
     try:
         with path.open("rb") as file:
-            content = file.read(most + 1)  # whatever its size is said to be
+            content = file.read(most + 1)  # its reported size may be wrong
         if len(content) > most:
             raise FileError(f"'{path}' is larger than {most // 2**20} MiB; that is no {what}.")
         return content.decode("utf-8")

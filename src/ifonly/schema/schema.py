@@ -193,7 +193,7 @@ class Schema:
         place = {name: i for i, name in enumerate(self.columns)}
         return tuple(np.array([place[c] for c in feature.column_names], dtype=np.intp) for feature in self.features)
 
-    # ------------------------------------------------------------------ people who lack a number
+    # ------------------------------------------------------------------ missing numbers
 
     @cached_property
     def may_have_missing(self) -> bool:

@@ -23,7 +23,7 @@ class FeatureWording:
     unit: str = field(default="", kw_only=True, repr=False)
 
     def _words(self) -> dict[str, str]:
-        """Those that are given."""
+        """Those that are set, as plain data."""
         return {key: value for key, value in (("label", self.label), ("unit", self.unit)) if value}
 
 

@@ -27,7 +27,7 @@ def library_of(path: Path) -> Library | None:
     try:
         check_size(path, MAX_JSON_BYTES)
         data = json.loads(path.read_text(encoding="utf-8"))
-    except Exception:  # whatever a hostile file raises: who reads it next says what is wrong
+    except Exception:  # a damaged file may raise anything; the reader of that format reports it
         return None
     if not isinstance(data, dict):
         return None

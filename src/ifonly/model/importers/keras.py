@@ -27,7 +27,7 @@ from ifonly.schema import Schema
 
 Floats = NDArray[np.float64]
 PART = 4096
-"""Rows that the model is asked about at a time."""
+"""Rows per batch of `predict`."""
 
 
 def import_keras(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (), regression: bool = False) -> Model:
@@ -91,7 +91,7 @@ def _asked(model: Any, rows: Floats) -> Floats:
 
 
 def _graph(model: Any) -> Any:
-    """The functional model that says what is computed from what."""
+    """The functional form of the model, with its graph of nodes."""
     if isinstance(model, keras.Sequential):
         if not model.built or model._functional is None:
             raise ModelError("The Keras model is not built yet; give it an Input layer, or call it on some rows.")

@@ -1,7 +1,7 @@
 """Keras's layers and activations, each as an operation of the flow (`flow_operations`).
 
-A layer is what its class says, then its activation. Tables at the end are by the very class or function: a subclass may
-compute something else.
+A layer is the operation of its class, then its activation. Tables at the end are by the exact class or function: a
+subclass may compute something else.
 """
 
 from __future__ import annotations

@@ -102,11 +102,11 @@ def _label_tensors(graph: Any) -> set[str]:
     return labels
 
 
-def _named(given: dict[str, Any]) -> tuple[Any, ...]:
+def _named(found: dict[str, Any]) -> tuple[Any, ...]:
     """The classes that a node names."""
     for key in ("classlabels_strings", "classlabels_int64s", "classlabels_ints"):
-        if given.get(key):
-            return tuple(v.decode("utf-8") if isinstance(v, bytes) else int(v) for v in given[key])
+        if found.get(key):
+            return tuple(v.decode("utf-8") if isinstance(v, bytes) else int(v) for v in found[key])
     return ()
 
 

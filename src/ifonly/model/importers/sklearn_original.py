@@ -99,7 +99,7 @@ def call_model(model: Any, method: str, source: Any, points: Floats, **options: 
 
 @contextlib.contextmanager
 def answering() -> Iterator[None]:
-    """Around a call of the user's own model: what it raises is said in our words."""
+    """Turn exceptions of the user's own model into a ModelError."""
     try:
         yield
     except IfonlyError:

@@ -40,15 +40,19 @@ class SmoothNetwork(Kind):
     activations: Sequence[Activation]
 
     def __post_init__(self) -> None:
-        given = items(self.activations)
-        if not isinstance(self.linear, Network) or given is None or not all(isinstance(a, Activation) for a in given):
+        activations = items(self.activations)
+        if (
+            not isinstance(self.linear, Network)
+            or activations is None
+            or not all(isinstance(a, Activation) for a in activations)
+        ):
             raise ModelError(f"A smooth network is made of a Network and activations; got {shown(self.activations)}.")
-        if len(given) != len(self.linear.layers) - 1:
+        if len(activations) != len(self.linear.layers) - 1:
             raise ModelError(
                 f"A network of {len(self.linear.layers)} layers has {len(self.linear.layers) - 1} activations; "
-                f"got {len(given)}."
+                f"got {len(activations)}."
             )
-        object.__setattr__(self, "activations", tuple(given))
+        object.__setattr__(self, "activations", tuple(activations))
 
     @property
     def name(self) -> str:

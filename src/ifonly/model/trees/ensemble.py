@@ -367,8 +367,8 @@ class _Joined:
         return table
 
 
-def _frozen(given: Any, kind: Any, name: str, dimensions: int) -> NDArray[Any]:
-    array = np.asarray(given)
+def _frozen(array: Any, kind: Any, name: str, dimensions: int) -> NDArray[Any]:
+    array = np.asarray(array)
     if array.dtype.kind not in "biuf" or array.ndim != dimensions:
         raise ModelError(f"'{name}' of an ensemble must be an array of numbers of {dimensions} dimension(s).")
     with np.errstate(invalid="ignore", over="ignore"):

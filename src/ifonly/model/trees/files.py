@@ -108,7 +108,7 @@ def is_trees_file(path: Path) -> bool:
         else:
             with zipfile.ZipFile(path) as archive:
                 head = json.loads(str(read_array(archive, archive.getinfo("head.npy"), path, kinds="U")))
-    except Exception:  # whatever a hostile file raises: who reads it next says what is wrong
+    except Exception:  # a damaged file may raise anything; the reader of that format reports it
         return False
     return isinstance(head, dict) and head.get("format") == FORMAT
 

@@ -87,7 +87,7 @@ class ImportedTrees:
     zero_is_second: bool = False
     """A score of exactly 0 is decided for the second class."""
     as_categories: bool = False
-    """The library wants its categories as a column of pandas' own type."""
+    """The library reads categories as a column of pandas' categorical type."""
     zeros: Literal["numbers", "missing", "missing if sparse"] = "numbers"
     """Whether the library reads zeros as missing values: always, in a sparse table, or never."""
     coded_from_zero: frozenset[int] = frozenset()

@@ -185,7 +185,7 @@ class _Reader:
         return column
 
     def _oblivious(self, categories: dict[int, list[Any]]) -> list[LibraryTree]:
-        """Every node of a level has the same split; bit i of a leaf's number is what split i says."""
+        """Every node of a level has the same split; bit i of a leaf's number is the outcome of split i."""
         sides = self._sides(categories) if categories else {}
         result = []
         for t, tree in enumerate(self.data["oblivious_trees"]):

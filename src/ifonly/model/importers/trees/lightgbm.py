@@ -1,6 +1,6 @@
 """LightGBM importer: x <= threshold goes left, in float64; scores are added up in float64, tree by tree.
 
-A model is read from its own text. Each split says what it takes for missing: nothing (then NaN counts as 0), NaN, or
+A model is read from its own text. Each split has a type of missing values: nothing (then NaN counts as 0), NaN, or
 zero; categories of its set go left, all others and missing ones right. The score of a classifier is its raw score,
 before the sigmoid or softmax. In the forest mode the sum is divided by the number of rounds.
 """
