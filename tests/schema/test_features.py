@@ -102,7 +102,6 @@ def test_integers_end_on_their_grid() -> None:
     [
         (lambda: Real("", 0, 1), "name"),
         (lambda: Real("x", 1, 0), "'x': lower bound 1 is above upper bound 0"),
-        (lambda: Real("x", 0, 1e-310), "'x': its range is narrower than 1e-100, and distances divide by it"),
         (lambda: Real("x", math.nan, 0), "'x': 'lower' must be a finite number"),
         (lambda: Real("x", -1.7e308, 1.7e308), "'x': its range is too wide"),
         (lambda: Integer("x", 0.5, 3), "'x': 'lower' of an integer feature must be whole"),

@@ -19,9 +19,6 @@ from ifonly.schema.values import NO_VALUE, is_missing, plain, read_step, show_nu
 from ifonly.schema.wording import FeatureWording, at_row, check_name, check_words, who_has
 from ifonly.tolerances import GRID
 
-NARROWEST = 1e-100
-"""The least width of a range: distances are in units of it, and 1 / width times a weight must not overflow."""
-
 
 @dataclass(frozen=True)
 class Numeric(FeatureWording):
@@ -53,11 +50,6 @@ class Numeric(FeatureWording):
             )
         if not math.isfinite(self.width):
             raise SchemaError(f"Feature '{self.name}': its range is too wide for float64; give it narrower bounds.")
-        if 0.0 < self.width < NARROWEST:
-            raise SchemaError(
-                f"Feature '{self.name}': its range is narrower than {NARROWEST:g}, and distances divide by it; give it "
-                f"another unit, or equal bounds."
-            )
 
     @property
     def column_names(self) -> tuple[str, ...]:
