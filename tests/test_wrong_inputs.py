@@ -170,6 +170,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "an unknown distance": (lambda f: EXPLAINER.explain(ANN, distance="l3"), "l3"),
     "a weight of nothing": (lambda f: EXPLAINER.explain(ANN, distance=Distance(weights={"Agee": 1})), "Agee"),
     "a weight below zero": (lambda f: Distance(weights={"Age": -2}), "Age"),
+    "a range of nearly nothing": (lambda f: Distance("l1").scale_vector(Schema([Real("thin", 0, 1e-310)])), "thin"),
     "a misspelt feature": (lambda f: EXPLAINER.explain(ANN, constraints=[Fixed("Ownr")]), "Ownr"),
     "an order where there is none": (lambda f: EXPLAINER.explain(ANN, constraints=[OnlyUp("Job")]), "Job"),
     "a range of words": (lambda f: EXPLAINER.explain(ANN, constraints=[Range("Job", 0, 1)]), "Job"),

@@ -43,7 +43,7 @@ Record: TypeAlias = dict[str, Cell]  # one row: the features in order, then the 
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class OperationGraph:
+class DatasetSpec:
     """How one data set comes from its raw files. Features that no table names are integers."""
 
     records: Callable[[Path], Iterator[Record]]
@@ -177,8 +177,8 @@ CREDIT_AMOUNTS = (
     "MostRecentPaymentAmount",
 )
 
-RECIPES = {
-    "adult": OperationGraph(
+SPECS = {
+    "adult": DatasetSpec(
         records=adult_records,
         binary={"Sex": ["Male", "Female"], "NativeCountry": ["United-States", "Other"]},
         ordinal={"EducationLevel": EDUCATION_LEVELS},
@@ -200,7 +200,7 @@ RECIPES = {
         },
         dollars=("CapitalGain", "CapitalLoss"),
     ),
-    "compas": OperationGraph(
+    "compas": DatasetSpec(
         records=compas_records,
         binary={
             "Race": ["African-American", "Caucasian"],
@@ -216,7 +216,7 @@ RECIPES = {
             "ChargeDegree": "degree of the charge",
         },
     ),
-    "credit": OperationGraph(
+    "credit": DatasetSpec(
         records=credit_records,
         binary={"isMale": [0, 1], "isMarried": [0, 1], "HasHistoryOfOverduePayments": [0, 1]},
         ordinal={"AgeGroup": CREDIT_AGES, "EducationLevel": ["other", "high-school", "university", "graduate"]},
@@ -243,29 +243,29 @@ RECIPES = {
 # ------------------------------------------------------------------------------------------------------------- writing
 
 
-def describe(recipe: OperationGraph, name: str, values: Sequence[Any]) -> dict[str, Any]:
+def describe(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]:
     """One feature of the schema."""
-    label = {"label": recipe.labels[name]} if name in recipe.labels else {}
-    return {**_kind(recipe, name, values), **label, **({"unit": "$"} if name in recipe.dollars else {})}
+    label = {"label": spec.labels[name]} if name in spec.labels else {}
+    return {**_kind(spec, name, values), **label, **({"unit": "$"} if name in spec.dollars else {})}
 
 
-def _kind(recipe: OperationGraph, name: str, values: Sequence[Any]) -> dict[str, Any]:
-    if name in recipe.binary:
-        return {"kind": "binary", "name": name, "values": recipe.binary[name]}
-    if name in recipe.ordinal:
-        return {"kind": "ordinal", "name": name, "levels": recipe.ordinal[name], "encoding": "thermometer"}
-    if name in recipe.categorical:
+def _kind(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]:
+    if name in spec.binary:
+        return {"kind": "binary", "name": name, "values": spec.binary[name]}
+    if name in spec.ordinal:
+        return {"kind": "ordinal", "name": name, "levels": spec.ordinal[name], "encoding": "thermometer"}
+    if name in spec.categorical:
         return {"kind": "categorical", "name": name, "categories": sorted(set(values)), "encoding": "onehot"}
     bounds = {"lower": min(values), "upper": max(values)}
-    if name in recipe.real:
+    if name in spec.real:
         return {"kind": "real", "name": name, **bounds}
     return {"kind": "integer", "name": name, **bounds, "step": 1}
 
 
-def schema_text(recipe: OperationGraph, records: Sequence[Record]) -> str:
+def schema_text(spec: DatasetSpec, records: Sequence[Record]) -> str:
     """The schema file, one feature per line."""
     names = list(records[0])[:-1]
-    features = [json.dumps(describe(recipe, name, [r[name] for r in records])) for name in names]
+    features = [json.dumps(describe(spec, name, [r[name] for r in records])) for name in names]
     body = ",\n    ".join(features)
     return f'{{\n  "format": "ifonly-schema",\n  "version": 1,\n  "features": [\n    {body}\n  ]\n}}\n'
 
@@ -307,9 +307,9 @@ def check_raw(folder: Path) -> None:
 def build(raw: Path) -> dict[str, dict[str, Any]]:
     """Write the files of every data set; return what the manifest must say about them."""
     facts: dict[str, dict[str, Any]] = {}
-    for name, recipe in RECIPES.items():
-        records = list(recipe.records(raw))
-        table, schema = csv_text(records).encode(), schema_text(recipe, records).encode()
+    for name, spec in SPECS.items():
+        records = list(spec.records(raw))
+        table, schema = csv_text(records).encode(), schema_text(spec, records).encode()
         (DATA / f"{name}.csv.gz").write_bytes(gzip.compress(table, compresslevel=9, mtime=0))
         (DATA / f"{name}.schema.json").write_bytes(schema)
         positive = sum(int(value) for *_, value in (r.values() for r in records))

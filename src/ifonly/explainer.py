@@ -48,7 +48,7 @@ from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
 from ifonly.results.records import record_kinds
 from ifonly.schema import Schema, index_of, read_points
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 from ifonly.schema.values import plain
 from ifonly.solvers.search import Search
 from ifonly.tolerances import DEFAULT, Tolerances

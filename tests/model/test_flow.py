@@ -40,7 +40,7 @@ def imported_trees(seed: int, names: list[str], dtype: Any, rows: Any) -> tuple[
                 flow, value = flow.relu(), np.maximum(value, 0)
             case "pick":
                 chosen = rng.integers(0, flow.width, rng.integers(1, 6)).tolist()
-                flow, value = flow.pick(chosen, name="p"), value[:, chosen]
+                flow, value = flow.select(chosen, name="p"), value[:, chosen]
             case "plus":
                 weight = numbers(flow.width, flow.width)
                 flow, value = flow.plus(flow.linear(weight, name="l"), name="+"), value + value @ weight.T
@@ -49,7 +49,7 @@ def imported_trees(seed: int, names: list[str], dtype: Any, rows: Any) -> tuple[
                 flow = flow.joined([flow.scale(factor, name="s")], name="j")
                 value = np.concatenate([value, value * factor], axis=1)
                 if flow.width > 12:
-                    flow, value = flow.pick(range(12), name="p"), value[:, :12]
+                    flow, value = flow.select(range(12), name="p"), value[:, :12]
     return flow, value
 
 
@@ -57,7 +57,7 @@ def imported_trees(seed: int, names: list[str], dtype: Any, rows: Any) -> tuple[
 def test_any_steps_give_the_same_values_up_to_the_bound(seed: int, names: list[str], precision: Any) -> None:
     points = comparison_rows(SCHEMA, 50, seed)
     flow, value = imported_trees(seed, names, np.dtype(precision), SCHEMA.encode(points))
-    network = flow.finish()
+    network = flow.to_network()
     assert len(network.layers) == 1 + flow.depth
     model = Model(function=network, schema=SCHEMA, original=lambda p: value, precision=precision)
     worst = np.abs(value.astype(np.float64) - network.scores(SCHEMA.encode(points))).max(axis=0)
@@ -67,7 +67,7 @@ def test_any_steps_give_the_same_values_up_to_the_bound(seed: int, names: list[s
 def test_cancelling_steps_need_the_majorant() -> None:
     """1e8 x - 1e8 x = 0 in the network; the model that computes it step by step in float32 is far from that."""
     flow = Flow.of(1).linear([[1.0], [1.0]], [0.3, 0.0], name="a").scale([1e8, -1e8], name="b")
-    network = flow.linear([[1.0, 1.0]], name="c").finish()
+    network = flow.linear([[1.0, 1.0]], name="c").to_network()
     schema = Schema((Real("x", 0, 10),))
     model = Model(function=network, schema=schema, original=lambda p: p, precision="float32")
     x = np.linspace(0, 10, 1000, dtype=np.float32)
@@ -81,17 +81,17 @@ def test_cancelling_steps_need_the_majorant() -> None:
 def test_misfits_are_named() -> None:
     start = Flow.of(3)
     with pytest.raises(ModelError, match="'add' adds 3 values to 2"):
-        start.plus(start.pick([0, 1], name="p"), name="add")
+        start.plus(start.select([0, 1], name="p"), name="add")
     with pytest.raises(ModelError, match="'s' combines 3 values with 2 numbers"):
         start.scale([1.0, 2.0], name="s")
     with pytest.raises(ModelError, match="'p' selects no values"):
-        start.pick([], name="p")
+        start.select([], name="p")
     with pytest.raises(ModelError, match="'s' has NaN or infinite weights"):
         start.scale(np.inf, name="s")
 
 
 def test_relu_twice_is_relu_once() -> None:
-    network = Flow.of(2).linear([[1.0, 2.0]], name="a").relu().relu().linear([[1.0]], name="b").finish()
+    network = Flow.of(2).linear([[1.0, 2.0]], name="a").relu().relu().linear([[1.0]], name="b").to_network()
     assert network.hidden == (1,)
 
 

@@ -70,9 +70,9 @@ def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
             case "relu":
                 made = flow.relu(), np.maximum(value, zero)
             case "leaky":
-                made = flow.bend(factor, name="b"), np.where(value > 0, value, value * own(factor))
+                made = flow.leaky_relu(factor, name="b"), np.where(value > 0, value, value * own(factor))
             case "abs":
-                made = flow.bend(-1.0, name="b"), np.abs(value)
+                made = flow.leaky_relu(-1.0, name="b"), np.abs(value)
             case "clip":
                 ends = np.sort(numbers(2))
                 made = flow.clip(*ends, name="c"), np.minimum(np.maximum(value, own(ends[0])), own(ends[1]))
@@ -82,7 +82,7 @@ def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
                 made = flow.clip(upper=factor, name="c"), np.minimum(value, own(factor))
             case "pick":
                 chosen = rng.integers(0, flow.width, rng.integers(1, 5)).tolist()
-                made = flow.pick(chosen, name="p"), value[:, chosen]
+                made = flow.select(chosen, name="p"), value[:, chosen]
             case "plus":
                 made = flow.plus(other, name="+"), value + second
             case "minus":
@@ -90,14 +90,17 @@ def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
             case "join":
                 made = flow.joined([other], name="j"), np.concatenate([value, second], axis=1)
                 if made[0].width > 6:
-                    made = made[0].pick(range(6), name="p"), made[1][:, :6]
+                    made = made[0].select(range(6), name="p"), made[1][:, :6]
             case "max":
-                made = flow.larger(other, name="m"), np.maximum(value, second)
+                made = flow.maximum(other, name="m"), np.maximum(value, second)
             case "min":
-                made = flow.smaller(other, name="m"), np.minimum(value, second)
+                made = flow.minimum(other, name="m"), np.minimum(value, second)
             case _:
                 windows = [rng.integers(0, flow.width, rng.integers(1, 5)).tolist() for _ in range(2)]
-                made = flow.largest(windows, name="w"), np.stack([value[:, w].max(axis=1) for w in windows], axis=1)
+                made = (
+                    flow.window_maximum(windows, name="w"),
+                    np.stack([value[:, w].max(axis=1) for w in windows], axis=1),
+                )
         pool.append(made)
     return linear(*pool[-1], 2) if rng.random() < 0.7 else pool[-1]
 
@@ -117,7 +120,7 @@ def test_no_graph_is_farther_off_than_the_bound(precision: Any) -> None:
         points = SCHEMA.sample(6, np.random.default_rng(seed))
         rows = SCHEMA.encode(points)
         flow, deployed = imported_trees(seed, np.dtype(precision), rows)
-        network = flow.finish()
+        network = flow.to_network()
         model = Model(function=network, schema=SCHEMA, original=lambda p: p, precision=precision)
         bounds, everywhere = model.error_at(points), model.error
         for i, row in enumerate(rows):
@@ -135,7 +138,7 @@ def test_the_network_is_the_graph_in_exact_arithmetic() -> None:
         points = SCHEMA.sample(3, np.random.default_rng(seed))
         rows = SCHEMA.encode(points)
         flow, exact = imported_trees(seed, object, rows)
-        network = flow.finish()
+        network = flow.to_network()
         bound = Model(function=network, schema=SCHEMA, original=lambda p: p).error_at(points)
         for i, row in enumerate(rows):
             for k, value in enumerate(exactly(network, row)):
@@ -145,20 +148,20 @@ def test_the_network_is_the_graph_in_exact_arithmetic() -> None:
 def test_exact_weights_make_exact_networks() -> None:
     """Whole numbers and halves: the network is the graph to the last bit."""
     start = Flow.of(2, [-4.0, 0.0], [4.0, 9.0])
-    bent = start.linear([[1.0, -2.0], [3.0, 1.0]], [0.5, -1.0], name="l").bend([0.25, -1.0], name="b")
-    flow = bent.larger(start, name="m").clip(-2.0, 8.0, name="c").plus(start, name="+")
+    bent = start.linear([[1.0, -2.0], [3.0, 1.0]], [0.5, -1.0], name="l").leaky_relu([0.25, -1.0], name="b")
+    flow = bent.maximum(start, name="m").clip(-2.0, 8.0, name="c").plus(start, name="+")
     rows = np.array([[x, y] for x in np.arange(-4.0, 4.5, 0.5) for y in np.arange(0.0, 9.5, 0.5)])
     z = rows @ np.array([[1.0, 3.0], [-2.0, 1.0]]) + [0.5, -1.0]
     value = np.clip(np.maximum(np.where(z > 0, z, z * [0.25, -1.0]), rows), -2.0, 8.0) + rows
-    assert np.array_equal(flow.finish().scores(rows), value)
+    assert np.array_equal(flow.to_network().scores(rows), value)
 
 
 def test_what_passes_a_layer_by_is_never_in_doubt() -> None:
     """One unit that bends for each LeakyReLU; the one beside it is on, whatever the row."""
     start = Flow.of(WIDTH, *column_box(SCHEMA))
     rng = np.random.default_rng(0)
-    flow = start.linear(rng.normal(size=(5, WIDTH)), name="l").bend(0.01, name="b")
-    network = flow.plus(flow.linear(rng.normal(size=(5, 5)), name="l").relu(), name="+").finish()
+    flow = start.linear(rng.normal(size=(5, WIDTH)), name="l").leaky_relu(0.01, name="b")
+    network = flow.plus(flow.linear(rng.normal(size=(5, 5)), name="l").relu(), name="+").to_network()
     assert network.hidden == (10, 10)
     h = SCHEMA.encode(SCHEMA.sample(2000, rng))
     on = []
@@ -173,22 +176,26 @@ def test_wide_values_pass_by_in_the_units_they_are_made_of() -> None:
     start = Flow.of(WIDTH, *column_box(SCHEMA))
     deep = start.linear(np.ones((3, WIDTH)), name="l").relu().linear(np.ones((3, 3)), name="l").relu()
     wide = deep.linear(np.ones((1, 3)), name="l").plus(start.linear(np.ones((1, WIDTH)), name="l"), name="+")
-    assert wide.finish().hidden == (4, 4)  # one number beside the three, not four columns
-    skipped = deep.joined([start.pick([1, 2], name="p")], name="j")
-    assert skipped.finish().hidden == (5, 5)
+    assert wide.to_network().hidden == (4, 4)  # one number beside the three, not four columns
+    skipped = deep.joined([start.select([1, 2], name="p")], name="j")
+    assert skipped.to_network().hidden == (5, 5)
 
 
 def test_misfits_are_named() -> None:
     start = Flow.of(3)
     with pytest.raises(ModelError, match="'m' compares 3 values with 2"):
-        start.larger(start.pick([0, 1], name="p"), name="m")
+        start.maximum(start.select([0, 1], name="p"), name="m")
     with pytest.raises(ModelError, match="'c' keeps values above 2 and below 1, which none can be"):
         start.clip(2.0, 1.0, name="c")
     with pytest.raises(ModelError, match="'c' has bounds that are NaN"):
         start.clip([0.0, np.inf, 1.0], name="c")
     with pytest.raises(ModelError, match="'w' takes the largest of no values"):
-        start.largest([], name="w")
-    for asked in (lambda f: f.bend(0.1, name="b"), lambda f: f.joined([f], name="j"), lambda f: f.larger(f, name="m")):
+        start.window_maximum([], name="w")
+    for asked in (
+        lambda f: f.leaky_relu(0.1, name="b"),
+        lambda f: f.joined([f], name="j"),
+        lambda f: f.maximum(f, name="m"),
+    ):
         with pytest.raises(ModelError, match="more than the 100000 values or 200000000 weights"):
             asked(Flow.of(60_000).relu())  # no memory is taken for it
     deep = start

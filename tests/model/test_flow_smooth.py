@@ -67,13 +67,13 @@ def imported_trees(seed: int, dtype: Any, rows: Any) -> tuple[Flow, Any]:
             case "relu":
                 flow, value = flow.relu(), np.maximum(value, 0)
             case "leaky":
-                flow, value = flow.bend(factor, name="b"), np.where(value > 0, value, value * own)
+                flow, value = flow.leaky_relu(factor, name="b"), np.where(value > 0, value, value * own)
             case "clip":
                 low, high = np.sort(numbers(2))
                 flow, value = flow.clip(low, high, name="c"), np.clip(value, dtype.type(low), dtype.type(high))
             case "pick":
                 chosen = rng.integers(0, flow.width, rng.integers(1, 5)).tolist()
-                flow, value = flow.pick(chosen, name="p"), value[:, chosen]
+                flow, value = flow.select(chosen, name="p"), value[:, chosen]
             case "plus":
                 other = flow.scale(factor, name="s")
                 flow, value = flow.plus(other, name="+"), value + value * own
@@ -105,7 +105,7 @@ def test_no_chain_is_farther_off_than_the_bound(precision: Any) -> None:
         points = SCHEMA.sample(3, np.random.default_rng(seed))
         rows = SCHEMA.encode(points)
         flow, deployed = imported_trees(seed, np.dtype(precision), rows)
-        function = flow.finish()
+        function = flow.to_network()
         smooth += isinstance(function, SmoothNetwork)
         model = Model(function=function, schema=SCHEMA, original=lambda p: p, precision=precision)
         bounds, everywhere = model.error_at(points), model.error
@@ -120,14 +120,14 @@ def test_no_chain_is_farther_off_than_the_bound(precision: Any) -> None:
 
 def test_a_relu_of_a_curve_is_no_curve() -> None:
     flow = Flow.of(1).smooth(Activation("tanh")).relu()
-    function = flow.finish()
+    function = flow.to_network()
     assert isinstance(function, SmoothNetwork) and [a.name for a in function.activations] == ["tanh", "relu"]
     assert (function.scores(np.array([[-1.0], [1.0]]))[:, 0] == [0.0, np.tanh(1.0)]).all()
 
 
 def test_what_a_leaky_layer_relies_on_is_kept_beside_curves() -> None:
     """Its units are on within the bounds of the schema only."""
-    function = Flow.of(WIDTH, *column_box(SCHEMA)).bend(0.1, name="b").smooth(Activation("tanh")).finish()
+    function = Flow.of(WIDTH, *column_box(SCHEMA)).leaky_relu(0.1, name="b").smooth(Activation("tanh")).to_network()
     wider = Schema((Real("x", -4, 5), *SCHEMA.features[1:]))
     Model(function=function, schema=SCHEMA, original=lambda p: p, classes=tuple("abcd"))
     with pytest.raises(ModelError, match="only where 'x' is in"):
@@ -140,14 +140,14 @@ def test_branches_with_the_same_curve_are_one_layer() -> None:
     start, tanh = Flow.of(WIDTH), Activation("tanh")
     one, other = (start.linear(weight, name="l").smooth(tanh) for weight in weights)
     for function, value in (
-        (one.joined([other], name="j").finish(), np.hstack([np.tanh(rows @ w.T) for w in weights])),
-        (one.plus(other, name="+").finish(), np.tanh(rows @ weights[0].T) + np.tanh(rows @ weights[1].T)),
+        (one.joined([other], name="j").to_network(), np.hstack([np.tanh(rows @ w.T) for w in weights])),
+        (one.plus(other, name="+").to_network(), np.tanh(rows @ weights[0].T) + np.tanh(rows @ weights[1].T)),
     ):
         assert isinstance(function, SmoothNetwork) and function.activations == (tanh,)
         assert np.allclose(function.scores(rows), value, rtol=0.0, atol=1e-12)
     for beside in (start.linear(weights[1], name="l").relu(), one.linear(np.eye(3), name="l").smooth(tanh)):
         with pytest.raises(UnsupportedModel, match="in chains of layers only"):
-            one.joined([beside], name="j").finish()
+            one.joined([beside], name="j").to_network()
 
 
 class Skips(nn.Module):
@@ -180,7 +180,7 @@ def test_what_was_lost_before_a_curve_is_carried_through_it(name: str) -> None:
     schema, curve = Schema((Real("x", 0.5, 1.0),)), Activation(name)  # type: ignore[arg-type]
     weights = np.float64([[1e4], [1e4 * (1.0 - 2.0**-14)]]), np.float64([[1.0, -1.0]])
     model = Model(
-        function=Flow.of(1).linear(weights[0], name="l").relu().linear(weights[1], name="l").smooth(curve).finish(),
+        function=Flow.of(1).linear(weights[0], name="l").relu().linear(weights[1], name="l").smooth(curve).to_network(),
         schema=schema, original=lambda p: p, precision="float32",
     )  # fmt: skip
     points = schema.sample(200, np.random.default_rng(0))
@@ -188,5 +188,5 @@ def test_what_was_lost_before_a_curve_is_carried_through_it(name: str) -> None:
     off = np.abs(deployed_curve(curve, z) - model.exact_scores(points))
     bounds = model.error_at(points)
     assert (off <= bounds).all()
-    assert off.max() > 64.0 * curve.lost(2.0**-24, z, z).max(), "the curve's own loss is not what counts"
+    assert off.max() > 64.0 * curve.library_error(2.0**-24, z, z).max(), "the curve's own loss is not what counts"
     assert bounds.max() < 40.0 * off.max()

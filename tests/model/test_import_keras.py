@@ -103,6 +103,51 @@ def test_functional_models_and_models_inside_models() -> None:
     assert np.array_equal(copied.scores(points), imported.scores(points))
 
 
+def branched(merge: Any, *after: Any) -> Any:
+    x = keras.Input((3,))
+    h = merge()([layers.Dense(4, activation="relu")(x), layers.Dense(4)(x), layers.Dense(4)(x)])
+    for layer in (*after, layers.Dense(1)):
+        h = layer(h)
+    return keras.Model(x, h)
+
+
+def pooled(pool: Any, channels: str) -> Any:
+    shape = (6, 2) if channels == "channels_last" else (2, 6)
+    table = [layers.Reshape(shape), pool(data_format=channels), layers.Flatten(data_format="channels_last")]
+    return chain(layers.Dense(12), *table, layers.Dense(1))
+
+
+MORE: dict[str, Any] = {
+    **{name: lambda name=name: chain(layers.Dense(4, activation=name), layers.Dense(1))
+       for name in ("tanh", "sigmoid", "silu", "gelu", "elu", "softplus", "hard_sigmoid", "relu6", "leaky_relu")},
+    "LeakyReLU": lambda: chain(layers.Dense(4), layers.LeakyReLU(negative_slope=0.1), layers.Dense(1)),
+    "PReLU": lambda: chain(layers.Dense(4), layers.PReLU(), layers.Dense(1)),
+    "ELU": lambda: chain(layers.Dense(4), layers.ELU(alpha=0.7), layers.Dense(1)),
+    "capped": lambda: chain(layers.Dense(4), layers.ReLU(max_value=0.7, negative_slope=0.3), layers.Dense(1)),
+    "two sigmoids": lambda: chain(layers.Dense(4, activation="sigmoid"), layers.Dense(1, activation="sigmoid")),
+    "Average": lambda: branched(layers.Average),
+    "Maximum": lambda: branched(layers.Maximum, layers.Activation("tanh")),
+    "Minimum": lambda: branched(layers.Minimum),
+    "Subtract": lambda: branched(lambda: lambda some: layers.Subtract()(some[:2])),
+    **{f"{pool.__name__} {channels}": lambda pool=pool, channels=channels: pooled(pool, channels)
+       for pool in (layers.MaxPooling1D, layers.GlobalMaxPooling1D) for channels in ("channels_last", "channels_first")},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", list(MORE))
+def test_layers_that_the_table_of_operations_has(name: str) -> None:
+    model = spread(MORE[name](), np.random.default_rng(5))
+    imported = import_model(model, SCHEMA, classes=("no", "yes"))
+    points = SCHEMA.sample(200, np.random.default_rng(0))
+    own = model.predict(SCHEMA.encode(points), verbose=0)
+    if imported.probabilities is None:
+        assert np.allclose(imported.exact_scores(points), own, rtol=1e-5, atol=1e-5)
+    else:
+        assert np.allclose(imported.probabilities(points)[:, 1:], own, rtol=1e-5, atol=1e-5)
+    answer = Explainer(imported).using(reasons=False).explain(points[0].tolist())
+    assert isinstance(answer, Nearest | NoneExists)
+
+
 def test_a_file_is_kerass_to_read(tmp_path: Path) -> None:
     model = sequential(np.random.default_rng(1))
     model.save(tmp_path / "model.keras")
@@ -136,9 +181,12 @@ def _inside() -> Any:
 
 REFUSALS: dict[str, tuple[Any, str]] = {
     "lambda": (lambda: chain(layers.Lambda(lambda x: x * 2), layers.Dense(1)), r"layer Lambda \('.*'\) of the Keras model is not"),
-    "tanh": (lambda: chain(layers.Dense(4, activation="tanh"), layers.Dense(1)), "has the activation tanh"),
-    "capped": (lambda: chain(layers.Dense(4), layers.ReLU(max_value=6.0), layers.Dense(1)), "ReLU with a ceiling"),
-    "after": (lambda: chain(layers.Dense(2, activation="softmax"), layers.Dense(2)), "follows a sigmoid or softmax"),
+    "softsign": (lambda: chain(layers.Dense(4, activation="softsign"), layers.Dense(1)), "has the activation softsign"),
+    "threshold": (lambda: chain(layers.Dense(4), layers.ReLU(threshold=1.0), layers.Dense(1)), "jumps at its threshold"),
+    "after": (lambda: chain(layers.Dense(2, activation="softmax"), layers.Dense(2)), "follows a softmax"),
+    "table": (lambda: chain(layers.Dense(6), layers.Reshape((2, 3))), "must return one row of scores"),
+    "dense table": (lambda: chain(layers.Reshape((3, 1)), layers.Dense(2)), "is not a product of one row of values"),
+    "product": (lambda: branched(layers.Multiply), "layer Multiply .* is not supported"),
     "inside": (_inside, "ends a model inside the model"),
     "multilabel": (lambda: chain(layers.Dense(3, activation="sigmoid")), "multilabel"),
     "half": (lambda: chain(layers.Dense(3, dtype="mixed_float16")), "computes in float16"),

@@ -158,7 +158,10 @@ REFUSED: dict[str, tuple[Callable[[], Any], str]] = {
     "argmax": (lambda: Of(lambda m, x: m.c(m.a(x)) + x.argmax(1)), "operation argmax .* is not supported"),
     "several": (lambda: Of(lambda m, x: x.amax((0, 1))), "operation amax .* reduces several dimensions"),
     "indices": (lambda: stack(nn.MaxPool1d(2, return_indices=True)), "operation MaxPool1d .* returns indices"),
-    "table": (lambda: Of(lambda m, x: m.b(x.view(-1, 13, 1))), "operation Linear .* in a way that is not supported"),
+    "table": (
+        lambda: Of(lambda m, x: m.b(x.view(-1, 13, 1))),
+        "operation Linear .* is not a product of one row of values and constants",
+    ),
     "table returned": (lambda: Of(lambda m, x: x.unsqueeze(1)), "must return one tensor of scores"),
     "shape": (lambda: Of(lambda m, x: x.view(-1, 5, 3)), "operation view .* changes the shape"),
     "rows split": (lambda: Of(lambda m, x: x.chunk(2)[0]), "operation chunk .* splits rows"),
@@ -344,7 +347,7 @@ ONNX_REFUSED: dict[str, tuple[Callable[[Graph], Any], str]] = {
     "gathered rows": (lambda g: g.op("Gather", "x", g.whole(0), axis=0), "operation Gather .* selects rows"),
     "linear of a table": (
         lambda g: g.op("MatMul", g.op("Unsqueeze", "x", g.whole(1)), g.constant(np.ones((COLUMNS, 1)))),
-        "operation MatMul .* multiplies from the left, or two values of the row",
+        "operation MatMul .* is not a product of one row of values and constants",
     ),
     "average": (
         lambda g: g.op("AveragePool", g.op("Unsqueeze", "x", g.whole(1)), kernel_shape=[2]), "operation AveragePool",

@@ -121,9 +121,9 @@ def test_consecutive_linear_layers_are_merged(schema: Schema) -> None:
     module = nn.Sequential(nn.Linear(COLUMNS, 6), nn.Linear(6, 4), nn.ReLU(), nn.Linear(4, 1))
     model = import_model(module, schema)
     assert model.network.hidden == (4,)
-    recipe = model.network.recipe
-    assert recipe is not None and recipe.fold is None  # the last layer is the model's own
-    assert [type(step.operation) for step in recipe.steps] == [
+    operations = model.network.operations
+    assert operations is not None and operations.fold is None  # the last layer is the model's own
+    assert [type(step.operation) for step in operations.steps] == [
         RoundedInput,
         AffineOperation,
         AffineOperation,
@@ -131,8 +131,8 @@ def test_consecutive_linear_layers_are_merged(schema: Schema) -> None:
         AffineOperation,
     ]
     product = np.abs(module[1].weight.detach().numpy()) @ np.abs(module[0].weight.detach().numpy())
-    assert recipe.steps[3].fold is not None
-    assert recipe.steps[3].fold.sizes[0] == pytest.approx(product, rel=1e-6)
+    assert operations.steps[3].fold is not None
+    assert operations.steps[3].fold.sizes[0] == pytest.approx(product, rel=1e-6)
 
 
 def test_the_decision_is_that_of_the_probabilities(schema: Schema) -> None:
@@ -227,7 +227,7 @@ REFUSED: dict[str, tuple[Callable[[], Any], type[ModelError], str]] = {
     "softmax inside": (
         lambda: nn.Sequential(nn.Linear(COLUMNS, 4), nn.Softmax(1), nn.Linear(4, 1)),
         UnsupportedModel,
-        r"operation Linear \('2'\) follows a softmax, which may only come last",
+        r"operation Linear \('2'\) of the torch module follows a softmax, which may only come last",
     ),
     "labels": (lambda: nn.Sequential(nn.Linear(COLUMNS, 3), nn.Sigmoid()), UnsupportedModel, "gives 3 labels at once"),
     "softmax of one": (lambda: nn.Sequential(nn.Linear(COLUMNS, 1), nn.Softmax(1)), UnsupportedModel, "is always 1"),

@@ -28,16 +28,19 @@ from ifonly import (
 from ifonly.errors import UnsupportedQuestion
 from ifonly.methods import Enumerate
 from ifonly.model import Kind
-from ifonly.model.kind import by_sign_or_largest
 
 
-@dataclass(frozen=True)
-class Parity:
+@dataclass(frozen=True, eq=False)
+class Parity(Kind):
     """1 for rows whose columns add up to an odd number, -1 for the others: nothing piecewise linear about it."""
 
-    inputs: int
+    columns: int
     name: str = "a parity"
     outputs: int = 1
+
+    @property
+    def inputs(self) -> int:
+        return self.columns
 
     @property
     def fingerprint(self) -> str:
@@ -46,23 +49,11 @@ class Parity:
     def scores(self, x: Any) -> Any:
         return np.where(np.asarray(x).sum(axis=1) % 2 == 1, 1.0, -1.0)[:, None]
 
-    def steady_scores(self, x: Any) -> Any:
-        return self.scores(x)
-
-    def decide(self, scores: Any) -> Any:
-        return by_sign_or_largest(scores)
-
     def error(self, lower: Any, upper: Any, precision: Any, exact: Any) -> Any:
         return np.zeros((len(lower), 1))
 
-    def as_network(self) -> Any:
-        return None
 
-    def statement(self) -> Any:
-        return None
-
-
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Scorecard(Parity):
     """Points that add up: a kind of its own that knows the network it amounts to."""
 

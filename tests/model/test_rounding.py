@@ -114,7 +114,7 @@ def test_steps_that_an_importer_multiplied_are_counted_one_by_one(precision: Any
         for weight, bias in steps:
             flow = flow.linear(weight, bias, name="step")
         try:
-            network = flow.finish()
+            network = flow.to_network()
         except ModelError:  # the product of the steps is beyond float64
             continue
         model = Model(function=network, schema=schema, original=lambda p: p, classes=(0, 1), precision=precision)
@@ -145,7 +145,7 @@ def test_a_shift_and_a_scaling_before_a_network_are_counted_as_they_are_computed
         last = hostile(rng, precision, 1, inner), hostile(rng, precision, 1)
         flow = Flow.of(width).scale(1.0, -mean.astype(float), name="centre").scale(factor.astype(float), name="scale")
         try:
-            network = flow.linear(*first, name="first").relu().linear(*last, name="last").finish()
+            network = flow.linear(*first, name="first").relu().linear(*last, name="last").to_network()
         except ModelError:
             continue
         model = Model(function=network, schema=schema, original=lambda p: p, classes=(0, 1), precision=precision)

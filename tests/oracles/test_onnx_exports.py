@@ -25,7 +25,7 @@ skl2onnx = pytest.importorskip("skl2onnx")
 COUNT = int(os.environ.get("IFONLY_EXPORTS", "0"))
 CLOSE = 1e-5
 Rng = np.random.Generator
-BuiltOperation = tuple[Any, Schema, Callable[[list[dict[str, Any]]], dict[str, np.ndarray]]]
+Case = tuple[Any, Schema, Callable[[list[dict[str, Any]]], dict[str, np.ndarray]]]
 """A model, its schema, and how its user gives rows to it."""
 
 
@@ -85,7 +85,7 @@ def options(rng: Rng, last: Any, dtype: str = "float32") -> dict[str, Any]:
     return {"options": {"zipmap": zipped}} if hasattr(last, "predict_proba") else {}
 
 
-def one_table(rng: Rng) -> BuiltOperation:
+def one_table(rng: Rng) -> Case:
     """A pipeline of numbers with one input, of floats, doubles or whole numbers."""
     from skl2onnx.common import data_types as t
     from sklearn.pipeline import make_pipeline
@@ -100,7 +100,7 @@ def one_table(rng: Rng) -> BuiltOperation:
     return proto, schema, lambda some: {"X": np.array([list(r.values()) for r in some], dtype=float).astype(dtype)}
 
 
-def by_column(rng: Rng) -> BuiltOperation:
+def by_column(rng: Rng) -> Case:
     """A ColumnTransformer with one input per column: numbers, texts, whole numbers."""
     pandas = pytest.importorskip("pandas")
     from skl2onnx.common import data_types as t
@@ -132,7 +132,7 @@ def by_column(rng: Rng) -> BuiltOperation:
     return proto, schema, given
 
 
-def from_torch(rng: Rng) -> BuiltOperation:
+def from_torch(rng: Rng) -> Case:
     """A torch export: a fixed batch or a symbolic one, with a softmax or bare scores."""
     import io
 
@@ -157,7 +157,7 @@ def from_torch(rng: Rng) -> BuiltOperation:
     )
 
 
-KINDS: dict[str, tuple[Callable[[Rng], BuiltOperation], int]] = {
+KINDS: dict[str, tuple[Callable[[Rng], Case], int]] = {
     "one table": (one_table, 12),
     "by column": (by_column, 10),
     "torch": (from_torch, 8),

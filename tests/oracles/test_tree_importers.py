@@ -21,7 +21,7 @@ from ifonly import Binary, Categorical, Integer, Schema, import_model
 pandas = pytest.importorskip("pandas")
 COUNT = int(os.environ.get("IFONLY_IMPORTS", "3"))
 Rng = np.random.Generator
-BuiltOperation = tuple[Any, Schema, Any, Any]
+Case = tuple[Any, Schema, Any, Any]
 """A fitted model, the schema, every row as a table of the model's own, and every row as points."""
 
 
@@ -94,7 +94,7 @@ def drawn(rng: Rng, schema: Schema, *, categories: bool | None) -> tuple[Any, An
     )
 
 
-def sklearn_model(rng: Rng) -> BuiltOperation:
+def sklearn_model(rng: Rng) -> Case:
     from sklearn import ensemble, tree
 
     seed, depth = int(rng.integers(1000)), int(rng.integers(1, 7))
@@ -114,7 +114,7 @@ def sklearn_model(rng: Rng) -> BuiltOperation:
     return model.fit(table, resolved), schema, whole, rows
 
 
-def histogram_model(rng: Rng) -> BuiltOperation:
+def histogram_model(rng: Rng) -> Case:
     from sklearn.ensemble import HistGradientBoostingClassifier
 
     schema = schema_of(rng, missing=True)
@@ -125,7 +125,7 @@ def histogram_model(rng: Rng) -> BuiltOperation:
     return model.fit(table, resolved), schema, whole, rows
 
 
-def xgboost_model(rng: Rng) -> BuiltOperation:
+def xgboost_model(rng: Rng) -> Case:
     xgboost = pytest.importorskip("xgboost")
     native = bool(rng.random() < 0.6)
     schema = schema_of(rng, missing=native)
@@ -138,7 +138,7 @@ def xgboost_model(rng: Rng) -> BuiltOperation:
     return model.fit(table, resolved), schema, whole, rows
 
 
-def lightgbm_model(rng: Rng) -> BuiltOperation:
+def lightgbm_model(rng: Rng) -> Case:
     lightgbm = pytest.importorskip("lightgbm")
     native = bool(rng.random() < 0.7)
     schema = schema_of(rng, missing=native)
@@ -152,7 +152,7 @@ def lightgbm_model(rng: Rng) -> BuiltOperation:
     return model.fit(table, resolved), schema, whole, rows
 
 
-def catboost_model(rng: Rng) -> BuiltOperation:
+def catboost_model(rng: Rng) -> Case:
     catboost = pytest.importorskip("catboost")
     native = bool(rng.random() < 0.6)
     schema = schema_of(rng)
@@ -167,7 +167,7 @@ def catboost_model(rng: Rng) -> BuiltOperation:
     return model.fit(table, resolved), schema, whole, rows
 
 
-def interpret_model(rng: Rng) -> BuiltOperation:
+def interpret_model(rng: Rng) -> Case:
     glassbox = pytest.importorskip("interpret.glassbox")
     schema = schema_of(rng)
     table, whole, rows, resolved = drawn(rng, schema, categories=None)
@@ -189,7 +189,7 @@ class OnnxFile:
         return np.asarray(self.session.run(None, {"X": table.astype(np.float32)})[0])
 
 
-def onnx_model(rng: Rng) -> BuiltOperation:
+def onnx_model(rng: Rng) -> Case:
     export = pytest.importorskip("skl2onnx")
     from skl2onnx.common.data_types import FloatTensorType
     from sklearn import ensemble, tree
@@ -210,7 +210,7 @@ def onnx_model(rng: Rng) -> BuiltOperation:
     return OnnxFile(export.convert_sklearn(model, **given)), schema, whole, rows
 
 
-KINDS: dict[str, Callable[[Rng], BuiltOperation]] = {
+KINDS: dict[str, Callable[[Rng], Case]] = {
     "scikit-learn": sklearn_model,
     "histogram": histogram_model,
     "xgboost": xgboost_model,

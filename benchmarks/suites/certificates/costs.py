@@ -43,7 +43,7 @@ WITHIN = 1e-6
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class BuiltOperation:
+class Measurement:
     """One certificate."""
 
     case: str
@@ -67,7 +67,7 @@ class BuiltOperation:
 
 def certified(
     case: str, norm: str, row: int, point: Any, parts: tuple[Any, Any, Certifier], seconds: float | None = None
-) -> BuiltOperation:
+) -> Measurement:
     """Search, search with records, prove, check. A search that hits its limit has nothing to prove."""
     plain, recorded, certifier = parts
     begun = time.process_time()
@@ -85,7 +85,7 @@ def certified(
         checked = ifonly.check(certificate)
     done = time.process_time()
     kind = "none" if math.isinf(checked.lower) else "bound" if checked.upper is None else "nearest"
-    return BuiltOperation(
+    return Measurement(
         case=case, norm=norm, row=row, verdict=checked.verdict, kind=kind, lower=checked.lower,
         upper=math.inf if checked.upper is None else checked.upper, nodes=claim.nodes, tree=checked.nodes,
         plain=searched - begun, made=emitted - searched, checked=done - emitted, bytes=size,
@@ -126,7 +126,7 @@ def load_case(folder: Path | None, dataset: str, arch: str, variant: str) -> tup
 
 def reference(
     folder: Path | None, archs: tuple[str, ...], norms: tuple[str, ...], rows: int, seconds: float | None
-) -> Iterator[BuiltOperation]:
+) -> Iterator[Measurement]:
     for dataset, arch, variant in ((d, a, v) for a in archs for d in DATASETS for v in VARIANTS):
         found = load_case(folder, dataset, arch, variant)
         for norm in norms if found is not None else ():
@@ -139,7 +139,7 @@ def reference(
                 yield certified(f"{dataset} {arch} {variant}", norm, row, point, parts, seconds)
 
 
-def random_problems(count: int) -> Iterator[BuiltOperation]:
+def random_problems(count: int) -> Iterator[Measurement]:
     """Half of them with every kind of feature, half finite."""
     sys.path.insert(0, str(TESTS))
     from oracles.random_problems import random_problem
@@ -153,12 +153,12 @@ def random_problems(count: int) -> Iterator[BuiltOperation]:
 # ---------------------------------------------------------------------- the run
 
 
-def run(made: Iterable[BuiltOperation], total: int | None, path: Path, console: Console) -> None:
+def run(made: Iterable[Measurement], total: int | None, path: Path, console: Console) -> None:
     """Measure, write the records, print the table and put it beside the records."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    groups: dict[tuple[str, str], list[BuiltOperation]] = {}
+    groups: dict[tuple[str, str], list[Measurement]] = {}
     with path.open("w", newline="", encoding="utf-8") as file, Progress(console=console) as bar:
-        writer = csv.DictWriter(file, [field.name for field in fields(BuiltOperation)])
+        writer = csv.DictWriter(file, [field.name for field in fields(Measurement)])
         writer.writeheader()
         task = bar.add_task("certificates", total=total)
         for one in made:
@@ -180,7 +180,7 @@ HEAD = ("case", "norm", "certificates", "VALID", "within 1e-6", "none exists", "
         "times", "check ms (largest)", "kB (largest)")  # fmt: skip
 
 
-def summary(made: list[BuiltOperation]) -> list[str]:
+def summary(made: list[Measurement]) -> list[str]:
     """Medians; `times` is the ratio of the sums."""
 
     def median(name: str) -> float:

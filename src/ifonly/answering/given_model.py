@@ -11,11 +11,11 @@ from ifonly.caching import PREPARING
 from ifonly.errors import ModelError
 from ifonly.model import Model, Network, network_model
 from ifonly.model.model import class_list
-from ifonly.model.trees import Trees
 from ifonly.printing import shown
 from ifonly.schema import Schema
 from ifonly.schema.editing import unlabelled
 from ifonly.schema.values import plain
+from ifonly.solvers.search.search import begin_to_compile
 
 
 def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, Any]) -> Model:
@@ -24,10 +24,7 @@ def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, A
     with PREPARING:
         made = _as_model(model, schema, names)
     made = replace(made, outcomes=outcomes) if outcomes else made
-    if isinstance(made.function, Trees):
-        from ifonly.solvers.search.trees.compiled import TREE_KERNELS
-
-        TREE_KERNELS.begin()
+    begin_to_compile(made.function)
     return made
 
 

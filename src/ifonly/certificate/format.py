@@ -18,7 +18,7 @@ from typing import Any
 from ifonly.caching import cached_property
 from ifonly.errors import FileError
 from ifonly.printing import shown
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 from ifonly.schema.io import write_whole
 
 FORMAT = "ifonly-certificate"

@@ -60,7 +60,7 @@ def show_file(file: str, as_json: bool, **options: Any) -> int:
 def convert(source: str, target: str, force: bool, as_json: bool, **options: Any) -> int:
     """Convert the model IN to ifonly's own file OUT (.npz or .json)."""
     from ifonly.errors import FileError
-    from ifonly.model import Network, save_network, save_trees
+    from ifonly.model import save_network, save_trees
     from ifonly.schema.io import replacing
 
     if Path(target).suffix not in OWN:
@@ -68,8 +68,9 @@ def convert(source: str, target: str, force: bool, as_json: bool, **options: Any
     check_place(target, force=force)
     loaded = _load(source, options)
     with replacing(target, overwrite=force) as temporary:
-        if isinstance(loaded.function, Network):
-            save_network(loaded.function, temporary, classes=loaded.classes, regression=loaded.regression)
+        network = loaded.function.as_network()
+        if network is not None:
+            save_network(network, temporary, classes=loaded.classes, regression=loaded.regression)
         else:
             assert loaded.model is not None  # only networks are read without a schema
             save_trees(loaded.model, temporary)
@@ -121,7 +122,7 @@ def _facts(loaded: _Loaded) -> dict[str, Any]:
     function = loaded.function
     facts = {
         "inputs": function.inputs,
-        **_sizes(function),
+        **function.sizes(),
         "task": "regression" if loaded.regression else "classification",
         "classes": list(loaded.classes),
         "fingerprint": function.fingerprint,
@@ -129,23 +130,6 @@ def _facts(loaded: _Loaded) -> dict[str, Any]:
     if loaded.model is not None:
         facts |= {"kind": loaded.model.source, "precision": loaded.model.precision, "deviation": loaded.model.deviation}
     return facts
-
-
-def _sizes(function: Kind) -> dict[str, Any]:
-    from ifonly.model import Network
-    from ifonly.model.smooth import SmoothNetwork
-    from ifonly.model.trees import Trees
-
-    match function:
-        case SmoothNetwork(linear=linear, activations=activations):
-            return {**_sizes(linear), "activations": [activation.name for activation in activations]}
-        case Network(layers=layers):
-            weights = sum(layer.weight.size + layer.bias.size for layer in layers)
-            return {"hidden": list(function.hidden), "outputs": function.outputs, "weights": weights}
-        case Trees(ensemble=ensemble):
-            sizes = {"trees": len(ensemble.roots), "leaves": len(ensemble.values), "depth": ensemble.depth}
-            return {**sizes, "outputs": function.outputs}
-    return {"outputs": function.outputs}
 
 
 def _words(value: Any) -> str:

@@ -40,7 +40,7 @@ def check_place(name: str | Path, *, force: bool, kinds: tuple[str, ...] = (), w
     not after it.
     """
     from ifonly.errors import FileError
-    from ifonly.schema.given import path_of
+    from ifonly.schema.arguments import path_of
     from ifonly.schema.io import check_writable
 
     path = path_of(name)

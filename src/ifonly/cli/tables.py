@@ -17,7 +17,7 @@ from ifonly.printing import escaped
 from ifonly.results import Answer
 from ifonly.results.frames import frame_columns_of
 from ifonly.results.records import Kind, record, record_kinds
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 from ifonly.schema.io import replacing
 
 MOST_SHEET_ROWS, MOST_SHEET_COLUMNS = 2**20, 2**14

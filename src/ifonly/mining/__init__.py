@@ -1,4 +1,4 @@
-"""Invariants of a table: what holds in every row, as rules that an answer can be held to."""
+"""Invariant mining: rules that hold in every row of a table, as constraints on answers."""
 
 from ifonly.mining.invariants import Invariant, Invariants, invariants
 

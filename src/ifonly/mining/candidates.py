@@ -204,9 +204,7 @@ def _conditions_of(sample: TableSample, g: int) -> Iterator[FeatureCondition]:
         if len(values) > 1:
             yield FeatureCondition(g, lower=float(values[1]))
     elif len(values) > 1 and values[0] <= feature.lower:
-        yield FeatureCondition(
-            g, upper=float(values[1]), strict=True
-        )  # the least value itself: a rule needs room beside it
+        yield FeatureCondition(g, upper=float(values[1]), strict=True)  # the least value alone
         yield FeatureCondition(g, lower=float(values[0]), strict=True)
 
 

@@ -1,4 +1,4 @@
-"""Hard edges: does a distribution end at a value, or did the rows at hand merely not go beyond it?
+"""Hard bounds of a distribution: does it end at a value, or do the sampled rows merely not go beyond it?
 
 The least of n numbers is a bound that the next row breaks with probability 1 / (n + 1), so an extreme of the data is no
 invariant by itself. An edge is hard if rows are frequent right up to it: with counts m0, m1, m2 in the first three

@@ -1,10 +1,10 @@
-"""Mining of invariants: rules that hold in every row of a table, found, tested against chance, and made few.
+"""Mining of invariants: rules that hold in every row of a table, generated, tested for significance, and selected.
 
 candidates    orders and differences of numbers, equations, options and bounds given a condition   (a sample)
 verified      counted in all rows: where it could have failed, where it did
 significant   with columns paired at random so few exceptions have probability alpha / candidates tried
 selected      those that would have prevented most of the altered rows (a row with one or two values of other rows);
-              a rule that prevents nothing which the ones before it let through says nothing new, and is dropped
+              a rule that prevents no row that the ones before it allow is redundant, and is dropped
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ifonly.printing import shown
 from ifonly.schema import Schema, read_points
 
 Listener: TypeAlias = Callable[[float], None]
-"""Is told which part of the work is done, from 0 to 1."""
+"""Callback for the part of the work that is done, from 0 to 1."""
 
 ALPHA = 0.01
 """The probability that any invariant of a table whose columns are independent is a chance finding."""
@@ -179,7 +179,7 @@ def _tests(sample: TableSample, condition_feature: int) -> int:
 def _merged(schema: Schema, found: list[Implication]) -> list[Candidate]:
     """Equivalences, functional dependencies, and each implication alone."""
     pairs = {(one.condition, one.consequence) for one in found}
-    made = [
+    candidates = [
         Candidate("equivalence", (one, Implication(one.consequence, one.condition)))
         for one in found
         if (one.consequence, one.condition) in pairs and one.condition.feature < one.consequence.feature
@@ -189,8 +189,8 @@ def _merged(schema: Schema, found: list[Implication]) -> list[Candidate]:
         single = one.condition.options is not None and len(one.condition.options) == 1
         if single and _determines(one):
             tables.setdefault(one.features, []).append(one)
-    made += [Candidate("dependency", tuple(several)) for several in tables.values() if len(several) > 2]
-    return made + [Candidate("implication", (one,)) for one in found]
+    candidates += [Candidate("dependency", tuple(several)) for several in tables.values() if len(several) > 2]
+    return candidates + [Candidate("implication", (one,)) for one in found]
 
 
 def _determines(one: Implication) -> bool:
@@ -241,22 +241,22 @@ def poisson_at_most(count: int, mean: float) -> float:
     return min(1.0, math.fsum(map(math.exp, logs)))
 
 
-# ---------------------------------------------------------------------- few rules that say it all
+# ---------------------------------------------------------------------- selection of few rules
 
 
 def _altered(points: Points, chance: np.random.Generator) -> list[tuple[int, Points]]:
     """For each feature: rows with its value, and in every second row that of one more feature, of other rows."""
     count, width = points.shape
     each = max(200, ALTERED_ROWS // width)
-    made = []
+    altered = []
     for g in range(width):
         rows = points[chance.integers(count, size=each)]
         rows[:, g] = points[chance.integers(count, size=each), g]
         for r in range(0, each, 2):
             other = int(chance.integers(width))
             rows[r, other] = points[int(chance.integers(count)), other]
-        made.append((g, rows))
-    return made
+        altered.append((g, rows))
+    return altered
 
 
 def _selected(found: list[tuple[Candidate, Invariant]], altered: list[tuple[int, Points]]) -> list[Invariant]:

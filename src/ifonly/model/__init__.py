@@ -1,4 +1,4 @@
-"""What decides."""
+"""Models: classifiers and regressions as functions with rounding error bounds, and importers for them."""
 
 from ifonly.model.agreement import check_agreement
 from ifonly.model.files import load_network, save_network

@@ -1,8 +1,8 @@
-"""Is the imported function the model? Compared every time a model is imported: scores, and decisions where it has some.
+"""Validation of an import: the imported function and the original are compared on scores and decisions.
 
-The rows are drawn over the whole schema: every option of every feature occurs, and so do the ends of every interval,
-because that is where a clipped scaler or an unknown category would show. Trees are also compared at every split that
-their library has, to both sides, at every option: a split that random rows seldom reach may be misread.
+The rows are random over the whole schema: every option of every feature occurs, and so do the ends of every interval,
+because that is where a clipped scaler or an unknown category would show. Trees are also compared on both sides of every
+split that their library has, and at every option: random rows seldom reach some splits.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ from ifonly.schema import Choice, Numeric, Schema
 from ifonly.tolerances import DEFAULT, Tolerances
 
 ROWS = 1000
-SURE = 1e-9
-"""Relative to 1 + |score|: closer to a tie than this, the decision may hang on rounding."""
+TIE = 1e-9
+"""Relative to 1 + |score|: closer to a tie than this, the decision may depend on rounding."""
 Decided: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.intp]]
 
 
@@ -38,13 +38,13 @@ def check_agreement(
     """The model with its largest deviation filled in; a ModelError when that is more than rounding.
 
     `at` are points to compare at besides random ones: those at all splits of a library's trees, where it has some.
-    `decided` asks the original for its decisions, by the number of the class.
+    `decided` gives the decisions of the original, by the number of the class.
     """
     points = comparison_rows(model.schema, rows, seed)
     if at is None and isinstance(model.function, Trees):
         at = edge_points(model.function.ensemble, model.schema, seed=seed)
     points = points if at is None else np.concatenate([points, at])
-    with np.errstate(over="ignore", invalid="ignore"):  # what overflows is refused in words
+    with np.errstate(over="ignore", invalid="ignore"):  # overflow is refused below
         ours, theirs = model.exact_scores(points), model.scores(points)
     _check_finite(model, points, ours, theirs)
     difference = np.abs(ours - theirs)
@@ -78,11 +78,11 @@ def _check_finite(
 def _check_decisions(
     model: Model, points: NDArray[np.float64], scores: NDArray[np.float64], theirs: NDArray[np.intp], rounding: float
 ) -> None:
-    """Does the original decide as its scores do? It may not, when a wrapper or a runtime has a rule of its own."""
+    """The original must decide as its scores do; a wrapper or a runtime may have another decision rule."""
     tie = model.function.tie if isinstance(model.function, Trees) else 0.0
-    sure = score_margin_of(scores) > rounding + 2.0 * tie + SURE * (1.0 + np.abs(scores).max(axis=1))
+    clear = score_margin_of(scores) > rounding + 2.0 * tie + TIE * (1.0 + np.abs(scores).max(axis=1))
     ours = model.decide(scores)
-    for i in np.flatnonzero(sure & (ours != theirs))[:1].tolist():
+    for i in np.flatnonzero(clear & (ours != theirs))[:1].tolist():
         other = repr(model.classes[theirs[i]]) if theirs[i] >= 0 else "none of its classes"
         raise ModelError(
             f"The model predicts {other} where its own scores {scores[i].tolist()} say {model.classes[ours[i]]!r}, on "
@@ -91,7 +91,7 @@ def _check_decisions(
 
 
 def score_margin_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
-    """By how much each row of scores is decided: what the highest is ahead of the next, or one score of 0."""
+    """The margin of each row of scores: between the highest and the next, or of one score to 0."""
     if scores.shape[1] == 1:
         return np.abs(scores[:, 0])
     best = np.sort(scores, axis=1)
@@ -99,7 +99,7 @@ def score_margin_of(scores: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _allowed(model: Model, largest: float, tolerances: Tolerances) -> float:
-    """Rounding: a share of the largest score, and for trees no more than another order of summation can do."""
+    """The allowed difference: a share of the largest score; for trees the error of another order of summation."""
     if isinstance(model.function, Trees):
         nowhere = np.zeros((1, 0))
         error = model.function.in_any_order().error(nowhere, nowhere, model.precision, np.zeros(0, dtype=np.bool_))

@@ -1,15 +1,15 @@
-"""The units of a network while it is built: blocks of ReLUs or smooth units, and affine maps of them.
+"""Building blocks of a network: vectors of ReLU or smooth units, and affine maps of them.
 
 A block is a vector of units of one depth: the input (depth 0), or relu(affine map of units one depth below). So every
 expression reads blocks of one depth only, and the network is read off by depth: layer k holds the blocks of depth k. A
-value that is needed further up is passed on by units of its own that are always on:
+value that a deeper layer needs is passed on by units of its own that are always on:
 
     v = relu(v + lift) - lift,   v + lift > 0 on every row of the schema
 
-The lift is a power of two, above the least value by interval arithmetic. Units that pass on what nobody reads are left
-out at the end.
+The lift is a power of two, above the least value by interval arithmetic. Pass-through units that no other unit reads
+are removed at the end.
 
-All units of one depth have the same activation: no value passes a layer of smooth units by.
+All units of one depth have the same activation: no value passes a layer of smooth units.
 """
 
 from __future__ import annotations
@@ -24,25 +24,24 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
 from ifonly.model.operations import BuiltOperation, Floats, Fold, LeakyReLU, Lifted, Majorant, Smooth
-from ifonly.model.rounding import LEAST, losses
+from ifonly.model.rounding import LEAST, underflow_counts
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 CLEAR = 2.0**-20
-"""How far above 0 a unit that passes something on is kept, relative to the size of what it passes on."""
+"""How far above 0 a pass-through unit is kept, relative to the size of the value that it passes on."""
 
 
 @dataclass(eq=False, slots=True)
 class UnitBlock:
-    """Units of one depth, and what they are at least and at most on rows of the schema. `made`: the step that has
-    them."""
+    """Units of one depth, with their bounds on rows of the schema; `built` is the operation that they belong to."""
 
-    made: BuiltOperation
+    built: BuiltOperation
     reads: Expression | None
     lower: Floats
     upper: Floats
     depth: int = 0
     passes: bool = False
-    """Do its units only pass on what is below?"""
+    """Its units are pass-through units."""
     above: UnitBlock | None = None
     activation: Activation = RELU
 
@@ -50,12 +49,12 @@ class UnitBlock:
     def lift(self) -> Floats:
         return lift_of(self.lower, self.upper)
 
-    def raised(self) -> UnitBlock:
-        """The same units, one depth higher, each with its lift, which must be finite."""
+    def deepened(self) -> UnitBlock:
+        """Pass-through units for these, one layer deeper, each with its lift, which must be finite."""
         if self.above is None:
             lift = self.lift
             self.above = UnitBlock(
-                made=BuiltOperation(Lifted(lift), (self.made,)),
+                built=BuiltOperation(Lifted(lift), (self.built,)),
                 reads=replace(Expression.of(self), bias=lift),
                 lower=self.lower + lift,
                 upper=(self.upper + lift) * (1.0 + 1e-15),
@@ -66,7 +65,7 @@ class UnitBlock:
 
 
 def lift_of(lower: Floats, upper: Floats) -> Floats:
-    """What to add to values in an interval so that they are above 0, clearly; infinite where they have no bound."""
+    """What to add to values in an interval so that they are clearly above 0; infinite where they have no bound."""
     size = np.maximum(np.abs(lower), np.where(np.isfinite(upper), np.abs(upper), 1.0))
     need = CLEAR * size - lower + LEAST["float64"]
     with np.errstate(over="ignore"):
@@ -78,15 +77,16 @@ def lift_of(lower: Floats, upper: Floats) -> Floats:
 class Expression:
     """An affine map of blocks of one depth. A weight of one dimension is a diagonal.
 
-    Of each block there is what it is multiplied with, and the sizes of that (None: the absolute values). `terms` counts
-    the roundings of the weights, which follow the sizes; 0 where all weights are the model's own.
+    Of each block there is its weight, and the sizes of the terms that the weight is the sum of (None: the absolute
+    values). `terms` counts the roundings of the weights, which follow the sizes; 0 where all weights are the model's
+    own.
     """
 
     parts: tuple[tuple[UnitBlock, Floats, Floats | None], ...]
     bias: Floats
     size_bias: Floats | None = None
     terms: int = 0
-    lost: Floats | None = None
+    underflows: Floats | None = None
     """See `Majorant`: of the importer's own products."""
 
     @classmethod
@@ -116,22 +116,22 @@ class Expression:
         weights = [np.abs(weight) if size is None else size for _, weight, size in self.parts]
         return weights, np.abs(self.bias) if self.size_bias is None else self.size_bias
 
-    def all_lost(self) -> Floats:
-        if self.lost is not None:
-            return self.lost
-        return np.asarray(sum(losses(size) for size in self.sizes()[0]), dtype=np.float64)
+    def all_underflows(self) -> Floats:
+        if self.underflows is not None:
+            return self.underflows
+        return np.asarray(sum(underflow_counts(size) for size in self.sizes()[0]), dtype=np.float64)
 
     # ------------------------------------------------------------------ arithmetic
 
     def mapped(self, weight: Floats, bias: Floats, sizes: Majorant | None = None) -> Expression:
-        """weight @ self + bias; `sizes` where the map is itself made of several."""
+        """weight @ self + bias; `sizes` where the map is itself a product of several."""
         if self.is_block:
             block = self.parts[0][0]
             if sizes is None:
                 return Expression(((block, weight, None),), bias)
-            return Expression(((block, weight, sizes.weight),), bias, sizes.bias, sizes.terms, sizes.lost)
+            return Expression(((block, weight, sizes.weight),), bias, sizes.bias, sizes.terms, sizes.underflows)
         size = np.abs(weight) if sizes is None else sizes.weight
-        own = losses(size) if sizes is None else sizes.lost
+        own = underflow_counts(size) if sizes is None else sizes.underflows
         below, shift = self.sizes()
         products = [
             (block, _product(weight, inner), _product(size, inner_size))
@@ -144,17 +144,17 @@ class Expression:
             _applied(weight, self.bias) + bias,
             _applied(size, shift) + (np.abs(bias) if sizes is None else sizes.bias),
             self.terms + (self.width + 1 if sizes is None else sizes.terms),
-            own * growth + _applied(size, self.all_lost()),
+            own * growth + _applied(size, self.all_underflows()),
         )
 
-    def picked(self, columns: Sequence[int]) -> Expression:
+    def selected(self, columns: Sequence[int]) -> Expression:
         rows = np.asarray(columns, dtype=np.intp)
         parts = tuple(
             (block, _lines(weight, rows), None if size is None else _lines(size, rows))
             for block, weight, size in self.parts
         )
         size_bias = None if self.size_bias is None else self.size_bias[rows]
-        return Expression(parts, self.bias[rows], size_bias, self.terms, self.all_lost()[rows])
+        return Expression(parts, self.bias[rows], size_bias, self.terms, self.all_underflows()[rows])
 
     def plus(self, other: Expression, sign: float = 1.0) -> Expression:
         sizes, shift = self.sizes()
@@ -171,7 +171,7 @@ class Expression:
             self.bias + sign * other.bias,
             shift + shift_more,
             max(self.terms, other.terms) + 1,
-            self.all_lost() + other.all_lost() + 3.0,
+            self.all_underflows() + other.all_underflows() + 3.0,
         )
 
     def shifted(self, bias: Floats) -> Expression:
@@ -183,7 +183,7 @@ class Expression:
             bias=self.bias + bias,
             size_bias=shift + np.abs(bias),
             terms=self.terms + rounded,
-            lost=self.all_lost() + 2.0,
+            underflows=self.all_underflows() + 2.0,
         )
 
     def negated(self) -> Expression:
@@ -207,26 +207,26 @@ class Expression:
             np.concatenate([e.bias for e in expressions]),
             np.concatenate([e.sizes()[1] for e in expressions]),
             max(e.terms for e in expressions),
-            np.concatenate([e.all_lost() for e in expressions]),
+            np.concatenate([e.all_underflows() for e in expressions]),
         )
 
-    def raised(self) -> Expression:
-        """The same, read from units one depth higher that pass its own on."""
+    def deepened(self) -> Expression:
+        """The same value, read from units one layer deeper that pass these on."""
         parts, bias, size_bias, terms = [], self.bias, self.sizes()[1], self.terms
         for (block, weight, size), own in zip(self.parts, self.sizes()[0], strict=True):
-            above = block.raised()
+            above = block.deepened()
             assert above.reads is not None
             lift = above.reads.bias
             if lift.any():
                 bias, terms = bias - _applied(weight, lift), terms + len(lift) + 1
                 size_bias = size_bias + _applied(own, lift)
             parts.append((above, weight, size))
-        return Expression(tuple(parts), bias, size_bias, terms, self.all_lost() + 2.0 * self.inputs)
+        return Expression(tuple(parts), bias, size_bias, terms, self.all_underflows() + 2.0 * self.inputs)
 
-    # ------------------------------------------------------------------ what is known of it
+    # ------------------------------------------------------------------ bounds and operations
 
     def interval(self) -> tuple[Floats, Floats]:
-        """The least and the largest values on rows of the schema, rounded outward; infinite where not known."""
+        """Interval arithmetic over rows of the schema, rounded outward; infinite where not known."""
         lower, upper, work = self.bias, self.bias, self.sizes()[1]
         for (block, weight, _), size in zip(self.parts, self.sizes()[0], strict=True):
             with np.errstate(invalid="ignore"):
@@ -239,18 +239,23 @@ class Expression:
             if weight.ndim == 2:
                 low, high, reach = low.sum(axis=1), high.sum(axis=1), reach.sum(axis=1)
             lower, upper, work = lower + low, upper + high, work + reach
-        slack = np.where(np.isfinite(work), 1e-12 * work + LEAST["float64"] * self.all_lost(), 0.0)
+        slack = np.where(np.isfinite(work), 1e-12 * work + LEAST["float64"] * self.all_underflows(), 0.0)
         return lower - slack, upper + slack
 
     def fold(self) -> Fold:
         weights, shift = self.sizes()
         return Fold(
-            tuple(weight for _, weight, _ in self.parts), tuple(weights), self.bias, shift, self.terms, self.all_lost()
+            tuple(weight for _, weight, _ in self.parts),
+            tuple(weights),
+            self.bias,
+            shift,
+            self.terms,
+            self.all_underflows(),
         )
 
-    def makers(self) -> tuple[BuiltOperation, ...]:
-        """The steps that have its units."""
-        return tuple(block.made for block, _, _ in self.parts)
+    def unit_operations(self) -> tuple[BuiltOperation, ...]:
+        """The operations that its units belong to."""
+        return tuple(block.built for block, _, _ in self.parts)
 
 
 def _product(a: Floats, b: Floats) -> Floats:
@@ -307,7 +312,7 @@ def network_of(output: Expression) -> Network | SmoothNetwork:
 
 
 def _activation(layer: list[UnitBlock]) -> Activation:
-    """What all units of a layer have in common."""
+    """The activation that all units of a layer share."""
     found = list(dict.fromkeys(block.activation for block in layer))
     if len(found) > 1:
         smooth = next(a.name for a in found if a != RELU)
@@ -320,13 +325,13 @@ def _activation(layer: list[UnitBlock]) -> Activation:
 
 
 def _is_bounded(depths: list[list[UnitBlock]]) -> bool:
-    """Does the network rely on bounds of its inputs, because some of its units are known to be on within them?"""
-    operations = (block.made.operation for here in depths[1:] for block in here)
+    """Whether the network relies on bounds of its inputs, within which some of its units are always on."""
+    operations = (block.built.operation for here in depths[1:] for block in here)
     return not all(isinstance(o, Smooth) or (isinstance(o, LeakyReLU) and o.plain) for o in operations)
 
 
 def check_size(shape: tuple[int, ...], name: str) -> None:
-    """Refuse what a few bytes of a file can ask for, before memory is taken for it."""
+    """Limit on sizes, checked before memory is allocated: a few bytes of a file can ask for any size."""
     if shape[0] > MAX_WIDTH or shape[0] * shape[1] > MAX_WEIGHTS:
         raise ModelError(
             f"'{name}' makes {shape[0]} values of {shape[1]}, which is more than the {MAX_WIDTH} values "
@@ -351,7 +356,7 @@ def _blocks(output: Expression) -> list[list[UnitBlock]]:
 
 
 def _kept(depths: list[list[UnitBlock]], output: Expression) -> dict[UnitBlock, NDArray[np.bool_]]:
-    """The units that stay: all that bend, and of those that pass something on the ones that somebody reads."""
+    """The units that stay: all nonlinear ones, and those pass-through units that others read."""
     kept = {block: np.full(len(block.lower), not block.passes) for here in depths for block in here}
     for here in [[], *reversed(depths)]:
         readers = (

@@ -1,7 +1,7 @@
-"""What the rest of a model makes of an error: back from the scores to each step, with slopes as intervals.
+"""Backward error propagation (reverse mode, interval slopes): how much the scores amplify the error of each step.
 
-The derivative of the scores by the values of a step is a matrix of intervals, kept as centre and radius; every step
-passes it on to the steps whose values it takes, times its own slopes. See `rounding` for what this is for.
+The derivative of the scores by the values of a step is a matrix of intervals, kept as centre and radius. Every step
+multiplies it by its own slopes and passes it to the steps whose values it takes. `rounding` adds up the result.
 """
 
 from __future__ import annotations
@@ -17,8 +17,8 @@ from ifonly.model.operations import (
     Clip,
     Floats,
     Gather,
-    Larger,
     LeakyReLU,
+    Maximum,
     OperationGraph,
     Shift,
     Smooth,
@@ -30,31 +30,34 @@ Box: TypeAlias = tuple[Floats, Floats]
 ROUNDOFF = 2.0**-53
 
 
-def carried_on(
-    recipe: OperationGraph, errors: Sequence[Floats], losses: Sequence[Floats | None], slopes: Sequence[Box | None]
+def propagated_errors(
+    operations: OperationGraph,
+    errors: Sequence[Floats],
+    local_errors: Sequence[Floats | None],
+    slopes: Sequence[Box | None],
 ) -> Floats:
-    """What all steps lost, times what the rest of the model makes of it; `errors` are as wide as the steps' values."""
+    """The sum over all steps of |J| times the local error; `errors` are as wide as the steps' values."""
     error = errors[-1]
     outputs = error.shape[1]
     back: dict[int, Box] = {
-        len(recipe.steps) - 1: _no_radius(np.broadcast_to(np.eye(outputs), (len(error), outputs, outputs)))
+        len(operations.steps) - 1: _no_radius(np.broadcast_to(np.eye(outputs), (len(error), outputs, outputs)))
     }
     total = np.zeros_like(error)
-    for k in range(len(recipe.steps) - 1, -1, -1):
+    for k in range(len(operations.steps) - 1, -1, -1):
         if k not in back:
             continue
         centre, radius = back.pop(k)
-        lost = losses[k]
-        if lost is not None:
+        local_error = local_errors[k]
+        if local_error is not None:
             reach = np.abs(centre) + radius
-            total = total + np.einsum("bow,bw->bo", reach, np.where(reach.any(axis=1), lost, 0.0))
-        for source, passed in _passed(recipe.steps[k], (centre, radius), slopes[k], errors):
-            back[source] = _joined(back[source], passed) if source in back else passed
+            total = total + np.einsum("bow,bw->bo", reach, np.where(reach.any(axis=1), local_error, 0.0))
+        for source, passed in _to_sources(operations.steps[k], (centre, radius), slopes[k], errors):
+            back[source] = _sum(back[source], passed) if source in back else passed
     return np.asarray(total * (1.0 + 1e-9))
 
 
-def _passed(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floats]) -> list[tuple[int, Box]]:
-    """What each source's error is multiplied with, by this step and those after it."""
+def _to_sources(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floats]) -> list[tuple[int, Box]]:
+    """The derivative of the scores by the values of each source."""
     centre, radius = back
     source = step.sources[0] if step.sources else -1
     match step.operation:
@@ -68,15 +71,15 @@ def _passed(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floats])
             return [(source, (centre, radius)), (step.sources[1], (sign * centre, radius))]
         case Gather(columns=columns):
             widths = [errors[k].shape[1] for k in step.sources]
-            return list(zip(step.sources, _spread(columns, widths, centre, radius), strict=True))
-        case Larger() if slopes is not None:
+            return list(zip(step.sources, _broadcast(columns, widths, centre, radius), strict=True))
+        case Maximum() if slopes is not None:
             rest = 1.0 - slopes[1], 1.0 - slopes[0]
             return [
                 (step.sources[0], _sloped(centre, radius, slopes)),
                 (step.sources[1], _sloped(centre, radius, rest)),
             ]
         case LeakyReLU(plain=True) if slopes is not None:
-            return [(source, _shared(centre, radius, slopes))]
+            return [(source, _relu_sloped(centre, radius, slopes))]
         case Smooth() if slopes is not None:
             middle, reach = _sloped(centre, radius, slopes)
             return [(source, (middle, reach + 1e-15 * (np.abs(middle) + reach)))]
@@ -86,7 +89,7 @@ def _passed(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floats])
             return []
 
 
-def _spread(
+def _broadcast(
     columns: tuple[NDArray[np.intp] | None, ...], widths: Sequence[int], centre: Floats, radius: Floats
 ) -> list[Box]:
     """Back from columns beside one another to the values that they were taken from."""
@@ -103,8 +106,8 @@ def _spread(
     return found
 
 
-def _shared(centre: Floats, radius: Floats, slopes: Box) -> Box:
-    """What `_sloped` is for the slopes of a ReLU."""
+def _relu_sloped(centre: Floats, radius: Floats, slopes: Box) -> Box:
+    """`_sloped` for the slopes of a ReLU."""
     on, off = slopes[0][:, None, :] == 1.0, slopes[1][:, None, :] == 0.0
     low, high = np.minimum(centre - radius, 0.0), np.maximum(centre + radius, 0.0)
     middle = np.where(on, centre, np.where(off, 0.0, 0.5 * (low + high)))
@@ -115,7 +118,7 @@ def _no_radius(centre: Floats) -> Box:
     return centre, np.zeros_like(centre)
 
 
-def _joined(one: Box, other: Box) -> Box:
+def _sum(one: Box, other: Box) -> Box:
     rounding = 2.0 * ROUNDOFF * (np.abs(one[0]) + np.abs(other[0]))
     return one[0] + other[0], one[1] + other[1] + rounding
 

@@ -1,8 +1,8 @@
-"""Our own network files: `.npz` (exact, compact) and `.json` (readable), both safe to load.
+"""Network files: `.npz` (exact, compact) and `.json` (readable), both safe to load.
 
 Nothing in them is ever run: an npz file is read with pickling off, the sizes that its directory and its headers claim
 are checked before anything is unpacked, and only arrays of numbers pass. A JSON file holds the same fields. Besides the
-weights they may carry the names of the classes. Files are written whole or not at all.
+weights they may hold the names of the classes. Files are written atomically.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ import numpy as np
 from ifonly.errors import FileError, ModelError
 from ifonly.model.network import MAX_LAYERS, MAX_WEIGHTS, Network
 from ifonly.printing import shown
-from ifonly.schema.given import is_label, path_of
+from ifonly.schema.arguments import is_label, path_of
 from ifonly.schema.io import replacing, write_whole
 from ifonly.schema.values import plain
 
@@ -85,7 +85,7 @@ def load_network(path: str | Path) -> tuple[Network, tuple[Any, ...]]:
 
 
 def read_network(path: str | Path) -> Stored:
-    """Read a network file, with all that it says."""
+    """Read a network file, with its class names and task."""
     path = path_of(path)
     if path.suffix not in (".json", ".npz"):
         raise FileError(f"A network file ends in .npz or .json; '{path.name}' does not.")
@@ -114,7 +114,7 @@ def read_network(path: str | Path) -> Stored:
 
 
 def check_size(path: Path, most: int) -> None:
-    """Refuse a file that is larger than any honest one."""
+    """Refuse a file that is larger than the limit."""
     if path.stat().st_size > most:
         raise FileError(f"'{path}' is larger than {most // 2**20} MiB, the most that is read.")
 

@@ -1,9 +1,9 @@
-"""A model: the user's own decision, the function that stands for it, and how far apart the two can be.
+"""Model: the user's own classifier or regression (the original), the equivalent function, and the error between them.
 
-The *function*, of some kind, is what the methods reason about: a network, for instance. The *original* has the last
-word: every answer is evaluated with it.
-Scores are real numbers: for classifiers of two classes one score, positive for the second class (the log-odds where
-the model speaks in probabilities); for K > 2 classes one score each, the largest wins; for regression the prediction.
+The *function*, of some kind, is what solvers search: a network, for instance. Every answer is evaluated with the
+*original*. Scores are real numbers: for classifiers of two classes one score, positive for the second class (the
+log-odds where the model returns probabilities); for K > 2 classes one score each, the largest wins; for regression the
+prediction.
 """
 
 from __future__ import annotations
@@ -20,10 +20,9 @@ from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
 from ifonly.model.rounding import column_box, constant_columns, exact_columns
-from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown, some_of
 from ifonly.schema import Schema
-from ifonly.schema.given import is_label, items
+from ifonly.schema.arguments import is_label, items
 from ifonly.schema.values import plain, same_value
 
 Scores: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
@@ -36,10 +35,9 @@ class Model:
     A model without class names is a regression. `deviation` is the largest difference between the original and the
     function on the rows that were compared when the model was imported. `probabilities` maps points to the probability
     of each class, shape (n, classes), as the original itself reports them; None where it reports none whose log-odds is
-    the score. `source` says where the model came from. `for_schema` imports the same model for the schema of people who
-    lack numbers (`Schema.with_missing`), where it takes missing numbers; see `with_missing`. `scores_are` says what
-    the scores
-    have to do with the probabilities: their log-odds, or the probabilities themselves, one score per class.
+    the score. `source` says where the model came from. `for_schema` imports the same model for rows with missing
+    numbers (`Schema.with_missing`), where it takes these. `scores_are`: log-odds of the probabilities, or the
+    probabilities themselves, one score per class.
     """
 
     function: Kind
@@ -55,7 +53,7 @@ class Model:
     for_schema: Callable[[Schema], Model] | None = None
     scores_are: Literal["log-odds", "probabilities"] = "log-odds"
     warnings: tuple[str, ...] = ()
-    """What was doubtful when the model was imported, such as options that an encoder does not know."""
+    """Warnings of the import, such as options that an encoder does not know."""
 
     def __post_init__(self) -> None:
         if not isinstance(self.function, Kind) or not isinstance(self.schema, Schema):
@@ -74,14 +72,14 @@ class Model:
 
     @property
     def outputs(self) -> int:
-        """How many scores it gives."""
+        """Number of scores."""
         return self.function.outputs
 
     @property
     def network(self) -> Network:
-        """The network that stands for the model; an error where it is of another kind."""
+        """The piecewise-linear network equal to the model; an error where it has no such form."""
         network = self.function.as_network()
-        if not isinstance(network, Network):
+        if network is None:
             raise UnsupportedModel(
                 f"This needs a piecewise-linear network, but the model is {self.function.name}.",
                 operation=self.function.name,
@@ -90,7 +88,7 @@ class Model:
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
-        """How far a deployed score can be from real arithmetic on any row of the schema, one number per output."""
+        """Rounding error bound of a deployed score on any row of the schema, one number per output."""
         return self.error_in(self.precision)
 
     def error_in(self, precision: Precision) -> NDArray[np.float64]:
@@ -109,18 +107,14 @@ class Model:
         return self.error_over(encoded, encoded)
 
     def sharp_scores(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """The function's scores of many points, and how far they can be from real arithmetic: as close as float64
-        goes."""
+        """The function's scores of many points, and their rounding error bounds: as tight as float64 allows."""
         encoded = self.schema.encode(points)
         exact = np.ones(encoded.shape[1], dtype=np.bool_)
         return self._sharp.scores(encoded), self._sharp.error(encoded, encoded, "float64", exact)
 
     @cached_property
     def _sharp(self) -> Kind:
-        network = self.function if isinstance(self.function, SmoothNetwork) else self.function.as_network()
-        if not isinstance(network, Network | SmoothNetwork):
-            return self.function
-        return network.without_constants(constant_columns(self.schema))
+        return self.function.without_constants(constant_columns(self.schema))
 
     @cached_property
     def _exact(self) -> NDArray[np.bool_]:
@@ -148,7 +142,7 @@ class Model:
         return replace(self, probabilities=Logistic(self.original))
 
     def with_missing(self, names: Collection[str]) -> Model:
-        """The same model for the people who lack these numbers."""
+        """The same model for rows in which these numbers are missing."""
         if self.for_schema is None:
             raise ModelError(
                 f"This model ({self.source}) takes no missing numbers; fill them in before asking, or put an imputer "
@@ -210,7 +204,7 @@ class Logistic:
 
 
 def class_names(classes: tuple[Any, ...], outputs: int, *, regression: bool = False) -> tuple[Any, ...]:
-    """The names given, else 0, 1, ...; none for a regression."""
+    """The class names, by default 0, 1, ...; none for a regression."""
     if regression is not False and regression is not True:
         raise ModelError(f"'regression' is True or False; got {shown(regression)}.")
     if regression:
@@ -238,9 +232,8 @@ def describe_columns(schema: Schema) -> str:
 
 
 def _check_bounds(function: Kind, schema: Schema) -> None:
-    """A network that stands for a model within bounds only must not be asked beyond them."""
-    linear = function.linear if isinstance(function, SmoothNetwork) else function
-    within = linear.within if isinstance(linear, Network) else None
+    """Refuse a schema whose rows go beyond the bounds within which the function equals the imported model."""
+    within = function.within
     if within is None:
         return
     lower, upper = column_box(schema)
@@ -248,7 +241,7 @@ def _check_bounds(function: Kind, schema: Schema) -> None:
     if len(beyond):
         k = int(beyond[0])
         raise ModelError(
-            f"This network stands for the model it was made of only where '{schema.columns[k]}' is in "
+            f"This network equals the imported model only where '{schema.columns[k]}' is in "
             f"[{within[0][k]:g}, {within[1][k]:g}], as in the schema that it was imported under; here it may be in "
             f"[{lower[k]:g}, {upper[k]:g}]. Import the model itself under this schema."
         )

@@ -1,11 +1,10 @@
-"""The piecewise-linear network: what every method reasons about.
+"""Feed-forward ReLU network: the piecewise-linear function that most solvers search.
 
     h_0 = x,   h_i = relu(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
 
 Weights are float64, finite and read-only; the fingerprint names the function, whatever file it came from. A linear
-model is a network of one layer. Scaling and encoding in front of a model are folded into W_1 or stand as a first
-affine layer of their own; importers multiply affine layers in a row, and say with a `OperationGraph` what the model
-computes.
+model is a network of one layer. Importers fold scaling and encoding into W_1 and multiply affine layers in a row; the
+`OperationGraph` says what the model itself computes.
 """
 
 from __future__ import annotations
@@ -22,12 +21,12 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
-from ifonly.model.operations import OperationGraph, recipe_of_layers
+from ifonly.model.kind import Kind, Precision
+from ifonly.model.operations import OperationGraph, operations_of_layers
 from ifonly.model.products import rows_times
-from ifonly.model.rounding import recipe_error
+from ifonly.model.rounding import rounding_error_bound
 from ifonly.printing import shown
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 
 MAX_LAYERS = 1000
 MAX_WEIGHTS = 200_000_000
@@ -55,26 +54,26 @@ class Affine:
             raise ModelError(f"A layer has {self.weight.shape[0]} outputs but {self.bias.shape[0]} biases.")
 
 
-def _numbers(given: Any, name: str) -> NDArray[np.float64]:
+def _numbers(values: Any, name: str) -> NDArray[np.float64]:
     try:
         with np.errstate(over="ignore"):  # what is too large becomes infinite, and is refused as that
-            array = np.asarray(given)
+            array = np.asarray(values)
             if array.dtype.kind in "biufO":
                 return np.array(array, dtype=np.float64, order="C")
-    except Exception:  # whatever the things in it raise when they are asked for a number
+    except Exception:  # an element's own __float__ may raise anything
         pass
-    raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(given)}.")
+    raise ModelError(f"A layer's {name} must be an array of numbers; got {shown(values)}.")
 
 
 @dataclass(frozen=True, eq=False)
-class Network(ByFingerprint):
+class Network(Kind):
     """Layers in order; ReLU after every layer but the last."""
 
     layers: Sequence[Affine]
-    recipe: OperationGraph | None = field(default=None, compare=False, repr=False)
-    """What the model that it stands for computes, where that is not just layer after layer: rounding follows it."""
+    operations: OperationGraph | None = field(default=None, compare=False, repr=False)
+    """The operation graph of the imported model, where that is not just layer after layer, for the error bound."""
     within: tuple[NDArray[np.float64], NDArray[np.float64]] | None = field(default=None, compare=False, repr=False)
-    """The least and the largest inputs for which it stands for the model; None where it does for all."""
+    """The least and the largest inputs for which it equals the imported model; None where it does for all."""
 
     def __post_init__(self) -> None:
         layers = items(self.layers)
@@ -95,11 +94,11 @@ class Network(ByFingerprint):
         if self.within is not None:
             object.__setattr__(self, "within", self._checked_bounds(self.within))
 
-    def _checked_bounds(self, given: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        ends = [_numbers(end, "bounds") for end in items(given) or ()]
+    def _checked_bounds(self, bounds: Any) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        ends = [_numbers(end, "bounds") for end in items(bounds) or ()]
         if [end.shape for end in ends] != [(self.inputs,)] * 2 or np.isnan(ends).any():
             raise ModelError(f"The bounds of a network are a least and a largest value for each of its inputs; got "
-                             f"{shown(given)}.")  # fmt: skip
+                             f"{shown(bounds)}.")  # fmt: skip
         return ends[0], ends[1]
 
     @classmethod
@@ -127,6 +126,10 @@ class Network(ByFingerprint):
         """Neurons with a ReLU, layer by layer."""
         return tuple(layer.weight.shape[0] for layer in self.layers[:-1])
 
+    def sizes(self) -> dict[str, Any]:
+        weights = sum(layer.weight.size + layer.bias.size for layer in self.layers)
+        return {"hidden": list(self.hidden), "outputs": self.outputs, "weights": weights}
+
     def scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """The forward pass in float64, for one encoded row or many."""
         h = np.asarray(x, dtype=np.float64)
@@ -136,21 +139,17 @@ class Network(ByFingerprint):
         return np.asarray(rows_times(h, last.weight) + last.bias)
 
     def steady_scores(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The forward pass, whose last bits do not depend on where a row stands, as those of one product of all rows
-        do: here each row has a product of its own."""
+        """The forward pass with one product per row: the last bits then do not depend on the position of a row."""
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
-
-    def decide(self, scores: NDArray[np.float64]) -> NDArray[np.intp]:
-        return by_sign_or_largest(scores)
 
     def error(
         self, lower: NDArray[np.float64], upper: NDArray[np.float64], precision: Precision, exact: NDArray[np.bool_]
     ) -> NDArray[np.float64]:
-        return recipe_error(self._recipe, (lower, upper), precision, exact)
+        return rounding_error_bound(self._operations, (lower, upper), precision, exact)
 
     @cached_property
-    def _recipe(self) -> OperationGraph:
-        return self.recipe or recipe_of_layers([(layer.weight, layer.bias) for layer in self.layers])
+    def _operations(self) -> OperationGraph:
+        return self.operations or operations_of_layers([(layer.weight, layer.bias) for layer in self.layers])
 
     def as_network(self) -> Network:
         return self
@@ -165,9 +164,9 @@ class Network(ByFingerprint):
             ]
         }  # fmt: skip
 
-    def deployed_as(self, recipe: OperationGraph) -> Network:
-        """The same function, which stands for a model that computes it so."""
-        return Network(self.layers, recipe, self.within)
+    def deployed_as(self, operations: OperationGraph) -> Network:
+        """The same function, as the equal of a model with this operation graph."""
+        return Network(self.layers, operations, self.within)
 
     def without_constants(self, value: NDArray[np.float64]) -> Network:
         """The same function of rows that have these values (where not 0): they are made part of the first bias,

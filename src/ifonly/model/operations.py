@@ -1,22 +1,22 @@
-"""What a deployed model computes, operation by operation, in the order of the model itself.
+"""Operation graph of a deployed model: what it computes, operation by operation, in its own order.
 
-A recipe is a list of steps; each step is an operation on the values of earlier ones. It says nothing of how the network
-that stands for the model was made, and has one use: to bound what the model's own arithmetic can lose (`rounding`).
+Each step is an operation on the values of earlier steps. The graph says nothing of the network that was built from the
+model; its one use is to bound the rounding error of the model's own arithmetic (`rounding`).
 
-    Given      the encoded row
-    Stage      weight @ x + bias, a sum of products in any order
-    Shift      +-x + bias, rounded once
-    Gather     columns of several values beside one another
-    Total      x + y or x - y, rounded once
-    Bend       x where x > 0, else below * x: ReLU (0), LeakyReLU and PReLU, Abs (-1); and x itself (1)
-    Clip       x, but at least `lower` and at most `upper`
-    Larger     the larger of x and y
-    Smooth     a curve of x: tanh and the like
-    Lifted     no operation of the model at all: units that the network passes on
+    RoundedInput      the encoded row
+    AffineOperation   weight @ x + bias, a sum of products in any order
+    Shift             +-x + bias, rounded once
+    Gather            columns of several values beside one another
+    Total             x + y or x - y, rounded once
+    LeakyReLU         x where x > 0, else below * x: ReLU (0), LeakyReLU and PReLU, Abs (-1); and x itself (1)
+    Clip              x, but at least `lower` and at most `upper`
+    Maximum           the larger of x and y
+    Smooth            a curve of x: tanh and the like
+    Lifted            no operation of the model: units that the network passes on
 
-The network has *units*, relu(affine map of other units), where the model has a Bend, a Clip or a Larger; where it has a
-Smooth, they are that curve of the affine map. These affine maps were multiplied in float64 by the importer; the `Fold`
-of the step has them, with the sizes that the rounding of these products follows.
+The network has *units*, relu(affine map of other units), where the model has a LeakyReLU, a Clip or a Maximum; where it
+has a Smooth, they are that curve of the affine map. These affine maps were multiplied in float64 by the importer; the
+`Fold` of the step has them, with the sizes that the rounding of these products follows.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Majorant:
-    """What one affine map could at most add up to inside the model, where it stands for several steps of it.
+    """Bound on the magnitudes inside the model of an affine map that is the product of several of its steps.
 
     `weight` and `bias` are at least the absolute values, and `terms` counts the roundings. Two numbers are in units of
-    1 + sum |x|, for inputs x: `lost` least normal numbers may be lost of each output by underflow, and no value on the
-    way is larger than `peak`.
+    1 + sum |x|, for inputs x: underflow costs each output at most `underflows` least normal numbers, and no
+    intermediate value is larger than `peak`.
     """
 
     weight: Floats
     bias: Floats
     terms: int
-    lost: Floats
+    underflows: Floats
     peak: float
 
 
@@ -52,7 +52,7 @@ class Fold:
     """The affine map of a step's units, as the network has it: sum_k weight_k @ units_k + bias.
 
     A weight of one dimension is a diagonal. `terms` roundings follow the sizes; none where the weights are the model's
-    own. `lost` is as in `Majorant`.
+    own. `underflows` is as in `Majorant`.
     """
 
     weights: tuple[Floats, ...]
@@ -60,7 +60,7 @@ class Fold:
     bias: Floats
     size_bias: Floats
     terms: int
-    lost: Floats
+    underflows: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -119,7 +119,7 @@ class Clip:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Larger:
+class Maximum:
     """The larger of two sources; one group of units, relu(first - second)."""
 
 
@@ -130,7 +130,7 @@ class SmoothCurve(Protocol):
 
     def values(self, lower: Floats, upper: Floats) -> tuple[Floats, Floats]: ...
 
-    def lost(self, unit: float, lower: Floats, upper: Floats) -> Floats: ...
+    def library_error(self, unit: float, lower: Floats, upper: Floats) -> Floats: ...
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -148,7 +148,7 @@ class Lifted:
 
 
 Operation: TypeAlias = (
-    RoundedInput | AffineOperation | Shift | Gather | Total | LeakyReLU | Clip | Larger | Smooth | Lifted
+    RoundedInput | AffineOperation | Shift | Gather | Total | LeakyReLU | Clip | Maximum | Smooth | Lifted
 )
 
 
@@ -173,7 +173,7 @@ class OperationGraph:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class BuiltOperation:
-    """A step while a model is read: it knows the ones before it."""
+    """A node of the graph while a model is read: it refers to the nodes before it."""
 
     operation: Operation
     sources: tuple[BuiltOperation, ...] = ()
@@ -181,21 +181,21 @@ class BuiltOperation:
     units: tuple[BuiltOperation, ...] = ()
 
 
-def recipe_of(last: BuiltOperation, fold: Fold | None, units: Sequence[BuiltOperation]) -> OperationGraph:
-    """The steps that a value is made of, each after those that it needs."""
+def operation_graph(last: BuiltOperation, fold: Fold | None, units: Sequence[BuiltOperation]) -> OperationGraph:
+    """The steps that a value depends on, in topological order."""
     order: list[BuiltOperation] = []
     place: dict[BuiltOperation, int] = {}
-    todo: list[tuple[BuiltOperation, bool]] = [(made, False) for made in (*units, last)]
+    todo: list[tuple[BuiltOperation, bool]] = [(built, False) for built in (*units, last)]
     while todo:
-        made, ready = todo.pop()
-        if made in place:
+        built, ready = todo.pop()
+        if built in place:
             continue
         if ready:
-            place[made] = len(order)
-            order.append(made)
+            place[built] = len(order)
+            order.append(built)
             continue
-        todo.append((made, True))
-        todo += [(needed, False) for needed in (*made.sources, *made.units) if needed not in place]
+        todo.append((built, True))
+        todo += [(needed, False) for needed in (*built.sources, *built.units) if needed not in place]
     steps = tuple(
         Step(m.operation, tuple(place[s] for s in m.sources), m.fold, tuple(place[u] for u in m.units)) for m in order
     )
@@ -204,15 +204,15 @@ def recipe_of(last: BuiltOperation, fold: Fold | None, units: Sequence[BuiltOper
     return OperationGraph(steps, fold, tuple(place[u] for u in units))
 
 
-def recipe_of_layers(
+def operations_of_layers(
     layers: Sequence[tuple[Floats, Floats]], curves: Sequence[SmoothCurve | None] = ()
 ) -> OperationGraph:
-    """A network as its own model: layer after layer, and between them ReLU, or these curves where not None."""
+    """The graph of a network itself: layer after layer, and between them ReLU, or these curves where not None."""
     steps = [Step(RoundedInput())]
     for k, (weight, bias) in enumerate(layers):
         steps.append(Step(AffineOperation(weight, bias), (len(steps) - 1,)))
         if k < len(layers) - 1:
             curve = curves[k] if curves else None
-            bend = LeakyReLU(np.zeros(len(bias)), (), plain=True) if curve is None else Smooth(curve)
-            steps.append(Step(bend, (len(steps) - 1,)))
+            activation = LeakyReLU(np.zeros(len(bias)), (), plain=True) if curve is None else Smooth(curve)
+            steps.append(Step(activation, (len(steps) - 1,)))
     return OperationGraph(tuple(steps))

@@ -1,7 +1,7 @@
-"""Products of many rows with a small matrix, on the thread that asks for them.
+"""Matrix products of many rows with a small matrix, on the calling thread.
 
-Where a product is not quite small, a library for linear algebra spreads it over all cores, which takes no less time for
-matrices such as ours; and then its threads spin for a tenth of a second in the hope of more, on cores that others want.
+A BLAS library spreads a product that is not quite small over all cores. For matrices of this size that saves no time,
+and its threads then spin for a tenth of a second on cores that other work needs.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 SMALL = 1 << 17
 """Multiplications of one product: half of what OpenBLAS keeps to one thread."""
 LARGE = 1 << 13
-"""Weights from which on the library is let to do as it likes."""
+"""Weights from which on the BLAS library may use its own threads."""
 
 
 def rows_times(rows: NDArray[np.float64], weight: NDArray[np.float64]) -> NDArray[np.float64]:

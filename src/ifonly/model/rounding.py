@@ -1,37 +1,35 @@
-"""How far a deployed model can be from real arithmetic on its weights.
+"""Rounding error bounds: forward error analysis of a deployed model along its own operation graph.
 
-Standard forward error analysis, step by step along the model's own operations (`recipe`). A dot product of n terms,
-summed in any order in precision u, is off by at most gamma_n * sum |w_j||h_j| with gamma_n = n u / (1 - n u), and by
-what underflow takes. With magnitudes m bounded by interval arithmetic over a box of rows, and e_j how far the values
-that a step takes can be from the exact ones, the step itself loses
+A dot product of n terms, summed in any order in precision u, is off by at most gamma_n * sum |w_j||h_j| with
+gamma_n = n u / (1 - n u), and by underflow. With magnitudes m bounded by interval arithmetic over a box of rows, and
+e_j the error bound of the values that an operation takes, its local error is
 
-    d = gamma_{n+2} (|W| (m + e) + |b|) + 2 t l (1 + sum_j (m + e)_j)        Stage
+    d = gamma_{n+2} (|W| (m + e) + |b|) + 2 t l (1 + sum_j (m + e)_j)        AffineOperation
     d = u (m + e)                                                            Shift
     d = gamma_1 (m_1 + e_1 + m_2 + e_2)                                      Total
-    d = gamma_3 |below| (m + e)                                              Bend, where below is not 0, 1 or -1
+    d = gamma_3 |below| (m + e)                                              LeakyReLU, where below is not 0, 1 or -1
     d = |bound - the bound in this precision|                                Clip
-    d = what the library's own function may lose                             Smooth
+    d = the error of the library's own function                              Smooth
 
-and nothing where values are only selected (Gather, Larger). It makes of the errors that come in what its slopes make of
-them: |W| e, both, at most the larger. e_0 is what the row itself loses when it is rounded to the model's precision:
-nothing where every value of a column is a number of that precision, as 0 and 1 are.
+and 0 where values are only selected (Gather, Maximum). The errors of its sources are multiplied by its slopes: |W| e,
+their sum, at most the larger. e_0 is the error of rounding the row to the model's precision: 0 where every value of a
+column is a number of that precision, as 0 and 1 are.
 
-The bound at the end adds up what each step loses, times what the rest of the model makes of it: |J_i| d_i, where J_i
-is the derivative of the scores by the step's values, as an interval over the box. A ReLU that is on (or off) for exact
-and for computed values alike passes the error on as it is (or not at all), any other one passes on a share of it
-between 0 and 1; the slopes of the other bends likewise, the two sides of a Larger share one whole, and a smooth curve
-is between its least and its largest slope over the values that it takes, exact and computed alike. Signs are kept
-in J, so this is far below |W_L| ... |W_{i+1}| d_i in deep networks, above all at a single row, where nearly every ReLU
-is on or off.
+The bound is the sum of |J_i| d_i over all operations i, where J_i is the derivative of the scores by the values of
+operation i, as an interval over the box (`error_propagation`). A ReLU that is on (or off) for exact and for computed
+values alike passes the error on as it is (or not at all); any other has a slope between 0 and 1. The slopes of the
+other piecewise-linear operations likewise; the two slopes of a Maximum add up to 1; a smooth curve is between its least
+and its largest slope over its exact and computed arguments. Signs are kept in J, so this is far below
+|W_L| ... |W_{i+1}| d_i in deep networks, above all at a single row, where nearly every ReLU is on or off.
 
-t is the least normal number. A machine may lose as much whenever a result is below it, and, if it flushes what it
-reads, of every weight and every value that is: so l_i = 2 n + 3 + sum_j |W_ij| counts the operations of a neuron
-and the weights that its inputs are multiplied with (`losses`). Where a number inside the model may be beyond
-the largest of its precision, the bound is infinite.
+t is the least normal number. Underflow may cost as much whenever a result is below it, and, on machines that flush
+their operands, of every weight and every value that is: so l_i = 2 n + 3 + sum_j |W_ij| counts the operations of a
+neuron and the weights that its inputs are multiplied with (`underflow_counts`). Where a number inside the model may be
+beyond the largest of its precision, the bound is infinite.
 
-"Exact" is the network. Where its layers are products of several steps (scaling, encoding, two linear layers in a row),
-the roundings of the importer, which multiplied them in float64, are added at the units that read them (`Fold`).
-`FOLDS` roundings more are allowed for everywhere, for runtimes that fuse operations.
+"Exact" is the network. Where its layers are products of several operations (scaling, encoding, two linear layers in a
+row), the roundings of the importer, which multiplied them in float64, are added at the units that read them (`Fold`).
+`FUSED` roundings more are allowed for everywhere, for runtimes that fuse operations.
 """
 
 from __future__ import annotations
@@ -42,7 +40,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.error_propagation import carried_on
+from ifonly.model.error_propagation import propagated_errors
 from ifonly.model.kind import Precision
 from ifonly.model.operations import (
     AffineOperation,
@@ -50,9 +48,9 @@ from ifonly.model.operations import (
     Floats,
     Fold,
     Gather,
-    Larger,
     LeakyReLU,
     Lifted,
+    Maximum,
     OperationGraph,
     RoundedInput,
     Shift,
@@ -66,14 +64,14 @@ from ifonly.schema import Choice, Integer, Numeric, Schema
 UNIT = {"float64": 2.0**-53, "float32": 2.0**-24}
 LEAST = {"float64": 2.0**-1022, "float32": 2.0**-126}
 LARGEST = {"float64": float(np.finfo(np.float64).max), "float32": float(np.finfo(np.float32).max)}
-FOLDS = 8
+FUSED = 8
 Box: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The least and the largest value of each column; one row per box."""
 
 
-def losses(size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many least normal numbers an affine map with these absolute weights can lose of each output by underflow, in
-    units of 1 + sum |x|: one per operation, and what flushing a weight or an input may do to their product."""
+def underflow_counts(size: NDArray[np.float64]) -> NDArray[np.float64]:
+    """How many least normal numbers underflow can cost each output of an affine map with these absolute weights, in
+    units of 1 + sum |x|: one per operation, and what flushing a weight or an input does to their product."""
     return np.asarray(2.0 * size.shape[1] + 3.0 + size.sum(axis=1) if size.ndim == 2 else 5.0 + size)
 
 
@@ -112,108 +110,112 @@ def exact_columns(schema: Schema, precision: Precision) -> NDArray[np.bool_]:
     return exact
 
 
-def recipe_error(recipe: OperationGraph, box: Box, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
+def rounding_error_bound(
+    operations: OperationGraph, box: Box, precision: Precision, exact: NDArray[np.bool_]
+) -> Floats:
     """A rigorous bound on |deployed score - real score| for the rows of each box, arrays of shape (boxes, columns).
 
     `exact`: columns of which every value is a number of the precision.
     """
     with np.errstate(over="ignore", invalid="ignore", under="ignore"):
         forward = _Forward(box, precision, exact)
-        for step in recipe.steps:
-            forward.take(step)
-        if recipe.fold is not None:
-            forward.lose(forward.folded(recipe.fold, recipe.units)[2])
-        carried = carried_on(recipe, [value[2] for value in forward.values], forward.lost, forward.slopes)
-        error = np.fmin(forward.values[-1][2], carried)
+        for step in operations.steps:
+            forward.add_step(step)
+        if operations.fold is not None:
+            forward.add_error(forward.folded(operations.fold, operations.units)[2])
+        propagated = propagated_errors(
+            operations, [value[2] for value in forward.values], forward.local_errors, forward.slopes
+        )
+        error = np.fmin(forward.values[-1][2], propagated)
         bounded = np.isfinite(error) & (forward.largest < LARGEST[precision])
         return np.asarray(np.where(bounded, error * (1.0 + 1e-9), np.inf))
 
 
 Value: TypeAlias = tuple[Floats, Floats, Floats]
-"""The least and the largest that a step's exact values can be, and how far the computed ones can be from them."""
+"""The least and the largest exact values of a step, and the error bound of the computed ones."""
 
 
 class _Forward:
-    """Intervals and errors on the way through a model, and what each step lost, for the way back."""
+    """Forward pass of interval arithmetic: values and error bounds of each step, and its local error and slopes."""
 
     def __init__(self, box: Box, precision: Precision, exact: NDArray[np.bool_]) -> None:
         self.unit, self.least = UNIT[precision], LEAST[precision] + LEAST["float64"]  # the importer's own underflow
         size = np.maximum(np.abs(box[0]), np.abs(box[1]))
         self.largest = size.max(axis=1, keepdims=True)
-        self._given = *box, _read(*box, size, precision, exact)
+        self._input = *box, _read(*box, size, precision, exact)
         self._precision = precision
         self.values: list[Value] = []
         self.units: list[Box] = []
         """Intervals of the network's units at each step; empty arrays where it has none."""
-        self.lost: list[Floats | None] = []
-        """What each step lost of its own; None for nothing."""
+        self.local_errors: list[Floats | None] = []
+        """The local error of each step; None for 0."""
         self.slopes: list[Box | None] = []
-        """Of each step that bends, the least and the largest slope."""
+        """Of each nonlinear step, the least and the largest slope."""
 
-    def take(self, step: Step) -> None:
-        """One step more."""
+    def add_step(self, step: Step) -> None:
+        """Bound the values of one more step."""
         sources, slopes = [self.values[k] for k in step.sources], None
-        lost: Floats | None
+        local_error: Floats | None
         units: Box = (np.zeros((len(self.largest), 0)),) * 2
         match step.operation:
             case RoundedInput():
-                value, units = self._given, self._given[:2]
-                lost = value[2]
-            case AffineOperation() as stage:
-                value, lost = self._stage(stage, *sources[0])
+                value, units = self._input, self._input[:2]
+                local_error = value[2]
+            case AffineOperation() as affine:
+                value, local_error = self._affine(affine, *sources[0])
             case Shift() as shift:
-                value, lost = self._shift(shift, *sources[0])
+                value, local_error = self._shift(shift, *sources[0])
             case Total(sign=sign):
-                value, lost = self._total(sources[0], sources[1], sign)
+                value, local_error = self._total(sources[0], sources[1], sign)
             case Gather(columns=columns):
-                picked = [
+                selected = [
                     s if c is None else tuple(part[:, c] for part in s) for s, c in zip(sources, columns, strict=True)
                 ]
-                value = tuple(np.concatenate(parts, axis=1) for parts in zip(*picked, strict=True))  # type: ignore[assignment]
-                lost = None
+                value = tuple(np.concatenate(parts, axis=1) for parts in zip(*selected, strict=True))  # type: ignore[assignment]
+                local_error = None
             case Lifted(lift=lift):
                 low, high = (end + lift for end in self.units[step.sources[0]])
                 units = low - 1e-15 * np.abs(low), high + 1e-15 * np.abs(high)
-                value, lost = (low, high, np.zeros_like(low)), None  # nobody takes it
-            case LeakyReLU() | Clip() | Larger() | Smooth():
-                value, lost, units, slopes = self._bent(step, sources)
+                value, local_error = (low, high, np.zeros_like(low)), None  # no step takes it
+            case LeakyReLU() | Clip() | Maximum() | Smooth():
+                value, local_error, units, slopes = self._nonlinear(step, sources)
         self.values.append(value)
         self.units.append(units)
-        self.lost.append(lost)
+        self.local_errors.append(local_error)
         self.slopes.append(slopes)
 
-    def lose(self, more: Floats) -> None:
-        """The last step lost more than was said of it."""
+    def add_error(self, more: Floats) -> None:
+        """More local error of the last step."""
         low, high, error = self.values[-1]
-        before = self.lost[-1]
-        self.values[-1], self.lost[-1] = (low, high, error + more), more if before is None else before + more
+        before = self.local_errors[-1]
+        self.values[-1], self.local_errors[-1] = (low, high, error + more), more if before is None else before + more
 
     # ------------------------------------------------------------------ affine operations
 
-    def _stage(self, stage: AffineOperation, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
-        weight, taken = np.abs(stage.weight), np.maximum(np.abs(lower), np.abs(upper))
-        size, sizes = taken + error, stage.sizes
+    def _affine(self, affine: AffineOperation, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
+        weight, taken = np.abs(affine.weight), np.maximum(np.abs(lower), np.abs(upper))
+        size, sizes = taken + error, affine.sizes
         if sizes is None:
-            terms = (size > 0.0).sum(axis=1, keepdims=True) + 2.0 + FOLDS  # adding a zero is exact
-            work, lost = _times(size, weight) + np.abs(stage.bias), losses(weight)
+            terms = (size > 0.0).sum(axis=1, keepdims=True) + 2.0 + FUSED  # adding a zero is exact
+            work, underflows = _times(size, weight) + np.abs(affine.bias), underflow_counts(weight)
         else:
-            terms = sizes.terms + 2.0 + FOLDS
-            work, lost = _times(size, sizes.weight) + sizes.bias, sizes.lost
-            self._reach(sizes.peak * (1.0 + size.sum(axis=1, keepdims=True)))
-        self._reach(work)
+            terms = sizes.terms + 2.0 + FUSED
+            work, underflows = _times(size, sizes.weight) + sizes.bias, sizes.underflows
+            self._record_size(sizes.peak * (1.0 + size.sum(axis=1, keepdims=True)))
+        self._record_size(work)
         all_sizes = 1.0 + (size.sum(axis=1, keepdims=True) if weight.ndim == 2 else size)
-        rounding = _gamma(terms, self.unit) * work + 2.0 * self.least * lost * all_sizes
-        centre = _times(0.5 * (lower + upper), stage.weight) + stage.bias
-        radius = _times(0.5 * (upper - lower), weight) + 1e-12 * work + LEAST["float64"] * lost * all_sizes
+        rounding = _gamma(terms, self.unit) * work + 2.0 * self.least * underflows * all_sizes
+        centre = _times(0.5 * (lower + upper), affine.weight) + affine.bias
+        radius = _times(0.5 * (upper - lower), weight) + 1e-12 * work + LEAST["float64"] * underflows * all_sizes
         return (centre - radius, centre + radius, _times(error, weight) + rounding), rounding
 
     def _shift(self, shift: Shift, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
         ends = lower * shift.sign + shift.bias, upper * shift.sign + shift.bias
         size = np.maximum(np.abs(ends[0]), np.abs(ends[1])) + error
-        written = self._written(shift.bias)
-        rounding = self.unit * (1.0 + 1e-9) * (size + written) + written + 3.0 * self.least
+        constant_error = self._constant_error(shift.bias)
+        rounding = self.unit * (1.0 + 1e-9) * (size + constant_error) + constant_error + 3.0 * self.least
         rounding = np.where(shift.bias == 0.0, 0.0, rounding)  # nothing is added
-        self._reach(size)
+        self._record_size(size)
         slack = np.where(shift.bias == 0.0, 0.0, 1e-12 * (size + np.abs(shift.bias)))
         return (np.minimum(*ends) - slack, np.maximum(*ends) + slack, error + rounding), rounding
 
@@ -221,19 +223,19 @@ class _Forward:
         ends = (other[0], other[1]) if sign > 0.0 else (-other[1], -other[0])
         sizes = [np.maximum(np.abs(low), np.abs(high)) + error for low, high, error in (one, other)]
         size = sizes[0] + sizes[1]
-        rounding = _gamma(1.0 + FOLDS, self.unit) * size + 4.0 * self.least
-        self._reach(size)
+        rounding = _gamma(1.0 + FUSED, self.unit) * size + 4.0 * self.least
+        self._record_size(size)
         slack = 1e-15 * size
         return (one[0] + ends[0] - slack, one[1] + ends[1] + slack, one[2] + other[2] + rounding), rounding
 
-    # ------------------------------------------------------------------ bends
+    # ------------------------------------------------------------------ nonlinear operations
 
-    def _bent(self, step: Step, sources: list[Value]) -> tuple[Value, Floats | None, Box, Box]:
-        """A step with units of the network: its value, what it lost, its units, and its slopes."""
+    def _nonlinear(self, step: Step, sources: list[Value]) -> tuple[Value, Floats | None, Box, Box]:
+        """A step with units of the network: its value, its local error, its units, and its slopes."""
         operation, width = step.operation, sources[0][0].shape[1]
         if isinstance(operation, Smooth):
-            value, lost, slopes = self._smooth(operation, step, *sources[0])
-            return value, lost, value[:2], slopes
+            value, local_error, slopes = self._smooth(operation, step, *sources[0])
+            return value, local_error, value[:2], slopes
         if step.fold is None:
             value, slopes = _relu(*sources[0])
             return value, None, value[:2], slopes
@@ -242,20 +244,20 @@ class _Forward:
         groups = [folded[:, k : k + width] for k in range(0, folded.shape[1], width)]
         match operation:
             case LeakyReLU(shares=shares):
-                lost = _added(share * group for share, group in zip(shares, groups, strict=True))
+                local_error = _sum(share * group for share, group in zip(shares, groups, strict=True))
                 source = sources[0]
                 if not operation.plain:
-                    value, lost, slopes = self._bend(operation, *source, lost)
+                    value, local_error, slopes = self._leaky_relu(operation, *source, local_error)
                 else:  # the units are the value: what is known of them is known of it
-                    low, high = np.fmax(low, source[0] - lost), np.fmin(high, source[1] + lost)
-                    value, slopes = _relu(low, high, source[2] + lost)
-                    lost = slopes[1] * lost
+                    low, high = np.fmax(low, source[0] - local_error), np.fmin(high, source[1] + local_error)
+                    value, slopes = _relu(low, high, source[2] + local_error)
+                    local_error = slopes[1] * local_error
             case Clip():
-                value, lost, slopes = self._clip(operation, *sources[0], _added(groups))
+                value, local_error, slopes = self._clip(operation, *sources[0], _sum(groups))
             case _:
                 between = low[:, :width] - groups[0], high[:, :width] + groups[0]
-                value, lost, slopes = self._larger(sources[0], sources[1], between, _added(groups))
-        return value, lost, units, slopes
+                value, local_error, slopes = self._maximum(sources[0], sources[1], between, _sum(groups))
+        return value, local_error, units, slopes
 
     def _smooth(
         self, smooth: Smooth, step: Step, low: Floats, high: Floats, error: Floats
@@ -268,13 +270,13 @@ class _Forward:
         taken = low - error - folded, high + error + folded
         slopes = smooth.curve.slopes(*taken)
         steepest = np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))
-        lost = steepest * folded + smooth.curve.lost(self.unit, *taken) + self.least
-        return (*smooth.curve.values(low, high), steepest * error + lost), lost, slopes
+        local_error = steepest * folded + smooth.curve.library_error(self.unit, *taken) + self.least
+        return (*smooth.curve.values(low, high), steepest * error + local_error), local_error, slopes
 
-    def _bend(
-        self, bend: LeakyReLU, low: Floats, high: Floats, error: Floats, folded: Floats
+    def _leaky_relu(
+        self, leaky: LeakyReLU, low: Floats, high: Floats, error: Floats, folded: Floats
     ) -> tuple[Value, Floats, Box]:
-        below, around = np.broadcast_to(bend.below, low.shape), error + folded
+        below, around = np.broadcast_to(leaky.below, low.shape), error + folded
         on, off = low - around >= 0.0, high + around <= 0.0
         slopes = tuple(np.where(on, 1.0, np.where(off, below, f(below, 1.0))) for f in (np.minimum, np.maximum))
         size = np.maximum(-low, 0.0) + around
@@ -282,37 +284,39 @@ class _Forward:
         rounding = _gamma(3.0, self.unit) * np.abs(below) * size + 2.0 * self.least * (2.0 + np.abs(below) + size)
         rounding += UNIT["float64"] * (1.0 + np.abs(below)) * (np.maximum(np.abs(low), np.abs(high)) + around)
         silent = (slopes[0] == 0.0) & (slopes[1] == 0.0)  # an exact zero in any arithmetic
-        lost = np.where(silent, 0.0, folded + np.where(multiplied, rounding, 0.0))
+        local_error = np.where(silent, 0.0, folded + np.where(multiplied, rounding, 0.0))
         steepest = np.maximum(np.abs(slopes[0]), np.abs(slopes[1]))
-        self._reach(np.abs(below) * size)
+        self._record_size(np.abs(below) * size)
         ends = [np.where(end > 0.0, end, below * end) for end in (low, high, np.clip(0.0, low, high))]
         slack = folded + np.where(multiplied, 1e-15 * np.abs(below) * size, 0.0)
-        value = np.minimum.reduce(ends) - slack, np.maximum.reduce(ends) + slack, steepest * error + lost
-        return value, lost, slopes  # type: ignore[return-value]
+        value = np.minimum.reduce(ends) - slack, np.maximum.reduce(ends) + slack, steepest * error + local_error
+        return value, local_error, slopes  # type: ignore[return-value]
 
     def _clip(self, clip: Clip, low: Floats, high: Floats, error: Floats, folded: Floats) -> tuple[Value, Floats, Box]:
         inside = (low - error >= clip.lower) & (high + error <= clip.upper)
         outside = (high + error <= clip.lower) | (low - error >= clip.upper)
-        written = np.maximum(*(self._written(np.where(np.isfinite(end), end, 0.0)) for end in (clip.lower, clip.upper)))
-        lost = folded + np.where(inside, 0.0, written + self.least)
+        constant_error = np.maximum(
+            *(self._constant_error(np.where(np.isfinite(end), end, 0.0)) for end in (clip.lower, clip.upper))
+        )
+        local_error = folded + np.where(inside, 0.0, constant_error + self.least)
         slopes = np.where(inside, 1.0, 0.0), np.where(outside, 0.0, 1.0)
         ends = (np.clip(end, clip.lower, clip.upper) for end in (low, high))
         lower, upper = (end + side * folded for end, side in zip(ends, (-1.0, 1.0), strict=True))
-        return (lower, upper, slopes[1] * error + lost), lost, slopes
+        return (lower, upper, slopes[1] * error + local_error), local_error, slopes
 
-    def _larger(self, one: Value, other: Value, between: Box, folded: Floats) -> tuple[Value, Floats, Box]:
+    def _maximum(self, one: Value, other: Value, between: Box, folded: Floats) -> tuple[Value, Floats, Box]:
         """The slope is that of the first; the second has the rest of 1."""
         error = one[2] + other[2] + folded
         low, high = np.fmax(one[0] - other[1], between[0]), np.fmin(one[1] - other[0], between[1])
         first, second = low - error >= 0.0, high + error <= 0.0
         slopes = np.where(first, 1.0, 0.0), np.where(second, 0.0, 1.0)
-        lost = folded + self.least
+        local_error = folded + self.least
         most = np.where(first, one[2], np.where(second, other[2], np.maximum(one[2], other[2])))
         ends = np.maximum(one[0], other[0]) - folded, np.maximum(one[1], other[1]) + folded
-        return (*ends, most + lost), lost, slopes
+        return (*ends, most + local_error), local_error, slopes
 
     def folded(self, fold: Fold, steps: tuple[int, ...]) -> Value:
-        """The least and largest values of an affine map of units, and what the importer lost of it."""
+        """The least and largest values of an affine map of units, and the importer's rounding error in it."""
         centre, radius, work = fold.bias, np.zeros_like(fold.bias), fold.size_bias
         all_sizes, terms = np.ones(1), float(fold.terms)
         for weight, size, k in zip(fold.weights, fold.sizes, steps, strict=True):
@@ -323,22 +327,22 @@ class _Forward:
             work = work + _times(taken, size)
             all_sizes = all_sizes + taken.sum(axis=1, keepdims=True)
             terms += low.shape[1]
-        below = LEAST["float64"] * fold.lost * all_sizes
-        lost = _gamma(terms, UNIT["float64"]) * work + 2.0 * below if fold.terms else np.zeros_like(work)
+        below = LEAST["float64"] * fold.underflows * all_sizes
+        local_error = _gamma(terms, UNIT["float64"]) * work + 2.0 * below if fold.terms else np.zeros_like(work)
         radius = radius + 1e-12 * work + below
-        return centre - radius, centre + radius, lost
+        return centre - radius, centre + radius, local_error
 
-    def _written(self, numbers: Floats) -> Floats:
-        """What constants lose when they are written in the precision of the model."""
+    def _constant_error(self, numbers: Floats) -> Floats:
+        """The error of rounding constants to the precision of the model."""
         if self._precision == "float64":
             return np.zeros_like(numbers)
         return np.asarray(np.abs(numbers.astype(np.float32).astype(np.float64) - numbers))
 
-    def _reach(self, size: Floats) -> None:
+    def _record_size(self, size: Floats) -> None:
         self.largest = np.maximum(self.largest, size.max(axis=1, keepdims=True) * (1.0 + 1e-9))
 
 
-def _added(parts: Iterable[Floats]) -> Floats:
+def _sum(parts: Iterable[Floats]) -> Floats:
     first, *others = parts
     for other in others:
         first = first + other
@@ -356,7 +360,7 @@ def _read(
     lower: NDArray[np.float64], upper: NDArray[np.float64], size: NDArray[np.float64], precision: Precision,
     exact: NDArray[np.bool_],
 ) -> NDArray[np.float64]:  # fmt: skip
-    """What a row loses when it is rounded to the precision: of one value that is known, of any in an interval."""
+    """The error of rounding a row to the precision: of one value that is known, of any in an interval."""
     if precision == "float64":
         known = any_value = np.zeros_like(size)
     else:

@@ -1,4 +1,4 @@
-"""Scorecards: a table of points, as banks have them.
+"""Credit scorecards: a table of points per bin of each feature.
 
     total(row) = base + sum over features of the points of the row's bin;   total >= cutoff: the second class
 
@@ -22,7 +22,7 @@ from typing import Any
 from ifonly.errors import FileError, IfonlyError, ModelError
 from ifonly.model.files import MAX_JSON_BYTES, check_size
 from ifonly.printing import shown
-from ifonly.schema.given import is_label, items, path_of
+from ifonly.schema.arguments import is_label, items, path_of
 from ifonly.schema.number_text import DecimalMark, mark_of, two_readings
 from ifonly.schema.values import is_missing, plain, same_value
 
@@ -147,7 +147,7 @@ def is_scorecard_file(path: Path) -> bool:
     try:
         check_size(path, MAX_JSON_BYTES)
         head = json.loads(path.read_text(encoding="utf-8-sig"))
-    except Exception:  # whatever a hostile file raises: who reads it next says what is wrong
+    except Exception:  # a damaged file may raise anything; the reader of that format reports it
         return False
     return isinstance(head, dict) and head.get("format") == FORMAT
 
@@ -161,10 +161,10 @@ def _name(name: Any) -> str:
     return name
 
 
-def _bins(name: str, given: Any) -> tuple[Bin, ...]:
-    listed = items(given)
+def _bins(name: str, data: Any) -> tuple[Bin, ...]:
+    listed = items(data)
     if not listed or len(listed) > MOST_BINS:
-        raise ModelError(f"Feature '{name}' of a scorecard needs a list of 1 to {MOST_BINS} bins; got {shown(given)}.")
+        raise ModelError(f"Feature '{name}' of a scorecard needs a list of 1 to {MOST_BINS} bins; got {shown(data)}.")
     bins = tuple(_bin(one, f"bin {k} of feature '{name}'") for k, one in enumerate(listed))
     highest = (-math.inf, False)
     for k, one in enumerate(bins):
@@ -183,49 +183,49 @@ def _bins(name: str, given: Any) -> tuple[Bin, ...]:
     return bins
 
 
-def _bin(given: Any, where: str) -> Bin:
-    if not isinstance(given, Mapping) or "points" not in given:
-        raise ModelError(f"The {where} must be a mapping with 'points'; got {shown(given)}.")
-    for key in given:
+def _bin(data: Any, where: str) -> Bin:
+    if not isinstance(data, Mapping) or "points" not in data:
+        raise ModelError(f"The {where} must be a mapping with 'points'; got {shown(data)}.")
+    for key in data:
         if key != "points" and key not in CONDITIONS:
             raise ModelError(f"The {where} has {shown(key)}; a bin has 'points' and one of {', '.join(CONDITIONS)}.")
-    if len(given) > 2:
+    if len(data) > 2:
         raise ModelError(f"The {where} has several conditions; a bin has one of {', '.join(CONDITIONS)}, or none.")
-    points = _decimal(given["points"], f"the points of {where}")
-    if "missing" in given and given["missing"] is not True:
+    points = _decimal(data["points"], f"the points of {where}")
+    if "missing" in data and data["missing"] is not True:
         raise ModelError(f"'missing' of the {where} must be true, or left out.")
-    if "is" in given:
-        values = items(given["is"])
-        values = tuple(map(_value, (given["is"],) if values is None else values))
+    if "is" in data:
+        values = items(data["is"])
+        values = tuple(map(_value, (data["is"],) if values is None else values))
         if not values or not all(map(is_label, values)):
-            raise ModelError(f"'is' of the {where} must be a value or a list of values; got {shown(given['is'])}.")
+            raise ModelError(f"'is' of the {where} must be a value or a list of values; got {shown(data['is'])}.")
         return Bin(points=points, values=values)
     return Bin(
         points=points,
-        below=_edge(given["below"], f"'below' of {where}") if "below" in given else None,
-        up_to=_edge(given["up_to"], f"'up_to' of {where}") if "up_to" in given else None,
-        missing="missing" in given,
+        below=_edge(data["below"], f"'below' of {where}") if "below" in data else None,
+        up_to=_edge(data["up_to"], f"'up_to' of {where}") if "up_to" in data else None,
+        missing="missing" in data,
     )
 
 
-def _edge(given: Any, what: str) -> float:
-    return float(_decimal(given, what, digits=400))
+def _edge(data: Any, what: str) -> float:
+    return float(_decimal(data, what, digits=400))
 
 
-def _value(given: Any) -> Any:
-    given = plain(given)
-    return float(given) if isinstance(given, Decimal) and given.is_finite() else given
+def _value(data: Any) -> Any:
+    data = plain(data)
+    return float(data) if isinstance(data, Decimal) and data.is_finite() else data
 
 
-def _decimal(given: Any, what: str, digits: int = DIGITS) -> Decimal:
+def _decimal(data: Any, what: str, digits: int = DIGITS) -> Decimal:
     """A number as it is written."""
-    given = plain(given)
-    if isinstance(given, bool) or not isinstance(given, int | float | Decimal):
-        raise ModelError(f"{what[0].upper()}{what[1:]} must be a number; got {shown(given)}.")
-    number = given if isinstance(given, Decimal) else Decimal(given if isinstance(given, int) else repr(float(given)))
+    data = plain(data)
+    if isinstance(data, bool) or not isinstance(data, int | float | Decimal):
+        raise ModelError(f"{what[0].upper()}{what[1:]} must be a number; got {shown(data)}.")
+    number = data if isinstance(data, Decimal) else Decimal(data if isinstance(data, int) else repr(float(data)))
     if not number.is_finite() or number.copy_abs() > LARGEST or decimals(number) > digits:
         raise ModelError(
-            f"{what[0].upper()}{what[1:]} must be at most 10^12 with at most {digits} decimals; got {shown(given)}."
+            f"{what[0].upper()}{what[1:]} must be at most 10^12 with at most {digits} decimals; got {shown(data)}."
         )
     return number
 
@@ -237,10 +237,10 @@ def decimals(number: Decimal) -> int:
     return max(0, -exponent - len(digits) + len("".join(map(str, digits)).rstrip("0")))
 
 
-def _classes(given: Any, decides: bool) -> tuple[Any, ...]:
-    classes = items(given)
+def _classes(data: Any, decides: bool) -> tuple[Any, ...]:
+    classes = items(data)
     if classes is None or not all(map(is_label, classes)) or len(classes) not in (0, 2):
-        raise ModelError(f"A scorecard's 'classes' are two: below the cutoff, and from it on; got {shown(given)}.")
+        raise ModelError(f"A scorecard's 'classes' are two: below the cutoff, and from it on; got {shown(data)}.")
     if classes and not decides:
         raise ModelError("A scorecard with classes needs a 'cutoff': the total from which it decides for the second.")
     return classes or ((0, 1) if decides else ())

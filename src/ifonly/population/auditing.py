@@ -26,7 +26,7 @@ from ifonly.population.moves import FlipSet, MoveCount, count_parts, sets_of
 from ifonly.printing import shown
 from ifonly.results import Answer, NoneExists, show
 from ifonly.schema import Choice, Numeric
-from ifonly.schema.given import is_listed
+from ifonly.schema.arguments import is_listed
 
 MOST_LINES = 20
 """Of each list of moves, sets, constraints: the most frequent ones."""

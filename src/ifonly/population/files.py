@@ -22,7 +22,7 @@ from ifonly.errors import FileError, MissingExtra
 from ifonly.population.checksums import FileChecksums, open_verified
 from ifonly.population.chunks import RowBlock
 from ifonly.population.decimal_marks import HEAD, DecimalMarks, decimal_marks
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 from ifonly.schema.io import check_writable
 
 KINDS = (".csv", ".jsonl", ".parquet")

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown, some_of
 from ifonly.results import Answer, Failed, show
-from ifonly.schema.given import is_label, is_listed
+from ifonly.schema.arguments import is_label, is_listed
 from ifonly.schema.values import is_missing, plain
 
 MOST_VALUES = 8

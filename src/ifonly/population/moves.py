@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.results import Answer, Change
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 
 MOST_WAYS = 50_000
 """Distinct ones: the rest is counted together."""

@@ -29,7 +29,7 @@ from ifonly.population.files import KINDS, check_output, need_pyarrow
 from ifonly.population.formats import RecordWriter, concatenate, new_file, open_writer
 from ifonly.printing import json_text, shown
 from ifonly.results.records import Kind
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 from ifonly.schema.io import check_writable, move, read_json
 
 try:

@@ -24,7 +24,7 @@ from ifonly.problem.query import Query
 from ifonly.results import Answer, Failed, Stop, StoppedBy
 from ifonly.results.answer import COLUMNS
 from ifonly.results.from_dict import KINDS, change_from_dict
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 
 TABLES = (".jsonl", ".csv", ".parquet")
 MOST_CHARACTERS = 16 * 2**20

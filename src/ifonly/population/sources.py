@@ -33,7 +33,7 @@ from ifonly.population.files import (
 )
 from ifonly.printing import shown
 from ifonly.results.records import Kind
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 from ifonly.schema.number_text import DecimalMark
 from ifonly.schema.tables import frame_columns
 

@@ -25,8 +25,8 @@ from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
+from ifonly.schema.arguments import is_label, items
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
-from ifonly.schema.given import is_label, items
 from ifonly.schema.number_text import clear_number, other_reading
 from ifonly.schema.values import is_missing, plain, show_number, show_step
 

@@ -146,6 +146,11 @@ class Distance:
         for i, feature in enumerate(schema.features):
             if isinstance(feature, Numeric):
                 scale[i] = self.scales.get(feature.name, feature.width or 1.0)
+                if self.rate and scale[i] < LEAST:
+                    raise QuestionError(
+                        f"The range of feature '{feature.name}' is narrower than {LEAST:g}, and a distance divides by "
+                        f"it; give it another unit, or a scale with Distance(scales=...)."
+                    )
             elif feature.kind == "ordinal":
                 scale[i] = len(feature.options)
         return scale

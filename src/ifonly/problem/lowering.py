@@ -307,8 +307,7 @@ def lower(question: Question, *, simplify: bool = False) -> Lowered:
     schema, n, costs = question.schema, len(question.schema), costs_of(question)
     start, unroll = costs.start, _unrolling(schema, costs.start)
     c, d = question.conditions
-    function = question.model.function
-    smooth = function if isinstance(function, SmoothNetwork) else None
+    smooth = question.model.function.as_smooth_network()
     network = (smooth.linear if smooth else question.model.network).without_constants(constant_columns(schema))
     stack = [(layer.weight, layer.bias) for layer in network.layers]
     check_limits(sum(weight.nbytes for weight, _ in stack))

@@ -28,7 +28,7 @@ from ifonly.problem.target import (
     class_index,
     listed,
 )
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 from ifonly.schema.values import plain
 
 MOST_ALTERNATIVES = 64

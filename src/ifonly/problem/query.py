@@ -28,7 +28,7 @@ from ifonly.problem.plain_data import (
 from ifonly.problem.rules import AnyConstraint, Rule, read_constraint
 from ifonly.problem.target import ClassTarget, Target
 from ifonly.schema import Schema
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 from ifonly.schema.number_text import DecimalMark
 
 ENTRIES = ("target", "distance", "constraints", "fewest_first")

@@ -13,7 +13,6 @@ from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, UnsupportedQuestion, located
 from ifonly.model import Model
 from ifonly.model.rounding import LARGEST
-from ifonly.model.smooth import SmoothNetwork
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance, Measure
@@ -121,7 +120,7 @@ class Question:
         if self.rounding_bound is not None:
             return np.full(len(points), self.rounding_bound)
         guess = GUESS * self.error_at(points)
-        if isinstance(self.model.function, SmoothNetwork):
+        if self.model.function.as_smooth_network() is not None:
             guess = np.maximum(guess, CLEARLY * self.score_margin(points)[1])
         return np.minimum(guess, rounded_up(self.largest_error))
 

@@ -21,7 +21,7 @@ from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
 from ifonly.problem.softmax import Weights, first_weights, log_odds, planes
-from ifonly.schema.given import is_label
+from ifonly.schema.arguments import is_label
 from ifonly.schema.values import plain, show_number
 
 MARGIN = 1e-6

@@ -25,7 +25,7 @@ from ifonly.printing import escaped, printable, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.stop import Stop
 from ifonly.schema import Value, write_whole
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 
 
 @dataclass(frozen=True, slots=True)

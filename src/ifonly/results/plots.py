@@ -18,7 +18,7 @@ from ifonly.printing import MOST, printable, shown
 from ifonly.results.answer import Answer, Answers, Change
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.plain_language import amount
-from ifonly.schema.given import is_listed
+from ifonly.schema.arguments import is_listed
 
 INK, SOFT = "#1f4e79", "#9a9a9a"
 MOST_LETTERS = 40

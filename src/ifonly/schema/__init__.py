@@ -1,4 +1,4 @@
-"""What a row is."""
+"""Schemas: the features of a row, their types and bounds, and how models encode them."""
 
 from ifonly.schema.features import Binary, Categorical, Choice, Feature, Integer, Missing, Numeric, Ordinal, Real
 from ifonly.schema.infer import Guess, infer

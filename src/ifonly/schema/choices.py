@@ -1,4 +1,4 @@
-"""Features with options: binary, ordinal and categorical ones, and how models encode them."""
+"""Discrete features (binary, ordinal, categorical) and their encodings: one-hot, dummy, thermometer, code."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ Encoding: TypeAlias = Literal["onehot", "dummy", "thermometer", "code"]
 
 
 class Choice(FeatureWording):
-    """What binary, ordinal and categorical features share: a short list of options, each with encoded columns."""
+    """Base of binary, ordinal and categorical features: a short list of options, each with encoded columns."""
 
     name: str
     options: tuple[Value, ...]
@@ -106,7 +106,7 @@ class Choice(FeatureWording):
 
     @property
     def count(self) -> int:
-        """How many values it has."""
+        """Number of values."""
         return len(self.options)
 
     def describe(self) -> str:
@@ -220,8 +220,7 @@ class Categorical(Choice):
 
 @dataclass(frozen=True)
 class Missing(Categorical):
-    """A number as it is for the people who lack it: its one option is that it is missing. Made by
-    `Schema.with_missing`."""
+    """A missing number as a feature with one option. Created by `Schema.with_missing`."""
 
     number: Real | Integer | None = None
 

@@ -1,4 +1,4 @@
-"""Numbers as people write them.
+"""Exact decimal arithmetic on numbers as they are written.
 
 A float64 stands for the shortest decimal that reads back as the same number: 0.1 for a tenth, not for the binary number
 next to it. Bounds, shares, steps and distances between rows are worked out on these decimals in exact arithmetic, and

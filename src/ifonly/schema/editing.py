@@ -1,4 +1,4 @@
-"""Schemas made from schemas: features replaced, dropped, renamed, labelled; rules added. Columns keep their order."""
+"""Edits of a schema: features replaced, dropped, renamed, labelled; rules added. Columns keep their order."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def renamed(schema: Schema, names: Mapping[str, str]) -> Schema:
 
 
 def labelled(schema: Schema, labels: Mapping[str, str], units: Mapping[str, str]) -> Schema:
-    """With what people are told instead of names, and with units."""
+    """With labels and units for display."""
     given = {"label": _mapping(labels, "label"), "unit": _mapping(units, "unit")}
     for name in (name for some in given.values() for name in some):
         schema.index(name)
@@ -61,8 +61,8 @@ def unlabelled(schema: Schema) -> Schema:
 
 
 def _rebuilt(schema: Schema, features: Sequence[Feature | None]) -> Schema:
-    """The schema with other features, each in the place of an old one (None: of none); the columns of each stand where
-    the first column of the old one stood, or one by one in its places where there are as many."""
+    """The schema with other features, each in the place of an old one (None: of none). Its columns take the position of
+    the old one's first column, or its positions one by one where there are as many."""
     at: dict[str, list[str]] = {}
     for old, new in zip(schema.features, features, strict=True):
         before = sorted(old.column_names, key=schema.columns.index)
@@ -86,7 +86,7 @@ def _check_rules(schema: Schema, names: Collection[str], how: str) -> None:
                 )
 
 
-def _mapping(given: Any, what: str) -> Mapping[str, str]:
-    if not isinstance(given, Mapping):
-        raise SchemaError(f"Give each feature's {what} by name, such as {{'Age': 'age'}}; got {shown(given)}.")
-    return given
+def _mapping(value: Any, what: str) -> Mapping[str, str]:
+    if not isinstance(value, Mapping):
+        raise SchemaError(f"Give each feature's {what} by name, such as {{'Age': 'age'}}; got {shown(value)}.")
+    return value

@@ -1,4 +1,4 @@
-"""Dummies: several columns of 0 and 1 that together are one feature with options, as `get_dummies` makes them."""
+"""Dummy variables: groups of 0/1 columns that encode one categorical feature, as `get_dummies` writes them."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Family:
         return Categorical(self.name, self.options, encoding, columns=self.columns)  # type: ignore[arg-type]
 
     def why(self) -> str:
-        """What was seen."""
+        """The evidence, in words."""
         listed = ", ".join(f"'{column}'" for column in self.columns[:3]) + (", ..." if len(self.columns) > 3 else "")
         if not self.without_first:
             return f"of the columns {listed} exactly one is 1 in every row: one feature, one-hot"

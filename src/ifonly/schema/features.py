@@ -1,8 +1,8 @@
-"""The five kinds of feature.
+"""Feature types: real, integer, binary, ordinal, categorical.
 
 A *point* holds one float64 per feature: the number itself for numeric features (real, integer), the index of the
-chosen option for the others (binary, ordinal, categorical). Every room of the house works on points; the user's own
-values appear only here, at the door.
+chosen option for the others (binary, ordinal, categorical). All other packages work on points; the
+user's own values are read and written here.
 """
 
 from __future__ import annotations

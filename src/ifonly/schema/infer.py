@@ -1,4 +1,4 @@
-"""Propose a schema for a table, and say what was guessed and why: a proposal to read, not a fact to trust."""
+"""Schema inference: a proposal from a table, with a reason for each guess, for a person to check."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _DAY = re.compile(r"\d{4}-\d{1,2}-\d{1,2}([ T].*)?|\d{1,2}[./]\d{1,2}[./]\d{4}")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Guess:
-    """What was assumed of one feature, or of a column that is left out."""
+    """A guess about one feature, or about a column that is left out."""
 
     feature: str
     guess: str
@@ -77,15 +77,15 @@ def _proposed(features: list[Feature], columns: Any, wrong: list[str], guesses: 
     if wrong:
         raise SchemaError(wrong[0] if len(wrong) == 1 else f"{len(wrong)} columns: " + " ".join(wrong))
     if not features:
-        told = "; ".join(f"'{guess.feature}': {guess.why}" for guess in guesses[:3])
-        raise SchemaError(f"No column of the table is a feature that can be asked about ({told}).")
+        reasons = "; ".join(f"'{guess.feature}': {guess.why}" for guess in guesses[:3])
+        raise SchemaError(f"No column of the table can be a feature ({reasons}).")
     order = {name: i for i, name in enumerate(columns)}
     places = {c: order[c if c in order else f.name] for f in features for c in f.column_names}
     return Schema(tuple(features), tuple(sorted(places, key=lambda column: places[column])))
 
 
 def warn_of_left_out(guesses: Sequence[Guess]) -> None:
-    """Say which columns are no features, where nobody reads the guesses."""
+    """Warn of columns that are not features, for callers that do not return the guesses."""
     left = [f"'{guess.feature}' ({guess.why})" for guess in guesses if guess.guess == LEFT_OUT]
     if left:
         warnings.warn(f"Left out of the schema: {printable('; '.join(left), 2000)}.", UserWarning, stacklevel=3)

@@ -1,4 +1,4 @@
-"""Schemas as JSON or YAML: versioned, readable, safe to load."""
+"""Serialisation of schemas as JSON or YAML, versioned and safe to load; atomic writing of files."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from typing import Any
 
 from ifonly.errors import FileError, MissingExtra, SchemaError
 from ifonly.printing import json_text, printable, shown
+from ifonly.schema.arguments import path_of
 from ifonly.schema.features import Binary, Categorical, Feature, Integer, Ordinal, Real
-from ifonly.schema.given import path_of
 from ifonly.schema.schema import Schema
 from ifonly.schema.values import same_value
 
@@ -213,15 +213,16 @@ def check_writable(path: Path, *, folder: bool = False) -> None:
 
 @contextmanager
 def replacing(path: str | Path, *, overwrite: bool = True) -> Iterator[Path]:
-    """A path beside the given one. What is written there takes its place when it is complete, or vanishes on an error:
-    nobody ever sees half of a file. A link keeps pointing where it points.
+    """Atomic write: a temporary path beside this one, which replaces it when complete and is deleted on an error.
+
+    A symbolic link keeps its target.
     """
     target = path_of(path).resolve()
     if not target.name:
         raise FileError(f"Cannot write '{path}': it is a folder.")
     part, ours = target.with_name(f".{target.stem}.{uuid.uuid4().hex[:8]}{target.suffix}"), False
     try:
-        part.open("xb").close()  # nothing is written through a link that somebody has put there
+        part.open("xb").close()  # never write through a link that exists there
         ours = True
         yield part
         with part.open("rb") as file:

@@ -1,4 +1,4 @@
-"""Numbers written as text: which texts are numbers, which are codes, and which can be read in two ways.
+"""Parsing of numbers from text: which texts are numbers, which are codes, and which are ambiguous.
 
 12   -3.5   .5   1e-05      numbers, as programs write them
 $1,002.84   57 %   € 5      amounts, as people write them

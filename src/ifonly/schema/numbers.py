@@ -22,9 +22,9 @@ from ifonly.tolerances import GRID
 
 @dataclass(frozen=True)
 class Numeric(FeatureWording):
-    """What real and integer features share: an interval of numbers, encoded as one column.
+    """Base of real and integer features: an interval of numbers, encoded as one column.
 
-    `missing`: rows may lack the number, if the model takes that. The coordinate of a point is then NaN.
+    `missing`: the number may be missing, if the model takes that. The coordinate of a point is then NaN.
     """
 
     name: str
@@ -174,7 +174,7 @@ class Real(Numeric):
 
     @property
     def count(self) -> int | None:
-        """How many values it may change to; None where there is no end to them."""
+        """Number of values that it may change to; None if infinite."""
         return None if self.grid is None else self.grid.steps + 1
 
     def snap(self, number: float) -> float | None:
@@ -230,7 +230,7 @@ class Integer(Numeric):
                     f"{show_number(getattr(self, end))}."
                 )
         if abs(self.lower) > 2**52 or abs(self.upper) > 2**52:
-            raise SchemaError(f"Feature '{self.name}': integer bounds beyond 2^52 cannot be told apart in float64.")
+            raise SchemaError(f"Feature '{self.name}': integer bounds beyond 2^52 are not exact in float64.")
         object.__setattr__(self, "upper", self.lower + self.step * math.floor(self.width / self.step))
 
     @property
@@ -239,7 +239,7 @@ class Integer(Numeric):
 
     @property
     def count(self) -> int:
-        """How many values it has."""
+        """Number of values."""
         return self.steps + 1
 
     def describe(self) -> str:

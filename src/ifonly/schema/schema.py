@@ -1,4 +1,4 @@
-"""A schema: the features of a row, in order, and the columns that a model reads.
+"""Schema: the features of a row, in order, and the encoded columns that a model reads.
 
 Three views of the same thing: the user's *row* (names to values), the *point* (one float64 per feature, see
 `features`), and the *encoded* columns in whatever order the model was trained with.
@@ -19,9 +19,9 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import RowError, SchemaError
 from ifonly.printing import MOST, printable, shown, some_of
+from ifonly.schema.arguments import items, one_row
 from ifonly.schema.decimals import Grid
 from ifonly.schema.features import Choice, Feature, Integer, Missing, Numeric, Real
-from ifonly.schema.given import items, one_row
 from ifonly.schema.values import Value
 
 MAX_COLUMNS = 100_000
@@ -157,7 +157,7 @@ class Schema:
         return renamed(self, names)
 
     def labelled(self, labels: Mapping[str, str], units: Mapping[str, str] | None = None) -> Schema:
-        """The same schema with what people are told instead of names, and units: {"Income": "monthly income"}."""
+        """The same schema with labels for display, and units: {"Income": "monthly income"}."""
         from ifonly.schema.editing import labelled
 
         return labelled(self, labels, units or {})
@@ -193,11 +193,11 @@ class Schema:
         place = {name: i for i, name in enumerate(self.columns)}
         return tuple(np.array([place[c] for c in feature.column_names], dtype=np.intp) for feature in self.features)
 
-    # ------------------------------------------------------------------ people who lack a number
+    # ------------------------------------------------------------------ missing numbers
 
     @cached_property
     def may_have_missing(self) -> bool:
-        """May a row of this schema lack a number?"""
+        """Whether a number may be missing in a row of this schema."""
         return any(isinstance(feature, Numeric) and feature.missing for feature in self.features)
 
     def missing_names(self, point: NDArray[np.float64]) -> tuple[str, ...]:
@@ -205,8 +205,8 @@ class Schema:
         return tuple(self.names[g] for g in np.flatnonzero(np.isnan(point)).tolist()) if self.may_have_missing else ()
 
     def with_missing(self, names: Collection[str]) -> Schema:
-        """The schema of the people who lack these numbers, which stay missing: the same columns, and no rules of its
-        own, since rules are merged and read for all people alike.
+        """The schema of rows in which these numbers are missing, and stay missing: the same columns, and no rules of
+        its own, since rules are merged and read for all rows alike.
         """
         features = (Missing.of(f) if f.name in names and isinstance(f, Real | Integer) else f for f in self.features)
         return Schema(tuple(features), self.columns)
@@ -219,7 +219,7 @@ class Schema:
 
     @cached_property
     def unknown(self) -> frozenset[int]:
-        """The positions of the numbers that the people of this schema lack."""
+        """The positions of the numbers that are missing in all rows of this schema."""
         return frozenset(g for g, feature in enumerate(self.features) if isinstance(feature, Missing))
 
     # ------------------------------------------------------------------ rows and points

@@ -1,4 +1,4 @@
-"""A schema as HTML, for notebooks."""
+"""HTML representation of a schema, for notebooks."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def schema_fragment(schema: Schema) -> str:
 
 
 def values(feature: Feature) -> str:
-    """What a feature may be, in words."""
+    """The values of a feature, in words."""
     if isinstance(feature, Choice):
         shown = ["missing" if option is None else str(option) for option in feature.options[:MOST_OPTIONS]]
         return ", ".join(shown) + (", ..." if len(feature.options) > MOST_OPTIONS else "")

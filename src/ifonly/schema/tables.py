@@ -1,4 +1,4 @@
-"""Tables: pandas and polars frames, dicts of columns, lists of rows, arrays; to points and back.
+"""Conversion of tables to points and back: pandas and polars frames, dicts of columns, lists of rows, arrays.
 
 A table becomes a dict of columns once; each column is then read in one pass, with a fast path for clean numeric
 arrays and for option columns (one look-up per distinct value).
@@ -151,8 +151,7 @@ def _all_numbers(column: Sequence[Any]) -> bool:
 
 
 def _written(feature: Numeric, column: Sequence[Any]) -> NDArray[np.float64] | None:
-    """Numbers that are written as texts, each as Python writes one; what "1_0", "-nan" or "10.000" means, the feature
-    says."""
+    """Numbers as texts, each as Python writes one; "1_0", "-nan" and "10.000" are left to the feature."""
     if set(map(type, column)) != {str}:
         return None
     whole = "\n".join(column)
@@ -190,7 +189,7 @@ def to_frame(schema: Schema, points: NDArray[np.float64]) -> Any:
 
 
 def import_pandas(needed_for: str = "A DataFrame", *, extra: str = "pandas") -> Any:
-    """The module pandas, or a sentence that says how to get it."""
+    """The module pandas, or a MissingExtra error."""
     try:
         import pandas
     except ImportError:

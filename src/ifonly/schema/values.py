@@ -1,4 +1,4 @@
-"""Values as people write them: missing ones, options as text, steps, and numbers as they are shown."""
+"""Plain values: missing markers, equality of options, steps, and numbers as text."""
 
 from __future__ import annotations
 
@@ -32,8 +32,8 @@ def is_missing(value: Any) -> bool:
 
 
 def plain(value: Any) -> Any:
-    """A numpy scalar as the Python value it stands for; a whole number that no float64 reaches as infinity, which
-    every door refuses; anything else unchanged."""
+    """A numpy scalar as the Python value it stands for; a whole number beyond float64 as infinity, which
+    callers refuse; anything else unchanged."""
     value = value.item() if isinstance(value, np.generic) else value
     if isinstance(value, int) and abs(value) > sys.float_info.max:
         return math.inf if value > 0 else -math.inf

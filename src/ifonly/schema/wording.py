@@ -1,4 +1,4 @@
-"""What people are told of a feature: its name, its label, its unit, and the row that a sentence is about."""
+"""Names, labels and units of features for display, and positions of values in messages."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ MAX_UNIT = 40
 
 @dataclass(frozen=True)
 class FeatureWording:
-    """What people are told of a feature: `label` for its name ("monthly income"), `unit` after or before its values
-    ("€", "months"). Both may be left out; nothing is decided by them."""
+    """Display text of a feature: `label` for its name ("monthly income"), `unit` after or before its values
+    ("€", "months"). Both are optional and decide nothing."""
 
     label: str = field(default="", kw_only=True, repr=False)
     unit: str = field(default="", kw_only=True, repr=False)
 
     def _words(self) -> dict[str, str]:
-        """Those that are given."""
+        """Those that are set, as plain data."""
         return {key: value for key, value in (("label", self.label), ("unit", self.unit)) if value}
 
 
 def check_name(name: Any) -> None:
-    """A name that can be told and printed, or a sentence."""
+    """Refuse a name that cannot be printed."""
     if not isinstance(name, str) or not name:
         raise SchemaError(f"A feature's name must be a non-empty string; got {shown(name)}.")
     if len(name) > MAX_NAME:
@@ -44,7 +44,7 @@ def check_name(name: Any) -> None:
 
 
 def check_words(feature: Any) -> None:
-    """Label and unit that can be told and printed, or a sentence."""
+    """Refuse a label or a unit that cannot be printed."""
     for key, most in (("label", MAX_NAME), ("unit", MAX_UNIT)):
         words = getattr(feature, key)
         if not isinstance(words, str) or len(words) > most or (words and not is_printable(words)):

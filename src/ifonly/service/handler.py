@@ -23,8 +23,6 @@ from ifonly.diagnostics import score_path
 from ifonly.diagnostics.paths import score_margin_of
 from ifonly.errors import FileError, IfonlyError
 from ifonly.explainer import Explainer
-from ifonly.model.smooth import SmoothNetwork
-from ifonly.model.trees import Trees
 from ifonly.printing import json_text
 from ifonly.problem.rules import read_constraint
 from ifonly.results import Answer, DiverseAnswers, Limits, Nearest, NoneExists, Progress, Stop, StoppedBy
@@ -43,6 +41,7 @@ from ifonly.service.requests import (
     read_rule_request,
 )
 from ifonly.service.suggestions import suggestions
+from ifonly.solvers.search.search import SEARCHES
 
 JSON, HTML, BINARY = "application/json", "text/html; charset=utf-8", "application/octet-stream"
 EVENT_SECONDS = 0.1
@@ -312,18 +311,7 @@ def _answer_json(request: QueryRequest, answer: Answer, exact: str, *, further: 
 
 def kernels_of(registered: RegisteredModel) -> Kernels:
     """The kernels of the search in a model."""
-    function = registered.explainer.model.function
-    if isinstance(function, Trees):
-        from ifonly.solvers.search.trees.compiled import TREE_KERNELS
-
-        return TREE_KERNELS
-    if isinstance(function, SmoothNetwork):
-        from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
-
-        return SMOOTH_KERNELS
-    from ifonly.solvers.search.compiled import KERNELS
-
-    return KERNELS
+    return SEARCHES[registered.explainer.model.function.search or "network"].kernels()
 
 
 def _score_path(explainer: Explainer, answer: Answer) -> dict[str, Any] | None:

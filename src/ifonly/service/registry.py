@@ -8,7 +8,6 @@ from typing import Any
 
 from ifonly.errors import QuestionError
 from ifonly.explainer import Explainer
-from ifonly.model import Network
 from ifonly.printing import is_printable, shown
 from ifonly.results.plain_language import ENGLISH, LANGUAGES
 from ifonly.schema import Numeric, schema_to_json
@@ -56,7 +55,7 @@ class RegisteredModel:
     @property
     def certificates(self) -> bool:
         """Can answers be certified? Not those of trees, nor where a real number has steps."""
-        return isinstance(self.explainer.model.function.as_network(), Network) and not self.explainer.schema.grids
+        return self.explainer.model.function.as_network() is not None and not self.explainer.schema.grids
 
     def to_dict(self, limits: ServiceLimits) -> dict[str, Any]:
         """What a client needs to know to write requests."""

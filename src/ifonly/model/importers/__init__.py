@@ -1,7 +1,7 @@
-"""Importers: a framework's model as an ifonly Model. Frameworks are recognised without importing them.
+"""Model importers for scikit-learn, torch, Keras, ONNX, XGBoost, LightGBM, CatBoost, interpret and scorecards.
 
-Each importer builds the network that stands for the model, keeps the user's own object as the original, and ends by
-comparing the two on rows of the schema (`check_agreement`): a Model that comes from here has been compared.
+Frameworks are recognised without importing them. Each importer builds an equivalent function (a network or trees),
+keeps the user's own object as the original, and compares the two on rows of the schema (`check_agreement`).
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from ifonly.model.scorecard import Scorecard, is_scorecard_file
 from ifonly.model.trees.files import is_trees_file, load_trees
 from ifonly.printing import shown
 from ifonly.schema import Schema
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 
 __all__ = ["import_model", "load_model", "load_pickle"]
 
@@ -59,7 +59,7 @@ def import_model(
 
 
 def _warned(model: Model) -> Model:
-    """The model, after what was doubtful about it has been said."""
+    """The model, after its warnings were issued."""
     for sentence in model.warnings:
         warnings.warn(sentence, UserWarning, stacklevel=3)
     return model
@@ -182,7 +182,7 @@ def _check_output(output: Any) -> None:
 
 
 def _framework(model: Any) -> str | None:
-    """Where the model's class, or the nearest of its bases that is from a framework, comes from."""
+    """The framework of the model's class, or of the nearest of its base classes that is from one."""
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
         if package in ("keras", "torch", "onnx", "sklearn", "xgboost", "lightgbm", "catboost"):

@@ -1,11 +1,11 @@
-"""Numbers put into bins: KBinsDiscretizer and Binarizer of scikit-learn, BinningProcess of optbinning.
+"""Discretisation: KBinsDiscretizer and Binarizer of scikit-learn, BinningProcess of optbinning.
 
     KBinsDiscretizer  x >= edge is in the upper bin
     Binarizer         x > threshold is in the upper bin
     BinningProcess    x >= split is in the upper bin; special codes are bins of their own
 
-A bin's side is exact to the last bit, so the number must come as it is: after a scaler, an edge would be one of rounded
-numbers. What is made of a bin is asked of the transformer.
+Edges of bins are exact to the last bit, so the number must not be scaled before: an edge would then be one of rounded
+numbers. The value of a bin is computed by the transformer itself.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from ifonly.schema.features import Feature
 
 Floats = NDArray[np.float64]
 MOST_NUMBERS = 4096
-"""Whole numbers of a feature that are told apart one by one."""
+"""Integer features with at most so many values get a cell per value."""
 
 
 def below(edges: Any) -> Floats:
@@ -96,7 +96,7 @@ def binned(column: Column, cuts: Floats, arithmetic: Columns, where: str) -> Bin
 
 @dataclass(frozen=True)
 class Binning:
-    """A fitted BinningProcess, with what its owner asks it to make of special codes and missing values."""
+    """A fitted BinningProcess, with its settings for special codes and missing values."""
 
     process: Any
     options: tuple[tuple[str, Any], ...] = ()
@@ -137,15 +137,15 @@ def binning_process(binning: Binning, columns: list[Column], arithmetic: Columns
                 groups = [*variable.splits, *([] if others is None else [others]), _special_codes(variable)]
                 known = [value for group in groups for value in np.ravel(group).tolist()]
                 arithmetic.check_known(number, known, who=f"'{where}' (BinningProcess)", missing=True)
-            made = _made_of(binning, columns, i, number, where)
-            result.append(Options(number.feature, made[:, len(result)].astype(np.float64)))
+            transformed = _transformed_options(binning, columns, i, number, where)
+            result.append(Options(number.feature, transformed[:, len(result)].astype(np.float64)))
         else:
             result.append(replace(number, ordered=False))
     return result
 
 
-def _made_of(binning: Binning, columns: list[Column], i: int, options: Options, where: str) -> NDArray[Any]:
-    """What the process makes of rows with the options of its variable i."""
+def _transformed_options(binning: Binning, columns: list[Column], i: int, options: Options, where: str) -> NDArray[Any]:
+    """The output of the process for rows with the options of its variable i."""
     usual = [column.values[:1] if isinstance(column, Options) else np.zeros(1) for column in columns]
     listed = [options.values if k == i else value.repeat(len(options.values)) for k, value in enumerate(usual)]
     return made_of(binning, listed, where)

@@ -1,4 +1,4 @@
-"""What a column of a table is, while it passes through the transformers in front of a model.
+"""Column expressions: each column before, between and after transformers as a function of the schema's row.
 
 A column is a function of the schema's row, of one of three kinds:
 
@@ -10,7 +10,7 @@ Scaling keeps the kind. An encoder turns Options into Options. At the end, for a
 a function of options is linear in one-hot columns (w = values) and in thermometer columns (w = differences), and in the
 option's number only if its values happen to be equally spaced.
 
-Beside each number stands its `size`, what |terms| could have added up to on the way, for the rounding analysis.
+Each number has a `size`, a bound on the sum of |terms| that it was computed from, for the rounding error bound.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
-from ifonly.model.importers.known_options import told_unknown, unknown_places
+from ifonly.model.importers.known_options import describe_unknown, unknown_places
 from ifonly.model.operations import Majorant
-from ifonly.model.rounding import losses
+from ifonly.model.rounding import underflow_counts
 from ifonly.printing import some_of
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing
@@ -38,14 +38,14 @@ SPACING = 1e-13
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Line:
-    """weight . encoded + shift. `lost` and `peak`: see `Majorant`."""
+    """weight . encoded + shift. `underflows` and `peak`: see `Majorant`."""
 
     weight: Floats
     shift: float
     size_weight: Floats
     size_shift: float
     terms: int = 0
-    lost: float = 0.0
+    underflows: float = 0.0
     peak: float = 0.0
 
     @property
@@ -62,7 +62,7 @@ class Options:
     values: NDArray[Any]
     size: float = 0.0
     terms: int = 0
-    lost: float = 0.0
+    underflows: float = 0.0
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -77,7 +77,7 @@ class Binned:
 
 @dataclass(frozen=True, slots=True)
 class Absent:
-    """A column that the model was fitted with and the schema does not know: fine as long as nobody reads it."""
+    """A column that the model was fitted with and the schema does not have: an error only if the model reads it."""
 
     name: str
 
@@ -89,9 +89,9 @@ _CODED = 8.0
 """Operations that turn the values of options into a line over their columns."""
 
 
-def _scaled_losses(factor: float, lost: float, largest: float) -> float:
-    """What underflow may take of factor * value + shift: see `Majorant`. (x - centre) / scale has no more steps."""
-    return abs(factor) * (lost + 4.0) + 9.0 + largest
+def _scaled_underflows(factor: float, underflows: float, largest: float) -> float:
+    """Underflows of factor * value + shift: see `Majorant`. (x - centre) / scale has no more operations."""
+    return abs(factor) * (underflows + 4.0) + 9.0 + largest
 
 
 def option_array(values: Sequence[Any]) -> NDArray[Any]:
@@ -168,7 +168,7 @@ class Columns:
     # ------------------------------------------------------------------ columns to columns
 
     def scaled(self, column: Column, factor: float, shift: float, *, where: str, size: float | None = None) -> Column:
-        """factor * column + shift; `size` is what was added up for the shift, if more than |shift|."""
+        """factor * column + shift; `size` bounds the terms that the shift is the sum of, if more than |shift|."""
         if not np.isfinite([factor, shift]).all():
             raise ModelError(f"'{where}' scales by NaN or infinity; the model is damaged.")
         size = abs(shift) if size is None else size
@@ -182,7 +182,7 @@ class Columns:
                 factor * numbers + shift,
                 abs(factor) * largest + size,
                 column.terms + 4,
-                _scaled_losses(factor, column.lost, largest),
+                _scaled_underflows(factor, column.underflows, largest),
             )
         line = self.line(column, where)
         return Line(
@@ -191,7 +191,7 @@ class Columns:
             abs(factor) * np.maximum(line.size_weight, np.abs(line.weight)),
             abs(factor) * max(line.size_shift, abs(line.shift)) + size,
             line.terms + 4,
-            _scaled_losses(factor, line.lost, line.largest),
+            _scaled_underflows(factor, line.underflows, line.largest),
             line.largest,
         )
 
@@ -205,7 +205,7 @@ class Columns:
                 np.clip(self.numbers(column, where), lower, upper),
                 column.size,
                 column.terms,
-                column.lost,
+                column.underflows,
             )
         line = self.line(column, where)
         least, most = self.interval(line)
@@ -223,13 +223,13 @@ class Columns:
         rows, offset, sizes = self.matrix(columns, where)
         size = np.abs(weight)
         return [
-            Line(row, start, size_row, size_start, sizes.terms + len(columns) + 4, lost, sizes.peak)
-            for row, start, size_row, size_start, lost in zip(
+            Line(row, start, size_row, size_start, sizes.terms + len(columns) + 4, underflows, sizes.peak)
+            for row, start, size_row, size_start, underflows in zip(
                 weight @ rows,
                 (weight @ offset + shift).tolist(),
                 size @ sizes.weight,
                 (size @ sizes.bias + np.abs(shift)).tolist(),
-                (losses(size) * (1.0 + len(columns) * sizes.peak) + size @ sizes.lost).tolist(),
+                (underflow_counts(size) * (1.0 + len(columns) * sizes.peak) + size @ sizes.underflows).tolist(),
                 strict=True,
             )
         ]
@@ -243,7 +243,7 @@ class Columns:
         values = column.values.tolist()
         places = [i for i in unknown_places(values, known) if not (missing and is_missing(values[i]))]
         if not isinstance(feature, Missing):
-            self.note(told_unknown(who, feature, places, known))
+            self.note(describe_unknown(who, feature, places, known))
 
     def note(self, sentence: str) -> None:
         """Keep a sentence, once."""
@@ -285,15 +285,17 @@ class Columns:
                 weight[columns] = np.diff(numbers, prepend=0.0)
             case "code":
                 slope = (numbers[-1] - numbers[0]) / max(len(numbers) - 1, 1)
-                bent = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
-                if bent.max() > SPACING * max(np.abs(numbers).max(), column.size):
+                deviation = np.abs(shift + slope * np.arange(len(numbers)) - numbers)
+                if deviation.max() > SPACING * max(np.abs(numbers).max(), column.size):
                     raise ModelError(
                         f"{self.describe(column)} is encoded as its option's number, but '{where}' needs a function of "
                         f"it that is not linear in that number; declare it with encoding='onehot'."
                     )
                 weight[columns] = slope
         size = max(column.size, float(np.abs(numbers).max())) + float(np.abs(weight).sum())
-        return Line(weight, shift, np.zeros_like(weight), size, column.terms + 4, column.lost + _CODED * (1.0 + size))
+        return Line(
+            weight, shift, np.zeros_like(weight), size, column.terms + 4, column.underflows + _CODED * (1.0 + size)
+        )
 
     def _without_value(self, column: Options, feature: Choice, numbers: Floats, where: str) -> ModelError:
         if isinstance(feature, Missing):
@@ -328,7 +330,7 @@ class Columns:
             np.maximum([line.size_weight for line in lines], np.abs(weight)),
             np.maximum([line.size_shift for line in lines], np.abs(shift)),
             max(line.terms for line in lines),
-            np.array([line.lost for line in lines]),
+            np.array([line.underflows for line in lines]),
             max(line.largest for line in lines),
         )
         return weight, shift, sizes

@@ -1,4 +1,4 @@
-"""Which library a model is from: an object by its class, a file by its ending, or, for JSON, by what stands in it."""
+"""Detection of the library that a model is from: an object by its class, a file by its suffix or its JSON keys."""
 
 from __future__ import annotations
 
@@ -20,14 +20,14 @@ ENDINGS: dict[str, Library] = {".ubj": "xgboost", ".txt": "lightgbm", ".cbm": "c
 
 
 def library_of(path: Path) -> Library | None:
-    """The library that reads the file; None where none does, or where nobody can."""
+    """The library that reads the file; None where none does."""
     ending = path.suffix.lower()
     if ending != ".json":
         return ENDINGS.get(ending)
     try:
         check_size(path, MAX_JSON_BYTES)
         data = json.loads(path.read_text(encoding="utf-8"))
-    except Exception:  # whatever a hostile file raises: who reads it next says what is wrong
+    except Exception:  # a damaged file may raise anything; the reader of that format reports it
         return None
     if not isinstance(data, dict):
         return None
@@ -37,5 +37,5 @@ def library_of(path: Path) -> Library | None:
 
 
 def of_library(thing: Any, package: str, name: str) -> bool:
-    """Is it an object of this class of a library, or of one that was made from it? Without importing the library."""
+    """isinstance by the qualified name of a class, without importing its library."""
     return any(cls.__module__.partition(".")[0] == package and cls.__name__ == name for cls in type(thing).__mro__)

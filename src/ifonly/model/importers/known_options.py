@@ -1,8 +1,8 @@
 """Unknown categories: which options of a feature an encoder was fitted without.
 
-An encoder that ignores unknown categories answers for them all the same. That is what somebody may want for a rare
-option, and it is said when the model is imported. An encoder that knows none of the options was fitted on other values
-(texts and not numbers, codes with their leading zeros): then every answer about the feature would be false.
+An encoder that ignores unknown categories still encodes them. For a rare option that may be intended, so the import
+issues a warning. An encoder that knows none of the options was fitted on other values (texts and not numbers, codes
+with their leading zeros): every answer about the feature would be false, and the model is refused.
 """
 
 from __future__ import annotations
@@ -29,10 +29,10 @@ def unknown_places(values: Sequence[Any], known: Sequence[Any]) -> list[int]:
     ]
 
 
-def told_unknown(who: str, feature: Any, places: Sequence[int], known: Sequence[Any] = ()) -> str:
+def describe_unknown(who: str, feature: Any, places: Sequence[int], known: Sequence[Any] = ()) -> str:
     """The sentence about the options at these places, which an encoder does not know; empty where it knows all.
 
-    A ModelError where it knows none. `known` are the values that it was fitted on, where they can be told.
+    A ModelError where it knows none. `known` are the values that it was fitted on, where they are known.
     """
     if not places:
         return ""

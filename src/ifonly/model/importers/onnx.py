@@ -1,4 +1,4 @@
-"""ONNX: graphs of Gemm, MatMul, arithmetic with constants, and what bends piecewise linearly.
+"""ONNX importer: graphs of linear, piecewise-linear and smooth operations, and of tree ensembles.
 
 A file is data, not code: it is parsed with a bound on its size, checked, and read node by node. Weights in other files
 are read only from the folder of the model. The original is the whole model with the outputs that it declares. A
@@ -41,7 +41,7 @@ from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names, describe_columns
 from ifonly.model.trees import FeatureColumns, Trees, bound_splits, edge_points, reachable
 from ifonly.schema import Schema
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 
 Floats = NDArray[np.float64]
 TIE = 2.0**-20
@@ -90,10 +90,10 @@ def import_onnx(
 
 @contextmanager
 def _reading() -> Iterator[None]:
-    """The one place where what ONNX, protobuf and numpy raise about a model that is damaged becomes a ModelError.
+    """Turn exceptions of ONNX, protobuf and numpy about a damaged model into a ModelError.
 
-    Refusals of our own and failed assertions pass. What was raised stays attached as the cause: no well-formed model
-    may come here, and the tests hold that, so that a bug of ours is not taken for a damaged file.
+    Errors of ifonly and failed assertions pass. The exception stays attached as the cause: tests check that no
+    well-formed model comes here, so that a bug of ifonly is not taken for a damaged file.
     """
     try:
         with np.errstate(all="ignore"):  # numbers that overflow are refused where they are kept
@@ -119,14 +119,14 @@ def _imported(proto: Any, schema: Schema, classes: tuple[Any, ...], regression: 
     value, *deciding = reader.read()
     given = _Ending(proto, ending, inputs, classes, regression or (ending.regression and not classes))
     final, flow = given.checked(value, deciding)
-    network = flow.finish()
+    network = flow.to_network()
     model = given.imported(network, final, second=final is not None and final.second, precision=reader.precision)
     return replace(model, warnings=tuple(reader.warnings))
 
 
 @dataclass(frozen=True)
 class _Ending:
-    """What a graph ends with, on the way to a Model."""
+    """The outputs of a graph, and what is needed to make a Model of them."""
 
     proto: Any
     ending: ScoresOutput
@@ -169,44 +169,44 @@ class _Ending:
         )
         decided = original.decided if ending.labels and names else None
         if final is not None and not final.each_alone:
-            model = replace(model, probabilities=reported(original, original.given, model.schema))
-        elif at is not None and names and not second and _are_probabilities(original.given, model.schema):
-            model = replace(model, probabilities=original.given, scores_are="probabilities")
+            model = replace(model, probabilities=reported(original, original.declared, model.schema))
+        elif at is not None and names and not second and _are_probabilities(original.declared, model.schema):
+            model = replace(model, probabilities=original.declared, scores_are="probabilities")
         return check_agreement(model, at=at, decided=decided)
 
     def _original(self, final: OnnxFinal | None, classes: tuple[Any, ...], *, second: bool) -> OnnxOriginal:
-        """The whole model, asked for its declared outputs, and for what stands before its last activation."""
+        """The whole model with its declared outputs, and the tensor before its last activation."""
         ending, inside = self.ending, final is not None and final.inside
         names = [ending.output, *([ending.labels] if ending.labels else [])]
         if final is not None and not inside:
-            names.append(final.tensor)
+            names.append(final.source)
         bare = None
         if final is not None and inside:
-            content = without_activation(self.proto, final.tensor).SerializeToString()
-            bare = OnnxRun(content, self.inputs, (final.tensor,))
+            content = without_activation(self.proto, final.source).SerializeToString()
+            bare = OnnxRun(content, self.inputs, (final.source,))
         whole = OnnxRun(self.proto.SerializeToString(), self.inputs, tuple(names))
         return OnnxOriginal(whole, ending, classes, final is not None and not inside, bare, second)
 
 
 def _same_decision(flow: Flow, deciding: Any) -> bool:
-    """Is the class of the largest of some scores the one that these scores decide for?"""
+    """Whether the largest of the deciding scores is always the class that the flow decides for."""
     if isinstance(deciding, OnnxFinal):
         return deciding.columns > 1 and equal_flows(flow, deciding.flow)
     if flow.width == 1 and deciding.width == 2:
-        first, second = (deciding.pick([k], name="a label") for k in (0, 1))
+        first, second = (deciding.select([k], name="a label") for k in (0, 1))
         return equal_flows(flow, second) and opposite_flows(first, second)
     return deciding.width > 1 and equal_flows(flow, deciding)
 
 
-def _imported_trees(given: _Ending, trees: OnnxTrees) -> Model:
-    """Trees that are the whole graph, but for what keeps their scores as they are."""
-    schema, columns = given.inputs.schema, len(given.inputs.schema.columns)
+def _imported_trees(ending: _Ending, trees: OnnxTrees) -> Model:
+    """A graph that is a tree ensemble, followed at most by operations that keep its decision."""
+    schema, columns = ending.inputs.schema, len(ending.inputs.schema.columns)
     if trees.ensemble.columns != columns:
         raise ModelError(f"The ONNX model takes {trees.ensemble.columns} columns, but {describe_columns(schema)}.")
-    value, deciding = following(given.proto, trees, given.ending, given.inputs)
+    value, deciding = following(ending.proto, trees, ending.ending, ending.inputs)
     final = value if isinstance(value, OnnxFinal) else None
-    given = replace(given, regression=given.regression or (not trees.decides and final is None))
-    given.checked(value, deciding)
+    ending = replace(ending, regression=ending.regression or (not trees.decides and final is None))
+    ending.checked(value, deciding)
     owners = [0] * columns
     for i, own in enumerate(schema.feature_columns):
         for j in own.tolist():
@@ -214,11 +214,11 @@ def _imported_trees(given: _Ending, trees: OnnxTrees) -> Model:
     splits = bound_splits(trees.ensemble, FeatureColumns(owners, schema.encode), schema)
     function = Trees(reachable(splits, schema), schema, tie=TIE if final is not None else 0.0)
     at = edge_points(splits, schema, library=trees.ensemble)
-    return given.imported(function, final, second=trees.second, precision=splits.summation.precision, at=at)
+    return ending.imported(function, final, second=trees.second, precision=splits.summation.precision, at=at)
 
 
-def _are_probabilities(given: Any, schema: Schema) -> bool:
-    own = given(comparison_rows(schema, ROWS, seed=2))
+def _are_probabilities(outputs: Any, schema: Schema) -> bool:
+    own = outputs(comparison_rows(schema, ROWS, seed=2))
     return bool((own >= 0.0).all() and np.allclose(own.sum(axis=1), 1.0, rtol=0.0, atol=1e-5))
 
 

@@ -1,4 +1,4 @@
-"""An ONNX graph, read node by node: what flows through it, and what it is computed in."""
+"""Reader of an ONNX graph, node by node: the value of each tensor, and the precision that it is computed in."""
 
 from __future__ import annotations
 
@@ -15,21 +15,21 @@ from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.flow import Flow
 from ifonly.model.importers.columns import Columns
+from ifonly.model.importers.flow_operations import as_inner
 from ifonly.model.importers.onnx_inputs import OnnxInputs
 from ifonly.model.importers.onnx_ml import AFTER, LAST, MACHINE_LEARNING, AfterFinal
 from ifonly.model.importers.onnx_operations import (
+    AFTER_FINAL,
     CONSTANT,
     FLOATS,
     HANDLERS,
-    HARMLESS,
     SILU,
     OnnxCall,
     OnnxFinal,
     attributes,
-    inside,
     silu_of,
 )
-from ifonly.model.importers.onnx_piecewise import PIECEWISE
+from ifonly.model.importers.onnx_shapes import SHAPE_HANDLERS
 from ifonly.model.importers.onnx_tables import ENCODERS, TABLES, OnnxTable, takes_tables
 from ifonly.model.importers.shaped import Shaped
 from ifonly.model.kind import Precision
@@ -47,10 +47,10 @@ class OnnxReader:
     graph: Any
     inputs: OnnxInputs
     values: dict[str, Value] = field(default_factory=dict)
-    """What is known of tensors. Those that are known to begin with are read in place of the inputs."""
+    """Values of tensors by name. Initial ones are read in place of the inputs."""
     kinds: set[str] = field(default_factory=set)
     warnings: list[str] = field(default_factory=list)
-    """What the user should know of the import, one sentence each."""
+    """Warnings of the import, one sentence each."""
     computed: int = 0
     """Bytes of the constants that were computed from others."""
 
@@ -61,7 +61,7 @@ class OnnxReader:
     def read(self) -> list[Value]:
         """The values of the outputs."""
         if not self.values:
-            self._given()
+            self._read_inputs()
         for stored in self.graph.initializer:
             self.values[stored.name] = self._constant(stored)
         for position, node in enumerate(self.graph.node):
@@ -86,16 +86,16 @@ class OnnxReader:
         """The encoded columns of the schema."""
         return Flow.of(len(self.inputs.schema.columns), *column_box(self.inputs.schema))
 
-    def _given(self) -> None:
-        """The inputs: values of a network at once where they are its columns, and nothing asks for categories."""
-        numbers = all(one.kind.startswith("float") for one in self.inputs.given)
-        self.kinds |= {one.kind for one in self.inputs.given if one.kind.startswith("float")}
+    def _read_inputs(self) -> None:
+        """The inputs: one flow where they are the encoded columns and no operation encodes categories; else tables."""
+        numbers = all(one.kind.startswith("float") for one in self.inputs.entries)
+        self.kinds |= {one.kind for one in self.inputs.entries if one.kind.startswith("float")}
         encoders = any(node.op_type in ENCODERS and node.domain for node in self.graph.node)
         if self.inputs.plain and numbers and not encoders:
-            self.values[self.inputs.given[0].name] = self.encoded
+            self.values[self.inputs.entries[0].name] = self.encoded
             return
         arithmetic = Columns(self.inputs.schema, warnings=self.warnings)
-        for one, columns in zip(self.inputs.given, self.inputs.columns(arithmetic).values(), strict=True):
+        for one, columns in zip(self.inputs.entries, self.inputs.columns(arithmetic).values(), strict=True):
             self.values[one.name] = OnnxTable(tuple(columns), arithmetic, one.kind.startswith("float"))
 
     def _constant(self, tensor: Any) -> NDArray[Any]:
@@ -127,12 +127,12 @@ class OnnxReader:
         if silu is not None:
             operation, inputs = SILU, [silu]
             call = replace(call, operation=operation)
-        elif operation not in (*HARMLESS, *AFTER):
-            inputs = [inside(value) for value in inputs]
+        elif operation not in (*AFTER_FINAL, *AFTER):
+            inputs = [as_inner(value) for value in inputs]
         flows = [value for value in inputs if isinstance(value, Flow | Shaped | AfterFinal)]
         handlers = self._handlers(call, inputs)
-        if operation == "Cast" and (flows or call.given["to"] in FLOATS):
-            self._note(call.given["to"], name)
+        if operation == "Cast" and (flows or call.attributes["to"] in FLOATS):
+            self._note(call.attributes["to"], name)
         try:
             result = handlers[operation](call, *inputs)
         except (TypeError, AttributeError, IndexError, KeyError, ValueError) as error:
@@ -152,7 +152,7 @@ class OnnxReader:
         """The operations that take such inputs, this one among them."""
         finals = any(isinstance(value, AfterFinal) for value in inputs)
         flows = finals or any(isinstance(value, Flow | Shaped) for value in inputs)
-        numeric = HANDLERS | PIECEWISE | MACHINE_LEARNING
+        numeric = HANDLERS | SHAPE_HANDLERS | MACHINE_LEARNING
         handlers = numeric if flows else TABLES if takes_tables(call.operation, inputs) else CONSTANT
         handlers = AFTER if finals and call.operation in AFTER else handlers
         if call.operation not in handlers:
@@ -162,7 +162,7 @@ class OnnxReader:
                 f"and batch normalisation are.",
                 operation=call.operation,
             )
-        if finals and call.operation not in (*HARMLESS, *AFTER):
+        if finals and call.operation not in (*AFTER_FINAL, *AFTER):
             raise call.refuse(LAST)
         return handlers
 

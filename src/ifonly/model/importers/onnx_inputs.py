@@ -1,11 +1,11 @@
-"""What an ONNX graph reads: one table of the schema's columns, or one input per column, and how rows are given to it.
+"""Inputs of an ONNX graph: one table of the schema's columns, or one input per column, and the arrays for them.
 
     one input of as many columns as the schema encodes to    the encoded columns, in order
     one input of as many columns as there are features       the features in the user's own values, in order
     several inputs of one column each                        by name: a feature's own values, or an encoded column
 
-Whole numbers and booleans are given as such where the schema has no other values there; texts are options. A graph that
-takes a fixed number of rows is asked in parts of that size, the last one filled up.
+Integers and booleans are passed as such where the schema has no other values there; texts are options. A graph with a
+fixed batch size is run in batches of that size, the last one padded.
 """
 
 from __future__ import annotations
@@ -75,18 +75,18 @@ class OnnxInputs:
     """All inputs of a graph; `batch` is the number of rows that it takes, 0 for any."""
 
     schema: Schema
-    given: tuple[Input, ...]
+    entries: tuple[Input, ...]
     batch: int = 0
 
     @property
     def plain(self) -> bool:
         """Is it one table of the encoded columns?"""
-        return len(self.given) == 1 and not self.given[0].features and not self.given[0].flat
+        return len(self.entries) == 1 and not self.entries[0].features and not self.entries[0].flat
 
     def feeds(self, points: NDArray[np.float64]) -> Iterator[tuple[int, dict[str, NDArray[Any]]]]:
-        """What the graph is given, part by part, each with the number of rows that count."""
+        """The feeds of the graph, batch by batch, each with its number of real rows."""
         encoded = np.atleast_2d(self.schema.encode(points))
-        tables = {one.name: one.values(self.schema, points, encoded) for one in self.given}
+        tables = {one.name: one.values(self.schema, points, encoded) for one in self.entries}
         size = self.batch or len(points)
         for first in range(0, len(points), max(size, 1)):
             part = {name: table[first : first + size] for name, table in tables.items()}
@@ -99,10 +99,10 @@ class OnnxInputs:
             yield rows, part
 
     def columns(self, arithmetic: Columns) -> dict[str, list[Column]]:
-        """What the inputs are as functions of the schema's row."""
+        """The inputs as functions of the schema's row."""
         return {
             one.name: [arithmetic.raw(g) for g in one.features] or [arithmetic.encoded(j) for j in one.columns]
-            for one in self.given
+            for one in self.entries
         }
 
 

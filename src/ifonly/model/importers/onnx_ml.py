@@ -1,4 +1,4 @@
-"""The linear operators of ai.onnx.ml, and what converters write after the last sigmoid or softmax."""
+"""Linear operators of ai.onnx.ml, and the operations that converters add after the last sigmoid or softmax."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ifonly.model.importers.onnx_tables import ML, SCALER
 
 
 def _numbers(call: OnnxCall, name: str) -> NDArray[np.float64]:
-    return np.ravel(np.float64(call.given.get(name, [])))
+    return np.ravel(np.float64(call.attributes.get(name, [])))
 
 
 def _linear(call: OnnxCall, x: Flow) -> Flow:
@@ -29,15 +29,15 @@ def _linear(call: OnnxCall, x: Flow) -> Flow:
 
 
 def _regressor(call: OnnxCall, x: Flow) -> Flow:
-    if call.given.get("post_transform", b"NONE") != b"NONE":
-        raise call.refuse(f"ends with {call.given['post_transform'].decode()}")
+    if call.attributes.get("post_transform", b"NONE") != b"NONE":
+        raise call.refuse(f"ends with {call.attributes['post_transform'].decode()}")
     return _linear(call, x)
 
 
 def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
     """The scores of the classes; with two and a sigmoid, the log-odds of the second."""
-    activation = call.given.get("post_transform", b"NONE").decode()
-    names = call.given.get("classlabels_strings") or call.given.get("classlabels_ints") or []
+    activation = call.attributes.get("post_transform", b"NONE").decode()
+    names = call.attributes.get("classlabels_strings") or call.attributes.get("classlabels_ints") or []
     scores = _linear(call, x)
     if scores.width != len(names):
         raise call.refuse(f"has {scores.width} score for {len(names)} classes; give each class its coefficients")
@@ -48,7 +48,7 @@ def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
     if activation == "LOGISTIC" and scores.width == 2:
         if not _opposite(call, scores):
             raise call.refuse("has two scores that are not opposite, so their sigmoids are no probabilities")
-        second = scores.pick([1], name=call.name)
+        second = scores.select([1], name=call.name)
         return None, OnnxFinal(second, call.result, "sigmoid", call.operation, inside=True, second=True)
     each_alone = activation == "LOGISTIC"
     return None, OnnxFinal(scores, call.result, "softmax", call.operation, inside=True, each_alone=each_alone)
@@ -56,7 +56,7 @@ def _classifier(call: OnnxCall, x: Flow) -> tuple[None, Flow | OnnxFinal]:
 
 def _opposite(call: OnnxCall, scores: Flow) -> bool:
     """Are two scores each other's opposite, on every row?"""
-    return opposite_flows(*(scores.pick([k], name=call.name) for k in (0, 1)))
+    return opposite_flows(*(scores.select([k], name=call.name) for k in (0, 1)))
 
 
 def opposite_flows(one: Flow, other: Flow) -> bool:
@@ -75,12 +75,12 @@ def _is_zero(flow: Flow) -> bool:
 
 
 def _scaler(call: OnnxCall, x: Flow) -> Flow:
-    offset, scale = (np.ravel(np.float64(call.given.get(key, default))) for key, default in SCALER)
+    offset, scale = (np.ravel(np.float64(call.attributes.get(key, default))) for key, default in SCALER)
     return x.scale(1.0, -offset, name=call.name).scale(scale, name=call.name)
 
 
 def _pick(call: OnnxCall, x: Flow, places: Any) -> Flow:
-    return x.pick([int(j) for j in np.ravel(places)], name=call.name)
+    return x.select([int(j) for j in np.ravel(places)], name=call.name)
 
 
 def _normalizer(call: OnnxCall, x: Any) -> Any:
@@ -126,7 +126,7 @@ def _less(call: OnnxCall, one: Any, final: Any) -> Complement:
 
 def _both(call: OnnxCall, *parts: Any) -> OnnxFinal:
     match parts:
-        case (Complement(of=final), OnnxFinal() as other) if other is final and call.given.get("axis") in (1, -1):
+        case (Complement(of=final), OnnxFinal() as other) if other is final and call.attributes.get("axis") in (1, -1):
             return replace(final, both=True)
     raise call.refuse(LAST)
 
@@ -138,8 +138,13 @@ def _sizes(call: OnnxCall, final: Any) -> Sizes:
 
 
 def _summed(call: OnnxCall, sizes: Any, axes: Any = None) -> Sizes:
-    listed = np.ravel(call.given.get("axes", []) if axes is None else axes).tolist()
-    if not isinstance(sizes, Sizes) or sizes.summed or listed not in ([1], [-1]) or not call.given.get("keepdims", 1):
+    listed = np.ravel(call.attributes.get("axes", []) if axes is None else axes).tolist()
+    if (
+        not isinstance(sizes, Sizes)
+        or sizes.summed
+        or listed not in ([1], [-1])
+        or not call.attributes.get("keepdims", 1)
+    ):
         raise call.refuse(LAST)
     return replace(sizes, summed=True)
 
@@ -151,7 +156,7 @@ def _divided(call: OnnxCall, final: Any, sizes: Any) -> OnnxFinal:
 
 
 def _normalized(call: OnnxCall, final: Any) -> OnnxFinal:
-    if not isinstance(final, OnnxFinal) or call.given.get("norm", b"MAX") != b"L1":
+    if not isinstance(final, OnnxFinal) or call.attributes.get("norm", b"MAX") != b"L1":
         raise call.refuse(LAST)
     return _shares(call, final)
 
@@ -162,7 +167,7 @@ def _shares(call: OnnxCall, final: OnnxFinal) -> OnnxFinal:
     if final.activation == "softmax":
         return replace(final)
     if final.width == 2 and _opposite(call, final.flow):
-        return replace(final, flow=final.flow.pick([1], name=call.name), second=True)
+        return replace(final, flow=final.flow.select([1], name=call.name), second=True)
     if final.width == 1:
         raise call.refuse(LAST)
     return replace(final, activation="softmax", each_alone=True)
@@ -176,4 +181,4 @@ AFTER: dict[str, Callable[..., Any]] = {
     "Div": _divided,
     f"{ML}Normalizer": _normalized,
 }
-"""What converters write after a sigmoid or softmax without changing what is decided."""
+"""Operations that converters add after a sigmoid or softmax and that do not change the decision."""

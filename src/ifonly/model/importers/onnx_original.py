@@ -1,5 +1,5 @@
-"""The user's whole ONNX model, with the outputs that it declares: run by onnxruntime, or, where that is not installed,
-by ONNX's own reference evaluator.
+"""Evaluation of the original ONNX model, with the outputs that it declares: by onnxruntime, or, where that is not
+installed, by ONNX's own reference evaluator.
 """
 
 from __future__ import annotations
@@ -49,7 +49,7 @@ class OnnxOriginal:
             scores = settled(scores, given[:, -1:] if scores.shape[1] == 1 else given)
         return scores if labels is None else as_labelled(scores, labels)
 
-    def given(self, points: Floats) -> Floats:
+    def declared(self, points: Floats) -> Floats:
         """The declared output of scores or probabilities."""
         return self._answers(points)[0]
 
@@ -70,9 +70,9 @@ class OnnxOriginal:
         places = {name: k for k, name in enumerate(self.classes)}
         try:
             return np.array([places[plain_name(label)] for label in labels], dtype=np.intp)
-        except KeyError as missed:
+        except KeyError as unknown:
             raise ModelError(
-                f"The ONNX model decides for {missed.args[0]!r}, which is none of its classes "
+                f"The ONNX model decides for {unknown.args[0]!r}, which is none of its classes "
                 f"{', '.join(map(repr, self.classes[:6]))}."
             ) from None
 
@@ -86,7 +86,7 @@ def _table(output: NDArray[Any], zipped: tuple[Any, ...]) -> Floats:
 
 @dataclass(frozen=True)
 class OnnxRun:
-    """An ONNX model, asked for some of its tensors: its declared outputs, or what is inside."""
+    """A session of an ONNX model that returns some of its tensors: declared outputs, or inner ones."""
 
     content: bytes
     inputs: OnnxInputs
@@ -115,13 +115,13 @@ class OnnxRun:
         run = _session(proto)
         names = list(self.names)
 
-        def asked(feed: dict[str, Any]) -> list[Any]:
+        def run_session(feed: dict[str, Any]) -> list[Any]:
             try:
                 return list(run(names, feed))
             except Exception as error:
                 raise ModelError(f"The ONNX model cannot answer for rows of the schema: {_reason(error)}") from None
 
-        return asked
+        return run_session
 
 
 def _session(proto: Any) -> Callable[..., Any]:

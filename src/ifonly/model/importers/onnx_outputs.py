@@ -45,24 +45,24 @@ class ScoresOutput:
 
 def ending_of(graph: Any, output: str | None) -> ScoresOutput:
     """What a graph ends with; `output` names one of several outputs."""
-    made = {name: node for node in graph.node for name in node.output if name}
-    chosen, told = _chosen(graph, output)
-    node, zipped, tensor = made.get(chosen), (), chosen
+    producers = {name: node for node in graph.node for name in node.output if name}
+    chosen, labels = _chosen(graph, output)
+    node, zipped, tensor = producers.get(chosen), (), chosen
     if node is not None and node.domain == DOMAIN and node.op_type == "ZipMap":
         zipped, tensor = _named(attributes(node)), node.input[0]
-    sources = [_LabelPath(graph, made, name).source() for name in told]
+    sources = [_LabelPath(graph, producers, name).source() for name in labels]
     classes = sources[0][1] if sources else zipped or _class_names(graph, tensor)
     if sources and zipped and classes and zipped != classes:
         raise ModelError(
             f"The ONNX model calls its classes {shown(list(zipped))} in the output '{chosen}', but "
-            f"{shown(list(classes))} in the labels '{told[0]}'; export it with one list of names."
+            f"{shown(list(classes))} in the labels '{labels[0]}'; export it with one list of names."
         )
     kinds = {one.op_type for one in graph.node if one.domain == DOMAIN}
     return ScoresOutput(
         chosen,
         tensor,
         classes or zipped,
-        told[0] if told else "",
+        labels[0] if labels else "",
         sources[0][0] if sources else "",
         zipped,
         "LinearRegressor" in kinds,
@@ -102,11 +102,11 @@ def _label_tensors(graph: Any) -> set[str]:
     return labels
 
 
-def _named(given: dict[str, Any]) -> tuple[Any, ...]:
+def _named(found: dict[str, Any]) -> tuple[Any, ...]:
     """The classes that a node names."""
     for key in ("classlabels_strings", "classlabels_int64s", "classlabels_ints"):
-        if given.get(key):
-            return tuple(v.decode("utf-8") if isinstance(v, bytes) else int(v) for v in given[key])
+        if found.get(key):
+            return tuple(v.decode("utf-8") if isinstance(v, bytes) else int(v) for v in found[key])
     return ()
 
 
@@ -123,7 +123,7 @@ class _LabelPath:
     """The way back from a declared label to what decides it."""
 
     graph: Any
-    made: dict[str, Any]
+    producers: dict[str, Any]
     output: str
 
     def source(self) -> tuple[str, tuple[Any, ...]]:
@@ -131,7 +131,7 @@ class _LabelPath:
         name = self.output
         renaming: list[Any] = []
         while True:
-            node = self.made.get(name)
+            node = self.producers.get(name)
             if node is None:
                 raise self._refused("an input", "input")
             if node.domain == DOMAIN and node.op_type in CLASSIFIERS and name == node.output[0]:

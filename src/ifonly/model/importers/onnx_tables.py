@@ -53,13 +53,13 @@ class OnnxTable:
 
 
 def _join(call: OnnxCall, *tables: Any) -> Any:
-    if call.given.get("axis", 1) not in (1, -1):
+    if call.attributes.get("axis", 1) not in (1, -1):
         raise call.refuse("joins rows")
     return tables[0].of([column for table in tables for column in table.columns])
 
 
 def _pick(call: OnnxCall, table: OnnxTable, places: Any) -> Any:
-    if call.operation == "Gather" and call.given.get("axis", 0) not in (1, -1):
+    if call.operation == "Gather" and call.attributes.get("axis", 0) not in (1, -1):
         raise call.refuse("selects rows")
     return table.of([table.columns[int(j)] for j in np.ravel(places)])
 
@@ -76,7 +76,7 @@ def _reshape(call: OnnxCall, table: OnnxTable, shape: Any) -> Any:
 
 
 def _cast(call: OnnxCall, table: OnnxTable) -> OnnxTable:
-    to = call.given["to"]
+    to = call.attributes["to"]
     if to in (onnx.TensorProto.FLOAT, onnx.TensorProto.DOUBLE):
         return table.of(table.columns, numbers=True)
     if to not in (onnx.TensorProto.INT64, onnx.TensorProto.INT32):
@@ -104,7 +104,7 @@ def _is_whole(line: Line, arithmetic: Columns) -> bool:
 
 
 def _scaler(call: OnnxCall, table: OnnxTable) -> OnnxTable:
-    offset, scale = (np.ravel(np.float64(call.given.get(key, default))) for key, default in SCALER)
+    offset, scale = (np.ravel(np.float64(call.attributes.get(key, default))) for key, default in SCALER)
     offset, scale = (np.broadcast_to(part, (table.width,)).tolist() for part in (offset, scale))
     return table.of(
         [
@@ -120,7 +120,7 @@ SCALER = (("offset", 0.0), ("scale", 1.0))
 
 def _imputer(call: OnnxCall, table: OnnxTable) -> OnnxTable:
     """Rows of the schema have no NaN. Another number that is taken for missing must be none that they reach."""
-    replaced = float(call.given.get("replaced_value_float", call.given.get("replaced_value_int64", 0.0)))
+    replaced = float(call.attributes.get("replaced_value_float", call.attributes.get("replaced_value_int64", 0.0)))
     for column in table.columns if not np.isnan(replaced) else ():
         if isinstance(column, Options):
             reached = replaced in table.arithmetic.numbers(column, call.name)
@@ -148,7 +148,7 @@ def _options(call: OnnxCall, table: OnnxTable, column: Column) -> Options:
 
 def _listed(call: OnnxCall, *names: str) -> list[Any] | None:
     for name in names:
-        found = call.given.get(name)
+        found = call.attributes.get(name)
         if found is not None and len(found):
             return [value.decode("utf-8") if isinstance(value, bytes) else value for value in found]
     return None
@@ -157,16 +157,16 @@ def _listed(call: OnnxCall, *names: str) -> list[Any] | None:
 def _one_hot(call: OnnxCall, table: OnnxTable) -> OnnxTable:
     """One column per category: 1 where the option is that category."""
     known = _listed(call, "cats_strings", "cats_int64s") or []
-    made: list[Column] = []
+    encoded: list[Column] = []
     for column in table.columns:
         options = _options(call, table, column)
         values = options.values.tolist()
         table.arithmetic.check_known(options, known, who=f"'{call.name}' (OneHotEncoder)")
         unknown = [value for value in values if value not in known]
-        if unknown and not call.given.get("zeros", 1):
+        if unknown and not call.attributes.get("zeros", 1):
             raise call.refuse(f"does not know the option {unknown[0]!r} of {table.arithmetic.describe(column)}")
-        made += [Options(options.feature, np.array([float(value == one) for value in values])) for one in known]
-    return table.of(made, numbers=True)
+        encoded += [Options(options.feature, np.array([float(value == one) for value in values])) for one in known]
+    return table.of(encoded, numbers=True)
 
 
 def _label(call: OnnxCall, table: OnnxTable) -> OnnxTable:
@@ -176,19 +176,21 @@ def _label(call: OnnxCall, table: OnnxTable) -> OnnxTable:
     values = _listed(call, *(f"values_{kind}" for kind in kinds))
     if keys is None or values is None:
         raise call.refuse("maps tensors, or nothing")
-    default = next((call.given[f"default_{kind[:-1]}"] for kind in kinds if f"default_{kind[:-1]}" in call.given), None)
+    default = next(
+        (call.attributes[f"default_{kind[:-1]}"] for kind in kinds if f"default_{kind[:-1]}" in call.attributes), None
+    )
     default = default.decode("utf-8") if isinstance(default, bytes) else default
     mapped = dict(zip(keys, values, strict=True))
-    made: list[Column] = []
+    encoded: list[Column] = []
     for column in table.columns:
         options = _options(call, table, column)
         table.arithmetic.check_known(options, keys, who=f"'{call.name}' (LabelEncoder)")
         own = [mapped.get(value, default) for value in options.values.tolist()]
         if None in own:
-            missed = options.values.tolist()[own.index(None)]
-            raise call.refuse(f"does not know the option {missed!r} of {table.arithmetic.describe(column)}")
-        made.append(Options(options.feature, option_array(own)))
-    return table.of(made, numbers=all(isinstance(value, float) for value in values))
+            unknown = options.values.tolist()[own.index(None)]
+            raise call.refuse(f"does not know the option {unknown!r} of {table.arithmetic.describe(column)}")
+        encoded.append(Options(options.feature, option_array(own)))
+    return table.of(encoded, numbers=all(isinstance(value, float) for value in values))
 
 
 TABLES: dict[str, Callable[..., Any]] = {

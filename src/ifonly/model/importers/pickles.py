@@ -13,7 +13,7 @@ from typing import Any
 from ifonly.errors import FileError, IfonlyError, MissingExtra, ModelError
 from ifonly.model.model import Model
 from ifonly.schema import Schema
-from ifonly.schema.given import path_of
+from ifonly.schema.arguments import path_of
 
 ENDINGS = (".pkl", ".pickle", ".joblib", ".pt", ".pth")
 

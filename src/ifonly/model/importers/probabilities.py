@@ -1,4 +1,6 @@
-"""Models that answer with probabilities: scores are the logits behind them, decisions are the probabilities' own."""
+"""Classifiers that return probabilities: scores are the logits before the last activation, ties are those of the
+probabilities.
+"""
 
 from __future__ import annotations
 
@@ -55,18 +57,18 @@ def as_labelled(scores: NDArray[np.float64], labels: NDArray[np.intp]) -> NDArra
 class Reported:
     """Probabilities of classes from what the model gives: that of the second of two, each, or their logarithms."""
 
-    given: Scores
+    outputs: Scores
 
     def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
-        own = np.asarray(self.given(points), dtype=np.float64).reshape(len(points), -1)
+        own = np.asarray(self.outputs(points), dtype=np.float64).reshape(len(points), -1)
         if own.shape[1] == 1:
             return np.column_stack([1.0 - own, own])
         return np.exp(own) if (own <= 0.0).all() else own
 
 
-def reported(scores: Scores, given: Scores, schema: Schema) -> Reported:
+def reported(scores: Scores, outputs: Scores, schema: Schema) -> Reported:
     """The probabilities that the whole model gives, which must be those of the scores before its last activation."""
-    found = Reported(given)
+    found = Reported(outputs)
     if not follow_from(scores, found, schema):
         raise ModelError(
             "What the model gives does not follow from what it has before its last activation; end it with one sigmoid "

@@ -82,7 +82,7 @@ def _check_features(card: Scorecard, schema: Schema) -> None:
 
 @dataclass(frozen=True)
 class Units:
-    """The card itself, asked for the scores of points: totals in whole units, as Python adds them up."""
+    """The original of a scorecard: totals of points in whole units, exact."""
 
     card: Scorecard
     schema: Schema

@@ -1,8 +1,7 @@
-"""Values of a row in more than one dimension, for as long as it takes to pool or reduce them.
+"""Reshaped values of a row: more than one axis, for pooling and reductions.
 
-A flow is a row of values. A model may fold that row into a small table (`view(-1, 8, 3)`, `unsqueeze(1)`) to take the
-largest of each line, and unfold it again. Which value is where is all that there is to such a table; operations that
-are not listed here do not take it.
+A flow is a row of values. A model may reshape it (`view(-1, 8, 3)`, `unsqueeze(1)`), pool or reduce along an axis, and
+flatten it again. A `Shaped` is a flow and its shape; operations that are not listed here do not take it.
 """
 
 from __future__ import annotations
@@ -35,14 +34,14 @@ class Shaped:
 
 
 class Refusing(Protocol):
-    """An operation of a framework, which can say that it is not supported as it is used."""
+    """An operation of a framework, which can refuse how it is used."""
 
     def refuse(self, why: str) -> UnsupportedModel: ...
 
 
-def axis_of_row(call: Refusing, value: Flow | Shaped, axis: int, *, room: int = 0) -> int:
-    """Which axis of the row's values an axis of the whole tensor is; `room` for axes that are to come."""
-    dims = 1 + len(flow_and_shape(value)[1]) + room
+def axis_of_row(call: Refusing, value: Flow | Shaped, axis: int, *, added: int = 0) -> int:
+    """Which axis of the row's values an axis of the whole tensor is; `added` counts axes that are about to be added."""
+    dims = 1 + len(flow_and_shape(value)[1]) + added
     own = (axis + dims if axis < 0 else axis) - 1
     if not 0 <= own < dims - 1:
         raise call.refuse("mixes rows with one another")
@@ -92,9 +91,9 @@ def reduced(value: Flow | Shaped, axis: int, how: Reduction, *, keep: bool, name
 def _taken(flow: Flow, windows: list[list[int]], how: Reduction, name: str) -> Flow:
     match how:
         case "max":
-            return flow.largest(windows, name=name)
+            return flow.window_maximum(windows, name=name)
         case "min":
-            return flow.scale(-1.0, name=name).largest(windows, name=name).scale(-1.0, name=name)
+            return flow.scale(-1.0, name=name).window_maximum(windows, name=name).scale(-1.0, name=name)
         case "sum" | "mean":
             weight = np.zeros((len(windows), flow.width))
             for row, window in zip(weight, windows, strict=True):
@@ -115,7 +114,7 @@ class Pooling:
     ceil: bool = False
 
     def windows(self, length: int, name: str) -> list[NDArray[np.intp]]:
-        """The places that each window sees; those beside the values do not count."""
+        """The indices in each window; padding is left out."""
         padding = max(self.before, self.after)
         if min(self.size, self.stride, self.dilation) < 1 or not 0 <= padding < self.size <= length + 2 * padding:
             raise ModelError(
@@ -140,12 +139,12 @@ def pooled(value: Flow | Shaped, pool: Pooling, *, name: str) -> Flow | Shaped:
     lines = np.arange(flow.width).reshape(-1, shape[-1])
     check_size((len(lines) * max(1, len(places)), pool.size), name)
     windows = [line[seen].tolist() for line in lines for seen in places]
-    return in_shape(flow.largest(windows, name=name), (*shape[:-1], len(places)))
+    return in_shape(flow.window_maximum(windows, name=name), (*shape[:-1], len(places)))
 
 
 def of_one_width(one: Flow, other: Flow, *, name: str) -> tuple[Flow, Flow]:
     """Two flows, of which one that has a single value is repeated for all values of the other."""
     width = max(one.width, other.width)
     return tuple(  # type: ignore[return-value]
-        flow.pick([0] * width, name=name) if flow.width == 1 < width else flow for flow in (one, other)
+        flow.select([0] * width, name=name) if flow.width == 1 < width else flow for flow in (one, other)
     )

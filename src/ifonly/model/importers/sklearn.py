@@ -1,4 +1,4 @@
-"""scikit-learn: linear models and multi-layer perceptrons, alone or at the end of a Pipeline.
+"""scikit-learn importer: linear models and multi-layer perceptrons, alone or at the end of a Pipeline.
 
     schema's encoded columns --(one affine map: the transformers)--> the estimator's columns --(estimator)--> scores
 
@@ -52,8 +52,8 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         columns = transformed(step, columns, arithmetic, where)
     if any(isinstance(column, Binned) for column in columns):
         bins = trees_behind_bins(estimator, columns, arithmetic, partial(read_columns, source, [s for _, s in front]))
-        made = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
-        return replace(made, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))
+        imported = model_of(bins, model, schema, front=front, classes=classes, regression=regression)
+        return replace(imported, for_schema=partial(import_sklearn, model, classes=classes, regression=regression))
     flow = _input_flow(columns, estimator, schema, arithmetic, plainly=source.identity and not front)
     read = reader(estimator, flow)
     if read.answer == "predict" and classes:
@@ -62,7 +62,7 @@ def import_sklearn(model: Any, schema: Schema, *, classes: tuple[Any, ...] = (),
         raise ModelError(f"{name} is a classifier, not a regression; leave out regression=True.")
     own = () if read.answer == "predict" else tuple(plain(c) for c in estimator.classes_)
     imported = Model(
-        function=read.flow.finish(),
+        function=read.flow.to_network(),
         schema=schema,
         original=SklearnOriginal(source, raised(model) if read.answer == "logits" else model, read.answer, name),
         classes=tuple(classes) or own,
@@ -95,7 +95,7 @@ def _best(model: Any) -> Any:
     """What a finished search found; anything else itself."""
     if sklearn_name(model, ("BaseSearchCV",)):
         if not hasattr(model, "best_estimator_"):
-            raise ModelError(f"The {type(model).__name__} is not fitted, or was not told to refit; call fit first.")
+            raise ModelError(f"The {type(model).__name__} is not fitted, or was fitted without refit; call fit first.")
         return model.best_estimator_
     return model
 

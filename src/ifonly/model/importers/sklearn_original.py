@@ -1,4 +1,4 @@
-"""The user's own fitted object, asked for scores, probabilities and decisions in the table that it was fitted on."""
+"""Scores, probabilities and decisions of the fitted estimator itself, on the table that it was fitted on."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class SklearnOriginal:
-    """The user's own fitted object, asked in the table that it was fitted on."""
+    """Scores of the fitted estimator itself, on the table that it was fitted on."""
 
     source: Source
     model: Any
@@ -32,7 +32,9 @@ class SklearnOriginal:
     name: str
 
     def __call__(self, points: Floats) -> Floats:
-        answers = asked(self.model, "predict_proba" if self.answer == "logits" else self.answer, self.source, points)
+        answers = call_model(
+            self.model, "predict_proba" if self.answer == "logits" else self.answer, self.source, points
+        )
         scores = np.asarray(answers, dtype=np.float64).reshape(len(points), -1)
         if self.answer == "logits":
             return self._decided(scores)
@@ -58,14 +60,14 @@ class Probabilities:
     model: Any
 
     def __call__(self, points: Floats) -> Floats:
-        return np.asarray(asked(self.model, "predict_proba", self.source, points), dtype=np.float64)
+        return np.asarray(call_model(self.model, "predict_proba", self.source, points), dtype=np.float64)
 
 
 def reported_by(imported: Model, model: Any, estimator: Any, source: Source) -> Probabilities | None:
     """The reported probabilities, where the scores are their log-odds: those of an SVC, or of each class against the
     rest, are not."""
-    speaks = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
-    if not imported.classes or not speaks or not hasattr(model, "predict_proba"):
+    has_log_odds = sklearn_name(estimator, LOGISTIC) or getattr(estimator, "loss", None) == "log_loss"
+    if not imported.classes or not has_log_odds or not hasattr(model, "predict_proba"):
         return None
     reported = Probabilities(source, model)
     return reported if follow_from(imported.original, reported, imported.schema) else None
@@ -87,17 +89,17 @@ def raised(model: Any) -> Any:
     return shallow
 
 
-def asked(model: Any, method: str, source: Any, points: Floats, **options: Any) -> Any:
+def call_model(model: Any, method: str, source: Any, points: Floats, **options: Any) -> Any:
     """The model's own answer for points, in the table that it was fitted on."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # e.g. unknown categories that an encoder ignores, as it was told to
+        warnings.simplefilter("ignore")  # e.g. unknown categories that an encoder ignores, as it was configured to
         with answering():
             return getattr(model, method)(source.table(points), **options)
 
 
 @contextlib.contextmanager
 def answering() -> Iterator[None]:
-    """Around a call of the user's own model: what it raises is said in our words."""
+    """Turn exceptions of the user's own model into a ModelError."""
     try:
         yield
     except IfonlyError:
@@ -116,5 +118,5 @@ class Predicted:
 
     def __call__(self, points: Floats) -> NDArray[np.intp]:
         places = {name: k for k, name in enumerate(self.classes)}
-        predicted = np.ravel(asked(self.model, "predict", self.source, points)).tolist()
+        predicted = np.ravel(call_model(self.model, "predict", self.source, points)).tolist()
         return np.array([places.get(name, -1) for name in predicted], dtype=np.intp)

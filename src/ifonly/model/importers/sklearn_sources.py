@@ -1,4 +1,4 @@
-"""What a scikit-learn object reads: the schema's encoded columns, or the user's own values."""
+"""Input tables of a scikit-learn object: the schema's encoded columns, or the user's own values."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class EncodedSource:
-    """The schema's encoded columns, some or all, in the order that the model wants."""
+    """The schema's encoded columns, some or all, in the order that the model was fitted on."""
 
     arithmetic: Columns
     order: tuple[int, ...]
@@ -63,7 +63,9 @@ class RawSource:
         described = self.arithmetic.schema.features[feature]
         if isinstance(described, Choice):
             return self.arithmetic.raw_values(feature)[numbers.astype(np.intp)]
-        whole = isinstance(described, Integer) and not described.missing  # a column that lacks some holds floats
+        whole = (
+            isinstance(described, Integer) and not described.missing
+        )  # pandas holds a column with missing values as floats
         return np.rint(numbers).astype(np.int64) if whole else numbers
 
 

@@ -1,4 +1,4 @@
-"""Tables as transformers and models were fitted on, and what a fitted transformer makes of one."""
+"""Tables in the form that scikit-learn objects were fitted on, and the output of a fitted transformer for one."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ifonly.schema.tables import import_pandas
 def made_of(encoder: Any, columns: Sequence[NDArray[Any]], where: str) -> NDArray[Any]:
     """A fitted transformer's own answer for columns of options, as a dense array."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown categories that the encoder ignores, as it was told to
+        warnings.simplefilter("ignore")  # unknown categories that the encoder ignores, as it was configured to
         try:
             answer = encoder.transform(table(columns, getattr(encoder, "feature_names_in_", None)))
         except MissingExtra:

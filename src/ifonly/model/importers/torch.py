@@ -1,4 +1,4 @@
-"""torch: modules of linear layers and what bends piecewise linearly, read from the graph that torch.fx traces.
+"""torch importer: modules of linear, piecewise-linear and smooth operations, read from the graph of torch.fx.
 
 The module is copied (so that its training state and its hooks stay as they are, and later training does not change an
 imported model), put into evaluation mode and traced; each operation then becomes a step of the flow. A sigmoid or
@@ -20,10 +20,11 @@ from torch import fx, nn
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement
 from ifonly.model.flow import Flow
+from ifonly.model.importers.flow_operations import Final, Value, as_inner
 from ifonly.model.importers.probabilities import check_final, reported, settled
 from ifonly.model.importers.shaped import Shaped
-from ifonly.model.importers.torch_call import TorchCall, TorchFinal, Value, flat
-from ifonly.model.importers.torch_operations import FUNCTIONS, HARMLESS, METHODS, MODULES, inside
+from ifonly.model.importers.torch_call import TorchCall, flat
+from ifonly.model.importers.torch_operations import AFTER_FINAL, FUNCTIONS, METHODS, MODULES
 from ifonly.model.kind import Precision
 from ifonly.model.model import Model, class_names
 from ifonly.model.rounding import column_box
@@ -45,11 +46,11 @@ def import_torch(module: Any, schema: Schema, *, classes: tuple[Any, ...] = (), 
     precision = _precision(module)
     graph = _traced(module)
     value, node = _TorchReader(module, schema, precision).read(graph)
-    flow = value.flow if isinstance(value, TorchFinal) else value
-    if isinstance(value, TorchFinal):
+    flow = value.flow if isinstance(value, Final) else value
+    if isinstance(value, Final):
         check_final(value.operation, value.activation, flow.width, regression=regression)
-    before = _before(module, graph, node) if isinstance(value, TorchFinal) else None
-    network = flow.finish()
+    before = _before(module, graph, node) if isinstance(value, Final) else None
+    network = flow.to_network()
     names = class_names(classes, network.outputs, regression=regression)
     original, whole = (TorchOriginal(module, schema, precision, part) for part in (before, None))
     return check_agreement(
@@ -146,7 +147,7 @@ class _TorchReader:
     precision: Precision
     values: dict[fx.Node, Value] = field(default_factory=dict)
 
-    def read(self, graph: fx.Graph) -> tuple[Flow | TorchFinal, fx.Node]:
+    def read(self, graph: fx.Graph) -> tuple[Flow | Final, fx.Node]:
         """The output, and the node whose value it is before a last activation."""
         for node in graph.nodes:
             if node.op == "placeholder":
@@ -170,11 +171,11 @@ class _TorchReader:
         else:
             self.values[node] = Flow.of(len(self.schema.columns), *column_box(self.schema))
 
-    def _output(self, node: fx.Node) -> tuple[Flow | TorchFinal, fx.Node]:
+    def _output(self, node: fx.Node) -> tuple[Flow | Final, fx.Node]:
         returned = node.args[0]
         value = self.values.get(returned) if isinstance(returned, fx.Node) else None
-        if isinstance(value, TorchFinal):
-            return value, value.node
+        if isinstance(value, Final):
+            return value, value.source
         if not isinstance(value, Flow) or not isinstance(returned, fx.Node):
             raise UnsupportedModel("The module must return one tensor of scores.", operation="output")
         return value, returned
@@ -183,40 +184,33 @@ class _TorchReader:
         args = fx.node.map_arg(node.args, lambda n: self.values[n])
         kwargs = fx.node.map_arg(node.kwargs, lambda n: self.values[n])
         if node.op != "call_module" and not any(
-            isinstance(a, Flow | Shaped | TorchFinal) for a in flat((*args, *kwargs.values()))
+            isinstance(a, Flow | Shaped | Final) for a in flat((*args, *kwargs.values()))
         ):
             return self._constant(node, args, kwargs)
         name, handler, operation = str(node.name), None, ""
         if node.op == "call_module":
             child = self.module.get_submodule(str(node.target))
             name, operation = str(node.target), type(child).__name__
-            handler = next((MODULES[c] for c in type(child).__mro__ if c in MODULES), None)
-            args = (child, *args)
+            handler, *attributes = next((MODULES[c] for c in type(child).__mro__ if c in MODULES), (None,))
+            args = (*args, *(getattr(child, attribute) for attribute in attributes))
         elif node.op == "call_function":
             handler, operation = FUNCTIONS.get(node.target), getattr(node.target, "__name__", str(node.target))
         else:
             handler, operation = METHODS.get(str(node.target)), str(node.target)
+        call = TorchCall(name, operation, node, self.precision)
         if handler is None:
-            raise UnsupportedModel(
-                f"The operation {operation} ('{name}') of the torch module is not supported: only linear layers, ReLU "
-                f"and its piecewise-linear relatives, tanh, sigmoid, softplus, GELU, SiLU and ELU, maxima, sums and "
-                f"batch normalisation are.",
-                operation=operation,
+            raise call.refuse(
+                "is not supported: only linear layers, ReLU and its piecewise-linear relatives, tanh, sigmoid, "
+                "softplus, GELU, SiLU and ELU, maxima, sums and batch normalisation are"
             )
-        if handler not in HARMLESS:
-            args = fx.node.map_aggregate(args, inside)
-        if any(isinstance(arg, TorchFinal) for arg in flat(args)) and handler not in HARMLESS:
-            raise UnsupportedModel(
-                f"The operation {operation} ('{name}') follows a softmax, which may only come last.",
-                operation=operation,
-            )
+        if handler not in AFTER_FINAL:
+            args = fx.node.map_aggregate(args, as_inner)
+            if any(isinstance(arg, Final) for arg in flat(args)):
+                raise call.refuse("follows a softmax, which may only come last")
         try:
-            return handler(TorchCall(node, name, operation, self.precision), *args, **kwargs)
+            return handler(call, *args, **kwargs)
         except (TypeError, AttributeError, IndexError) as error:
-            raise UnsupportedModel(
-                f"The operation {operation} ('{name}') is used in a way that is not supported ({error}).",
-                operation=operation,
-            ) from None
+            raise call.refuse(f"is used in a way that is not supported ({error})") from None
 
     def _constant(self, node: fx.Node, args: Any, kwargs: Any) -> Value:
         """What the module computes from its own weights alone is computed."""

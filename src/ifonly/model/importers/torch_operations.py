@@ -1,35 +1,140 @@
-"""torch's operations, each as a step of the flow: modules, functions and tensor methods by their own names.
+"""torch's operations by their own names, each as an operation of the flow (`flow_operations`).
 
-A handler takes a `Call` (which operation this is, for messages) and the operation's own arguments, where the values
-that depend on the row are flows. Tables at the end say which operation has which handler.
+A handler takes a `TorchCall` and the operation's own arguments, where the values that depend on the row are flows.
+Tables at the end say which function, tensor method or module has which handler; a module passes the attributes that are
+named beside it, in the order in which the function takes them.
 """
 
 from __future__ import annotations
 
 import builtins
-import math
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 import torch
-from torch import fx, nn
+from torch import nn
 
-from ifonly.errors import ModelError
 from ifonly.model.flow import Flow
-from ifonly.model.importers import torch_piecewise as piecewise
-from ifonly.model.importers.shaped import Shaped, of_one_width
-from ifonly.model.importers.torch_call import ROWS, TorchCall, TorchFinal, Value, number
-from ifonly.model.smooth import Activation
+from ifonly.model.importers import flow_operations as flows
+from ifonly.model.importers.flow_operations import Final, Value
+from ifonly.model.importers.shaped import Pooling, Reduction, Shaped, pooled
+from ifonly.model.importers.torch_call import ROWS, TorchCall, constant, flat, number
+
+Handler: TypeAlias = Callable[..., Any]
 
 
-def _same(call: TorchCall, value: Value, *args: Any, **kwargs: Any) -> Value:
-    return value
+# ---------------------------------------------------------------------- arithmetic
 
 
-def _same_module(call: TorchCall, module: nn.Module, value: Value) -> Value:
-    return value
+def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
+    return flows.matmul(call, input, number(weight).T, None if bias is None else number(bias))
+
+
+def _matmul(call: TorchCall, flow: Flow, weight: Any) -> Flow:
+    return flows.matmul(call, flow, constant(weight))
+
+
+def _addmm(call: TorchCall, bias: Any, flow: Flow, weight: Any, *, beta: float = 1, alpha: float = 1) -> Flow:
+    return flows.matmul(call, flow, alpha * number(weight), beta * np.ravel(number(bias)))
+
+
+def _add(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
+    return flows.add(call, constant(a), constant(b), alpha=alpha)
+
+
+def _subtract(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
+    return flows.subtract(call, constant(a), constant(b), alpha=alpha)
+
+
+def _multiply(call: TorchCall, a: Any, b: Any) -> Flow:
+    return flows.multiply(call, constant(a), constant(b))
+
+
+def _divide(call: TorchCall, a: Any, b: Any) -> Flow:
+    return flows.divide(call, a, constant(b))
+
+
+def _batch_norm(call: TorchCall, flow: Flow, mean: Any, variance: Any, weight: Any, bias: Any, eps: float) -> Flow:
+    if mean is None or variance is None:
+        raise call.refuse("normalises by the other rows of a batch (it has no running statistics)")
+    factor, shift = 1.0 if weight is None else number(weight), 0.0 if bias is None else number(bias)
+    deviation = np.sqrt(number(variance) + eps)
+    return flows.batch_normalization(call, flow, mean=number(mean), deviation=deviation, factor=factor, shift=shift)
+
+
+def _concatenate(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Flow:
+    return flows.concatenate(call, tensors, dim)
+
+
+# ---------------------------------------------------------------------- activations
+
+
+def _relu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return input.relu()
+
+
+def _tanh(call: TorchCall, input: Flow) -> Flow:  # noqa: A002 torch's own name
+    return flows.smooth("tanh")(call, input)
+
+
+def _silu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return flows.smooth("silu")(call, input)
+
+
+def _gelu(call: TorchCall, input: Flow, approximate: str = "none") -> Flow:  # noqa: A002 torch's own name
+    return flows.smooth("gelu_tanh" if approximate == "tanh" else "gelu")(call, input)
+
+
+def _elu(call: TorchCall, input: Flow, alpha: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return flows.elu(call, input, alpha)
+
+
+def _softplus(call: TorchCall, input: Flow, beta: float = 1.0, threshold: float = 20.0) -> Flow:  # noqa: A002
+    return flows.softplus(call, input, beta, threshold)
+
+
+def _leaky_relu(call: TorchCall, input: Flow, negative_slope: float = 0.01, inplace: bool = False) -> Flow:  # noqa: A002
+    return flows.leaky_relu(call, input, call.number(negative_slope))
+
+
+def _rrelu(call: TorchCall, flow: Flow, lower: float, upper: float) -> Flow:
+    return _leaky_relu(call, flow, (lower + upper) / 2)
+
+
+def _prelu(call: TorchCall, input: Flow, weight: Any) -> Flow:  # noqa: A002 torch's own name
+    return flows.leaky_relu(call, input, call.number(weight))
+
+
+def _clamp(call: TorchCall, flow: Flow, min: Any = None, max: Any = None) -> Flow:  # noqa: A002 torch's own names
+    return flows.clip(call, flow, call.bound(min), call.bound(max))
+
+
+def _clamp_max(call: TorchCall, flow: Flow, max: Any) -> Flow:  # noqa: A002 torch's own name
+    return _clamp(call, flow, None, max)
+
+
+def _hardtanh(call: TorchCall, input: Flow, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002
+    return _clamp(call, input, min_val, max_val)
+
+
+def _relu6(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return _clamp(call, input, 0.0, 6.0)
+
+
+def _hardsigmoid(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
+    return flows.hard_sigmoid(call, input)
+
+
+def _threshold(call: TorchCall, input: Flow, threshold: float, value: float, inplace: bool = False) -> Flow:  # noqa: A002
+    if threshold != value:
+        raise call.refuse(f"jumps from {value:g} to {threshold:g} at its threshold; only a continuous one is supported")
+    return _clamp(call, input, threshold)
+
+
+def _softshrink(call: TorchCall, input: Flow, lambd: float = 0.5) -> Flow:  # noqa: A002 torch's own name
+    return flows.soft_shrink(call, input, call.number(lambd))
 
 
 def _dropout(call: TorchCall, value: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
@@ -38,210 +143,214 @@ def _dropout(call: TorchCall, value: Value, p: float = 0.5, training: bool = Tru
     return value
 
 
+def _sigmoid(call: TorchCall, value: Flow) -> Final:
+    return flows.last_sigmoid(call, value, call.source)
+
+
+def _softmax(call: TorchCall, value: Flow, dim: int | None = None, **kwargs: Any) -> Final:
+    return flows.last_softmax(call, value, call.source, dim)
+
+
+# ---------------------------------------------------------------------- maxima and reductions
+
+
+def _maximum(call: TorchCall, a: Any, b: Any) -> Flow:
+    return flows.maximum(call, call.bound(a), call.bound(b))
+
+
+def _minimum(call: TorchCall, a: Any, b: Any) -> Flow:
+    return flows.minimum(call, call.bound(a), call.bound(b))
+
+
+class Extremes(tuple[Any, ...]):
+    """What max and min along a dimension return: values, and indices, which are not supported."""
+
+    __slots__ = ()
+
+    @property
+    def values(self) -> Any:
+        return self[0]
+
+
+def _extreme(how: Reduction, of_two: Handler) -> Handler:
+    def handle(call: TorchCall, value: Any, dim: Any = None, keepdim: bool = False, *, other: Any = None) -> Any:
+        second = dim if other is None else other
+        if isinstance(second, Flow | torch.Tensor):
+            return of_two(call, value, second)
+        if dim is None:
+            raise call.refuse("compares rows with one another; say dim=1")
+        return Extremes((flows.reduce(call, value, flat([dim]), how, keep=keepdim), None))
+
+    return handle
+
+
+def _reduction(how: Reduction) -> Handler:
+    def handle(call: TorchCall, value: Any, dim: Any = None, keepdim: bool = False) -> Any:
+        return flows.reduce(call, value, flat([dim]), how, keep=keepdim)
+
+    return handle
+
+
+def _max_pool(
+    call: TorchCall, input: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1,  # noqa: A002 torch's own name
+    ceil_mode: bool = False, return_indices: bool = False,
+) -> Any:  # fmt: skip
+    size, step, pad, spread = (
+        int(flat([part])[0])
+        for part in (kernel_size, kernel_size if stride in (None, [], ()) else stride, padding, dilation)
+    )
+    if return_indices:
+        raise call.refuse("returns indices")
+    pool = Pooling(size=size, stride=step, before=pad, after=pad, dilation=spread, ceil=ceil_mode)
+    return pooled(input, pool, name=call.name)
+
+
+# ---------------------------------------------------------------------- columns and shapes
+
+
+def _getitem(call: TorchCall, value: Any, index: Any) -> Any:
+    """x[:, i], x[:, a:b], x[:, [i, j]]; one of several values that an operation gave."""
+    if isinstance(value, tuple) and isinstance(index, int):
+        return value[index]
+    if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis):
+        raise call.refuse("selects rows")
+    return flows.select(call, value, index[1])
+
+
 def _size(call: TorchCall, value: Value, dim: int | None = None) -> Any:
-    sizes = (ROWS, *(value.shape if isinstance(value, Shaped) else (_width(value),)))
+    sizes = (ROWS, *(value.shape if isinstance(value, Shaped) else (value.width,)))
     return sizes if dim is None else sizes[dim]
 
 
 def _attribute(call: TorchCall, value: Value, name: str) -> Any:
-    if isinstance(value, piecewise.Extremes) and name == "values":
+    if isinstance(value, Extremes) and name == "values":
         return value.values
     if name != "shape":
         raise call.refuse(f"reads the attribute '{name}'")
     return _size(call, value)
 
 
-def _width(value: Value) -> int:
-    return value.flow.width if isinstance(value, TorchFinal) else value.width
+def _reshape(call: TorchCall, value: Value, *shape: Any) -> Value:
+    sizes = flat(shape)
+    return flows.reshape(call, value, "same" if sizes[0] is ROWS else sizes[0], sizes[1:])
 
 
-def _linear_module(call: TorchCall, module: nn.Linear, flow: Flow) -> Flow:
-    return _linear(call, flow, module.weight, module.bias)
+def _unflatten(call: TorchCall, value: Flow, dim: Any, sizes: Any) -> Any:
+    if dim not in (1, -1) or not isinstance(value, Flow):
+        raise call.refuse("changes the shape of the table")
+    return flows.reshape(call, value, "same", [int(size) for size in sizes])
 
 
-def _linear(call: TorchCall, input: Flow, weight: Any, bias: Any = None) -> Flow:  # noqa: A002 torch's own name
-    return input.linear(number(weight), None if bias is None else number(bias), name=call.name)
+def _flatten(call: TorchCall, value: Value, start_dim: int = 0, end_dim: int = -1) -> Value:
+    return flows.flatten(call, value, start_dim, end_dim)
 
 
-def _matmul(call: TorchCall, flow: Flow, weight: Any) -> Flow:
-    if not isinstance(flow, Flow) or isinstance(weight, Flow):
-        raise call.refuse("multiplies two values of the row, or from the left")
-    return flow.linear(number(weight).T, name=call.name)
+def _unsqueeze(call: TorchCall, value: Any, dim: int) -> Any:
+    return flows.unsqueeze(call, value, [dim])
 
 
-def _addmm(call: TorchCall, bias: Any, flow: Flow, weight: Any, *, beta: float = 1, alpha: float = 1) -> Flow:
-    return flow.linear(alpha * number(weight).T, beta * np.ravel(number(bias)), name=call.name)
+def _squeeze(call: TorchCall, value: Value, dim: Any = None) -> Value:
+    return flows.squeeze(call, value, [dim] if isinstance(dim, int) else [])
 
 
-def _relu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
-    return flow.relu()
+def _stack(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Any:
+    return flows.stack(call, tensors, dim)
 
 
-def _relu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return input.relu()
+def _split(call: TorchCall, flow: Flow, split_size_or_sections: Any, dim: int = 0) -> tuple[Flow, ...]:
+    sizes = split_size_or_sections
+    if not isinstance(sizes, list | tuple):
+        sizes = [min(sizes, flow.width - start) for start in range(0, flow.width, sizes)]
+    return flows.split(call, flow, sizes, dim)
 
 
-def _tanh_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
-    return flow.smooth(Activation("tanh"))
+def _chunk(call: TorchCall, flow: Flow, chunks: int, dim: int = 0) -> tuple[Flow, ...]:
+    return _split(call, flow, -(-flow.width // chunks), dim)
 
 
-def _tanh(call: TorchCall, input: Flow) -> Flow:  # noqa: A002 torch's own name
-    return input.smooth(Activation("tanh"))
+# ---------------------------------------------------------------------- tables
 
+_max, _min = _extreme("max", _maximum), _extreme("min", _minimum)
 
-def _silu_module(call: TorchCall, module: nn.Module, flow: Flow) -> Flow:
-    return flow.smooth(Activation("silu"))
+AFTER_FINAL: tuple[Handler, ...] = (flows.identity, _size, _attribute, _reshape, _flatten, _squeeze)
+"""Those that may follow a last sigmoid or softmax."""
 
-
-def _silu(call: TorchCall, input: Flow, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return input.smooth(Activation("silu"))
-
-
-def _gelu_module(call: TorchCall, module: nn.GELU, flow: Flow) -> Flow:
-    return _gelu(call, flow, approximate=module.approximate)
-
-
-def _gelu(call: TorchCall, input: Flow, *, approximate: str = "none") -> Flow:  # noqa: A002 torch's own name
-    return input.smooth(Activation("gelu_tanh" if approximate == "tanh" else "gelu"))
-
-
-def _elu_module(call: TorchCall, module: nn.ELU, flow: Flow) -> Flow:
-    return _elu(call, flow, module.alpha)
-
-
-def _elu(call: TorchCall, input: Flow, alpha: float = 1.0, inplace: bool = False) -> Flow:  # noqa: A002 torch's own name
-    return input.smooth(Activation("elu", alpha=float(alpha)))
-
-
-def _softplus_module(call: TorchCall, module: nn.Softplus, flow: Flow) -> Flow:
-    return _softplus(call, flow, module.beta, module.threshold)
-
-
-def _softplus(call: TorchCall, input: Flow, beta: float = 1.0, threshold: float = 20.0) -> Flow:  # noqa: A002
-    """log(1 + exp(beta z)) / beta, and from beta z > threshold on z itself."""
-    if not beta > 0.0:
-        raise call.refuse(f"has beta={beta:g}, which must be above 0")
-    bent = Activation("softplus", off=math.log1p(math.exp(-threshold)), off_from=float(threshold))
-    flow = input if beta == 1.0 else input.scale(beta, name=call.name)
-    return flow.smooth(bent) if beta == 1.0 else flow.smooth(bent).scale(1.0 / beta, name=call.name)
-
-
-def _batch_norm(call: TorchCall, module: nn.BatchNorm1d, flow: Flow) -> Flow:
-    if module.running_mean is None or module.running_var is None:
-        raise call.refuse("normalises by the other rows of a batch (it has no running statistics)")
-    mean, deviation = number(module.running_mean), np.sqrt(number(module.running_var) + module.eps)
-    factor = (number(module.weight) if module.affine else 1.0) / deviation
-    shift = number(module.bias) if module.affine else np.zeros_like(mean)
-    if len(mean) != flow.width:
-        raise ModelError(f"'{call.name}' takes {len(mean)} values, but gets {flow.width}.")
-    size = np.abs(mean * factor) + np.abs(shift)
-    return flow.scale(factor, shift - mean * factor, name=call.name, size_shift=size)
-
-
-def _add(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
-    if isinstance(a, Flow) and isinstance(b, Flow):
-        one, other = of_one_width(a, b, name=call.name)
-        if alpha in (1, -1):
-            return one.plus(other, name=call.name, sign=float(alpha))
-        return one.plus(other.scale(alpha, name=call.name), name=call.name)
-    if isinstance(a, Flow):
-        return a.scale(1.0, alpha * number(b), name=call.name)
-    return b.scale(alpha, number(a), name=call.name)
-
-
-def _subtract(call: TorchCall, a: Any, b: Any, *, alpha: float = 1) -> Flow:
-    return _add(call, a, b, alpha=-alpha)
-
-
-def _negative(call: TorchCall, flow: Flow) -> Flow:
-    return flow.scale(-1.0, name=call.name)
-
-
-def _multiply(call: TorchCall, a: Any, b: Any) -> Flow:
-    if isinstance(a, Flow) and isinstance(b, Flow):
-        raise call.refuse("multiplies two values of the row")
-    return a.scale(number(b), name=call.name) if isinstance(a, Flow) else b.scale(number(a), name=call.name)
-
-
-def _divide(call: TorchCall, a: Any, b: Any) -> Flow:
-    if isinstance(b, Flow):
-        raise call.refuse("divides by a value of the row")
-    return a.scale(1.0 / number(b), name=call.name)
-
-
-def _concatenate(call: TorchCall, tensors: Sequence[Flow], dim: int = 0) -> Flow:
-    if dim not in (1, -1) or not all(isinstance(tensor, Flow) for tensor in tensors):
-        raise call.refuse("joins rows, or joins them with constants")
-    return tensors[0].joined(tensors[1:], name=call.name) if len(tensors) > 1 else tensors[0]
-
-
-def _select(call: TorchCall, flow: Any, index: Any) -> Any:
-    """x[:, i], x[:, a:b], x[:, [i, j]]; one of several values that an operation gave."""
-    if isinstance(flow, tuple) and isinstance(index, int):
-        return flow[index]
-    if not isinstance(index, tuple) or len(index) != 2 or index[0] not in (slice(None), Ellipsis):
-        raise call.refuse("selects rows")
-    chosen = np.atleast_1d(np.arange(flow.width)[index[1]])
-    return flow.pick(chosen.tolist(), name=call.name)
-
-
-def _sigmoid(call: TorchCall, value: Flow) -> TorchFinal:
-    return TorchFinal(value, _argument(call), "sigmoid", call.operation)
-
-
-def _sigmoid_module(call: TorchCall, module: nn.Module, value: Flow) -> TorchFinal:
-    return TorchFinal(value, _argument(call), "sigmoid", call.operation)
-
-
-def _softmax(call: TorchCall, value: Flow, dim: int | None = None, **kwargs: Any) -> TorchFinal:
-    if dim not in (1, -1, None):
-        raise call.refuse("compares rows with one another")
-    return TorchFinal(value, _argument(call), "softmax", call.operation)
-
-
-def _softmax_module(call: TorchCall, module: nn.Softmax, value: Flow) -> TorchFinal:
-    return _softmax(call, value, module.dim)
-
-
-def inside(value: Value) -> Value:
-    """A value that something follows: a sigmoid is then an activation like others."""
-    if isinstance(value, TorchFinal) and value.activation == "sigmoid":
-        return value.flow.smooth(Activation("sigmoid"))
-    return value
-
-
-def _argument(call: TorchCall) -> fx.Node:
-    return call.node.all_input_nodes[0]
-
-
-HARMLESS: tuple[Callable[..., Any], ...] = (
-    _same,
-    _same_module,
-    _size,
-    _attribute,
-    *piecewise.SHAPES,
-)
-
-MODULES: dict[type, Callable[..., Any]] = {
-    **piecewise.MODULES,
-    nn.Linear: _linear_module,
-    nn.ReLU: _relu_module,
-    nn.Tanh: _tanh_module,
-    nn.SiLU: _silu_module,
-    nn.GELU: _gelu_module,
-    nn.ELU: _elu_module,
-    nn.Softplus: _softplus_module,
-    nn.BatchNorm1d: _batch_norm,
-    nn.Dropout: _same_module,
-    nn.AlphaDropout: _same_module,
-    nn.Identity: _same_module,
-    nn.Sigmoid: _sigmoid_module,
-    nn.Softmax: _softmax_module,
-    nn.LogSoftmax: _softmax_module,
+MODULES: dict[type, tuple[Any, ...]] = {
+    nn.Linear: (_linear, "weight", "bias"),
+    nn.BatchNorm1d: (_batch_norm, "running_mean", "running_var", "weight", "bias", "eps"),
+    nn.ReLU: (_relu,),
+    nn.Tanh: (_tanh,),
+    nn.SiLU: (_silu,),
+    nn.GELU: (_gelu, "approximate"),
+    nn.ELU: (_elu, "alpha"),
+    nn.Softplus: (_softplus, "beta", "threshold"),
+    nn.LeakyReLU: (_leaky_relu, "negative_slope"),
+    nn.PReLU: (_prelu, "weight"),
+    nn.RReLU: (_rrelu, "lower", "upper"),
+    nn.ReLU6: (_hardtanh, "min_val", "max_val"),
+    nn.Hardtanh: (_hardtanh, "min_val", "max_val"),
+    nn.Hardsigmoid: (_hardsigmoid,),
+    nn.Threshold: (_threshold, "threshold", "value"),
+    nn.Softshrink: (_softshrink, "lambd"),
+    nn.MaxPool1d: (_max_pool, "kernel_size", "stride", "padding", "dilation", "ceil_mode", "return_indices"),
+    nn.Flatten: (_flatten, "start_dim", "end_dim"),
+    nn.Unflatten: (_unflatten, "dim", "unflattened_size"),
+    nn.Dropout: (flows.identity,),
+    nn.AlphaDropout: (flows.identity,),
+    nn.Identity: (flows.identity,),
+    nn.Sigmoid: (_sigmoid,),
+    nn.Softmax: (_softmax, "dim"),
+    nn.LogSoftmax: (_softmax, "dim"),
 }
 
-FUNCTIONS: dict[Any, Callable[..., Any]] = {
-    **piecewise.FUNCTIONS,
+_BOTH: dict[str, Handler] = {
+    "relu": _relu,
+    "tanh": _tanh,
+    "sigmoid": _sigmoid,
+    "softmax": _softmax,
+    "log_softmax": _softmax,
+    "matmul": _matmul,
+    "mm": _matmul,
+    "add": _add,
+    "sub": _subtract,
+    "mul": _multiply,
+    "div": _divide,
+    "neg": flows.negate,
+    "clamp": _clamp,
+    "clip": _clamp,
+    "clamp_min": _clamp,
+    "clamp_max": _clamp_max,
+    "abs": flows.absolute,
+    "absolute": flows.absolute,
+    "maximum": _maximum,
+    "minimum": _minimum,
+    "max": _max,
+    "min": _min,
+    "amax": _reduction("max"),
+    "amin": _reduction("min"),
+    "sum": _reduction("sum"),
+    "mean": _reduction("mean"),
+    "reshape": _reshape,
+    "flatten": _flatten,
+    "squeeze": _squeeze,
+    "unsqueeze": _unsqueeze,
+    "unflatten": _unflatten,
+    "split": _split,
+    "chunk": _chunk,
+}
+"""Functions of torch that are also methods of a tensor."""
+
+METHODS: dict[str, Handler] = {
+    **_BOTH,
+    "size": _size,
+    "view": _reshape,
+    "contiguous": flows.identity,
+    "detach": flows.identity,
+    "clone": flows.identity,
+}
+
+FUNCTIONS: dict[Any, Handler] = {
+    **{getattr(torch, name): handler for name, handler in _BOTH.items()},
     nn.functional.linear: _linear,
     nn.functional.relu: _relu,
     nn.functional.tanh: _tanh,
@@ -249,29 +358,29 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     nn.functional.gelu: _gelu,
     nn.functional.elu: _elu,
     nn.functional.softplus: _softplus,
+    nn.functional.leaky_relu: _leaky_relu,
+    nn.functional.prelu: _prelu,
+    nn.functional.relu6: _relu6,
+    nn.functional.hardtanh: _hardtanh,
+    nn.functional.hardsigmoid: _hardsigmoid,
+    nn.functional.threshold: _threshold,
+    nn.functional.softshrink: _softshrink,
+    nn.functional.max_pool1d: _max_pool,
     nn.functional.dropout: _dropout,
     nn.functional.sigmoid: _sigmoid,
     nn.functional.softmax: _softmax,
     nn.functional.log_softmax: _softmax,
-    torch.relu: _relu,
-    torch.tanh: _tanh,
-    torch.sigmoid: _sigmoid,
-    torch.softmax: _softmax,
-    torch.log_softmax: _softmax,
-    torch.matmul: _matmul,
-    torch.mm: _matmul,
+    torch.max_pool1d: _max_pool,
+    torch.prelu: _prelu,
+    torch.threshold: _threshold,
     torch.addmm: _addmm,
     torch.cat: _concatenate,
     torch.concat: _concatenate,
-    torch.add: _add,
-    torch.sub: _subtract,
+    torch.stack: _stack,
     torch.subtract: _subtract,
-    torch.mul: _multiply,
     torch.multiply: _multiply,
-    torch.div: _divide,
     torch.divide: _divide,
-    torch.neg: _negative,
-    torch.negative: _negative,
+    torch.negative: flows.negate,
     operator.add: _add,
     operator.iadd: _add,
     operator.sub: _subtract,
@@ -279,28 +388,10 @@ FUNCTIONS: dict[Any, Callable[..., Any]] = {
     operator.mul: _multiply,
     operator.imul: _multiply,
     operator.truediv: _divide,
-    operator.neg: _negative,
+    operator.neg: flows.negate,
     operator.matmul: _matmul,
-    operator.getitem: _select,
+    operator.abs: flows.absolute,
+    operator.getitem: _getitem,
+    builtins.abs: flows.absolute,
     builtins.getattr: _attribute,
-}
-
-METHODS: dict[str, Callable[..., Any]] = {
-    **piecewise.METHODS,
-    "relu": _relu,
-    "tanh": _tanh,
-    "sigmoid": _sigmoid,
-    "softmax": _softmax,
-    "log_softmax": _softmax,
-    "size": _size,
-    "matmul": _matmul,
-    "mm": _matmul,
-    "add": _add,
-    "sub": _subtract,
-    "mul": _multiply,
-    "div": _divide,
-    "neg": _negative,
-    "contiguous": _same,
-    "detach": _same,
-    "clone": _same,
 }

@@ -1,7 +1,7 @@
-"""scikit-learn's transformers, each as a map of columns (see `columns`).
+"""scikit-learn transformers as maps of column expressions (see `columns`).
 
-Scalers and projections are affine. Encoders are functions of one column each: what they do to an option is found by
-asking the fitted encoder itself. Bins are in `binning`. Whatever else there is has no exact form: refused by name.
+Scalers and projections are affine. Encoders are functions of one column each: the fitted encoder itself is evaluated at
+every option. Bins are in `binning`. Other transformers have no exact form, and are refused by name.
 """
 
 from __future__ import annotations
@@ -74,8 +74,8 @@ def _column_transformer(transformer: Any, columns: list[Column], arithmetic: Col
     for name, part, spec in transformer.transformers_:
         chosen = [columns[i] for i in _positions(spec, names, len(columns))]
         if chosen or not isinstance(part, str):
-            made = transformed(part, chosen, arithmetic, f"{where}.{name}") if chosen else []
-            result += _weighted(made, weights.get(name), arithmetic, f"{where}.{name}")
+            part_columns = transformed(part, chosen, arithmetic, f"{where}.{name}") if chosen else []
+            result += _weighted(part_columns, weights.get(name), arithmetic, f"{where}.{name}")
     return result
 
 
@@ -83,8 +83,8 @@ def _feature_union(union: Any, columns: list[Column], arithmetic: Columns, where
     weights = union.transformer_weights or {}
     result: list[Column] = []
     for name, part in union.transformer_list:
-        made = transformed(part, columns, arithmetic, f"{where}.{name}")
-        result += _weighted(made, weights.get(name), arithmetic, f"{where}.{name}")
+        part_columns = transformed(part, columns, arithmetic, f"{where}.{name}")
+        result += _weighted(part_columns, weights.get(name), arithmetic, f"{where}.{name}")
     return result
 
 
@@ -95,7 +95,7 @@ def _weighted(columns: list[Column], weight: float | None, arithmetic: Columns, 
 
 
 def _positions(spec: Any, names: list[str], count: int) -> list[int]:
-    """Where the columns that a ColumnTransformer speaks of stand: names, numbers, a mask or a slice of either."""
+    """Positions of the columns that a ColumnTransformer selects: names, numbers, a mask or a slice of either."""
     if isinstance(spec, str | int | np.integer) and not isinstance(spec, bool):
         spec = [spec]
     if isinstance(spec, slice):
@@ -198,7 +198,7 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
                 statistic if lacks else value
                 for value, lacks in zip(column.values.tolist(), _with_missing(imputer, column, arithmetic), strict=True)
             ]
-            column = Options(column.feature, option_array(values), column.size, column.terms, column.lost)
+            column = Options(column.feature, option_array(values), column.size, column.terms, column.underflows)
         elif isinstance(column, Line) and not is_missing(imputer.missing_values):
             least, most = arithmetic.interval(column)
             if least <= imputer.missing_values <= most:
@@ -211,7 +211,7 @@ def _simple_imputer(imputer: Any, columns: list[Column], arithmetic: Columns, wh
 
 
 def _indicator(indicator: Any, columns: list[Column], arithmetic: Columns, where: str) -> list[Column]:
-    """1 where a column has no value, else 0: for the columns that lacked some when the indicator was fitted, or all."""
+    """1 where a column has no value, else 0: for the columns with missing values at fitting, or all."""
     result: list[Column] = []
     for i in indicator.features_.tolist():
         column = columns[i]
@@ -290,7 +290,7 @@ def _with_known_marker(column: Options, categories: Any, arithmetic: Columns) ->
         return column
     arithmetic.missing[column.feature] = known[0]
     values = [known[0] if is_missing(value) else value for value in column.values.tolist()]
-    return Options(column.feature, option_array(values), column.size, column.terms, column.lost)
+    return Options(column.feature, option_array(values), column.size, column.terms, column.underflows)
 
 
 HANDLERS: dict[str, Handler] = {

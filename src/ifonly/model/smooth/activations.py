@@ -1,6 +1,6 @@
-"""Smooth activations: values and slopes, what both are over an interval, and what a library may lose of a value.
+"""Smooth activation functions: values and derivatives, their ranges over intervals, and the error of libraries.
 
-Each is convex or concave between *turns*, the points where its second derivative changes sign:
+Each is convex or concave between its inflection points (*turns*), where its second derivative changes sign:
 
     convex, then concave             tanh, sigmoid                   one turn, at 0
     convex everywhere                softplus, ELU (alpha <= 1), ReLU
@@ -52,13 +52,13 @@ INNER_FACTOR, CUBIC_FACTOR = math.sqrt(2.0 / math.pi), 0.044715
 """Of the GELU that is computed by tanh."""
 LIBRARY_UNITS = 16.0
 OUTWARD = 1e-12
-"""What our own values and slopes in float64 may be off by, with room."""
+"""Error of the values and slopes computed here in float64, with a safety factor."""
 
 
 @dataclass(frozen=True, slots=True)
 class Activation:
-    """`alpha` is that of ELU; `off` is how far the deployed function is from the exact one by its definition, for
-    arguments from `off_from` on (torch's softplus is z itself there)."""
+    """A smooth activation. `alpha` is that of ELU; `off` is the approximation error of the deployed function by its
+    definition, for arguments from `off_from` on (torch's softplus is z itself there)."""
 
     name: Name
     alpha: float = 1.0
@@ -141,14 +141,14 @@ class Activation:
         if self.name in LEAST:
             at, there = LEAST[self.name]
             least = np.where((lower <= at) & (at <= upper), np.minimum(least, there), least)
-        room = OUTWARD * (1.0 + np.maximum(np.abs(least), np.abs(most)))
-        return least - room, most + room
+        slack = OUTWARD * (1.0 + np.maximum(np.abs(least), np.abs(most)))
+        return least - slack, most + slack
 
-    def lost(self, unit: float, lower: Floats, upper: Floats) -> Floats:
-        """How far a library's value may be from the exact one, for arguments in the intervals, in a precision."""
+    def library_error(self, unit: float, lower: Floats, upper: Floats) -> Floats:
+        """Error bound of a library's own function, for arguments in the intervals, in a precision."""
         size = np.maximum(np.abs(lower), np.abs(upper))
-        lost = LIBRARY_UNITS * unit * (1.0 + size) + np.where(upper >= self.off_from, self.off, 0.0)
-        return np.where(np.isfinite(size), lost, np.inf)
+        error = LIBRARY_UNITS * unit * (1.0 + size) + np.where(upper >= self.off_from, self.off, 0.0)
+        return np.where(np.isfinite(size), error, np.inf)
 
 
 RELU = Activation("relu")

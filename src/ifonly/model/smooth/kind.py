@@ -1,9 +1,9 @@
-"""A chain of layers with smooth activations between some of them: a kind of model.
+"""Feed-forward network with smooth activations after some layers: a kind of model.
 
     h_0 = x,   h_i = a_i(W_i h_{i-1} + b_i)  for i = 1..L-1,   scores = W_L h_{L-1} + b_L
 
-It has no piecewise-linear form, so the search bounds it by lines that are proven for each activation
-(`ifonly.solvers.search.smooth`), and closes the gap by splitting.
+It has no piecewise-linear form, so the search bounds each activation by linear functions
+(`ifonly.solvers.search.smooth`), and closes the gap by branching.
 """
 
 from __future__ import annotations
@@ -11,41 +11,48 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.kind import Kind, Precision
 from ifonly.model.network import Network
-from ifonly.model.operations import OperationGraph, recipe_of_layers
+from ifonly.model.operations import OperationGraph, operations_of_layers
 from ifonly.model.products import rows_times
-from ifonly.model.rounding import recipe_error
+from ifonly.model.rounding import rounding_error_bound
 from ifonly.model.smooth.activations import RELU, Activation
 from ifonly.printing import shown
-from ifonly.schema.given import items
+from ifonly.schema.arguments import items
 
 Floats = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
-class SmoothNetwork(ByFingerprint):
-    """`linear` has the layers; `activations` what follows each but the last."""
+class SmoothNetwork(Kind):
+    """`linear` has the affine layers; `activations` the activation after each but the last."""
+
+    search: ClassVar[str] = "smooth network"
 
     linear: Network
     activations: Sequence[Activation]
 
     def __post_init__(self) -> None:
-        given = items(self.activations)
-        if not isinstance(self.linear, Network) or given is None or not all(isinstance(a, Activation) for a in given):
+        activations = items(self.activations)
+        if (
+            not isinstance(self.linear, Network)
+            or activations is None
+            or not all(isinstance(a, Activation) for a in activations)
+        ):
             raise ModelError(f"A smooth network is made of a Network and activations; got {shown(self.activations)}.")
-        if len(given) != len(self.linear.layers) - 1:
+        if len(activations) != len(self.linear.layers) - 1:
             raise ModelError(
                 f"A network of {len(self.linear.layers)} layers has {len(self.linear.layers) - 1} activations; "
-                f"got {len(given)}."
+                f"got {len(activations)}."
             )
-        object.__setattr__(self, "activations", tuple(given))
+        object.__setattr__(self, "activations", tuple(activations))
 
     @property
     def name(self) -> str:
@@ -59,6 +66,13 @@ class SmoothNetwork(ByFingerprint):
     @property
     def outputs(self) -> int:
         return self.linear.outputs
+
+    @property
+    def within(self) -> tuple[Floats, Floats] | None:
+        return self.linear.within
+
+    def sizes(self) -> dict[str, Any]:
+        return {**self.linear.sizes(), "activations": [activation.name for activation in self.activations]}
 
     @cached_property
     def fingerprint(self) -> str:
@@ -77,26 +91,22 @@ class SmoothNetwork(ByFingerprint):
     def steady_scores(self, x: Floats) -> Floats:
         return np.asarray(self.scores(x[:, None, :])[:, 0, :])
 
-    def decide(self, scores: Floats) -> NDArray[np.intp]:
-        return by_sign_or_largest(scores)
-
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
-        return recipe_error(self._recipe, (lower, upper), precision, exact)
+        return rounding_error_bound(self._operations, (lower, upper), precision, exact)
 
     @cached_property
-    def _recipe(self) -> OperationGraph:
+    def _operations(self) -> OperationGraph:
         layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
-        return self.linear.recipe or recipe_of_layers(layers, [None if a == RELU else a for a in self.activations])
+        return self.linear.operations or operations_of_layers(
+            layers, [None if a == RELU else a for a in self.activations]
+        )
 
-    def deployed_as(self, recipe: OperationGraph) -> SmoothNetwork:
+    def deployed_as(self, operations: OperationGraph) -> SmoothNetwork:
         """See `Network.deployed_as`."""
-        return SmoothNetwork(self.linear.deployed_as(recipe), self.activations)
+        return SmoothNetwork(self.linear.deployed_as(operations), self.activations)
 
-    def as_network(self) -> None:
-        return None
-
-    def statement(self) -> None:
-        return None
+    def as_smooth_network(self) -> SmoothNetwork:
+        return self
 
     def without_constants(self, value: Floats) -> SmoothNetwork:
         """See `Network.without_constants`."""

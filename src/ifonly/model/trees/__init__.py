@@ -1,4 +1,4 @@
-"""Ensembles of trees: one flat form, and the same over the features of a schema."""
+"""Decision tree ensembles: one flat form for all libraries, and the same over the features of a schema."""
 
 from ifonly.model.trees.bind_features import FeatureColumns, bound, bound_splits, reachable
 from ifonly.model.trees.edges import edge_points

@@ -1,4 +1,4 @@
-"""An ensemble over the columns of a library, as one over the features of a schema.
+"""Binding of tree ensembles to features: splits of a library's columns as splits of the features of a schema.
 
 Each column that the trees read is a function of one feature: a number as it is or scaled, or something of a choice
 (its code, a one-hot column, an encoder's value). So a split of a column is a split of a feature:
@@ -8,9 +8,9 @@ Each column that the trees read is a function of one feature: a number as it is 
               which is monotone
     choices   the set of options that go left
 
-Splits where all rows that reach them go one way are left out. The result reads points (one float64 per feature, options
-by their numbers), compares by <= in float64, and gives the scores of the original on every row of the schema, bit for
-bit.
+Splits that send all rows that reach them to one side are removed. The result reads points (one float64 per feature,
+options by their numbers), compares by <= in float64, and has the scores of the original on every row of the schema, bit
+for bit.
 """
 
 from __future__ import annotations
@@ -40,9 +40,9 @@ class FeatureColumns:
     columns: Callable[[Floats], Floats]
 
 
-def bound(ensemble: Ensemble, feed: FeatureColumns, schema: Schema) -> Ensemble:
+def bound(ensemble: Ensemble, feature_columns: FeatureColumns, schema: Schema) -> Ensemble:
     """The same function of the schema's points, without splits where all rows go one way."""
-    return reachable(bound_splits(ensemble, feed, schema), schema)
+    return reachable(bound_splits(ensemble, feature_columns, schema), schema)
 
 
 def reachable(ensemble: Ensemble, schema: Schema) -> Ensemble:
@@ -50,16 +50,16 @@ def reachable(ensemble: Ensemble, schema: Schema) -> Ensemble:
     return _pruned(ensemble, _one_way(ensemble, schema))
 
 
-def bound_splits(ensemble: Ensemble, feed: FeatureColumns, schema: Schema) -> Ensemble:
+def bound_splits(ensemble: Ensemble, feature_columns: FeatureColumns, schema: Schema) -> Ensemble:
     """The same function of the schema's points, with every split of the library."""
-    if len(feed.owners) != ensemble.columns:
-        raise ModelError(f"The trees read {ensemble.columns} columns, but there are {len(feed.owners)}.")
-    binding = _Binding(ensemble, feed, schema)
+    if len(feature_columns.owners) != ensemble.columns:
+        raise ModelError(f"The trees read {ensemble.columns} columns, but there are {len(feature_columns.owners)}.")
+    binding = _Binding(ensemble, feature_columns, schema)
     binding.bind_choices()
     turns: dict[int, list[int]] = {}
     for j in np.unique(ensemble.nodes.column[ensemble.nodes.column >= 0]).tolist():
-        if isinstance(schema.features[feed.owners[j]], Numeric):
-            turns.setdefault(feed.owners[j], []).append(j)
+        if isinstance(schema.features[feature_columns.owners[j]], Numeric):
+            turns.setdefault(feature_columns.owners[j], []).append(j)
     while any(turns.values()):  # columns of one feature take turns; different features go together
         binding.bind_numbers([columns.pop() for columns in turns.values() if columns])
     return binding.ensemble()
@@ -68,8 +68,8 @@ def bound_splits(ensemble: Ensemble, feed: FeatureColumns, schema: Schema) -> En
 class _Binding:
     """The nodes of the new ensemble, while its columns are bound."""
 
-    def __init__(self, ensemble: Ensemble, feed: FeatureColumns, schema: Schema) -> None:
-        self.old, self.feed, self.schema, nodes = ensemble, feed, schema, ensemble.nodes
+    def __init__(self, ensemble: Ensemble, feature_columns: FeatureColumns, schema: Schema) -> None:
+        self.old, self.feature_columns, self.schema, nodes = ensemble, feature_columns, schema, ensemble.nodes
         self.column, self.left, self.right = nodes.column.copy(), nodes.left.copy(), nodes.right.copy()
         self.threshold, self.missing_left = np.zeros(len(nodes)), nodes.missing_left.copy()
         self.chosen: Ints = np.full(len(nodes), -1, dtype=np.int32)
@@ -90,8 +90,8 @@ class _Binding:
         points = self.points(max(options.values()))
         for i, count in options.items():
             points[:, i] = np.minimum(np.arange(len(points)), count - 1)
-        columns = self.feed.columns(points)
-        for j, owner in enumerate(self.feed.owners):
+        columns = self.feature_columns.columns(points)
+        for j, owner in enumerate(self.feature_columns.owners):
             at = self.nodes_of(j)
             if owner in options and len(at):
                 values = np.broadcast_to(columns[: options[owner], j], (len(at), options[owner]))
@@ -114,7 +114,7 @@ class _Binding:
             points = self.points(rows)
             for split in splits:
                 points[: len(split.first), split.owner] = split.numbers(look)
-            values = self.feed.columns(points)
+            values = self.feature_columns.columns(points)
             for split in splits:
                 split.learn(look, self.old.goes_left(split.first, values[: len(split.first), split.column]))
         for split in splits:
@@ -223,7 +223,7 @@ class _Splits:
 
     def __post_init__(self) -> None:
         old = self.binding.old.nodes
-        self.owner, self.at = self.binding.feed.owners[self.column], self.binding.nodes_of(self.column)
+        self.owner, self.at = self.binding.feature_columns.owners[self.column], self.binding.nodes_of(self.column)
         feature = self.binding.schema.features[self.owner]
         assert isinstance(feature, Numeric)
         if (old.chosen[self.at] >= 0).any():

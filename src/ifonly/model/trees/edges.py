@@ -1,13 +1,14 @@
-"""Rows at every split and every leaf of trees: where a wrong comparison, cast, set or direction would show.
+"""Test points at every split and every leaf of trees: a wrong comparison, cast, set or direction changes their scores.
 
-For each different split of the library, rows are made that reach it (they obey the splits above it), with its feature
+For each different split of the library, rows are generated that reach it (they obey the splits above it), with its
+feature
 
     a number    at the largest value that goes left, and at the next one
     a choice    at each option that may come there
 
-Then come rows for the leaves that none of these has reached: so both sides of every split are seen. A split where all
-rows of the schema go one way is looked at, too: that they do may be the misreading. What no row of the schema reaches
-is left out.
+Then come rows for the leaves that none of these has reached, so that both sides of every split are compared. A split
+that sends all rows of the schema to one side is compared, too: that may be the misreading. Nodes that no row of the
+schema reaches are left out.
 """
 
 from __future__ import annotations
@@ -27,7 +28,7 @@ AT_ONCE = 1 << 24
 """Entries of the tables of options that are held at once."""
 LEAST_ROUND = 1000
 ENOUGH_SPLITS = 3_000
-"""Up to so many, equal splits of different nodes are all looked at."""
+"""Up to so many, equal splits of different nodes are all compared."""
 TRIES = 50
 """Random points that are tried for one whose score depends on the split."""
 
@@ -35,7 +36,7 @@ TRIES = 50
 def edge_points(form: Ensemble, schema: Schema, *, library: Ensemble | None = None, seed: int = 0) -> Floats:
     """Points at the splits of an ensemble over features, to both sides of each, and at every leaf.
 
-    `library` is the ensemble, node by node, before it was bound to the features: it tells which splits are different.
+    `library` is the ensemble, node by node, before it was bound to the features: it defines which splits are different.
     """
     rng = np.random.default_rng(seed)
     nodes = _different(form if library is None else library, rng)
@@ -88,7 +89,7 @@ class _Boxes:
     most: Floats
     allowed: Bools
     reached: Bools
-    """Has the node any row of the schema?"""
+    """Whether any row of the schema reaches the node."""
 
     def points(self, schema: Schema, rows: NDArray[np.intp], rng: np.random.Generator) -> Floats:
         """A random point in the box of each of these nodes, half of its numbers at ends of the box, where cuts are."""
@@ -106,14 +107,14 @@ class _Boxes:
             points[:, i] = np.clip(points[:, i], least, most)
         return points
 
-    def telling(self, form: Ensemble, schema: Schema, at: _At, rng: np.random.Generator) -> Floats:
+    def distinguishing(self, form: Ensemble, schema: Schema, at: _At, rng: np.random.Generator) -> Floats:
         """The same with a given value of each node's feature, where the two sides of the node give different scores,
         if some of a few random points do."""
         points = self.points(schema, at.rows, rng)
         points[np.arange(len(points)), at.columns] = at.values
         again = np.arange(len(points))
         for _ in range(TRIES):
-            again = again[~_tells(form, at.nodes[again], points[again])]
+            again = again[~_distinguishes(form, at.nodes[again], points[again])]
             points[again] = self.points(schema, at.rows[again], rng)
             points[again, at.columns[again]] = at.values[again]
         return points
@@ -121,7 +122,7 @@ class _Boxes:
 
 @dataclass(frozen=True, eq=False)
 class _At:
-    """Where points are wanted: at these nodes, with these values of their features."""
+    """Requested points: at these nodes, with these values of their features."""
 
     nodes: NDArray[np.intp]
     rows: NDArray[np.intp]
@@ -129,8 +130,8 @@ class _At:
     values: Floats
 
 
-def _tells(form: Ensemble, nodes: NDArray[np.intp], points: Floats) -> Bools:
-    """Do the two sides of a node give a point different scores?"""
+def _distinguishes(form: Ensemble, nodes: NDArray[np.intp], points: Floats) -> Bools:
+    """Whether the two sides of a node give a point different scores."""
     ends = []
     for here in (form.nodes.left[nodes].copy(), form.nodes.right[nodes].copy()):
         while len(going := np.flatnonzero(form.nodes.column[here] >= 0)):
@@ -184,7 +185,7 @@ def _at_numbers(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np
             least, most = below[mine], above[mine]
             below[mine] = np.clip(cuts[mine], least, most)
             above[mine] = np.clip(_next(feature, cuts[mine]), least, most)
-    points = boxes.telling(form, schema, _At(nodes[rows], rows, columns, below), rng)
+    points = boxes.distinguishing(form, schema, _At(nodes[rows], rows, columns, below), rng)
     beyond = points.copy()
     beyond[np.arange(len(rows)), columns] = above
     return np.concatenate([points, beyond])
@@ -206,7 +207,7 @@ def _at_choices(form: Ensemble, schema: Schema, nodes: NDArray[np.intp], rng: np
     rest = np.argwhere(usable & ~kept)
     rest = rest if len(rest) <= most else rng.permutation(rest)[:most]
     rows, options = np.concatenate([np.argwhere(kept), rest]).T
-    return boxes.telling(form, schema, _At(nodes[rows], rows, columns[rows], options.astype(np.float64)), rng)
+    return boxes.distinguishing(form, schema, _At(nodes[rows], rows, columns[rows], options.astype(np.float64)), rng)
 
 
 def _next(feature: Numeric, numbers: Floats) -> Floats:

@@ -1,8 +1,8 @@
-"""Ensembles of trees in one flat form, whatever library grew them.
+"""Decision tree ensembles as flat arrays of nodes, for all libraries.
 
     score_k(x) = ((start_k + sum_t value_k(leaf of x in tree t)) / divisor) * scale + shift_k
 
-All trees stand in one list of nodes. At a node, a number goes left iff it is <= the threshold (or <), compared as
+All trees share one list of nodes. At a node, a number goes left iff it is <= the threshold (or <), compared as
 float32 or as float64; a category, by its code, iff its set has it; a missing value (NaN) as the node says. The sum is
 added up tree by tree in `summation.precision`, as the library does it: then the scores are the library's, bit for bit.
 """
@@ -104,7 +104,7 @@ class Summation:
 
     @classmethod
     def plain(cls, outputs: int) -> Summation:
-        """Nothing but the sum."""
+        """The plain sum."""
         return cls(start=np.zeros(outputs), shift=np.zeros(outputs))
 
 
@@ -169,7 +169,7 @@ class Ensemble(ByFingerprint):
     # ------------------------------------------------------------------ evaluation
 
     def goes_left(self, node: Any, value: Floats) -> Bools:
-        """Does the value of its column go left at the node? For arrays of one shape."""
+        """Whether the value of its column goes left at the node, for arrays of one shape."""
         nodes = self.nodes
         with np.errstate(invalid="ignore", over="ignore"):
             number = value.astype(np.float32).astype(np.float64) if self.compared_in == "float32" else value
@@ -238,7 +238,7 @@ class Ensemble(ByFingerprint):
         return result
 
     def _added(self, terms: Floats, output: int) -> Floats:
-        """One after another: an accumulated sum has the order that a reduction leaves open."""
+        """Sequential sum: `accumulate` fixes the order of summation, which `sum` does not."""
         how, kind = self.summation, np.dtype(self.summation.precision).type
         begun = np.concatenate([np.full((len(terms), 1), how.start[output]), terms], axis=1).astype(kind)
         with np.errstate(over="ignore", invalid="ignore"):
@@ -246,7 +246,7 @@ class Ensemble(ByFingerprint):
             return np.asarray(summed / kind(how.divisor) * kind(how.scale) + kind(how.shift[output]), dtype=np.float64)
 
     def rounding(self) -> Floats:
-        """How far scores can be from the sum in real numbers, one bound per output, for any order of summation."""
+        """Rounding error bound per output, for any order of summation."""
         how, unit = self.summation, {"float64": 2.0**-53, "float32": 2.0**-24}[self.summation.precision]
         size = np.abs(how.start) + self._largest.sum(axis=0)
         terms = len(self.roots) + 4.0
@@ -324,7 +324,7 @@ class Ensemble(ByFingerprint):
 
 
 class _Joined:
-    """Trees on their way into one list of nodes."""
+    """Builder of the shared list of nodes."""
 
     def __init__(self) -> None:
         self.parts: list[dict[str, Any]] = []
@@ -367,8 +367,8 @@ class _Joined:
         return table
 
 
-def _frozen(given: Any, kind: Any, name: str, dimensions: int) -> NDArray[Any]:
-    array = np.asarray(given)
+def _frozen(array: Any, kind: Any, name: str, dimensions: int) -> NDArray[Any]:
+    array = np.asarray(array)
     if array.dtype.kind not in "biuf" or array.ndim != dimensions:
         raise ModelError(f"'{name}' of an ensemble must be an array of numbers of {dimensions} dimension(s).")
     with np.errstate(invalid="ignore", over="ignore"):

@@ -1,8 +1,8 @@
-"""Files of trees, `.npz` (compact) and `.json` (readable), both exact and safe to load.
+"""Files of tree ensembles, `.npz` (compact) and `.json` (readable), both exact and safe to load.
 
-A file holds the trees over the features of a schema, with what was true of those features: their names, options and
-bounds. It can be read with any schema whose rows are rows of that one. Nothing in a file is ever run, and every array
-is checked before it is used.
+A file holds the trees over the features of a schema, with the names, options and bounds of these features. It can be
+read with any schema whose rows are rows of that one. Nothing in a file is ever run, and every array is checked before
+it is used.
 """
 
 from __future__ import annotations
@@ -23,8 +23,8 @@ from ifonly.model.trees.ensemble import NODE_FIELDS, Ensemble, Nodes, Summation
 from ifonly.model.trees.kind import Trees
 from ifonly.printing import shown
 from ifonly.schema import Choice, Integer, Schema
+from ifonly.schema.arguments import is_label, path_of
 from ifonly.schema.features import Feature
-from ifonly.schema.given import is_label, path_of
 from ifonly.schema.io import replacing, schema_from_json, schema_to_json, write_whole
 from ifonly.schema.values import same_value
 
@@ -100,7 +100,7 @@ def load_trees(path: str | Path, schema: Schema, *, classes: tuple[Any, ...] = (
 
 
 def is_trees_file(path: Path) -> bool:
-    """Does a .npz or .json say that it holds trees? A damaged file does not."""
+    """Whether the header of a .npz or .json names this format; False for a damaged file."""
     try:
         if path.suffix == ".json":
             check_size(path, MAX_JSON_BYTES)
@@ -108,7 +108,7 @@ def is_trees_file(path: Path) -> bool:
         else:
             with zipfile.ZipFile(path) as archive:
                 head = json.loads(str(read_array(archive, archive.getinfo("head.npy"), path, kinds="U")))
-    except Exception:  # whatever a hostile file raises: who reads it next says what is wrong
+    except Exception:  # a damaged file may raise anything; the reader of that format reports it
         return False
     return isinstance(head, dict) and head.get("format") == FORMAT
 
@@ -134,7 +134,7 @@ def _read_npz(path: Path) -> tuple[dict[str, Any], dict[str, Any]]:
         if sorted(entries) != sorted(wanted) or len(archive.infolist()) != len(wanted):
             raise FileError(f"it should hold the arrays {', '.join(name[:-4] for name in wanted)}, and no others.")
         if sum(entry.file_size for entry in entries.values()) > MAX_BYTES:
-            raise FileError("it would unpack to more than any honest file.")
+            raise FileError("it would unpack to more than the largest valid file.")
         head = _checked_head(json.loads(str(read_array(archive, entries["head.npy"], path, kinds="U"))))
         return head, {name: read_array(archive, entries[f"{name}.npy"], path, kinds="biuf") for name in ARRAYS}
 
@@ -182,7 +182,7 @@ class _Stored:
         trees = replace(self.trees, schema=schema)
         names = class_names(classes or self.classes, trees.outputs, regression=not self.classes)
         original = ForwardPass(trees, schema)
-        speaks: dict[Any, Scores] = {"probabilities": original, "log-odds": Logistic(original)}
+        probabilities_by: dict[Any, Scores] = {"probabilities": original, "log-odds": Logistic(original)}
         return Model(
             function=trees,
             schema=schema,
@@ -190,13 +190,13 @@ class _Stored:
             classes=names,
             source="trees",
             precision=trees.ensemble.summation.precision,
-            probabilities=speaks.get(self.scores_are),
+            probabilities=probabilities_by.get(self.scores_are),
             scores_are=self.scores_are or "log-odds",
         )
 
 
 def _check_within(own: Feature, feature: Feature) -> None:
-    """Are the values of a feature among those that the trees were bound to?"""
+    """Refuse a feature with values that the trees were not bound to."""
     wrong = ModelError(
         f"The file was written for the feature '{own.name}', {own.describe()}; the schema has '{feature.name}' there, "
         f"{feature.describe()}. Import the model again for this schema."

@@ -1,33 +1,35 @@
-"""Trees over the features of a schema: a kind of model.
+"""Decision tree ensemble over the features of a schema: a kind of model, piecewise constant on cells.
 
-Inside a box of cells nothing changes, so every question to trees is one about cells:
-
-    numbers   the cuts of a feature, c_1 < c_2 < ..., part it into x <= c_1, c_1 < x <= c_2, ...
-    choices   each option is a cell
+numbers   the cuts of a feature, c_1 < c_2 < ..., part it into x <= c_1, c_1 < x <= c_2, ...
+choices   each option is a cell
 """
 
 from __future__ import annotations
 
 import hashlib
 from dataclasses import dataclass, replace
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import ModelError
-from ifonly.model.kind import ByFingerprint, Precision, by_sign_or_largest
+from ifonly.model.kind import Kind, Precision
 from ifonly.model.trees.ensemble import Ensemble, Floats
 from ifonly.printing import shown
 from ifonly.schema import Choice, Schema
 
 
 @dataclass(frozen=True, eq=False)
-class Trees(ByFingerprint):
+class Trees(Kind):
     """An ensemble that reads the points of a schema: cuts by `x <= cut` in float64 on numbers, sets of options.
 
-    `tie` is how close to a tie the library's own probabilities can no longer tell two classes apart.
+    `tie`: scores that are closer to a tie may have equal probabilities in the library's own arithmetic.
     """
+
+    exact_sums: ClassVar[bool] = True
+    search: ClassVar[str] = "trees"
 
     ensemble: Ensemble
     schema: Schema
@@ -84,28 +86,24 @@ class Trees(ByFingerprint):
     def scores(self, x: Floats) -> Floats:
         return self.ensemble.scores(self.points(x))
 
-    def steady_scores(self, x: Floats) -> Floats:
-        return self.scores(x)
-
-    def decide(self, scores: Floats) -> NDArray[np.intp]:
-        return by_sign_or_largest(scores)
-
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
-        """0 where the sum is the library's own, bit for bit; else what another order of summation can do."""
+        """0 where the sum is the library's own, bit for bit; else the error of another order of summation."""
         ensemble = self.ensemble
         other = np.zeros(self.outputs) if ensemble.summation.ordered else 2.0 * ensemble.rounding()
         return np.broadcast_to(other + self.tie, (len(lower), self.outputs)).copy()
 
     def in_any_order(self) -> Trees:
-        """The same trees, of which it is not known in which order the library adds them up."""
+        """The same trees, with an unknown order of summation."""
         ensemble = self.ensemble
         return replace(self, ensemble=replace(ensemble, summation=replace(ensemble.summation, ordered=False)))
 
-    def as_network(self) -> None:
-        return None
+    def as_trees(self) -> Trees:
+        return self
 
-    def statement(self) -> None:
-        return None
+    def sizes(self) -> dict[str, Any]:
+        ensemble = self.ensemble
+        sizes = {"trees": len(ensemble.roots), "leaves": len(ensemble.values), "depth": ensemble.depth}
+        return {**sizes, "outputs": self.outputs}
 
     # ------------------------------------------------------------------ cells
 

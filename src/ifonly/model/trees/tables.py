@@ -1,4 +1,4 @@
-"""Tables of values as trees: what additive models and scorecards are made of.
+"""Lookup tables as decision trees: the terms of additive models and scorecards.
 
 A term of such a model is a table: the cells of one column (or of two, or more), and a value for each. As a tree, the
 widest side of the table is halved until the values that are left are equal.
@@ -28,23 +28,23 @@ class Axis:
 
 def tree_of_table(axes: Sequence[Axis], values: Floats, adds_to: int) -> LibraryTree:
     """The tree of a table of values, shape (cells of each axis ..., outputs)."""
-    imported_trees = _Halving(list(axes), values)
-    imported_trees.grow(tuple((0, count) for count in values.shape[:-1]))
-    column, threshold, left, right = (list(row) for row in zip(*imported_trees.rows, strict=True))
+    builder = _TreeBuilder(list(axes), values)
+    builder.build(tuple((0, count) for count in values.shape[:-1]))
+    column, threshold, left, right = (list(row) for row in zip(*builder.rows, strict=True))
     return LibraryTree(
         column=column,
         threshold=threshold,
         left=left,
         right=right,
-        value=np.array(imported_trees.values),
-        sets=imported_trees.sets,
+        value=np.array(builder.values),
+        sets=builder.sets,
         adds_to=adds_to,
     )
 
 
 @dataclass
-class _Halving:
-    """A tree while it grows, parents before children."""
+class _TreeBuilder:
+    """Builder of a tree by recursive bisection, parents before children."""
 
     axes: list[Axis]
     table: Floats
@@ -52,7 +52,7 @@ class _Halving:
     values: list[Floats] = field(default_factory=list)
     sets: dict[int, list[int]] = field(default_factory=dict)
 
-    def grow(self, box: tuple[tuple[int, int], ...]) -> int:
+    def build(self, box: tuple[tuple[int, int], ...]) -> int:
         """The node for a box of cells, from the first of each side to before the last."""
         inside = self.table[tuple(slice(*side) for side in box)].reshape(-1, self.table.shape[-1])
         node = len(self.rows)
@@ -68,7 +68,7 @@ class _Halving:
         else:
             threshold = float(axis.cuts[middle - 1])
         left, right = (
-            self.grow((*box[:widest], side, *box[widest + 1 :])) for side in ((first, middle), (middle, last))
+            self.build((*box[:widest], side, *box[widest + 1 :])) for side in ((first, middle), (middle, last))
         )
         self.rows[node] = [axis.column, threshold, left, right]
         return node

@@ -1,11 +1,11 @@
-"""Libraries that take zeros for missing values: the same trees, for numbers that are never missing.
+"""Trees of libraries that read zeros as missing values, rewritten so that zeros are numbers.
 
-Where a split sends a zero another way than its neighbours, one comparison cannot say so. It becomes several, with
-copies of what is below, each for numbers of one sign, or for zero alone:
+Where a split sends zero to another side than its neighbours, one comparison cannot express that. It becomes several,
+with copies of the subtree, each for numbers of one sign, or for zero alone:
 
     x < 0.7, zeros right    x < 0: left (negative)    x <= 0: right (zero)    x < 0.7: left (positive), else right
 
-Below such a split the sign of its column is known, so no column is taken apart twice on one way down.
+Below such a split the sign of its column is known, so no column is rewritten twice on one path.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ def without_missing_zeros(ensemble: Ensemble, columns: frozenset[int]) -> Ensemb
     trees = []
     sizes = np.bincount(ensemble.tree_of, minlength=len(ensemble.roots))
     for t, root in enumerate(ensemble.roots.tolist()):
-        imported_trees = _CopiedTree(ensemble, columns, most=MOST_TIMES * int(sizes[t]))
-        imported_trees.copy(root, {})
-        trees.append(imported_trees.tree(int(ensemble.adds_to[t])))
+        copied = _CopiedTree(ensemble, columns, most=MOST_TIMES * int(sizes[t]))
+        copied.copy(root, {})
+        trees.append(copied.tree(int(ensemble.adds_to[t])))
     return Ensemble.of(
         trees,
         columns=ensemble.columns,

@@ -13,7 +13,6 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.model.trees import Trees
 from ifonly.problem import Lowered, Norm
 from ifonly.problem.rule_edges import rounder
 from ifonly.solvers.common.inputs import Floats, Person
@@ -27,7 +26,7 @@ FURTHEST = 1e-4
 
 def conditions(lowered: Lowered, points: Floats) -> Floats:
     """C s - d of points; of trees by the library's own sum."""
-    if isinstance(lowered.question.model.function, Trees):
+    if lowered.question.model.function.exact_sums:
         c, d = lowered.question.conditions
         return np.asarray(lowered.question.model.exact_scores(points) @ c.T - d)
     h = lowered.unrolled(points)
@@ -40,7 +39,7 @@ def decided(lowered: Lowered, person: Person, points: Floats, need: Floats) -> N
     """Which points reach `need` in every condition; of trees, whose scores are the library's own, also on a tie."""
     good = np.asarray((conditions(lowered, points) >= need).all(axis=1))
     question = lowered.question
-    if person.rounding_bound >= 0.0 and isinstance(question.model.function, Trees):
+    if person.rounding_bound >= 0.0 and question.model.function.exact_sums:
         good &= question.target.met(question.model, question.model.exact_scores(points))
     return good
 
@@ -68,7 +67,7 @@ def slopes(lowered: Lowered, point: Floats) -> tuple[Floats, Floats, Floats, Flo
         gradients.append(gradient[mine])
         derivative = gradient * (z > 0.0)[:, None]
         h = np.maximum(z, 0.0)
-    if isinstance(lowered.question.model.function, Trees):
+    if lowered.question.model.function.exact_sums:
         z = conditions(lowered, point[None, :])[0]
     order = np.argsort(np.argsort(lowered.required[:, 0], kind="stable"), kind="stable")
     return z, gradient, np.concatenate(values)[order], np.concatenate(gradients)[order]

@@ -39,8 +39,7 @@ ALWAYS_RIGHT = -1
 
 def trees_of(question: Question) -> Trees | None:
     """The ensemble that the question is about, if it is about one."""
-    function = question.model.function
-    return function if isinstance(function, Trees) else None
+    return question.model.function.as_trees()
 
 
 def refusal(question: Question, method: str) -> str:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import pkgutil
+from collections.abc import Callable
 from dataclasses import dataclass
+from importlib import import_module
 
 from ifonly.caching import PREPARING
-from ifonly.model.smooth import SmoothNetwork
-from ifonly.model.trees import Trees
+from ifonly.compiling import Kernels
+from ifonly.model import Kind
 from ifonly.problem import Question, Steps, lower
 from ifonly.problem.lowering import without_network
 from ifonly.results import Solver
@@ -33,9 +36,7 @@ class Search:
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
-        return (
-            "" if isinstance(question.model.function, Trees | SmoothNetwork) else without_network(question, self.name)
-        )
+        return "" if question.model.function.search else without_network(question, self.name)
 
     def load(self, question: Question) -> None:
         """Import what answers the question, and make its kernels ready: once per process, outside of every limit.
@@ -43,18 +44,15 @@ class Search:
         A fork waits for it: it would copy the locks of modules that are half imported.
         """
         with PREPARING:
-            if isinstance(question.model.function, Trees):
-                from ifonly.solvers.search.trees.solver import TREE_KERNELS
-
-                TREE_KERNELS.prepare()
-            else:
-                from ifonly.solvers.search import solver  # noqa: F401
+            search = SEARCHES[question.model.function.search]
+            import_module(search.module)
+            if search.prepared_with_kernels:
+                search.kernels().prepare()
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
-        if isinstance(question.model.function, Trees):
-            from ifonly.solvers.search.trees.solver import ForestSolver
+        return SEARCHES[question.model.function.search].prepare(self, question, tolerances)
 
-            return ForestSolver(question, tolerances)
+    def _network_solver(self, question: Question, tolerances: Tolerances) -> Solver:
         from ifonly.solvers.search.solver import SearchSolver
 
         table = None
@@ -69,3 +67,51 @@ class Search:
         return SearchSolver(
             lowered=lowered, tolerances=tolerances, table=table, records=records, any_rounding=self.any_rounding
         )
+
+    def _forest_solver(self, question: Question, tolerances: Tolerances) -> Solver:
+        from ifonly.solvers.search.trees.solver import ForestSolver
+
+        return ForestSolver(question, tolerances)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KindSearch:
+    """How models of one kind are searched: the module that is loaded, the kernels that are compiled ("module:name"),
+    and what prepares a question. `prepared_with_kernels`: preparing calls kernels too, so they are compiled first."""
+
+    module: str
+    kernels_at: str
+    prepare: Callable[[Search, Question, Tolerances], Solver]
+    prepared_with_kernels: bool = False
+
+    def kernels(self) -> Kernels:
+        found: Kernels = pkgutil.resolve_name(self.kernels_at)
+        return found
+
+
+SEARCHES = {
+    "network": KindSearch(
+        module="ifonly.solvers.search.solver",
+        kernels_at="ifonly.solvers.search.compiled:KERNELS",
+        prepare=Search._network_solver,
+    ),
+    "smooth network": KindSearch(
+        module="ifonly.solvers.search.solver",
+        kernels_at="ifonly.solvers.search.smooth.compiled:SMOOTH_KERNELS",
+        prepare=Search._network_solver,
+    ),
+    "trees": KindSearch(
+        module="ifonly.solvers.search.trees.solver",
+        kernels_at="ifonly.solvers.search.trees.compiled:TREE_KERNELS",
+        prepare=Search._forest_solver,
+        prepared_with_kernels=True,
+    ),
+}
+"""Registry of the searches by `Kind.search`."""
+
+
+def begin_to_compile(function: Kind) -> None:
+    """Compile in the background what preparing the first question will call."""
+    search = SEARCHES.get(function.search)
+    if search is not None and search.prepared_with_kernels:
+        search.kernels().begin()

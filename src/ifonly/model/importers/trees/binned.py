@@ -1,4 +1,4 @@
-"""Linear models behind bins: a sum over features of a value per bin, which is an ensemble of one tree per feature.
+"""Linear models after discretisation: a sum over features of a value per bin, as an ensemble of one tree per feature.
 
     score = intercept + sum over columns of weight * column,   each column constant on the cells of one feature
 
@@ -62,7 +62,7 @@ def trees_behind_bins(
 
 
 def read_columns(source: Any, steps: Sequence[Any], points: Floats) -> Floats:
-    """The columns that these transformers make of points."""
+    """The columns after these transformers, as a function of points."""
     table = source.table(points)
     for step in steps:
         table = asked_of(step, table)

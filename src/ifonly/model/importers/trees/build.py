@@ -1,4 +1,4 @@
-"""From what an importer read of a library to a Model: the columns as features, the original, and the checks."""
+"""A library's tree ensemble as a Model: its columns bound to features, its original, and the comparison of the two."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from numpy.typing import NDArray
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement, score_margin_of
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
-from ifonly.model.importers.known_options import told_unknown
+from ifonly.model.importers.known_options import describe_unknown
 from ifonly.model.importers.probabilities import follow_from, settled
-from ifonly.model.importers.sklearn_original import Predicted, asked
+from ifonly.model.importers.sklearn_original import Predicted, call_model
 from ifonly.model.importers.sklearn_sources import RawSource, Source, source_by
 from ifonly.model.importers.transformers import transformed
 from ifonly.model.model import Model
@@ -41,7 +41,7 @@ class Call:
     divisor: float = 1.0
 
     def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
-        answer = asked(model, self.method, source, points, **dict(self.options))
+        answer = call_model(model, self.method, source, points, **dict(self.options))
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1) / self.divisor
 
 
@@ -49,7 +49,7 @@ class BinColumns(Protocol):
     """From a table to the columns that trees split."""
 
     @property
-    def given(self) -> int:
+    def table_columns(self) -> int:
         """How many columns the table has."""
 
     @property
@@ -65,10 +65,10 @@ class BinColumns(Protocol):
 
 @dataclass(frozen=True, kw_only=True)
 class ImportedTrees:
-    """What an importer read of a library's model.
+    """A tree ensemble as an importer read it from its library.
 
-    `categories`: the columns that the library takes as categories, with the values that stand for the codes 0, 1, ...
-    `probabilities`: what the scores are to the probabilities that the model reports, if they are anything to them.
+    `categories`: the columns that the library takes as categories, with the values of the codes 0, 1, ...
+    `probabilities`: how the scores relate to the probabilities that the model reports, if they do.
     """
 
     name: str
@@ -87,15 +87,15 @@ class ImportedTrees:
     zero_is_second: bool = False
     """A score of exactly 0 is decided for the second class."""
     as_categories: bool = False
-    """The library wants its categories as a column of pandas' own type."""
+    """The library reads categories as a column of pandas' categorical type."""
     zeros: Literal["numbers", "missing", "missing if sparse"] = "numbers"
-    """What the library takes zeros for: always, or in a sparse table."""
+    """Whether the library reads zeros as missing values: always, in a sparse table, or never."""
     coded_from_zero: frozenset[int] = frozenset()
     """Columns of categories whose code 0 is a category, also where zeros are missing values: so it is to LightGBM."""
     read_as_zero: float = 0.0
     """Numbers up to this size are read as 0."""
     bins: BinColumns | None = None
-    """What the library makes of its table before the trees read it."""
+    """The binning that the library applies to its table before the trees read it."""
     over_features: bool = False
     """The trees read the features of the schema, not the columns of the library."""
     raw: bool = False
@@ -131,9 +131,9 @@ def model_of(
         raise ModelError(f"{imported_trees.name} is a classifier, not a regression; leave out regression=True.")
     arithmetic = Columns(schema)
     source = _source(imported_trees, model, front, arithmetic)
-    feed, zeros = _feed(imported_trees, source, front, arithmetic)
+    feature_columns, zeros = _feature_columns(imported_trees, source, front, arithmetic)
     whole = without_missing_zeros(imported_trees.ensemble, zeros) if zeros else imported_trees.ensemble
-    splits = bound_splits(whole, feed, schema)
+    splits = bound_splits(whole, feature_columns, schema)
     ensemble = reachable(splits, schema)
     original = TreesOriginal(_prepared(imported_trees, source), model, imported_trees)
     imported = Model(
@@ -156,7 +156,7 @@ def model_of(
 
 @dataclass(frozen=True)
 class TreesOriginal:
-    """The user's own object, asked for its scores; near a tie they follow the probabilities that it reports."""
+    """Scores of the fitted model itself; near a tie they follow the probabilities that it reports."""
 
     source: Any
     model: Any
@@ -206,7 +206,7 @@ def _source(imported_trees: ImportedTrees, model: Any, front: Front, arithmetic:
     schema = arithmetic.schema
     names = None if imported_trees.names is None else _spelled(imported_trees.names, (*schema.names, *schema.columns))
     own = names is not None and set(names) <= set(schema.names) and not set(names) <= set(schema.columns)
-    count = imported_trees.ensemble.columns if imported_trees.bins is None else imported_trees.bins.given
+    count = imported_trees.ensemble.columns if imported_trees.bins is None else imported_trees.bins.table_columns
     return source_by(names, count, arithmetic, raw=own or bool(imported_trees.categories) or imported_trees.raw)
 
 
@@ -216,7 +216,7 @@ def _spelled(names: tuple[str, ...], known: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name if name in known else spaced.get(name, name) for name in names)
 
 
-def _feed(
+def _feature_columns(
     imported_trees: ImportedTrees, source: Source, front: Front, arithmetic: Columns
 ) -> tuple[FeatureColumns, frozenset[int]]:
     """The columns of the trees, and which of them are numbers whose zeros are missing values."""
@@ -235,14 +235,14 @@ def _feed(
     used = set(np.unique(imported_trees.ensemble.nodes.column).tolist())
     owners = [_owner(column, imported_trees.name, arithmetic) if j in used else 0 for j, column in enumerate(columns)]
     _note_none(imported_trees, columns, arithmetic)
-    made = _Columns(imported_trees, source, tuple(step for _, step in front), tuple(owners))
+    tree_columns = _Columns(imported_trees, source, tuple(step for _, step in front), tuple(owners))
     if imported_trees.bins is not None:
-        _check_bins(imported_trees, owners, made, arithmetic)
-    return FeatureColumns(owners, made), made.numbers_without_zeros()
+        _check_bins(imported_trees, owners, tree_columns, arithmetic)
+    return FeatureColumns(owners, tree_columns), tree_columns.numbers_without_zeros()
 
 
 def _check_categories(imported_trees: ImportedTrees, columns: list[Column], arithmetic: Columns) -> None:
-    """Does the library know the options of the columns that it takes as categories?"""
+    """Warn of options that the library does not know in its columns of categories."""
     for j, known in imported_trees.categories.items():
         column = columns[j]
         if isinstance(column, Options):
@@ -250,11 +250,11 @@ def _check_categories(imported_trees: ImportedTrees, columns: list[Column], arit
     for j, places in imported_trees.unseen.items():
         column = columns[j]
         if isinstance(column, Options):
-            arithmetic.note(told_unknown(imported_trees.name, arithmetic.schema.features[column.feature], places))
+            arithmetic.note(describe_unknown(imported_trees.name, arithmetic.schema.features[column.feature], places))
 
 
-def _check_bins(imported_trees: ImportedTrees, owners: list[int], made: _Columns, arithmetic: Columns) -> None:
-    """Does the library have bins for the options of the columns that it bins as categories?"""
+def _check_bins(imported_trees: ImportedTrees, owners: list[int], tree_columns: _Columns, arithmetic: Columns) -> None:
+    """Warn of options that the library has no bins for."""
     assert imported_trees.bins is not None
     schema = arithmetic.schema
     for j, bin_number in enumerate(imported_trees.bins.unseen):
@@ -263,8 +263,8 @@ def _check_bins(imported_trees: ImportedTrees, owners: list[int], made: _Columns
             continue
         points = np.repeat(schema.grid[:1], len(feature.options), axis=0)
         points[:, owners[j]] = np.arange(len(feature.options))
-        places = np.flatnonzero(made(points)[:, j] == bin_number).tolist()
-        arithmetic.note(told_unknown(imported_trees.name, feature, places))
+        places = np.flatnonzero(tree_columns(points)[:, j] == bin_number).tolist()
+        arithmetic.note(describe_unknown(imported_trees.name, feature, places))
 
 
 def _note_none(imported_trees: ImportedTrees, columns: list[Column], arithmetic: Columns) -> None:
@@ -322,12 +322,12 @@ class _Columns:
         sparse = hasattr(table, "toarray")
         table = table.toarray() if sparse else table
         columns = [table.iloc[:, j] if hasattr(table, "iloc") else table[:, j] for j in range(len(self.owners))]
-        made = [self._numbers(j, np.asarray(column)) for j, column in enumerate(columns)]
+        read = [self._numbers(j, np.asarray(column)) for j, column in enumerate(columns)]
         if self.imported_trees.read_as_zero:
-            made = [np.where(np.abs(column) <= self.imported_trees.read_as_zero, 0.0, column) for column in made]
+            read = [np.where(np.abs(column) <= self.imported_trees.read_as_zero, 0.0, column) for column in read]
         if self.zeros_are_missing(sparse):
-            made = [self._without_zeros(j, column) for j, column in enumerate(made)]
-        return np.column_stack(made)
+            read = [self._without_zeros(j, column) for j, column in enumerate(read)]
+        return np.column_stack(read)
 
     def zeros_are_missing(self, sparse: bool) -> bool:
         return self.imported_trees.zeros == "missing" or (sparse and self.imported_trees.zeros == "missing if sparse")
@@ -380,11 +380,11 @@ def _code(value: Any, known: Sequence[Any]) -> float:
 
 
 def asked_of(step: Any, table: Any) -> Any:
-    """What a fitted transformer makes of a table."""
+    """The output of a fitted transformer for a table."""
     import warnings
 
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # unknown categories that an encoder ignores, as it was told to
+        warnings.simplefilter("ignore")  # unknown categories that an encoder ignores, as it was configured to
         try:
             return step.transform(table)
         except Exception as error:
@@ -413,8 +413,8 @@ class CategorySource:
         pd = import_pandas("A model with categories of its own")
         if not isinstance(self.source, RawSource) or self.source.names is None:
             return table
-        made = {}
+        typed = {}
         for j, name in enumerate(table.columns):
             known = self.categories.get(j)
-            made[name] = table[name] if known is None else pd.Categorical(table[name], categories=list(known))
-        return pd.DataFrame(made)
+            typed[name] = table[name] if known is None else pd.Categorical(table[name], categories=list(known))
+        return pd.DataFrame(typed)

@@ -1,7 +1,7 @@
-"""CatBoost: float32(x) > border goes right; scores are added up in float64, tree by tree, then scaled and shifted.
+"""CatBoost importer: float32(x) > border goes right; scores are summed in float64, tree by tree, then scaled.
 
-A model is read from its own JSON. What a split makes of a category (a hash, or a statistic of the category) is found by
-asking the model itself in which leaf each option ends: exact, as long as the split is about one feature.
+A model is read from its own JSON. A categorical split (by a hash, or by a statistic of the category) is found by
+evaluating the model itself: in which leaf each option ends. That is exact as long as a split is of one feature.
 """
 
 from __future__ import annotations
@@ -126,7 +126,7 @@ class _Reader:
             compared_in="float32",
         )
         generic = self.names == [str(j) for j in range(len(self.names))]
-        imported_trees = ImportedTrees(
+        read = ImportedTrees(
             name=name,
             ensemble=ensemble,
             scores=Call("predict", (("prediction_type", "RawFormulaVal"),)),
@@ -137,11 +137,7 @@ class _Reader:
             probabilities="log-odds" if self.loss in (*BINARY, "MultiClass") else None,
             reported=Call("predict", (("prediction_type", "Probability"),)),
         )
-        return (
-            imported_trees
-            if of_library(self.model, "catboost", "CatBoostClassifier")
-            else replace(imported_trees, decided=False)
-        )
+        return read if of_library(self.model, "catboost", "CatBoostClassifier") else replace(read, decided=False)
 
     def _classes(self) -> tuple[Any, ...]:
         threshold = self.data["model_info"].get("binclass_probability_threshold")
@@ -189,7 +185,7 @@ class _Reader:
         return column
 
     def _oblivious(self, categories: dict[int, list[Any]]) -> list[LibraryTree]:
-        """Every node of a level has the same split; bit i of a leaf's number is what split i says."""
+        """Every node of a level has the same split; bit i of a leaf's number is the outcome of split i."""
         sides = self._sides(categories) if categories else {}
         result = []
         for t, tree in enumerate(self.data["oblivious_trees"]):
@@ -258,8 +254,8 @@ class _Reader:
             with self._taking(column):
                 every = [int(one["flat_feature_index"]) for one in self.words]
                 pool = catboost.Pool(self._table(column, categories), cat_features=every)
-                told = _json(self.model, pool)["features_info"].get("cat_features_hash") or []
-            hashes = {str(one["value"]): int(one["hash"]) for one in told}
+                hashed = _json(self.model, pool)["features_info"].get("cat_features_hash") or []
+            hashes = {str(one["value"]): int(one["hash"]) for one in hashed}
             own = [hashes.get(str(option)) for option in categories[column]]
             unseen = [i for i, h in enumerate(own) if h is not None and h not in listed and _key(h) not in counted]
             result[column] = unseen if counted or len(unseen) == len(own) > 1 else []

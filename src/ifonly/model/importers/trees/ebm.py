@@ -2,7 +2,7 @@
 
     score = intercept + sum over terms of table[bins of the row],   in float64, term by term: bit for bit
 
-Which bin a value falls into (cuts, categories, missing and unseen values) is asked of the model itself.
+Which bin a value falls into (cuts, categories, missing and unseen values) is computed by the model itself.
 """
 
 from __future__ import annotations
@@ -72,7 +72,7 @@ class Bins:
     """
 
     model: Any
-    given: int
+    table_columns: int
     features: tuple[int, ...]
     """The feature of the model that each column of bins is about."""
     continuous: tuple[bool, ...]

@@ -1,6 +1,6 @@
-"""LightGBM: x <= threshold goes left, in float64; scores are added up in float64, tree by tree.
+"""LightGBM importer: x <= threshold goes left, in float64; scores are added up in float64, tree by tree.
 
-A model is read from its own text. Each split says what it takes for missing: nothing (then NaN counts as 0), NaN, or
+A model is read from its own text. Each split has a type of missing values: nothing (then NaN counts as 0), NaN, or
 zero; categories of its set go left, all others and missing ones right. The score of a classifier is its raw score,
 before the sigmoid or softmax. In the forest mode the sum is divided by the number of rounds.
 """
@@ -35,20 +35,20 @@ CATEGORICAL, DEFAULT_LEFT, MISSING_SHIFT, NOTHING, ZERO = 1, 2, 2, 0, 1
 def lightgbm_trees(model: Any) -> ImportedTrees | None:
     """The trees of a Booster, or of a fitted estimator of lightgbm; None for anything else."""
     if of_library(model, "lightgbm", "Booster"):
-        imported_trees = _read(model.model_to_string(), "lightgbm Booster")
-        return replace(imported_trees, reported=Call("predict"), decided=False)
+        read = _read(model.model_to_string(), "lightgbm Booster")
+        return replace(read, reported=Call("predict"), decided=False)
     if not of_library(model, "lightgbm", "LGBMModel"):
         return None
     name = f"lightgbm {type(model).__name__}"
     if not model.__sklearn_is_fitted__():
         raise ModelError(f"The {type(model).__name__} is not fitted; call fit before importing it.")
-    imported_trees = _read(model.booster_.model_to_string(), name)
+    read = _read(model.booster_.model_to_string(), name)
     decides = of_library(model, "lightgbm", "LGBMClassifier")
-    if decides != bool(imported_trees.classes):
+    if decides != bool(read.classes):
         raise UnsupportedModel(f"The objective of the {name} does not fit it.", operation=str(model.objective_))
     if not decides:
-        return replace(imported_trees, decided=False)
-    return replace(imported_trees, classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()))
+        return replace(read, decided=False)
+    return replace(read, classes=tuple(plain(c) for c in np.asarray(model.classes_).tolist()))
 
 
 def load_lightgbm(path: Path) -> Any:
@@ -73,11 +73,11 @@ def _read(text: str, name: str) -> ImportedTrees:
     objective, _, more = head.get("objective", "").partition(" ")
     outputs = int(head["num_tree_per_iteration"])
     classes = _classes(objective, more, outputs)
-    made = [_tree(tree, t % outputs) for t, tree in enumerate(trees)]
+    converted = [_tree(tree, t % outputs) for t, tree in enumerate(trees)]
     zeros = {int(kind) for tree in trees for kind in _missing_types(tree)} & {ZERO}
     rounds = float(max(1, len(trees) // outputs)) if "average_output" in head else 1.0
     ensemble = Ensemble.of(
-        made,
+        converted,
         columns=int(head["max_feature_idx"]) + 1,
         summation=Summation(start=np.zeros(outputs), shift=np.zeros(outputs), divisor=rounds),
     )
@@ -109,7 +109,7 @@ def _numbers(tree: dict[str, str], key: str, kind: Any) -> NDArray[Any]:
 
 
 def _missing_types(tree: dict[str, str]) -> NDArray[np.int64]:
-    """What the splits of numbers take for missing."""
+    """Which values the splits of numbers read as missing."""
     decision = _numbers(tree, "decision_type", np.int64)
     return (decision[decision & CATEGORICAL == 0] >> MISSING_SHIFT) & 3
 

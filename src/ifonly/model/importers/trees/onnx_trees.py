@@ -1,7 +1,7 @@
-"""ONNX-ML: a TreeEnsembleClassifier or TreeEnsembleRegressor that reads the input of the graph.
+"""ONNX-ML tree ensembles: a TreeEnsembleClassifier or TreeEnsembleRegressor that reads the input of the graph.
 
-How a runtime adds up the leaves is its own matter, so the sum has no order. Converters write thresholds and leaves as
-float32, also where the library that grew the trees has float64: what is imported here is what the file says.
+A runtime may add up the leaves in any order, so the sum has none. Converters write thresholds and leaves as float32,
+also where the library that trained the trees has float64: what is imported is what the file says.
 
 The label of a TreeEnsembleClassifier follows rules of onnxruntime's own, found by experiment
 (`tests/model/test_onnx_tree_labels.py`); m is the sum of a class's weights, and of its base value:
@@ -36,7 +36,7 @@ from ifonly.model.trees import Ensemble, LibraryTree, Summation
 Floats = NDArray[np.float64]
 DOMAIN = "ai.onnx.ml"
 BEFORE = ("Identity", "Cast")
-"""What may stand between the input and the trees."""
+"""Operations that are allowed between the input and the trees."""
 MODES = {
     "BRANCH_LEQ": (False, False),
     "BRANCH_LT": (True, False),
@@ -48,7 +48,7 @@ MODES = {
 
 @dataclass(frozen=True)
 class OnnxTrees:
-    """The trees of a graph, and the node that they are."""
+    """The tree ensemble of a graph, and its node."""
 
     ensemble: Ensemble
     node: Any
@@ -94,18 +94,18 @@ class _Onnx:
     """One node of trees in its graph."""
 
     def __init__(self, proto: Any, node: Any) -> None:
-        self.proto, self.node, self.given = proto, node, attributes(node)
+        self.proto, self.node, self.attributes = proto, node, attributes(node)
         self.decides = node.op_type == "TreeEnsembleClassifier"
         self.leaf = "class" if self.decides else "target"
         self.kind: Precision = self._input_kind()
 
     def read(self) -> OnnxTrees:
-        activation = self.given.get("post_transform", b"NONE").decode()
+        activation = self.attributes.get("post_transform", b"NONE").decode()
         if activation not in ("NONE", "LOGISTIC", "SOFTMAX") or (activation != "NONE" and not self.decides):
             raise self._refused(f"ends with {activation}")
-        if self.given.get("aggregate_function", b"SUM") not in (b"SUM", b"AVERAGE"):
+        if self.attributes.get("aggregate_function", b"SUM") not in (b"SUM", b"AVERAGE"):
             raise self._refused("takes the least or the largest of its leaves, not their sum")
-        outputs = len(self._classes()) if self.decides else int(self.given["n_targets"])
+        outputs = len(self._classes()) if self.decides else int(self.attributes["n_targets"])
         trees, weighed = self._trees(outputs)
         start = np.zeros(outputs)
         base = self._numbers("base_values")
@@ -116,7 +116,7 @@ class _Onnx:
             activation = "NONE" if weighed == [0] and activation == "SOFTMAX" else activation  # it leaves those alone
         elif self.decides:
             self._check_scored(outputs)
-        average = self.given.get("aggregate_function", b"SUM") == b"AVERAGE"
+        average = self.attributes.get("aggregate_function", b"SUM") == b"AVERAGE"
         summation = Summation(
             start=start,
             shift=np.zeros(len(start)),
@@ -176,7 +176,7 @@ class _Onnx:
         """Is there a tree with one of these weights at every leaf?"""
         tree, node = (self._numbers(f"class_{key}")[weights] for key in ("treeids", "nodeids"))
         has = set(zip(tree.tolist(), node.tolist(), strict=True))
-        leaf = np.array([mode == b"LEAF" for mode in self.given["nodes_modes"]])
+        leaf = np.array([mode == b"LEAF" for mode in self.attributes["nodes_modes"]])
         bare = {
             int(t)
             for t, n in zip(self._numbers("nodes_treeids")[leaf], self._numbers("nodes_nodeids")[leaf], strict=True)
@@ -190,13 +190,13 @@ class _Onnx:
         return UnsupportedModel(f"The {self.node.op_type} of the ONNX model {why}.", operation=self.node.op_type)
 
     def _numbers(self, name: str) -> NDArray[Any]:
-        tensor = self.given.get(f"{name}_as_tensor")
-        return np.asarray(self.given.get(name, []) if tensor is None else onnx.numpy_helper.to_array(tensor))
+        tensor = self.attributes.get(f"{name}_as_tensor")
+        return np.asarray(self.attributes.get(name, []) if tensor is None else onnx.numpy_helper.to_array(tensor))
 
     def _classes(self) -> tuple[Any, ...]:
         if not self.decides:
             return ()
-        text = self.given.get("classlabels_strings") or self.given.get("classlabels_int64s") or []
+        text = self.attributes.get("classlabels_strings") or self.attributes.get("classlabels_int64s") or []
         return tuple(name.decode("utf-8") if isinstance(name, bytes) else int(name) for name in text)
 
     def _columns(self) -> int:
@@ -209,11 +209,11 @@ class _Onnx:
 
     def _input_kind(self) -> Precision:
         """The precision in which the trees get their numbers; only casts may stand before them."""
-        made = {output: node for node in self.proto.graph.node for output in node.output}
+        producers = {output: node for node in self.proto.graph.node for output in node.output}
         given = _only_input(self.proto.graph)
         elem, name, casts = given.type.tensor_type.elem_type, self.node.input[0], []
         while name != given.name:
-            node = made.get(name)
+            node = producers.get(name)
             if node is None or node.domain not in ("", "ai.onnx") or node.op_type not in BEFORE:
                 what = "a constant" if node is None else node.op_type
                 raise self._refused(f"reads what {what} makes of the input; only the input itself is supported")
@@ -243,7 +243,7 @@ class _Onnx:
 
     def _tree(self, own: NDArray[np.intp], place: dict[tuple[int, int], int], values: Floats) -> LibraryTree:
         """A true comparison goes to the true node: left, but for > and >=, where it is right."""
-        modes = [mode.decode() for mode in np.asarray(self.given["nodes_modes"], dtype=object)[own]]
+        modes = [mode.decode() for mode in np.asarray(self.attributes["nodes_modes"], dtype=object)[own]]
         for mode in modes:
             if mode != "LEAF" and mode not in MODES:
                 raise self._refused(f"splits by {mode}; supported are {', '.join(MODES)}")
@@ -301,7 +301,7 @@ def _both(tree: LibraryTree) -> LibraryTree:
 def following(
     proto: Any, trees: OnnxTrees, ending: ScoresOutput, inputs: OnnxInputs
 ) -> tuple[Flow | OnnxFinal, list[Any]]:
-    """What the graph makes of the trees' scores: themselves, or a last activation of them. Anything else is refused.
+    """The output of the graph after its trees: their scores, or a last activation of them. Anything else is refused.
 
     Also what its labels are decided by, if it declares some.
     """
@@ -317,9 +317,9 @@ def following(
     value, *deciding = reader.read()
     own = begun.flow if isinstance(begun, OnnxFinal) else begun
     for node in kept:
-        for made in (reader.values.get(name) for name in node.output):
-            flow = made.flow if isinstance(made, OnnxFinal) else made
-            again = isinstance(made, OnnxFinal) and not made.inside and trees.decides
+        for produced in (reader.values.get(name) for name in node.output):
+            flow = produced.flow if isinstance(produced, OnnxFinal) else produced
+            again = isinstance(produced, OnnxFinal) and not produced.inside and trees.decides
             if isinstance(flow, Flow) and (again or not equal_flows(flow, own)):
                 raise UnsupportedModel(
                     f"The operation {node.op_type} ('{node.name or node.output[0]}') of the ONNX model follows its "

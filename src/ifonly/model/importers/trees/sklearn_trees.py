@@ -1,4 +1,4 @@
-"""scikit-learn's trees: single ones, forests, bagging, boosting, votes.
+"""scikit-learn tree importer: decision trees, forests, bagging, boosting, voting.
 
     trees, forests     float32(x) <= threshold; fractions of the classes, averaged
     GradientBoosting   the same split; start + sum of learning rate * leaf, in order
@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import UnsupportedModel
-from ifonly.model.importers.sklearn_original import asked
+from ifonly.model.importers.sklearn_original import call_model
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.build import Call, ImportedTrees, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
@@ -129,7 +129,7 @@ class Votes:
     classes: int
 
     def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
-        votes = np.asarray(asked(model, "transform", source, points)).reshape(len(points), -1)
+        votes = np.asarray(call_model(model, "transform", source, points)).reshape(len(points), -1)
         given = (votes[:, :, None] == np.arange(self.classes)) * np.array(self.weights)[:, None]
         return np.asarray(given.sum(axis=1) / sum(self.weights))
 
@@ -236,8 +236,8 @@ def _gradient_boosting(estimator: Any) -> ImportedTrees:
         compared_in="float32",
     )
     call = Call("decision_function" if classes else "predict")
-    speaks = "log-odds" if classes and estimator.loss == "log_loss" else None
-    return _named(estimator, ensemble, call, classes=classes, probabilities=speaks, zero_is_second=second)
+    probabilities = "log-odds" if classes and estimator.loss == "log_loss" else None
+    return _named(estimator, ensemble, call, classes=classes, probabilities=probabilities, zero_is_second=second)
 
 
 def _start(estimator: Any) -> Floats:
@@ -339,8 +339,8 @@ def _ada_boost(estimator: Any) -> ImportedTrees:
         scale=2.0 if count == 2 else 1.0,
     )
     ensemble = Ensemble.of(trees, columns=_count(estimator), summation=how, compared_in="float32")
-    speaks = "log-odds" if count == 2 else None
-    return _named(estimator, ensemble, Call("decision_function"), classes=classes, probabilities=speaks)
+    probabilities = "log-odds" if count == 2 else None
+    return _named(estimator, ensemble, Call("decision_function"), classes=classes, probabilities=probabilities)
 
 
 def _median(estimator: Any) -> ImportedTrees:

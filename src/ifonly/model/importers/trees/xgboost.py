@@ -1,4 +1,4 @@
-"""XGBoost: float32(x) < threshold goes left, and scores are added up in float32, tree by tree after the base score.
+"""XGBoost importer: float32(x) < threshold goes left; scores are summed in float32, tree by tree after the base score.
 
 A model is read from its own JSON. Categories of a node go right, others left; missing values go the default way. The
 score of a classifier is its margin, before the sigmoid or softmax.

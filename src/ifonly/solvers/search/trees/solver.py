@@ -16,7 +16,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.compiling import Kernels
-from ifonly.model.trees import Trees
 from ifonly.problem import Question
 from ifonly.problem.lowering import costs_of
 from ifonly.results import Claim, Limits, Listener
@@ -40,8 +39,8 @@ class ForestSolver:
     """The search for trees, ready for one question; `shared`: what it has in common with those of other questions."""
 
     def __init__(self, question: Question, tolerances: Tolerances, *, kernels: Kernels = TREE_KERNELS) -> None:
-        trees = question.model.function
-        assert isinstance(trees, Trees)
+        trees = question.model.function.as_trees()
+        assert trees is not None
         self.costs, depth = costs_of(question), trees.ensemble.depth
         kernels.prepare()
         if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:

@@ -1,4 +1,4 @@
-"""What people hand over, read at the door: a list of things, a label, a file's name."""
+"""Validation of arguments: lists, labels, paths, single rows."""
 
 from __future__ import annotations
 
@@ -16,19 +16,19 @@ from ifonly.schema.values import plain
 
 
 def items(value: Any) -> tuple[Any, ...] | None:
-    """The things in a list, an array, a set or a generator; None where it is none: a text, a mapping, a number."""
+    """The items of a list, an array, a set or a generator; None for a text, a mapping, a number."""
     return tuple(value) if is_listed(value) else None
 
 
 def is_listed(value: Any) -> bool:
-    """Does it hold things, one after another? Not a text, a mapping or a number."""
+    """Whether it is an iterable of items; not a text, a mapping or a number."""
     if isinstance(value, str | bytes | Mapping | type) or not isinstance(value, Iterable):
         return False
     return not (isinstance(value, np.ndarray) and value.ndim == 0)
 
 
 def is_label(value: Any) -> bool:
-    """Can this name a class or a group? Texts, booleans and finite numbers can (and be written to any file)."""
+    """Whether it can name a class or a group: texts, booleans and finite numbers can."""
     value = plain(value)
     return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
 
@@ -47,21 +47,21 @@ def path_of(value: Any) -> Path:
     return path
 
 
-def one_row(given: Any, number: int | None = None) -> Any:
+def one_row(row: Any, number: int | None = None) -> Any:
     """One row in whatever holds one (a frame or an array of one row, a Series, a tensor, a record) as a mapping or a
     sequence; anything else as it is."""
-    if hasattr(given, "columns"):  # a frame of pandas or polars
-        if len(given) != 1:
+    if hasattr(row, "columns"):  # a frame of pandas or polars
+        if len(row) != 1:
             raise RowError(
-                f"This is a table of {len(given)} rows, not a row: use explain_many, or take one row out of it.",
+                f"This is a table of {len(row)} rows, not a row: use explain_many, or take one row out of it.",
                 row=number,
             )
-        return {str(name): given[name].to_list()[0] for name in given.columns}
-    if hasattr(given, "to_dict"):  # a Series
-        return given.to_dict()
-    if hasattr(given, "detach") and hasattr(given, "cpu"):  # a tensor
-        return given.detach().cpu().numpy()
-    names = getattr(getattr(given, "dtype", None), "names", None)
-    if names and getattr(given, "ndim", None) == 0:  # a record of a structured array
-        return {name: given[name] for name in names}
-    return given._asdict() if hasattr(given, "_asdict") else given
+        return {str(name): row[name].to_list()[0] for name in row.columns}
+    if hasattr(row, "to_dict"):  # a Series
+        return row.to_dict()
+    if hasattr(row, "detach") and hasattr(row, "cpu"):  # a tensor
+        return row.detach().cpu().numpy()
+    names = getattr(getattr(row, "dtype", None), "names", None)
+    if names and getattr(row, "ndim", None) == 0:  # a record of a structured array
+        return {name: row[name] for name in names}
+    return row._asdict() if hasattr(row, "_asdict") else row
