@@ -221,8 +221,11 @@ def why(world: World, reasons: Any, held: dict[str, Constraint]) -> list[str]:
         rows = left([name for name in held if name not in relaxation.dropped])
         if not rows:
             faults.append(f"without {relaxation.dropped} there is still none")
-        elif relaxation.lower > world.shown(rows[0][0]) * (1 + 1e-9):
-            faults.append(f"without {relaxation.dropped} {rows[0][1]} is nearer than {relaxation.lower}")
+            continue
+        error = float(ask(lambda: world.model.error).max())
+        robust = next(((size, row) for size, row in rows if world.sure(row, error)), None)
+        if robust is not None and relaxation.lower > world.shown(robust[0]) * (1 + 1e-9):
+            faults.append(f"without {relaxation.dropped} {robust[1]} is nearer than {relaxation.lower}")
         elif relaxation.distance < world.shown(rows[0][0]) * (1 - 1e-9):
             faults.append(f"without {relaxation.dropped} nothing is as near as {relaxation.distance}")
     if not reasons.note:
