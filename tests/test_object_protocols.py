@@ -44,7 +44,7 @@ def test_an_explainer_survives_pickling_and_copying(credit: Explainer) -> None:
     assert (quick.method, quick.limits.seconds, quick.threads) == (MipObj(), 7.0, 2)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("start", ["fork", "spawn"])
 def test_another_process_answers_the_same(credit: Explainer, start: str) -> None:
     before = asked(credit)

@@ -18,7 +18,7 @@ import time
 from pathlib import Path
 from typing import Any
 
-MEMORY_BYTES = 4 * 2**30
+MEMORY_BYTES = 8 * 2**30
 LOADING_SECONDS = 300.0
 """More than it takes to import the libraries of a kind; the first case of a process has so much longer."""
 ROOT = Path(__file__).resolve().parents[2]

@@ -49,6 +49,7 @@ def found(name, kind, monkeypatch, most=300):
     raise AssertionError(f"'{name}' is not found in {most} cases of '{kind}'")
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("name", "kind"),
     [

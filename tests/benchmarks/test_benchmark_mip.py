@@ -26,6 +26,7 @@ def question(norm="l1", hidden=(6, 5), seed=0):
     return Question(model=model, target=ClassTarget(1), distance=Distance(norm))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("backend", BACKENDS)
 def test_a_time_limit_is_kept_and_its_bound_is_a_bound(backend):
     asked = question(hidden=(40, 40))

@@ -74,6 +74,7 @@ def test_what_became_of_a_row():
     assert page.kind(record(status=NOT_RUN, valid=False)) == "not run"
 
 
+@pytest.mark.long
 def test_the_quick_report_of_a_figure(folders):
     pytest.importorskip("matplotlib", reason="plots are drawn with matplotlib")
     cache, results = folders

@@ -5,11 +5,14 @@ from __future__ import annotations
 import csv
 from pathlib import Path
 
+import pytest
+
 from benchmarks.suites.population import held, people
 from ifonly import datasets
 from ifonly.schema import read_points
 
 
+@pytest.mark.long
 def test_people(tmp_path: Path) -> None:
     count = 50_000  # Adult has fewer: some of them stand there twice, with changes of their own
     path = people(tmp_path / "people.csv", count, denied=False)

@@ -10,6 +10,7 @@ from benchmarks.suites.certificates import forgeries, forging
 from ifonly.certificate.format import Certificate, stamp
 
 
+@pytest.mark.long
 def test_no_forgery_proves_a_lie():
     passed = 0
     for forgery in itertools.islice(forgeries.forgeries(7), 250):

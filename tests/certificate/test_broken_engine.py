@@ -71,7 +71,7 @@ def test_a_radius_that_is_too_large(monkeypatch):
     assert caught() == len(CASES)
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("which", [0, -1])
 def test_a_leaf_is_dropped(monkeypatch, which):
     honest, searches = leaves.Leaves.of_record, set()
@@ -113,6 +113,7 @@ def test_wrong_slopes(monkeypatch):
     assert caught() > 3
 
 
+@pytest.mark.long
 def test_an_option_off_by_one(monkeypatch):
     """Splits of options name the next one."""
     from ifonly.schema import Choice

@@ -213,6 +213,7 @@ def test_time_runs_inside_exact_arithmetic_and_inside_the_kernels() -> None:
     assert nodes[0] > 0 and nodes[1] == 0
 
 
+@pytest.mark.long
 def test_certify_keeps_to_the_limits_of_the_explainer() -> None:
     data = ifonly.datasets.load("credit")
     explainer = ifonly.Explainer(ifonly.datasets.network("credit"))

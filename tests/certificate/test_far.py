@@ -29,7 +29,7 @@ def test_what_is_written_is_valid(first):
     assert written == 20
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("slack", [1e-13, 1e-9, 1e-5])
 def test_a_larger_slack_closes_less_and_nothing_else(monkeypatch, slack):
     """What floating point closes does not hang on how small the slack is; and ties are where it would."""

@@ -93,7 +93,7 @@ def random_split(rng, statement):
 KINDS = [(kind, first) for kind in ("random", "far", "tie") for first in range(0, 120, 40)]
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("kind", "first"), KINDS)
 def test_bounds_and_planes(kind, first):
     decided = near = 0
@@ -121,6 +121,7 @@ def test_bounds_and_planes(kind, first):
     assert decided > 20 and near >= 0.9 * decided
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize(("kind", "first"), KINDS)
 def test_the_best_answer(kind, first):
     """What y reaches is what the checker says can be reached at most; and y is in the box."""

@@ -12,6 +12,7 @@ from ifonly.certifying import certified_query
 from ifonly.errors import FileError
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "query",
     [

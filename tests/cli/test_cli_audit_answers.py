@@ -44,6 +44,7 @@ def figures(result: Any) -> dict[str, Any]:
     return data
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     ("output", "by"),
     [("answers.csv", "Region"), ("answers.jsonl", "PriorsCount"), ("answers.parquet", "Region"),

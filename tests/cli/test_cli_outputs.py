@@ -24,7 +24,7 @@ OUTPUTS = {
 }
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize(("name", "words"), OUTPUTS.values(), ids=OUTPUTS)
 def test_a_file_that_is_there(run, compas, tmp_path: Path, name: str, words: list[str]) -> None:
     if name.endswith(".xlsx"):

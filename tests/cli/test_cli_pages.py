@@ -22,6 +22,7 @@ def test_a_page_for_one_and_for_many(run, tmp_path):
     assert "A page is written as .html or .htm" in run(*CREDIT, "--row", 0, "--html", tmp_path / "a.pdf").stderr
 
 
+@pytest.mark.long
 def test_alternatives_on_a_page(run, tmp_path):
     page = tmp_path / "set.html"
     assert run("diverse", "--dataset", "credit", "--row", 0, "-k", 2, "--html", page).exit_code == codes.PROVEN

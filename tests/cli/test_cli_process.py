@@ -64,6 +64,7 @@ def test_help_loads_little():
     assert done.stderr.splitlines() == ["[]", "[]"]
 
 
+@pytest.mark.long
 def test_a_pipe_gets_plain_text_and_errors_go_to_stderr():
     words = [*IFONLY, "explain", "--dataset", "compas", "--row", "3", "--method", "enumerate"]
     done = finished(words)
@@ -109,6 +110,7 @@ def test_ctrl_c_keeps_what_was_answered(tmp_path):
     assert not output.exists()
 
 
+@pytest.mark.long
 def test_a_reader_that_leaves_is_no_error():
     words = [*IFONLY, "explain", "--dataset", "compas", "--json"]
     with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=environment()) as process:

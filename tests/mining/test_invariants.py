@@ -31,6 +31,7 @@ def chance() -> np.random.Generator:
     return np.random.default_rng(7)
 
 
+@pytest.mark.long
 def test_planted_invariants_of_random_tables_are_found_and_no_false_ones() -> None:
     scores = [judged(number, 8, 3000) for number in range(8)]
     planted = [found for score in scores for _, found in score.planted]
@@ -39,6 +40,7 @@ def test_planted_invariants_of_random_tables_are_found_and_no_false_ones() -> No
     assert [words for score in scores for words in score.false] == []
 
 
+@pytest.mark.long
 def test_credit_says_what_makes_its_answers_impossible() -> None:
     data = datasets.load("credit")
     rules = kinds(data.columns, data.schema)

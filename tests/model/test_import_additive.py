@@ -82,6 +82,7 @@ def test_a_pair_of_features_is_one_tree_over_both() -> None:
     assert {0, 1} in features and {0, 5} in features
 
 
+@pytest.mark.long
 def test_terms_may_be_larger_or_fewer_and_stand_behind_transformers() -> None:
     points, labels = points_and_labels()
     small = {**QUICK, "outer_bags": 1, "max_rounds": 15, "max_interaction_bins": 6}
@@ -172,6 +173,7 @@ def behind_bins(estimator: Any, **bins: Any) -> Any:
     )
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize("encode", ["ordinal", "onehot", "onehot-dense"])
 @pytest.mark.parametrize("estimator", [LogisticRegression(), RidgeClassifier(), LinearRegression()])
 @pytest.mark.parametrize("classes", [2, 3])

@@ -192,6 +192,7 @@ def test_categories_of_catboost(one_hot: int) -> None:
     agrees(import_model(model, RAW), model, lambda rows: table_of(RAW, rows, as_categories=False))
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize(
     "estimator",
     [

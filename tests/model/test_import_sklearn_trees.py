@@ -96,6 +96,7 @@ def test_fractions(estimator: Any, classes: int) -> None:
     assert model.error.max() < 1e-13
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("classes", [2, 3])
 @pytest.mark.parametrize("estimator", BOOSTED, ids=lambda e: type(e).__name__)
 def test_boosting(estimator: Any, classes: int) -> None:
@@ -113,6 +114,7 @@ def test_boosting(estimator: Any, classes: int) -> None:
     assert (model.probabilities is not None) == (classes == 2 or by_softmax)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("estimator", REGRESSIONS, ids=lambda e: type(e).__name__)
 def test_regressions(estimator: Any) -> None:
     points, _ = points_and_labels()

@@ -134,6 +134,7 @@ def schema_of(towns: list[Any]) -> Schema:
     return Schema([Categorical("town", towns), Real("rate", -4, 4)])
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("made", ENCODERS, ids=lambda made: made.__name__)
 def test_all_options_known_says_nothing(made: Any) -> None:
     assert import_model(made(), schema_of(TOWNS)).warnings == ()
@@ -147,6 +148,7 @@ def test_no_option_known_is_refused(made: Any) -> None:
     assert "'1067x'" in str(told.value)
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("made", [m for m in ENCODERS if m not in LISTS_USED], ids=lambda made: made.__name__)
 def test_options_that_are_not_known_are_listed(made: Any) -> None:
     model = made()

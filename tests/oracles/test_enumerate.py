@@ -89,6 +89,7 @@ def test_reference_optima(variant: str, norm: str) -> None:
     assert np.abs([answer.upper for answer in answers] - optima[norm]).max() <= 1e-9
 
 
+@pytest.mark.long(keep=2)
 @pytest.mark.parametrize("norm", NORMS)
 @pytest.mark.parametrize("variant", VARIANTS)
 def test_all_people_agree_with_the_loop(variant: str, norm: str) -> None:

@@ -37,7 +37,7 @@ def by_hand(question: Question, factual: Any) -> tuple[int, float] | None:
     return int(changes.min()), float(question.distance.between(question.schema, factual, fewest).min())
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("method", [Enumerate(), Search(), Search(table_rows=0)], ids=["enumerate", "search", "tree"])
 def test_against_all_rows(method: Any) -> None:
     kinds: Counter[str] = Counter()

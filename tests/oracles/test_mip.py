@@ -10,7 +10,7 @@ from ifonly.methods import Enumerate
 BACKENDS = [backend for backend in ("gurobi", "highs") if available(backend)]
 
 
-@pytest.mark.long(keep=4)
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("ball", [False, True], ids=["box", "ball"])
 @pytest.mark.parametrize("backend", BACKENDS)
 @pytest.mark.parametrize("first", range(0, 300, 50))

@@ -109,6 +109,7 @@ def test_parts_agree_with_the_row_check() -> None:
         assert rule.describe()
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("method", METHODS)
 @pytest.mark.parametrize("norm", ["l1", "l0"])
 def test_near_a_row_of_the_data(method: Method, norm: str) -> None:
@@ -155,6 +156,7 @@ def test_the_correlated_cost(method: Method) -> None:
     assert differs > 2
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("name", ["compas", "credit", "adult"])
 def test_no_answer_is_outside_the_support(name: str) -> None:
     """500 people in all; the check reads the data, not the rules."""

@@ -104,6 +104,7 @@ def test_reasons_against_the_enumerator() -> None:
     assert min(kinds[kind] for kind in ("recourse", "never", "one", "pair", "more")) >= 3, kinds
 
 
+@pytest.mark.long
 def test_reasons_of_the_search_against_the_mip() -> None:
     kinds: Counter[str] = Counter()
     judge = MipObj(backend="highs")
@@ -113,6 +114,7 @@ def test_reasons_of_the_search_against_the_mip() -> None:
     assert kinds["one"] >= 3 and kinds["recourse"] >= 3, kinds
 
 
+@pytest.mark.long
 def test_reasons_with_rules_in_words() -> None:
     kinds: Counter[str] = Counter()
     rng = np.random.default_rng(0)

@@ -32,6 +32,7 @@ def drawn(seed: int) -> tuple[Explainer, dict[str, object]]:
     return explainer, row
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("distance", ["l1", "l2", "linf", "l0"])
 def test_an_end_of_a_range_is_reached_and_proven(distance: str) -> None:
     proven = 0

@@ -14,7 +14,7 @@ from ifonly.methods import Enumerate, MipObj, Search
 from ifonly.problem.distance_rules import AtLeastFar
 
 
-@pytest.mark.long(keep=1)
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 200, 50))
 def test_finite_spaces(first: int) -> None:
     told = []
@@ -46,6 +46,7 @@ def test_a_hinge_at_the_persons_own_value() -> None:
     assert ours[0].upper == pytest.approx(theirs[0].upper, rel=1e-6)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("first", range(0, 60, 30))
 def test_mixed_spaces(first: int) -> None:
     told = []

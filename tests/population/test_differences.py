@@ -85,6 +85,7 @@ def answer(row: int, group: str, cost: float | None) -> Any:
     return Nearest(lower=cost, upper=cost, counterfactual={}, changes=(Change("n", 0, 1),), **common)
 
 
+@pytest.mark.long
 def test_noise_is_called_noise() -> None:
     """Labels drawn at random: in at least 95 % of many populations no difference is told."""
     quiet = sum(

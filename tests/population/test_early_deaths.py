@@ -102,6 +102,7 @@ def test_workers_that_never_become_ready(tmp_path, monkeypatch, how, words):
     assert explainer.explain_to(path, rows, existing="resume").rows == COUNT
 
 
+@pytest.mark.long
 def test_no_room_for_another_process(tmp_path, monkeypatch):
     """The system refuses to start one for a while."""
     spawn, refused = processes.spawn, []

@@ -7,6 +7,7 @@ import pickle
 from dataclasses import replace
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -29,6 +30,7 @@ def answers_of(question: Question, points: np.ndarray, *, extra: tuple[Constrain
     )
 
 
+@pytest.mark.long
 @given(questions(finite=True, most=4), seeds)
 def test_answers_are_proven_checked_and_plain_data(question: Question, seed: int) -> None:
     points = question.schema.sample(4, generator(seed))

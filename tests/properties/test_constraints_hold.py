@@ -82,6 +82,7 @@ def asked() -> tuple[Explainer, list[Row], list[Row | None]]:
     return explainer, rows, [answer.counterfactual for answer in explainer.explain_many(rows)]
 
 
+@pytest.mark.long(keep=3)
 @pytest.mark.parametrize(("text", "judge"), KINDS, ids=[text for text, _ in KINDS])
 def test_it_holds(text: str, judge: Callable[[Row, Row], bool], asked: Any) -> None:
     explainer, rows, freely = asked

@@ -85,6 +85,7 @@ def domain_of(feature: Feature, before: float, constraints: list[Constraint]) ->
     return narrowed(feature, np.array([before]), constraints, domains)
 
 
+@pytest.mark.long
 @settings(max_examples=600, deadline=None)
 @given(before=WRITTEN, some=st.lists(kinds(WRITTEN), min_size=1, max_size=3))
 @example(before=5.27, some=[Steps("x", 0.1), MaxDelta("x", by=0.3)])
@@ -251,6 +252,7 @@ RULES: list[Any] = [
 NUMBERS = [0.0, 0.1, 0.2, 0.3, 0.1 + 0.2, 0.57, 0.9, 1 / 3, 5.27, 5.57, 9.999999, 10.0]
 
 
+@pytest.mark.long(keep=4)
 @pytest.mark.parametrize("rule", RULES, ids=lambda rule: rule.describe())
 def test_a_row_that_a_rule_allows_is_never_surely_broken(rule: Any) -> None:
     """The search drops a row only where the rule's neurons are below what rounding can do, and returns one only where

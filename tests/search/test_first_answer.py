@@ -279,10 +279,10 @@ def test_a_time_limit_is_no_longer_for_being_compiled(monkeypatch: pytest.Monkey
 def test_who_waits_longer_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
     take_away(KERNELS, monkeypatch)
-    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", math.inf)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
     explainer.explain_many([data.row(i) for i in range(3)])
     assert capsys.readouterr().err == ""
-    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(compiling, "LOOK_SECONDS", 0.0)
     explainer.explain_many([data.row(i) for i in range(9)])
     said = capsys.readouterr().err
@@ -293,10 +293,10 @@ def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPat
     """A read-only cache: plain Python for two seconds, then the compiler."""
     data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
     take_away(KERNELS, monkeypatch, at_work=False)
-    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", math.inf)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
     explainer.explain(data.row(0))
     assert not KERNELS.compiled
-    monkeypatch.setattr(compiling, "DEFAULT_DELAY_SECONDS", 0.0)
+    monkeypatch.setattr(compiling, "PATIENCE_SECONDS", 0.0)
     monkeypatch.setattr(compiling, "LOOK_SECONDS", 0.0)
     explainer.explain(data.row(1))
     assert KERNELS.compiled

@@ -39,7 +39,7 @@ def kernel_most(node: Node, budget: float, total: float) -> float:
     return compiled(closed_forms.most_gain)(node.norm, node.items, budget, total, node.F, node.I)
 
 
-@pytest.mark.long(keep=2)
+@pytest.mark.long
 @pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 def test_item_gains(norm) -> None:
     for seed in SEEDS:
@@ -63,6 +63,7 @@ def test_most_gain_is_never_beaten(norm) -> None:
         assert most <= total * (1.0 + 1e-15)
 
 
+@pytest.mark.long(keep=1)
 @pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 def test_most_gain_is_the_optimum_of_its_program(norm) -> None:
     loose = []

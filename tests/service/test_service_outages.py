@@ -111,6 +111,7 @@ def test_the_stream_says_that_processes_are_missing_as_other_paths_do(outage, mo
     outage.run(test, "hold")
 
 
+@pytest.mark.long
 def test_whoever_waits_when_a_process_fails_is_told_at_once(outage) -> None:
     async def test(client: Client) -> None:
         asked = [asyncio.create_task(client.post("/v1/rule", json=RULE)) for _ in range(5)]

@@ -222,7 +222,7 @@ def why(world: World, reasons: Any, held: dict[str, Constraint]) -> list[str]:
         if not rows:
             faults.append(f"without {relaxation.dropped} there is still none")
             continue
-        error = float(ask(lambda: world.model.error).max())
+        error = 4.0 * float(ask(lambda: world.model.error).max())  # of a difference of two scores, with caution
         robust = next(((size, row) for size, row in rows if world.sure(row, error)), None)
         if robust is not None and relaxation.lower > world.shown(robust[0]) * (1 + 1e-9):
             faults.append(f"without {relaxation.dropped} {robust[1]} is nearer than {relaxation.lower}")
