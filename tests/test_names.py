@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -114,3 +115,41 @@ def _last(node: ast.expr) -> str:
 
 def _is_number(node: ast.expr) -> bool:
     return isinstance(node, ast.Constant) and type(node.value) is int
+
+
+METAPHORS = frozenset(
+    [
+        "asker",
+        "askers",
+        "asked",
+        "wanted",
+        "teller",
+        "speller",
+        "herald",
+        "clerk",
+        "shelf",
+        "manners",
+        "errand",
+        "duty",
+        "sitting",
+        "visit",
+        "lacking",
+        "luck",
+        "lucky",
+        "blur",
+        "twin",
+        "house",
+        "room",
+        "door",
+    ]
+)
+"""Words of an earlier dialect; the glossary has the terms of the field."""
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_modules_classes_and_functions_have_plain_names(name: str) -> None:
+    defined = [node.name for node in ast.walk(ast.parse(MODULES[name].read_text(encoding="utf-8")))
+               if isinstance(node, ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef)]  # fmt: skip
+    words = {word for one in [*defined, *Path(name).with_suffix("").parts]
+             for word in re.findall(r"[A-Z]?[a-z0-9]+|[A-Z]+(?![a-z])", one)}  # fmt: skip
+    assert not METAPHORS & {word.lower() for word in words}

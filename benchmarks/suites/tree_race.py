@@ -87,7 +87,7 @@ def _hand_over(folder: Path, data: Scaled, fitted: Any, budget: float) -> None:
 
 
 @dataclass
-class BatchOutcome:
+class RaceOutcome:
     """CPU seconds and costs, row by row; infinity where nothing was proven."""
 
     ours: list[float]
@@ -96,7 +96,7 @@ class BatchOutcome:
     different: int
 
 
-def race(peer: str, name: str, title: str, rows: int, seconds: float, python: Path) -> BatchOutcome:
+def race(peer: str, name: str, title: str, rows: int, seconds: float, python: Path) -> RaceOutcome:
     """The same rows for both."""
     norm = PEERS[peer]
     data = scaled(name, columns=norm == "linf")
@@ -108,7 +108,7 @@ def race(peer: str, name: str, title: str, rows: int, seconds: float, python: Pa
     question = Question(model=model, target=ClassTarget(model.classes[1]), distance=Distance(norm))
     solver, limits = Search(table_rows=0).prepare(question), Limits(seconds=seconds)
     solver.solve(low[:1], limits)
-    told = BatchOutcome([], [], (0, 0), 0)
+    told = RaceOutcome([], [], (0, 0), 0)
     with tempfile.TemporaryDirectory() as folder:
         _hand_over(Path(folder), data, fitted, seconds)
         other = Peer(python, peer, Path(folder))
@@ -125,7 +125,7 @@ def race(peer: str, name: str, title: str, rows: int, seconds: float, python: Pa
     return told
 
 
-def _judge(told: BatchOutcome, question: Question, point: Floats, claim: Claim, said: Said) -> None:
+def _judge(told: RaceOutcome, question: Question, point: Floats, claim: Claim, said: Said) -> None:
     """Count what is proven, and what differs."""
     ours, theirs = claim.stop is None and claim.point is not None, bool(said.points)
     told.proven = told.proven[0] + ours, told.proven[1] + theirs

@@ -43,7 +43,9 @@ def test_the_outcome_is_the_clause_that_was_stated():
     approve = {"en": "the application would have been approved", "de": "wäre der Antrag bewilligt worden"}
     stated = Explainer(banker().model, classes={"deny": "the application would have been denied", "approve": approve})
     answer = stated.explain({"inc": 4999, "late": 0})
-    assert answer.sentence().startswith("If inc had been 5,001 instead of 4,999, the application would have been approved.")
+    assert answer.sentence().startswith(
+        "If inc had been 5,001 instead of 4,999, the application would have been approved."
+    )
     assert answer.sentence("de").startswith("Wäre „inc“ 5.001 statt 4.999 gewesen, wäre der Antrag bewilligt worden.")
     other = stated.explain({"inc": 5001, "late": 0})
     assert "the application would have been denied" in other.sentence()
@@ -56,8 +58,11 @@ def test_the_outcome_is_the_clause_that_was_stated():
             Answer.from_dict({**answer.to_dict(), "outcome": wrong})
     with pytest.raises(ModelError, match="The outcome of a class is a clause"):
         Explainer(banker().model, classes={"deny": 3, "approve": "yes"})
-    assert banker().explain({"inc": 4999, "late": 0}).sentence().startswith(
-        "If inc had been 5,001 instead of 4,999, the decision would have changed to approved."
+    assert (
+        banker()
+        .explain({"inc": 4999, "late": 0})
+        .sentence()
+        .startswith("If inc had been 5,001 instead of 4,999, the decision would have changed to approved.")
     )
 
 

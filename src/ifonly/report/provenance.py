@@ -16,7 +16,10 @@ from ifonly.problem import Distance
 from ifonly.problem.query import Query, query_of
 from ifonly.schema import schema_to_json
 
-PACKAGES = ("numpy", "numba", "highspy", "scikit-learn", "torch", "onnx", "xgboost", "lightgbm", "catboost")
+PACKAGES = (
+    "numpy", "numba", "highspy", "scikit-learn", "torch", "keras", "onnx", "xgboost", "lightgbm", "catboost",
+    "interpret-core", "optbinning",
+)  # fmt: skip
 NORMS = {
     "l0": "the share of features that change",
     "l1": "the mean change of a feature, over all features",

@@ -16,10 +16,10 @@ from ifonly.results.answer import (
 from ifonly.results.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.results.claims import Claims
 from ifonly.results.diverse_answers import DiverseAnswers
-from ifonly.results.sentences import sentence
 from ifonly.results.plain_language import amount, change_of, plain_language
-from ifonly.results.stop import Stop, StoppedBy
+from ifonly.results.sentences import sentence
 from ifonly.results.shorten import shortened
+from ifonly.results.stop import Stop, StoppedBy
 from ifonly.results.witness import Witnesses, check_witnesses
 
 __all__ = [
@@ -47,8 +47,8 @@ __all__ = [
     "amount",
     "change_of",
     "check_witnesses",
-    "sentence",
-    "show",
     "plain_language",
+    "sentence",
     "shortened",
+    "show",
 ]

@@ -13,8 +13,8 @@ from numpy.typing import NDArray
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem import Question
-from ifonly.results.stop import Stop, StoppedBy
 from ifonly.resources import LimitReached
+from ifonly.results.stop import Stop, StoppedBy
 from ifonly.schema.values import plain
 from ifonly.tolerances import DEFAULT, Tolerances
 
@@ -95,8 +95,10 @@ Listener = Callable[[Progress], None]
 class Claim:
     """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
-    Favourable is a row whose exact score is at least `rounding_bound` above the margin, which is as much as the deployed
-    model can lose at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that may
+    Favourable is a row whose exact score is at least `rounding_bound` above the margin, which is as much as the
+    deployed
+    model can lose at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that
+    may
     be accepted under some roundings; nothing nearer than `lower_any_rounding` is, where that is known. `lower` =
     infinity claims that no row is accepted under any rounding. The distance of `point` is recomputed, not claimed.
     """

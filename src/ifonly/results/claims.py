@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.results.columns import ByColumns
 from ifonly.results.claim import Claim, Limits
+from ifonly.results.columns import ByColumns
 from ifonly.results.stop import Stop, StoppedBy
 
 Floats = NDArray[np.float64]
@@ -48,7 +48,9 @@ class Claims(ByColumns[Claim]):
             nodes=np.array([c.nodes for c in claims], dtype=np.int64),
             seconds=np.array([c.seconds for c in claims], dtype=np.float64),
             rounding_bound=np.array([c.rounding_bound for c in claims], dtype=np.float64),
-            lower_any_rounding=np.array([math.nan if c.lower_any_rounding is None else c.lower_any_rounding for c in claims], dtype=np.float64),
+            lower_any_rounding=np.array(
+                [math.nan if c.lower_any_rounding is None else c.lower_any_rounding for c in claims], dtype=np.float64
+            ),
             stops={i: c.stop for i, c in enumerate(claims) if c.stop is not None},
             records={i: c.record for i, c in enumerate(claims) if c.record is not None},
         )

@@ -1,6 +1,7 @@
 """Answers as HTML: fragments for notebooks, and pages to print and hand over.
 
-The words are those of `plain_language`, with the schema's labels and units; what is proven stands below in plain words, the
+The words are those of `plain_language`, with the schema's labels and units; what is proven stands below in plain
+words, the
 figures last. A page has no script and loads nothing.
 """
 
@@ -9,8 +10,8 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from ifonly.html.fragments import document, facts, fragment, paragraph, table, words
 from ifonly.html.charts import arrow
+from ifonly.html.fragments import document, facts, fragment, paragraph, table, words
 from ifonly.results.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
@@ -173,7 +174,9 @@ def diverse_fragment(several: DiverseAnswers) -> str:
 def diverse_document(several: DiverseAnswers, language: str = "en", subject: str = "") -> str:
     """A page about several answers of one person."""
     say = language_of(language)
-    told = [paragraph(f"{k}. {plain_language(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)]
+    told = [
+        paragraph(f"{k}. {plain_language(one, language, subject, further=k > 1)}") for k, one in enumerate(several, 1)
+    ]
     return document(say.several.format(len(several)), side_by_side(list(several), language), *told,
                     paragraph(several.ending) if several.ending else "",
                     *(facts(_under(one, say)) for one in several[:1] if one.constraints),

@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from importlib import import_module
 from typing import Any
 
-from ifonly.html.notebook import in_notebook
 from ifonly.errors import MissingExtra, QuestionError
+from ifonly.html.notebook import in_notebook
 from ifonly.printing import MOST, printable, shown
 from ifonly.results.answer import Answer, Answers, Change
 from ifonly.results.diverse_answers import DiverseAnswers

@@ -61,7 +61,8 @@ def _rounding_bounded(answer: Any) -> str:
         return ""
     by = answer.upper - answer.lower_any_rounding
     places = max(0, -math.floor(math.log10(by)))
-    return f"; rounding in {answer.precision} may bring this down by up to {math.ceil(by * 10**places) / 10**places:.{places}f}"
+    most = math.ceil(by * 10**places) / 10**places
+    return f"; rounding in {answer.precision} may bring this down by up to {most:.{places}f}"
 
 
 def _outcome(answer: Any, state: str) -> str:

@@ -68,7 +68,7 @@ def read_points(
         table = dict(zip(schema.names, table.T, strict=True))
     elif isinstance(table, np.ndarray) or (isinstance(table, Sequence) and not isinstance(table, str | bytes)):
         return _read_rows(schema, table, errors, first)
-    columns = _wanted_columns(schema, table)
+    columns = _needed_columns(schema, table)
     count = len(columns[0])
     points = np.empty((count, len(schema)))
     found: list[RowError | None] = [None] * count
@@ -80,7 +80,7 @@ def read_points(
     return points
 
 
-def _wanted_columns(schema: Schema, table: Any) -> list[Any]:
+def _needed_columns(schema: Schema, table: Any) -> list[Any]:
     """The columns of the schema's features, all of one length."""
     columns = frame_columns(table)
     for name, feature in zip(schema.names, schema.features, strict=True):

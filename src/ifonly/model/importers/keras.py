@@ -78,11 +78,11 @@ class KerasOriginal:
 
     def __call__(self, points: Floats) -> Floats:
         rows = np.atleast_2d(self.schema.encode(points))
-        given = _asked(self.model, rows)
-        return given if self.before is None else settled(_asked(self.before, rows), given)
+        given = _predicted(self.model, rows)
+        return given if self.before is None else settled(_predicted(self.before, rows), given)
 
 
-def _asked(model: Any, rows: Floats) -> Floats:
+def _predicted(model: Any, rows: Floats) -> Floats:
     given = model.predict(rows.astype(str(model.inputs[0].dtype)), batch_size=PART, verbose=0)
     return np.asarray(given, dtype=np.float64).reshape(len(rows), -1)
 
@@ -118,7 +118,7 @@ def _cloned(model: Any, schema: Schema) -> Any:
         if isinstance(layer, keras.layers.Normalization) and layer.input_mean is None:
             layer.finalize_state()
     rows = np.atleast_2d(schema.encode(comparison_rows(schema, ROWS, seed=3)))
-    if not np.array_equal(_asked(clone, rows), _asked(model, rows), equal_nan=True):
+    if not np.array_equal(_predicted(clone, rows), _predicted(model, rows), equal_nan=True):
         raise ModelError("A copy of the Keras model does not compute what the model does; is a layer changed by code?")
     return clone
 

@@ -22,7 +22,7 @@ from ifonly.model.importers.binning import every_number
 from ifonly.model.importers.columns import Binned, Column, Columns, Options
 from ifonly.model.importers.sklearn_estimators import LOGISTIC, reader_of
 from ifonly.model.importers.transformers import sklearn_name
-from ifonly.model.importers.trees.build import Call, ImportedTrees, asked_of, classes_of
+from ifonly.model.importers.trees.build import Call, ImportedTrees, called_with, classes_of
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.model.trees.tables import Axis, tree_of_table
 from ifonly.schema import Choice, Integer, Schema
@@ -65,7 +65,7 @@ def read_columns(source: Any, steps: Sequence[Any], points: Floats) -> Floats:
     """The columns after these transformers, as a function of points."""
     table = source.table(points)
     for step in steps:
-        table = asked_of(step, table)
+        table = called_with(step, table)
     return np.asarray(table.toarray() if hasattr(table, "toarray") else table, dtype=np.float64)
 
 

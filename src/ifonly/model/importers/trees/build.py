@@ -316,7 +316,7 @@ class _Columns:
     def __call__(self, points: Floats) -> Floats:
         table = self.source.table(points)
         for step in self.steps:
-            table = asked_of(step, table)
+            table = called_with(step, table)
         if self.imported_trees.bins is not None:
             return self.imported_trees.bins(table)
         sparse = hasattr(table, "toarray")
@@ -337,7 +337,7 @@ class _Columns:
         schema = self.source.arithmetic.schema
         table = self.source.table(schema.grid[0][None, :])
         for step in self.steps:
-            table = asked_of(step, table)
+            table = called_with(step, table)
         if not self.zeros_are_missing(hasattr(table, "toarray")):
             return frozenset()
         return frozenset(j for j, i in enumerate(self.owners) if not isinstance(schema.features[i], Choice))
@@ -379,7 +379,7 @@ def _code(value: Any, known: Sequence[Any]) -> float:
     return np.nan
 
 
-def asked_of(step: Any, table: Any) -> Any:
+def called_with(step: Any, table: Any) -> Any:
     """The output of a fitted transformer for a table."""
     import warnings
 

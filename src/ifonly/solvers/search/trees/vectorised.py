@@ -187,12 +187,12 @@ def choose(forest: Forest, table: LeafTable, stack: Stack, state: State) -> tupl
     for wants in (condition == len(forest.value), condition < len(forest.value)) if priced else (wanting,):
         v = np.flatnonzero(wanting & wants)
         gain = np.maximum(table.gives[best[v]] - table.gives[at[v]], 1e-300)
-        if (split := _most_wanted(forest, stack.near[s], table.leaf[best[v]], gain)) is not None:
+        if (split := _most_frequent(forest, stack.near[s], table.leaf[best[v]], gain)) is not None:
             return split
     return -1, 0, 0
 
 
-def _most_wanted(forest: Forest, near: Places, leaves: Places, gain: Floats) -> tuple[int, int, int] | None:
+def _most_frequent(forest: Forest, near: Places, leaves: Places, gain: Floats) -> tuple[int, int, int] | None:
     """Credit every limit of these leaves that the nearest point breaks; the first one with the most credit."""
     count = forest.limit_at[leaves + 1] - forest.limit_at[leaves]
     i = np.repeat(forest.limit_at[leaves] - np.cumsum(count) + count, count) + np.arange(int(count.sum()))
