@@ -465,7 +465,7 @@ def test_a_crash_at_every_step(explainer, columns, meant, tmp_path, monkeypatch)
 
         with monkeypatch.context() as patch:
             patch.setattr(parts, "_flush", counted)
-            patch.setattr(parts.Parts, "leave", lambda self: None)  # nobody tidies up
+            patch.setattr(parts.Parts, "close", lambda self: None)  # nothing is removed
             patch.setattr(parts.Parts, "discard_unfinished", lambda self: None)
             patch.setattr(parts.Parts, "close_part", _unless_crashed(parts.Parts.close_part, crashed))
             try:

@@ -16,8 +16,9 @@ import httpx
 import pytest
 
 import failing_workers
-from ifonly.service import ModelRegistry, ServiceLimits, pool
+from ifonly.service import ModelRegistry, ServiceLimits, events, pool
 from ifonly.service.app import AccessPolicy, Service
+from ifonly.service.handler import Reply
 from ifonly.service.pool import LONGEST_PAUSE_SECONDS, Pool, WorkerProcess
 
 Client = httpx.AsyncClient
@@ -97,18 +98,12 @@ def test_after_any_number_of_early_ends_it_is_well_again(outage) -> None:
     outage.run(test, "die")
 
 
-@pytest.mark.long
-def test_the_stream_says_that_processes_are_missing_as_other_paths_do(outage, monkeypatch) -> None:
-    monkeypatch.setattr(pool, "WAIT_SECONDS", 0.0)
-
-    async def test(client: Client) -> None:
-        person = (await client.get("/v1/schema")).json()["people"][0]["row"]
-        reply = await client.post("/v1/explain/stream", json={"row": person})
-        data = next(line for line in reply.text.splitlines() if line.startswith("data: "))
-        found = json.loads(data.removeprefix("data: "))
-        assert "event: error" in reply.text and found["status"] == 503 and found["retry_after"] == 5
-
-    outage.run(test, "hold")
+def test_an_error_in_a_stream_has_a_status_and_says_when_to_ask_again() -> None:
+    event = events._error(Reply(status=503, body=b'{"error": "Later.", "where": null}', retry=5)).decode()
+    name, data = event.strip().split("\n")
+    assert name == "event: error"
+    found = json.loads(data.removeprefix("data: "))
+    assert found == {"error": "Later.", "where": None, "status": 503, "retry_after": 5}
 
 
 @pytest.mark.long

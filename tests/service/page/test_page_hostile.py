@@ -55,8 +55,8 @@ def test_a_whole_number_has_no_three_decimals(visit: Visit) -> None:
     """10.000 on an English page may be ten thousand; spaces stand between groups of three."""
     visit.open()
     read = """async ([tag, texts, whole]) => {
-        const [{ parsed }, { speak }] = await Promise.all([import("/page/format.js"), import("/page/words.js")]);
-        speak(tag);
+        const [{ parsed }, { setLanguage }] = await Promise.all([import("/page/format.js"), import("/page/words.js")]);
+        setLanguage(tag);
         return texts.map((text) => parsed(text, whole));
     }"""
     texts = ["10.000", "10,000", "1 000 000", "12 34", "10.0"]
@@ -69,8 +69,8 @@ def test_a_sign_of_another_language_is_not_skipped(visit: Visit) -> None:
     """1,5 is 1.5 to many, and was 15."""
     visit.open()
     read = """async ([tag, texts]) => {
-        const [{ parsed }, { speak }] = await Promise.all([import("/page/format.js"), import("/page/words.js")]);
-        speak(tag);
+        const [{ parsed }, { setLanguage }] = await Promise.all([import("/page/format.js"), import("/page/words.js")]);
+        setLanguage(tag);
         return texts.map(parsed);
     }"""
     for tag, group, point in (("en", ",", "."), ("de", ".", ",")):

@@ -261,7 +261,7 @@ def test_other_models(visit: Visit) -> None:
     assert "fair" in visit.sentence
     visit.page.select_option("#target", "good")
     visit.settle()
-    assert "would have been good" in visit.sentence
+    assert "would have changed to good" in visit.sentence
     visit.page.get_by_label("not known").check()
     visit.settle()
     assert "no value" in visit.text('[data-feature="debt"] .wrong')

@@ -57,7 +57,8 @@ class RobustSearch:
                 return
             budget = budget.quietly()
         self._robustly(batch, everyone, budget)
-        self._rule_out(batch, everyone, budget.quietly())
+        without = [i for i in everyone if batch.lower[i] == math.inf and i not in batch.stops]
+        self._rule_out(batch, without, budget.quietly())
         self._bound_any_rounding(batch, everyone, budget.quietly())
 
     # ------------------------------------------------------------------ robust rows
@@ -121,9 +122,19 @@ class RobustSearch:
 
     # ------------------------------------------------------------------ rows that some rounding accepts
 
+    def bound_without_row(self, batch: SearchBatch, budget: Budget) -> None:
+        """People for whom no row was found, though no limit was hit: their bound becomes one on all rows that some
+        rounding may accept."""
+        empty = np.flatnonzero(batch.best[:, -1] == math.inf).tolist()
+        members = [i for i in empty if batch.lower[i] < math.inf and i not in batch.stops]
+        robust = batch.lower[members]
+        self._rule_out(batch, [i for i in members if math.isnan(batch.lower_any_rounding[i])], budget)
+        known = [(i, low) for i, low in zip(members, robust.tolist(), strict=True) if i not in batch.stops]
+        for i, low in known:
+            batch.lower[i] = min(low, float(self._costs(batch.lower_any_rounding[i : i + 1])[0]))
+
     def _rule_out(self, batch: SearchBatch, members: list[int], budget: Budget) -> None:
         """Of those without a row that every rounding accepts: from which distance on may some rounding accept one?"""
-        members = [i for i in members if batch.best[i, -1] == math.inf and i not in batch.stops]
         batch.lower[members] = 0.0
         members = self.affordable(batch, members, budget.limits)
         if not members:
