@@ -13,9 +13,8 @@ import pytest
 from certificate.bombs import BOMBS, CHILD
 
 SECONDS = 1.0
-LATE = 6.0
-"""How late a check may end, in units of the child's own measure of the machine: its longest step that asks no clock is
-reading the text of a file, about three of them."""
+LATE = 3.0
+"""How late a check may end, in units of the child's own measure of the machine."""
 MIB = 2**20
 
 

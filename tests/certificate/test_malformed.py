@@ -13,7 +13,7 @@ import pytest
 
 from certificate.samples import question, restamped, small
 from ifonly import Certificate, Limits, Real, Schema, check
-from ifonly.certificate.format import MAX_TEXT, canonical
+from ifonly.certificate.format import MAX_TEXT, _canonical_in_steps, canonical
 from ifonly.certifying.certifier import Certifier
 from ifonly.errors import FileError, UnsupportedQuestion
 from ifonly.methods import Tolerances
@@ -125,3 +125,11 @@ def test_steps_of_real_numbers_cannot_be_stated():
     data["question"]["schema"]["features"][0]["step"] = 0.25
     checked = check(restamped(data))
     assert not checked.valid and "real numbers with steps" in checked.failure
+
+
+def test_text_is_written_in_steps_as_at_once():
+    """Long lists are compared piece by piece, so that a check can stop between two of them."""
+    steps = []
+    for value in ({}, [], [1] * 2500, {"b": [{"y": [], "x": "ü"}] * 1001, "a": {"c": None}}, [[1] * 1500] * 3):
+        assert _canonical_in_steps(value, lambda: steps.append(1)) == canonical(value)
+    assert len(steps) > 10
