@@ -7,6 +7,8 @@ import sys
 
 import pytest
 
+import ifonly
+
 HEAVY = (
     "pandas",
     "polars",
@@ -63,3 +65,10 @@ def test_a_missing_extra_is_named(code: str, extra: str) -> None:
     said = run(blocked(EXTRAS) + wrapped)
     assert said.startswith("MissingExtra")
     assert f"pip install 'ifonly[{extra}]'" in said
+
+
+def test_a_class_of_a_submodule_is_pointed_to() -> None:
+    with pytest.raises(AttributeError, match=r"no attribute 'Search'; it is ifonly\.methods\.Search$"):
+        _ = ifonly.Search
+    with pytest.raises(AttributeError, match="no attribute 'Nothing'$"):
+        _ = ifonly.Nothing

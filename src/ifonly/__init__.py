@@ -197,7 +197,7 @@ def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return import_module(f"ifonly.{name}")
     if name not in _HOME:
-        raise AttributeError(f"module 'ifonly' has no attribute {name!r}")
+        raise AttributeError(f"module 'ifonly' has no attribute {name!r}{_moved(name)}")
     found = getattr(import_module(_HOME[name]), name)
     globals()[name] = found
     return found
@@ -205,3 +205,11 @@ def __getattr__(name: str) -> Any:
 
 def __dir__() -> list[str]:
     return sorted({*globals(), *__all__})
+
+
+def _moved(name: str) -> str:
+    """Where a class is that is public, but not here. (A name in lower case may be a module that is looked for.)"""
+    for module in _MODULES if name[:1].isupper() else ():
+        if name in getattr(import_module(f"ifonly.{module}"), "__all__", ()):
+            return f"; it is ifonly.{module}.{name}"
+    return ""

@@ -21,9 +21,10 @@ from ifonly import (
     Ordinal,
     Real,
     Schema,
+    certify,
     datasets,
 )
-from ifonly.errors import QuestionError
+from ifonly.errors import QuestionError, UnsupportedQuestion
 from ifonly.methods import Enumerate, Search
 from ifonly.model import network_model
 from ifonly.plausibility import Mahalanobis, Near, explain_correlated, pairs, support
@@ -241,3 +242,10 @@ def test_conditions_and_the_fewest_changes_do_not_mix() -> None:
     explainer, data, person = problem(0)
     with pytest.raises(QuestionError, match="fewest changes"):
         explainer.explain(person, Query(fewest_first=True), constraints=[Near.of(SMALL, data, 0.1)])
+
+
+def test_a_certificate_cannot_state_a_condition() -> None:
+    data = datasets.load("compas")
+    explainer = Explainer(datasets.network("compas"), constraints=[Near(data.points()[:50], 0.3)])
+    with pytest.raises(UnsupportedQuestion, match="a certificate cannot state it"):
+        certify(explainer, data.row(1))

@@ -63,9 +63,7 @@ class Question:
             self.distance.check(self.schema)
         for constraint in self.constraints:
             if not hasattr(constraint, "restrict") and not is_row_rule(constraint):
-                raise QuestionError(
-                    f"{shown(constraint)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range, Allowed or a rule."
-                )
+                raise _unusable(constraint)
             constraint.check(self.schema)
         if not np.isfinite(self.model.error).all():
             precision = self.model.precision
@@ -177,3 +175,14 @@ class Question:
             "constraints": [c.describe() for c in self.constraints],
             "model": self.model.function.fingerprint,
         }
+
+
+def _unusable(constraint: Any) -> QuestionError:
+    if hasattr(constraint, "alternatives"):  # a condition, see `disjunctions`
+        return UnsupportedQuestion(
+            f"'{constraint.describe()}' is met by branching over its alternatives, which is not possible here: a "
+            f"certificate cannot state it, and a single method cannot search under it. `Explainer.explain` can."
+        )
+    return QuestionError(
+        f"{shown(constraint)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range, Allowed or a rule."
+    )
