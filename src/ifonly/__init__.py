@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from ifonly.problem import (
         Allowed,
         ClassTarget,
+        Derived,
         Distance,
         Fixed,
         Imputable,
@@ -76,6 +77,7 @@ _HOME = {
     "CheckResult": "ifonly.certificate.check",
     "ClassTarget": "ifonly.problem",
     "Distance": "ifonly.problem",
+    "Derived": "ifonly.problem",
     "DiverseAnswers": "ifonly.results",
     "Diversity": "ifonly.problem.diversity",
     "Explainer": "ifonly.explainer",
@@ -136,6 +138,7 @@ __all__ = [
     "Change",
     "CheckResult",
     "ClassTarget",
+    "Derived",
     "Distance",
     "DiverseAnswers",
     "Diversity",

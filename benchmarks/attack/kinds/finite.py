@@ -62,17 +62,22 @@ class Nearest:
 
 
 def fewest(world: World, answer: Any, near: Any) -> list[str]:
-    """Fewest changes first, then the nearest: of the answers with bounds, only what is called nearest is compared."""
+    """Fewest changes first, then the nearest, of the rows that every rounding accepts: of the answers with bounds, only
+    what is called nearest is compared."""
     faults = [] if answer.status == "nearest" else list(wrong(world, answer, None))
     if near and answer.status == "none exists":
         faults.append(f"none exists, but {near[0][1]}")
-    if not near or answer.status != "nearest":
+    if answer.status != "nearest":
         return faults
-    least = min(sum(a != b for a, b in zip(world.row, row, strict=True)) for _, row in near)
-    if len(answer.changes) != least:
+    sure = [(size, row) for size, row in near if world.sure(row, answer.rounding_bound)]
+    if not sure:
+        return faults
+    changes = [sum(a != b for a, b in zip(world.row, row, strict=True)) for _, row in sure]
+    least = min(changes)
+    if len(answer.changes) > least:
         faults.append(f"{len(answer.changes)} changes, but {least} are enough")
-    best = world.shown(min(s for s, row in near if sum(a != b for a, b in zip(world.row, row, strict=True)) == least))
-    if answer.upper > best * (1 + RELATIVE + GAP):
+    best = world.shown(min(size for (size, _), count in zip(sure, changes, strict=True) if count == least))
+    if len(answer.changes) == least and answer.upper > best * (1 + RELATIVE + GAP):
         faults.append(f"fewest at {answer.upper!r}, but {best!r} exists")
     return faults
 

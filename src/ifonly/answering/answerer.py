@@ -37,6 +37,7 @@ from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, Un
 from ifonly.model import Model
 from ifonly.problem import Query
 from ifonly.problem.missing import fillable, without_imputable
+from ifonly.problem.rules.derived import derived_features
 from ifonly.results import Answer, Failed, Listener, NoneExists, Progress, Reasons
 from ifonly.results.records import Records, records_of
 from ifonly.solvers.search import Search
@@ -90,7 +91,8 @@ class Answerer:
         if self.schema.may_have_missing:
             return records_of(self.answers(points, rows, query, settings))
         batch = self.runner.batch(points, rows)
-        return self.builder.records(batch, rows, self.runner.find(batch, query, settings).results)
+        found = self.runner.find(batch, query, settings).results
+        return self.builder.records(batch, rows, found, derived_features(query.constraints))
 
     def one(self, point: Floats, query: Query) -> tuple[Batch, ResolvedTarget, CheckedResult | None]:
         """One person as a batch, the target, and the result if the unchanged row meets it."""
@@ -239,7 +241,7 @@ class Answerer:
         return find_reasons(
             without_imputable(query.constraints, self.schema),
             under,
-            lambda after: self.builder.changes(point, after),
+            lambda after: self.builder.changes(point, after, derived_features(query.constraints)),
             seconds=settings.limits.after(answer.seconds).seconds,
             tolerances=self.tolerances,
         )

@@ -15,6 +15,7 @@ from ifonly.answering.values import Batch, CheckedResult, Floats, ResolvedTarget
 from ifonly.errors import Contradiction
 from ifonly.model import Model
 from ifonly.problem import Query
+from ifonly.problem.rules.derived import derived_features
 from ifonly.results import Answer, Change, Nearest, NoneExists, Unknown, Within
 from ifonly.results.records import Records
 from ifonly.schema import Numeric
@@ -47,7 +48,8 @@ class AnswerBuilder:
         lower, proven = self._verdicts(results)
         old, new, moved = self._compared(batch.points, claims.points)
         people = self._of_people(batch, rows, found, old)
-        with_row = self._of_rows(results, lower.tolist(), old, new, moved)
+        derived = derived_features(query.constraints)
+        with_row = self._of_rows(results, lower.tolist(), old, new, moved, derived)
         common = {"distance_name": query.distance_name, "constraints": query.words}
         columns = zip(people, with_row, lower.tolist(), proven, claims.found.tolist(), strict=True)
         for i, (person, row, low, closed, has_row) in enumerate(columns):
@@ -92,10 +94,17 @@ class AnswerBuilder:
             }
 
     def _of_rows(
-        self, results: CheckedResults, lower: list[float], old: list[Row], new: list[Row], moved: list[tuple[int, ...]]
+        self,
+        results: CheckedResults,
+        lower: list[float],
+        old: list[Row],
+        new: list[Row],
+        moved: list[tuple[int, ...]],
+        derived: frozenset[str],
     ) -> Iterator[dict[str, Any]]:
         """The further fields of answers with a row."""
         claims, names, counted = results.claims, self.schema.names, self.counted
+        follows = [name in derived for name in names]
         scores, upper = results.scores, results.upper.tolist()
         columns = zip(
             lower, upper, old, new, moved, self._decided(scores), _scores(scores), claims.rounding_bound.tolist(),
@@ -111,7 +120,7 @@ class AnswerBuilder:
                 "lower_any_rounding": None if math.isnan(lower_any_rounding) else min(lower_any_rounding, low),
                 "precision": self.model.precision,
                 "counterfactual": dict(zip(names, after, strict=True)),
-                "changes": tuple([Change(names[g], before[g], after[g], counted[g]) for g in features]),
+                "changes": tuple([Change(names[g], before[g], after[g], counted[g], follows[g]) for g in features]),
                 "decision_after": decision,
                 "score_after": score,
                 "outcome": self.outcomes.get(decision, NO_OUTCOME) if self.outcomes else NO_OUTCOME,
@@ -136,12 +145,14 @@ class AnswerBuilder:
             proven[i] &= bool(claims.found[i])
         return lower, proven
 
-    def records(self, batch: Batch, rows: Sequence[int], results: CheckedResults) -> Records:
+    def records(
+        self, batch: Batch, rows: Sequence[int], results: CheckedResults, derived: frozenset[str] = frozenset()
+    ) -> Records:
         """`records_of` the answers, by columns, without an object per answer."""
         claims = results.claims
         lower, proven = self._verdicts(results)
         has_row = claims.found.tolist()
-        moved = batch.points != claims.points
+        moved, own = batch.points != claims.points, [name not in derived for name in self.schema.names]
         counterfactuals = self._json_rows.rows(claims.points)
         notes = [""] * len(has_row)
         for i in sorted({*results.left, *claims.stops}):
@@ -153,7 +164,7 @@ class AnswerBuilder:
             "status": [_STATUS[row][closed] for row, closed in zip(has_row, proven, strict=True)],
             "distance": [far if far < math.inf else None for far in results.upper.tolist()],
             "lower_bound": [low if low < math.inf else None for low in lower.tolist()],
-            "changes": self._json_rows.changes(batch.points, claims.points),
+            "changes": self._json_rows.changes(batch.points, claims.points, derived),
             "counterfactual": [text if found else None for text, found in zip(counterfactuals, has_row, strict=True)],
             "score_before": _plain_scores(batch.scores),
             "score_after": _plain_scores(results.scores),
@@ -164,14 +175,15 @@ class AnswerBuilder:
         counts = zip(self.schema.names, moved.sum(axis=0).tolist(), strict=True)
         return Records(
             columns=columns,
-            sizes=np.where(claims.found, moved.sum(axis=1), -1).tolist(),
+            sizes=np.where(claims.found, moved[:, own].sum(axis=1), -1).tolist(),
             changed={name: count for name, count in counts if count},
         )
 
-    def changes(self, before: Floats, after: Floats) -> tuple[Change, ...]:
-        """What differs between two points."""
+    def changes(self, before: Floats, after: Floats, derived: frozenset[str] = frozenset()) -> tuple[Change, ...]:
+        """What differs between two points, and which of it follows."""
         (old,), (new,), (moved,) = self._compared(before[None, :], after[None, :])
-        return tuple(Change(self.schema.names[g], old[g], new[g], self.counted[g]) for g in moved)
+        names = self.schema.names
+        return tuple(Change(names[g], old[g], new[g], self.counted[g], names[g] in derived) for g in moved)
 
     def _compared(self, before: Floats, after: Floats) -> tuple[list[Row], list[Row], list[tuple[int, ...]]]:
         """Points before and after in the user's own values, row by row, and for each row the features that moved.

@@ -24,6 +24,7 @@ from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Distance, MaxChanges, ProbabilityTarget, Query, Question, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
+from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.target import TangentTarget
 from ifonly.resources import LimitReached, limited
 from ifonly.results import (
@@ -149,7 +150,9 @@ class CheckedSolver:
         first = self._nearest(
             resolved, points, replace(query, distance="l0"), replace(half, listen=uncounted(settings.listen))
         )
-        changes = [None if one.point is None else int((one.point != p).sum())
+        derived = derived_features(query.constraints)
+        counts = np.array([name not in derived for name in self.model.schema.names])
+        changes = [None if one.point is None else int((one.point != p)[counts].sum())
                    for one, p in zip(first, points, strict=True)]  # fmt: skip
         result = [_not_yet(one) for one in first]
         for most in sorted({k for k in changes if k is not None}):
@@ -157,7 +160,7 @@ class CheckedSolver:
             restricted = replace(query, constraints=(*query.constraints, MaxChanges(most)))
             nearest = self._nearest(resolved, points[members], restricted, half)
             for i, second in zip(members, nearest, strict=True):
-                result[i] = self._lexicographic(first[i], second, most, points[i], query.measure)
+                result[i] = self._lexicographic(first[i], second, most, points[i], query.measure.without(derived))
         return result
 
     def _lexicographic(

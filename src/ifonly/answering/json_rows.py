@@ -5,7 +5,7 @@ What stands here is what `json_text` writes of the values that `Schema.row` give
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,14 +35,17 @@ class JsonRows:
         columns = (self.column(g, points[:, g]) for g in range(len(self._names)))
         return list(map(self._row.__mod__, zip(*columns, strict=True)))
 
-    def changes(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> list[str]:
-        """For each row the list of its changes."""
+    def changes(
+        self, before: NDArray[np.float64], after: NDArray[np.float64], derived: Collection[str] = ()
+    ) -> list[str]:
+        """For each row the list of its changes; those of `derived` features follow the others."""
         each: list[list[str]] = [[] for _ in before]
         moved = before != after
         for g in np.flatnonzero(moved.any(axis=0)).tolist():
             rows = np.flatnonzero(moved[:, g])
+            follows = ', "follows": true}' if self.schema.names[g] in derived else "}"
             for i, text in zip(rows.tolist(), self._moves(g, before[rows, g], after[rows, g]), strict=True):
-                each[i].append(text)
+                each[i].append(text[:-1] + follows)
         return ["[" + ", ".join(texts) + "]" for texts in each]
 
     def _moves(self, g: int, before: NDArray[np.float64], after: NDArray[np.float64]) -> Sequence[str]:

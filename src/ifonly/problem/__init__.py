@@ -18,7 +18,7 @@ from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, Top
 from ifonly.problem.query import Query
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule
-from ifonly.problem.rules import AnyConstraint, Rule, merged, read_constraint
+from ifonly.problem.rules import AnyConstraint, Derived, Rule, merged, read_constraint
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.problem.target import ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
@@ -27,6 +27,7 @@ __all__ = [
     "AnyConstraint",
     "ClassTarget",
     "Constraint",
+    "Derived",
     "Distance",
     "Fixed",
     "Imputable",

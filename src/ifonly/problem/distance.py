@@ -12,8 +12,8 @@ feature's weight. Going up or down may count more or less (`up`, `down`), and so
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field, replace
 from enum import Enum
 from typing import Any
 
@@ -28,6 +28,10 @@ from ifonly.schema.values import plain
 
 LEAST, MOST = 1e-100, 1e100
 """Weights, scales and shares: beyond these, distances overflow or vanish."""
+
+
+DERIVED = 1e-12
+"""The weight of a derived feature: nothing in any digit that is shown, and no division by 0 in any search."""
 
 
 class Norm(Enum):
@@ -172,6 +176,10 @@ class Distance:
             table[int(feature.read(before)), int(feature.read(after))] = change
         np.fill_diagonal(table, 0.0)
         return np.asarray(table)
+
+    def without(self, names: Collection[str]) -> Distance:
+        """The same distance, in which these features count next to nothing: derived features, which follow others."""
+        return replace(self, weights={**self.weights, **dict.fromkeys(sorted(names), DERIVED)})
 
     def on(self, schema: Schema) -> Measure:
         """The distance between rows of this schema."""

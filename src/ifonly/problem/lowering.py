@@ -58,7 +58,9 @@ class Costs:
     option_cost: tuple[Floats, ...]
     """For each choice feature a (k, k) table: the cost of going from option i to option j; (1, 1) zeros for numbers."""
     most_changes: int
-    """How many features may change."""
+    """How many features may change, of those that count."""
+    counts: NDArray[np.bool_]
+    """Of each feature: does it count that it changes? Derived features do not."""
     partners: NDArray[np.int64]
     """(pair, 2): a feature, and the one without which it does not change."""
 
@@ -364,6 +366,7 @@ def costs_of(question: Question) -> Costs:
         rate_down=slope * down,
         option_cost=tables,
         most_changes=min([len(schema), *(rule.most for rule in question.rules if isinstance(rule, MaxChanges))]),
+        counts=np.array([name not in question.derived for name in schema.names]),
         partners=_partners(question),
     )
 

@@ -35,6 +35,9 @@ END_ROOM = 2.0**-30
 """An inequality that holds only on the end of a range (`Income <= 0` over [0, 50000]) gets this share of its spread as
 slack, or floating point could neither reach nor leave it. A method puts what it finds there on the end itself."""
 
+LARGEST_SWITCH = 1000.0
+"""A literal is used as a switch up to this value: what it lifts grows as much, and relaxations become weaker."""
+
 
 @dataclass(frozen=True)
 class UnrolledColumns:
@@ -151,8 +154,10 @@ def hinge_part(
 def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
     """At least one of the literals holds.
 
-    Literals that only look at options take the values 0 and 1 less one: any number of them are added to another
-    literal, times what that one can fall short by. The rest is a maximum, by pairs: max(a, b) = b + relu(a - b).
+    A *switch* is a literal that is -1 where it fails and a whole number >= 0 elsewhere (an option; a whole number that
+    is not at an end of its range): one more than it, times what another literal can fall short by, is added to that
+    one. Three or more literals of which at most one is not whole need one layer as well: a whole literal l holds where
+    relu(l + 1) >= 1. The rest is a maximum, by pairs: max(a, b) = b + relu(a - b).
     """
     switches: list[Literal] = []
     others: list[Literal] = []
@@ -162,6 +167,8 @@ def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
         weight = np.sum([one.weight for one in switches], axis=0)
         return linear_part(columns, Literal(weight, float(len(switches) - 1 + sum(s.constant for s in switches))))
     certain = [columns.whole(one.weight, one.constant) for one in others]
+    if len(others) > 2 and sum(certain) >= len(others) - 1:
+        return _counted(columns, switches, others, certain)
     whole = all(certain)
     if not whole:  # literals that take whole values are lifted by a half: rounding of the others cannot invert them
         others = [Literal(one.weight, one.constant + 0.5 * exact) for one, exact in zip(others, certain, strict=True)]
@@ -173,23 +180,46 @@ def clause_part(columns: UnrolledColumns, literals: Sequence[Literal]) -> Part:
 
 
 def _is_switch(columns: UnrolledColumns, one: Literal) -> bool:
-    """Is it 0 or -1 on every row, by options alone?"""
-    if one.weight[~columns._options].any():
-        return False
-    values = np.unique(one.weight)
-    return bool(np.isin(values, (0.0, 1.0)).all() and one.constant == -1.0 and columns.largest(one.weight) <= 1.0)
+    """Is it -1 or a whole number >= 0 on every row, and not large?"""
+    return (
+        columns.whole(one.weight, one.constant)
+        and columns.least(one.weight) + one.constant == -1.0
+        and columns.largest(one.weight) + one.constant <= LARGEST_SWITCH
+    )
 
 
 def _or_switches(columns: UnrolledColumns, one: Literal, switches: Sequence[Literal]) -> Literal:
-    """The literal, lifted to 0 or above by any switch that is on; if not whole, well above for rounding's sake."""
+    """The literal, lifted to 0 or above by any switch that is on."""
+    return _lifted(one, switches, _shortfall(columns, one))
+
+
+def _lifted(one: Literal, switches: Sequence[Literal], times: float) -> Literal:
+    weight = one.weight + times * np.sum([s.weight for s in switches], axis=0)
+    return Literal(weight, one.constant + times * (len(switches) + sum(s.constant for s in switches)))
+
+
+def _shortfall(columns: UnrolledColumns, one: Literal) -> float:
+    """What a literal can fall short of 0 by, at least; if it is not whole, well more for rounding's sake."""
     least = columns.least(one.weight)
     short = max(0.0, -(least + one.constant))
     if columns.whole(one.weight, one.constant):
-        short = float(np.ceil(short))
+        return float(np.ceil(short))
+    return short + 2.0**-10 * (columns.largest(one.weight) - least)
+
+
+def _counted(
+    columns: UnrolledColumns, switches: Sequence[Literal], others: Sequence[Literal], certain: Sequence[bool]
+) -> Part:
+    """At least one of several literals, of which at most one is not whole: that one, lifted by those that hold."""
+    hinges = [Literal(one.weight, one.constant + 1.0) for one, exact in zip(others, certain, strict=True) if exact]
+    if all(certain):
+        base, times = Literal(np.zeros(columns.width), -1.0), 1.0
     else:
-        short += 2.0**-10 * (columns.largest(one.weight) - least)
-    weight = one.weight + short * np.sum([s.weight for s in switches], axis=0)
-    return Literal(weight, one.constant + short * (len(switches) + sum(s.constant for s in switches)))
+        base = others[list(certain).index(False)]
+        times = _shortfall(columns, base)
+    if switches:
+        base = _lifted(base, switches, times)
+    return hinge_part(columns, base, np.full(len(hinges), times), hinges, whole=all(certain))
 
 
 def _maximum(columns: UnrolledColumns, literals: Sequence[Literal], whole: bool) -> Part:

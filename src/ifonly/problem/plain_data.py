@@ -29,6 +29,7 @@ from ifonly.problem.constraints import (
 )
 from ifonly.problem.distance import Distance
 from ifonly.problem.open_target import OneOfTarget, OpenTarget, OtherTarget, TopTarget
+from ifonly.problem.rules.derived import Derived
 from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.problem.target import AheadTarget, ClassTarget, ProbabilityTarget, ScoreTarget, Target
@@ -46,9 +47,11 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "max_changes": MaxChanges,
     "only_with": OnlyWith,
     "rule": Rule,
+    "derived": Derived,
 }
 _KIND_OF = {kind: name for name, kind in CONSTRAINTS.items()}
 _OPTIONAL = {Range: ("lower", "upper"), MaxDelta: ("by", "share"), Imputable: ("change",)}
+_NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
 """What a range without this end has there: JSON has no infinity."""
 
@@ -160,7 +163,7 @@ def constraint_to_dict(constraint: Any) -> str | dict[str, Any]:
     kind = _KIND_OF.get(type(constraint))
     if kind is None:
         raise QuestionError(f"'{constraint.describe()}' has no form as plain data; it can be asked in Python only.")
-    named = {field.name: getattr(constraint, field.name) for field in fields(constraint)}
+    named = {name: getattr(constraint, name) for name in _entries_of(type(constraint))}
     optional = _OPTIONAL.get(type(constraint), ())
     kept = {
         name: list(value) if isinstance(value, tuple) else value
@@ -168,6 +171,11 @@ def constraint_to_dict(constraint: Any) -> str | dict[str, Any]:
         if name not in optional or (value is not None and value != _ENDS.get(name))
     }
     return {"kind": kind, **kept}
+
+
+def _entries_of(kind: type[Any]) -> list[str]:
+    """The fields of a constraint that somebody gives."""
+    return [field.name for field in fields(kind) if field.name not in _NOT_GIVEN.get(kind, ())]
 
 
 def constraint_from_dict(data: Any) -> Any:
@@ -181,10 +189,10 @@ def constraint_from_dict(data: Any) -> Any:
     if cls is None:
         raise QuestionError(f"There is no kind of constraint {shown(kind)}; the kinds are {', '.join(CONSTRAINTS)}.")
     optional = _OPTIONAL.get(cls, ())
-    names = [field.name for field in fields(cls)]
+    names = _entries_of(cls)
     found = entries(data, f"The constraint '{kind}'", ["kind", *(n for n in names if n not in optional)], optional)
     del found["kind"]
-    for name in ("feature", "partner", "text"):
+    for name in ("feature", "partner", "text", "definition"):
         if name in found and not isinstance(found[name], str):
             raise QuestionError(
                 f"The entry '{name}' of the constraint '{kind}' must be text; got {shown(found[name])}."

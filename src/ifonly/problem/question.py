@@ -17,6 +17,8 @@ from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance, Measure
 from ifonly.problem.rule import RowRule, is_row_rule
+from ifonly.problem.rules.derived import derived_features
+from ifonly.problem.support import MaxChanges
 from ifonly.problem.target import Target
 from ifonly.schema import Schema
 
@@ -57,6 +59,9 @@ class Question:
         if not isinstance(self.distance, Distance):
             raise QuestionError(f"The distance must be a Distance; got {shown(self.distance)}.")
         object.__setattr__(self, "constraints", tuple(self.constraints))
+        if derived := derived_features(self.constraints):
+            object.__setattr__(self, "distance", self.distance.without(derived))
+            object.__setattr__(self, "constraints", tuple(_not_counting(c, derived) for c in self.constraints))
         with located("target"):
             self.target.check(self.model)
         with located("distance"):
@@ -76,6 +81,11 @@ class Question:
     @cached_property
     def schema(self) -> Schema:
         return self.model.schema
+
+    @cached_property
+    def derived(self) -> frozenset[str]:
+        """The features whose values follow from others."""
+        return derived_features(self.constraints)
 
     @cached_property
     def by_feature(self) -> tuple[Constraint, ...]:
@@ -175,6 +185,10 @@ class Question:
             "constraints": [c.describe() for c in self.constraints],
             "model": self.model.function.fingerprint,
         }
+
+
+def _not_counting(constraint: Any, derived: frozenset[str]) -> Any:
+    return replace(constraint, uncounted=derived) if isinstance(constraint, MaxChanges) else constraint
 
 
 def _unusable(constraint: Any) -> QuestionError:

@@ -7,7 +7,7 @@ search splits on whether a feature changes, the programs have an indicator for i
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,9 +22,10 @@ from ifonly.schema.values import plain
 
 @dataclass(frozen=True, slots=True)
 class MaxChanges:
-    """At most this many features differ from the person's own."""
+    """At most this many features differ from the person's own; derived features (`uncounted`) do not count."""
 
     most: int
+    uncounted: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
         most = plain(self.most)
@@ -36,7 +37,10 @@ class MaxChanges:
         """Any number makes sense for any schema."""
 
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
-        return int((before != after).sum()) <= self.most
+        changed = before != after
+        if self.uncounted:
+            changed = changed & np.array([name not in self.uncounted for name in schema.names])
+        return int(changed.sum()) <= self.most
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return ()

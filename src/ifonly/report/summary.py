@@ -25,7 +25,7 @@ def summary(answers: Answers | Sequence[Answer]) -> dict[str, Any]:
         "stopped_by": dict(Counter(a.note for a in many if isinstance(a, Within | Unknown)).most_common(5)),
         "distance_name": next((answer.distance_name for answer in answered), ""),
         "distance": _quantiles([answer.upper for answer in moved]),
-        "changed_features": _quantiles([float(len(answer.changes)) for answer in moved]),
+        "changed_features": _quantiles([float(len(answer.own_changes)) for answer in moved]),
         "changed_most": dict(changed.most_common(5)),
         "unchanged": len(found) - len(moved),
         "seconds": _quantiles([answer.seconds for answer in answered]),

@@ -30,15 +30,18 @@ from ifonly.schema.arguments import items
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One feature, before and after. `counted`: its whole numbers are amounts, not names such as zip codes."""
+    """One feature, before and after. `counted`: its whole numbers are amounts, not names such as zip codes. `follows`:
+    it is derived from others, and changes with them."""
 
     feature: str
     before: Value
     after: Value
     counted: bool = field(default=False, repr=False, compare=False)
+    follows: bool = field(default=False, repr=False, compare=False)
 
     def __str__(self) -> str:
-        return f"{self.feature}: {self.shown(self.before)} -> {self.shown(self.after)}"
+        with_it = " (follows)" if self.follows else ""
+        return f"{self.feature}: {self.shown(self.before)} -> {self.shown(self.after)}{with_it}"
 
     def shown(self, value: Value) -> str:
         """A value of this feature as a person writes it."""
@@ -56,7 +59,8 @@ class Change:
     def to_dict(self) -> dict[str, Any]:
         plainly = {"feature": self.feature, "from": self.before, "to": self.after}
         separated = self.counted and any(self.shown(value) != show(value) for value in (self.before, self.after))
-        return {**plainly, "counted": True} if separated else plainly
+        marks = {"counted": separated, "follows": self.follows}
+        return {**plainly, **{name: True for name, mark in marks.items() if mark}}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -173,6 +177,16 @@ class Answer(ABC):
         """Is the person decided as asked already, so that nothing needs to change?"""
         return self.counterfactual is not None and not self.changes
 
+    @property
+    def own_changes(self) -> tuple[Change, ...]:
+        """The changes without those of derived features."""
+        return tuple(change for change in self.changes if not change.follows)
+
+    @property
+    def derived_changes(self) -> tuple[Change, ...]:
+        """The changes of derived features, which follow from the others."""
+        return tuple(change for change in self.changes if change.follows)
+
     def label(self, feature: str) -> str:
         """What people call a feature: its label, or else its name."""
         return self.words.get(feature, ("", ""))[0] or feature
@@ -266,7 +280,8 @@ class Answer(ABC):
             yield "already"
         elif self.counterfactual is not None:
             yield f"{self.distance_name} distance {self.upper:.6g}"
-            yield f"{len(self.changes)} change{'' if len(self.changes) == 1 else 's'}"
+            own = len(self.own_changes)
+            yield f"{own} change{'' if own == 1 else 's'}"
         if self.stop is not None:
             yield f"nothing nearer than {self.lower:.6g}"
 

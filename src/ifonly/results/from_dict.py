@@ -66,12 +66,13 @@ def answer_from_dict(data: Any) -> Answer:
 
 
 def change_from_dict(data: Any) -> Change:
-    found = entries(data, "A change", ("feature", "from", "to"), ("counted",))
+    found = entries(data, "A change", ("feature", "from", "to"), ("counted", "follows"))
     return Change(
         text(found["feature"], "feature"),
         _value(found["from"], "from"),
         _value(found["to"], "to"),
         _truth(found.get("counted", False), "counted"),
+        _truth(found.get("follows", False), "follows"),
     )
 
 

@@ -56,6 +56,9 @@ class Language:
     asked: str
     """A feature with a label, one without, one that is answered by yes or no."""
     changed: str
+    followed: str
+    with_it: str
+    """Of derived features, which change with others."""
     decision: str
     of_decision: Phrases
     """Of the decision, which changes to a class: the name of a class cannot be conjugated."""
@@ -122,6 +125,8 @@ ENGLISH = Language(
     named="{}",
     asked='the answer to "{}"',
     changed="{what} had been {after} instead of {before}",
+    followed="{what} {after} instead of {before}",
+    with_it="(and with that {})",
     decision=THE_DECISION,
     of_decision=Phrases(
         outcome="{subject} would have changed to {state}",
@@ -184,6 +189,8 @@ GERMAN = Language(
     named="„{}“",
     asked="die Antwort auf „{}“",
     changed="{what} {after} statt {before}",
+    followed="{what} {after} statt {before}",
+    with_it="(und damit {})",
     decision="die Entscheidung",
     of_decision=_LAUTET,
     of_subject=_LAUTET,
@@ -271,7 +278,8 @@ def change_of(answer: Answer, change: Change) -> str:
     """One change in a few words."""
     unit = answer.unit(change.feature)
     before, after = (amount(value, unit, counted=change.counted) for value in (change.before, change.after))
-    return escaped(f"{answer.label(change.feature)}: {before} \N{RIGHTWARDS ARROW} {after}")
+    with_it = " (follows)" if change.follows else ""
+    return escaped(f"{answer.label(change.feature)}: {before} \N{RIGHTWARDS ARROW} {after}{with_it}")
 
 
 class _Phrasing:
@@ -323,8 +331,20 @@ class _Phrasing:
         return self.language.possible.format(words=relaxation.words, changes=self._all(relaxation.changes))
 
     def _all(self, changes: Sequence[Change]) -> str:
-        *others, last = map(self._changed, changes)
+        own = [change for change in changes if not change.follows]
+        with_it = [self._followed(change) for change in changes if change.follows and own]
+        told = self._listed([self._changed(change) for change in own or changes])
+        return f"{told} {self.language.with_it.format(self._listed(with_it))}" if with_it else told
+
+    def _listed(self, several: Sequence[str]) -> str:
+        *others, last = several
         return f"{', '.join(others)}{self.language.last}{last}" if others else last
+
+    def _followed(self, change: Change) -> str:
+        """A derived feature, which changes with others."""
+        say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))
+        before, after = (_amount(value, unit, say, change.counted) for value in (change.before, change.after))
+        return say.followed.format(what=label or change.feature, before=before, after=after)
 
     def _changed(self, change: Change) -> str:
         say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))

@@ -49,7 +49,7 @@ def records_of(answers: Sequence[Answer]) -> Records:
     rows = [record(answer) for answer in answers]
     return Records(
         columns={name: [row[name] for row in rows] for name in NAMES},
-        sizes=[len(answer.changes) if isinstance(answer, Nearest | Within) else -1 for answer in answers],
+        sizes=[len(answer.own_changes) if isinstance(answer, Nearest | Within) else -1 for answer in answers],
         changed=Counter(change.feature for answer in answers for change in answer.changes),
         contradictions=sum(isinstance(answer, Failed) and answer.contradiction for answer in answers),
     )

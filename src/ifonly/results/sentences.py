@@ -39,9 +39,12 @@ def _sentence(answer: Any, given: str) -> str:
         reached = f"is already as asked ({state})" if decision else f"is {state} already"
         broken = f", though as it is the row breaks: {'; '.join(answer.breaks)}" if answer.breaks else ""
         return f"{start} {reached}; nothing needs to change{broken}."
-    changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in answer.changes]
+    own, derived = answer.own_changes, answer.derived_changes
+    changed = [f"{c.feature} had been {c.shown(c.after)} instead of {c.shown(c.before)}" for c in own or derived]
+    with_it = [f"{c.feature} {c.shown(c.after)} instead of {c.shown(c.before)}" for c in derived if own]
     would = "would have changed to" if decision else "would have been"
-    start = f"If {_and(changed)}, {subject} {would} {_outcome(answer, state)}"
+    followed = f" (and with {'it' if len(own) == 1 else 'them'} {_and(with_it)})" if with_it else ""
+    start = f"If {_and(changed)}{followed}, {subject} {would} {_outcome(answer, state)}"
     if isinstance(answer, Nearest):
         proven = f"proven, {answer.distance_name} distance {answer.upper:.6g}{_rounding_bounded(answer)}"
         return f"{start}; no smaller allowed change does it{given} ({proven})."

@@ -208,7 +208,7 @@ def _answer_responses() -> dict[str, JsonSchema]:
                                                      "organisation rules it out."}}),
         "Path": object_of({"score_margin": array_of(NUMBER),
                            "changes": array_of(array_of({"type": ["integer", "string"]})), "decision": VALUE}),
-        "Change": object_of({"feature": TEXT, "from": VALUE, "to": VALUE}, {"counted": FLAG}),
+        "Change": object_of({"feature": TEXT, "from": VALUE, "to": VALUE}, {"counted": FLAG, "follows": FLAG}),
         "Answer": answer_schema(),
     }  # fmt: skip
 

@@ -17,7 +17,7 @@ from typing import Any, TypeAlias, assert_never
 import numpy as np
 from numpy.typing import NDArray
 
-from ifonly.errors import QuestionError, RowError
+from ifonly.errors import QuestionError, RowError, RuleError
 from ifonly.problem.rules import syntax
 from ifonly.problem.rules.unclear import unclear
 from ifonly.problem.words import show_name, show_option, suggestion, wrong
@@ -26,6 +26,9 @@ from ifonly.schema.decimals import written
 
 MAX_BITS = 4096
 """Numbers that arise on the way are refused beyond this size."""
+ROUNDING = 2.0**-40
+"""Relative: what float64 may lose in a sum of fewer than 4,000 terms; beyond it a sign is certain."""
+_DIVIDES = "A rule divides only by numbers other than 0"
 _TOO_LARGE = "The numbers here are too large, or have too many digits"
 
 _COMPARES = {">=": ge, "<=": le, ">": gt, "<": lt, "=": eq, "!=": ne}
@@ -49,6 +52,18 @@ class Linear:
             x = float(point[g])
             total += coefficient * (int(x) if x.is_integer() and abs(x) < 2**53 else written(x))
         return total
+
+    def sign(self, point: NDArray[np.float64]) -> int | Fraction:
+        """A number with the sign of the value: in float64 where rounding leaves no doubt, else the value itself."""
+        try:
+            terms = [coefficient * float(point[g]) for g, coefficient in self.numbers]
+            terms += [float(values[int(point[g])]) for g, values in self.options]
+            total, size = sum(terms, float(self.constant)), sum(map(abs, terms), abs(float(self.constant)))
+        except OverflowError:
+            return self.value(point)
+        if abs(total) > ROUNDING * size and size < math.inf:
+            return 1 if total > 0.0 else -1
+        return self.value(point)
 
     def negative(self) -> Linear:
         return Linear(
@@ -100,8 +115,7 @@ def holds(formula: Formula, point: NDArray[np.float64]) -> bool:
     """Is it true of the row?"""
     match formula:
         case Compare(linear, sign):
-            value = linear.value(point)
-            return bool(_COMPARES[sign](value, 0))
+            return bool(_COMPARES[sign](linear.sign(point), 0))
         case Member(g, options):
             return int(point[g]) in options
         case Every(parts):
@@ -131,8 +145,13 @@ def features_of(formula: Formula) -> frozenset[int]:
 
 def understand(text: str, tree: syntax.Condition, schema: Schema) -> Formula:
     """The tree of a rule, read for a schema. Where numbers are missing, the part that does not need them."""
-    formula = _TreeReader(text, schema.whole if schema.unknown else schema).condition(tree)
-    return _without(formula, schema.unknown, True) or Every(()) if schema.unknown else formula
+    formula = TreeReader(text, schema.whole if schema.unknown else schema).condition(tree)
+    return without_missing(formula, schema) if schema.unknown else formula
+
+
+def without_missing(formula: Formula, schema: Schema) -> Formula:
+    """The part of a formula that does not need the missing numbers of a schema."""
+    return _without(formula, schema.unknown, True) or Every(())
 
 
 def _without(formula: Formula, unknown: frozenset[int], positive: bool) -> Formula | None:
@@ -155,7 +174,7 @@ def _without(formula: Formula, unknown: frozenset[int], positive: bool) -> Formu
 
 
 @dataclass
-class _Amount:
+class Amount:
     """A linear expression in the making."""
 
     constant: Fraction = Fraction(0)
@@ -166,7 +185,7 @@ class _Amount:
     def plain(self) -> bool:
         return not self.numbers and not self.options
 
-    def add(self, other: _Amount, times: Fraction) -> None:
+    def add(self, other: Amount, times: Fraction) -> None:
         self.constant += times * other.constant
         for g, a in other.numbers.items():
             self.numbers[g] = self.numbers.get(g, Fraction(0)) + times * a
@@ -180,11 +199,20 @@ class _Amount:
         return max(max(abs(v.numerator), v.denominator).bit_length() for v in every)
 
 
-class _TreeReader:
+class NonLinear(RuleError):
+    """Features are multiplied, or something is divided by them: these, one of which would have to be a number."""
+
+    node: syntax.Node
+    features: frozenset[int]
+
+
+class TreeReader:
     """Reads one tree."""
 
     def __init__(self, text: str, schema: Schema) -> None:
         self.text, self.schema = text, schema
+        self.fixed: dict[int, Fraction] = {}
+        """Features that stand for one value each (options: for their number)."""
 
     def wrong(self, node: syntax.Node, message: str) -> QuestionError:
         return wrong(self.text, node.start, node.end, message)
@@ -253,7 +281,7 @@ class _TreeReader:
         options = frozenset(i for i in range(len(choice.options)) if _COMPARES[sign](i, index))
         return Member(self.schema.index(choice.name), options)
 
-    def check_clear(self, amount: _Amount, *sides: syntax.Number) -> None:
+    def check_clear(self, amount: Amount, *sides: syntax.Number) -> None:
         """Refuse a number that may be meant by either decimal mark, by the features that it is compared with."""
         beside = {self.schema.features[g]: times for g, times in amount.numbers.items() if times}
         for one in (one for side in sides for one in syntax.numbers_in(side)):
@@ -270,7 +298,7 @@ class _TreeReader:
             linear, sign = linear.negative(), _OPPOSITE[sign]
         return Compare(linear, sign, self.words(left, right))
 
-    def linear(self, amount: _Amount, first: syntax.Node, last: syntax.Node) -> Linear:
+    def linear(self, amount: Amount, first: syntax.Node, last: syntax.Node) -> Linear:
         """In whole coefficients."""
         if amount.bits > MAX_BITS:
             raise wrong(self.text, first.start, last.end, _TOO_LARGE)
@@ -294,19 +322,20 @@ class _TreeReader:
 
     # ------------------------------------------------------------------ numbers
 
-    def amount(self, tree: syntax.Number) -> _Amount:
+    def amount(self, tree: syntax.Number) -> Amount:
         match tree:
             case syntax.Constant():
-                return _Amount(tree.value)
+                return Amount(tree.value)
             case syntax.Word():
                 feature = self.feature(tree)
                 if isinstance(feature, Choice):
                     example = f"[{show_name(feature.name)} = {show_option(feature.options[0])}]"
                     hint = f"{example} is a number: 1 where it holds, else 0"
                     raise self.wrong(tree, f"{show_name(feature.name)} has options, not numbers; {hint}")
-                return _Amount(numbers={self.schema.index(tree.name): Fraction(1)})
+                g = self.schema.index(tree.name)
+                return Amount(self.fixed[g]) if g in self.fixed else Amount(numbers={g: Fraction(1)})
             case syntax.Sum():
-                total = _Amount()
+                total = Amount()
                 for sign, term in tree.terms:
                     total.add(self.amount(term), Fraction(sign))
                 return total
@@ -317,29 +346,40 @@ class _TreeReader:
             case _:
                 assert_never(tree)
 
-    def product(self, tree: syntax.Product) -> _Amount:
-        result = _Amount(Fraction(1))
+    def product(self, tree: syntax.Product) -> Amount:
+        result = Amount(Fraction(1))
         for sign, factor in tree.factors:
             amount = self.amount(factor)
-            if sign == "/" and (not amount.plain or not amount.constant):
-                raise self.wrong(factor, "A rule divides only by numbers other than 0")
+            if sign == "/" and amount.plain and not amount.constant:
+                where = " and ".join(
+                    f"{show_name(self.schema.names[g])} is {float(v):g}" for g, v in self.fixed.items()
+                )
+                raise self.wrong(factor, f"This is 0 where {where}" if where else _DIVIDES)
+            if sign == "/" and not amount.plain:
+                raise self.nonlinear(factor, _DIVIDES, amount)
             if not amount.plain and not result.plain:
-                raise self.wrong(factor, "A rule multiplies features only by numbers")
+                raise self.nonlinear(factor, "A rule multiplies features only by numbers", amount, result)
             if amount.plain:
                 times, base = (1 / amount.constant if sign == "/" else amount.constant), result
             else:
                 times, base = result.constant, amount
-            result = _Amount()
+            result = Amount()
             result.add(base, times)
             if result.bits > MAX_BITS:
                 raise self.wrong(tree, _TOO_LARGE)
         return result
 
-    def indicator(self, tree: syntax.Indicator) -> _Amount:
+    def nonlinear(self, node: syntax.Node, message: str, *amounts: Amount) -> NonLinear:
+        error = NonLinear(str(self.wrong(node, message)))
+        error.node = node
+        error.features = frozenset(g for one in amounts for g in (*one.numbers, *one.options))
+        return error
+
+    def indicator(self, tree: syntax.Indicator) -> Amount:
         formula = self.condition(tree.condition)
         features = sorted(features_of(formula))
         if not features:
-            return _Amount(Fraction(int(holds(formula, np.zeros(0)))))
+            return Amount(Fraction(int(holds(formula, np.zeros(0)))))
         choice = self.schema.features[features[0]]
         if len(features) > 1 or not isinstance(choice, Choice):
             hint = "a condition on one feature with options can be a number, such as [Job = none]"
@@ -349,7 +389,9 @@ class _TreeReader:
         for i in range(len(choice.options)):
             point[features[0]] = i
             values.append(Fraction(int(holds(formula, point))))
-        return _Amount(options={features[0]: values})
+        if features[0] in self.fixed:
+            return Amount(values[int(self.fixed[features[0]])])
+        return Amount(options={features[0]: values})
 
     # ------------------------------------------------------------------ names
 

@@ -4,6 +4,7 @@
     Income changes by at most 10 %    Income changes in steps of 100
     Job changes only with Income      at most 2 changes           Age is free
     Income may be filled in           Income may be filled in at 0.5
+    Overdue follows from TotalOverdueCounts > 0
     if Education >= Bachelors then Age >= 21                      (any rule, see `syntax`)
 
 `describe()` of a constraint is such a sentence again, so words are also how constraints are kept in files.
@@ -32,6 +33,7 @@ from ifonly.problem.constraints import (
 )
 from ifonly.problem.rule import RowRule
 from ifonly.problem.rules import syntax
+from ifonly.problem.rules.derived import Derived, check_derived
 from ifonly.problem.rules.meaning import Compare, Every, Formula, Member
 from ifonly.problem.rules.normal import AtLeast
 from ifonly.problem.rules.rule import Rule
@@ -85,7 +87,9 @@ def merged(
             schema.index(name)
         result = [c for c in result if not (about := _concerned(c, schema)) or not about <= freed]
         result += [c for c in read if not isinstance(c, Unconstrained)]
-    return tuple(dict.fromkeys(result))
+    whole = tuple(dict.fromkeys(result))
+    check_derived(whole, schema)
+    return whole
 
 
 def _default(text: str, schema: Schema) -> AnyConstraint:
@@ -97,7 +101,7 @@ def _default(text: str, schema: Schema) -> AnyConstraint:
 
 def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
     """The features that a constraint speaks of; none if it speaks of no particular one."""
-    if isinstance(constraint, Imputable):
+    if isinstance(constraint, Imputable | Derived):
         return frozenset()
     if isinstance(constraint, Rule):
         return constraint.features(schema)
@@ -164,6 +168,8 @@ class _Statement(syntax.Parser):
                     return self.finished(self.change())
                 case "may":
                     return self.finished(self.filling())
+                case "follows":
+                    return self.derived()
                 case "in" if [token.value for token in self.tokens[self.place + 1 :]] == _ANYWHERE:
                     return Range(self.feature())
         return None
@@ -210,6 +216,12 @@ class _Statement(syntax.Parser):
         if not self.takes("may", "be", "filled", "in"):
             raise self.unexpected(f"after '{show_name(name)} may' comes: be filled in")
         return Imputable(name, float(self.amount())) if self.takes("at") else Imputable(name)
+
+    def derived(self) -> Derived:
+        name = self.feature()
+        if not self.takes("follows", "from"):
+            raise self.unexpected(f"after '{show_name(name)} follows' comes 'from' and its definition")
+        return Derived(name, self.text[self.here.start :])
 
     def feature(self) -> str:
         token = self.here

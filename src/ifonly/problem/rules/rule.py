@@ -38,9 +38,12 @@ class Rule:
         """The rule read for a schema; the last reading is kept, since rows are judged one at a time."""
         kept: tuple[Schema, Formula, dict[str, Any]] | None = self.__dict__.get("_read")
         if kept is None or kept[0] is not schema:
-            kept = (schema, understand(self.text, syntax.parse(self.text), schema), {})
+            kept = (schema, self._read_for(schema), {})
             self.__dict__["_read"] = kept
         return kept
+
+    def _read_for(self, schema: Schema) -> Formula:
+        return understand(self.text, syntax.parse(self.text), schema)
 
     def formula(self, schema: Schema) -> Formula:
         """What it says about a row of the schema."""

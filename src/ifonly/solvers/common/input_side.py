@@ -108,8 +108,8 @@ def _support_rows(
     limits: list[float] = []
     change, always = _changes(lowered, person, inputs, changed, columns)
     if lowered.most_changes < lowered.features:
-        rows.append(change.sum(axis=0))
-        limits.append(lowered.most_changes - always.sum())
+        rows.append(change[lowered.counts].sum(axis=0))
+        limits.append(lowered.most_changes - always[lowered.counts].sum())
     for g, partner in lowered.partners.tolist():
         rows.append(change[g] - change[partner])
         limits.append(float(always[partner] - always[g]))

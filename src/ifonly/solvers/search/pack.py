@@ -80,6 +80,7 @@ def pack_question(lowered: Lowered, tolerances: Tolerances) -> Pack:
     index = np.zeros((layout.TOUCHES + rules, max(lowered.features, len(sizes), rules, pairs) + 1), dtype=np.int64)
     index[layout.RULE_LAYER : layout.RULE_PLACE + 1, :rules] = lowered.required.T
     index[layout.PARTNERED : layout.PARTNER + 1, :pairs] = lowered.partners.T
+    index[layout.UNCOUNTED, : lowered.features] = ~lowered.counts
     index[layout.TOUCHES :, : lowered.features] = lowered.required_touches
     index[layout.KIND, : lowered.features] = np.where(
         lowered.numeric, np.where(lowered.step > 0, INTEGER, REAL), CHOICE

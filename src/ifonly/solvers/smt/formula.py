@@ -162,7 +162,8 @@ def _support(lowered: Lowered, person: Person, made: Formula) -> list[Any]:
             changed.append(z3.BoolVal(bool(person.lower[g] != person.factual[g])))
     rules = [z3.Implies(changed[g], changed[partner]) for g, partner in lowered.partners.tolist()]
     if lowered.most_changes < lowered.features:
-        rules.append(z3.PbLe([(one, 1) for one in changed], lowered.most_changes))
+        counted = [(one, 1) for one, counts in zip(changed, lowered.counts.tolist(), strict=True) if counts]
+        rules.append(z3.PbLe(counted, lowered.most_changes))
     return rules
 
 

@@ -38,6 +38,7 @@ from ifonly.solvers.search.kernels.layout import (
     TAKE,
     TAKE_BEST,
     UNSPLIT_SIDE,
+    ZC,
     Cut,
     X,
 )
@@ -267,8 +268,11 @@ def _bound_rules(pack, person, node, cut, s):
     F, bound, first = s.F, 0.0, pack.index[SIZES, pack.layers]
     for j in range(pack.rules):
         layer, i = pack.index[RULE_LAYER, j], pack.index[RULE_PLACE, j]
+        if layer == 0 and F[ZC, i] >= person.need[LOW, first + j]:
+            continue  # it holds at the base, which costs least
         constant = neuron_plane(pack, layer, i, 1.0, node.zl, node.zu, F[ALPHA], np.int64(0), cut.width, F, s.Wc)
         constant += plane_loss(person.slack[pack.index[BIAS_AT, layer] + i], F) - person.need[LOW, first + j]
-        c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I)
-        bound = max(bound, c)
+        if constant < 0.0:
+            c = solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, s.I)
+            bound = max(bound, c)
     return bound

@@ -54,7 +54,9 @@ RULE_LAYER, RULE_PLACE = 5, 6
 """
 PARTNERED, PARTNER = 7, 8
 """A feature, and the one without which it does not change."""
-TOUCHES = 9
+UNCOUNTED = 9
+"""Not 0: that the feature changes does not count."""
+TOUCHES = 10
 """From here on one row per rule: does it look at the feature?"""
 # ---- Pack.price (float64 rows, one entry per feature)
 RATE, JUMP, RATE_DOWN = 0, 1, 2

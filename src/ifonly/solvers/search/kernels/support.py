@@ -9,7 +9,17 @@ from __future__ import annotations
 
 from numba import njit
 
-from ifonly.solvers.search.kernels.layout import CHOICE, GRID_OFFSET, INNER, INTEGER, KIND, PARTNER, PARTNERED, START
+from ifonly.solvers.search.kernels.layout import (
+    CHOICE,
+    GRID_OFFSET,
+    INNER,
+    INTEGER,
+    KIND,
+    PARTNER,
+    PARTNERED,
+    START,
+    UNCOUNTED,
+)
 from ifonly.solvers.search.kernels.node import next_value, number_cost
 
 
@@ -72,12 +82,14 @@ def clip_to_support(pack, person, lo, hi, mask, counted):
         again = False
         changes = 0
         for g in range(n):
-            if counted[g] or _must(pack, person, g, lo, hi, mask):
+            if pack.index[UNCOUNTED, g] == 0 and (counted[g] or _must(pack, person, g, lo, hi, mask)):
                 changes += 1
         if changes > person.most:
             return False
         if changes == person.most:
             for g in range(n):
+                if pack.index[UNCOUNTED, g] != 0:
+                    continue
                 if not (counted[g] or _must(pack, person, g, lo, hi, mask) or _cannot(pack, person, g, lo, hi, mask)):
                     keep(pack, person, g, lo, hi, mask)
                     again = True
@@ -108,7 +120,7 @@ def allowed_changes(pack, person, x):
     if person.most < n:
         changes = 0
         for g in range(n):
-            if _changes(pack, person, g, x):
+            if pack.index[UNCOUNTED, g] == 0 and _changes(pack, person, g, x):
                 changes += 1
         if changes > person.most:
             return False
@@ -134,6 +146,8 @@ def split_changes(pack, person, x, lo, hi, mask, counted):
             return n + g, 0.0
     best, dearest = n, -1.0
     for g in range(n):
+        if pack.index[UNCOUNTED, g] != 0:
+            continue
         if _changes(pack, person, g, x) and not counted[g] and not _must(pack, person, g, lo, hi, mask):
             if pack.index[KIND, g] == CHOICE:
                 own = person.cost[pack.index[START, g] + int(x[g])]

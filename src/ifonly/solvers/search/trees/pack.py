@@ -27,6 +27,7 @@ def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
     forest = Forest(
         norm=MAXIMUM if costs.norm is Norm.LINF else ADDITIVE,
         choice=shared.cells.choice,
+        counts=costs.counts.astype(np.uint8),
         start=shared.cells.start,
         node=shared.node,
         sets=shared.sets,

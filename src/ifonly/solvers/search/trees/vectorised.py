@@ -149,7 +149,7 @@ def _permitted(forest: Forest, person: PricedPerson, cells: Places, g: int, cell
     moved = cells.copy()
     moved[g] = cell
     changed = ~((moved == person.own) & (person.stays != 0))
-    return int(changed.sum()) <= person.most and bool(
+    return int(changed[forest.counts != 0].sum()) <= person.most and bool(
         (~changed[forest.pairs[:, 0]] | changed[forest.pairs[:, 1]]).all()
     )
 

@@ -64,7 +64,7 @@ def permitted(forest, person, cells, g, cell):
     """May feature g go to this cell, by the rules on which features change?"""
     count = 0
     for h in range(len(cells)):
-        count += changed(person, h, cell if h == g else cells[h])
+        count += forest.counts[h] and changed(person, h, cell if h == g else cells[h])
     if count > person.most:
         return False
     for i in range(len(forest.pairs)):

@@ -81,6 +81,8 @@ class Forest(NamedTuple):
     norm: int
     choice: Bytes
     """(feature): has it options?"""
+    counts: Bytes
+    """(feature): does it count that it changes?"""
     start: Ints
     node: Places
     sets: Words

@@ -76,12 +76,12 @@ def _changes(forest, table, person, stack, s):
                 move_point(forest, table, stack, s, partner)
     count = 0
     for g in range(features):
-        count += changed(person, g, stack.near[s, g]) or stack.must[s, g]
+        count += forest.counts[g] and (changed(person, g, stack.near[s, g]) or stack.must[s, g])
     if count > person.most:
         return False
     if count == person.most:
         for g in range(features):
-            if not changed(person, g, stack.near[s, g]) and not stack.must[s, g]:
+            if forest.counts[g] and not changed(person, g, stack.near[s, g]) and not stack.must[s, g]:
                 if forest.choice[g]:
                     keep_cell(forest, table, stack, s, g, person.own[g])
                 else:
