@@ -28,7 +28,9 @@ from ifonly.results import Progress
 
 @pytest.fixture(scope="module")
 def credit():
-    return Explainer(datasets.network("credit"), classes=["deny", "approve"]), datasets.load("credit")
+    return Explainer(datasets.network("credit", rules=False), classes=["deny", "approve"]), datasets.load(
+        "credit", rules=False
+    )
 
 
 def test_data_that_fits_leaves_no_doubt(credit):

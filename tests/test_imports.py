@@ -46,7 +46,7 @@ def test_an_answer_without_any_extra() -> None:
     code = """
 import ifonly
 from ifonly import datasets
-data, model = datasets.load("compas"), datasets.network("compas")
+data, model = datasets.load("compas", rules=False), datasets.network("compas", rules=False)
 answers = ifonly.Explainer(model).using(ifonly.methods.Enumerate()).explain_many([data.row(i) for i in range(20)])
 print(answers)
 """
@@ -57,7 +57,7 @@ print(answers)
     ("code", "extra"),
     [
         ("ifonly.Answers([]).to_frame()", "pandas"),
-        ("from ifonly import datasets; datasets.load('compas').frame()", "pandas"),
+        ("from ifonly import datasets; datasets.load('compas', rules=False).frame()", "pandas"),
     ],
 )
 def test_a_missing_extra_is_named(code: str, extra: str) -> None:

@@ -25,14 +25,16 @@ def told(answers: Any) -> list[dict[str, Any]]:
 
 
 def asked(explainer: Explainer) -> list[dict[str, Any]]:
-    data = datasets.load("credit")
+    data = datasets.load("credit", rules=False)
     people = [data.row(i) for i in range(ROWS)]
     return told(explainer.explain_many(people, Query(distance="l1", constraints=["isMale is fixed"])))
 
 
 @pytest.fixture(scope="module")
 def credit() -> Explainer:
-    return Explainer(datasets.network("credit"), classes=["deny", "approve"], constraints=[Fixed("AgeGroup")])
+    return Explainer(
+        datasets.network("credit", rules=False), classes=["deny", "approve"], constraints=[Fixed("AgeGroup")]
+    )
 
 
 @pytest.mark.long
@@ -53,13 +55,13 @@ def test_another_process_answers_the_same(credit: Explainer, start: str) -> None
 
 
 def test_eight_threads_answer_as_one_does() -> None:
-    data = datasets.load("adult")
+    data = datasets.load("adult", rules=False)
     people = [data.row(i) for i in range(64)]
     queries = [Query(distance=norm, constraints=rules) for norm in ("l0", "l1", "l2", "linf")
                for rules in ((), ("Age only goes up",))]  # fmt: skip
-    alone = Explainer(datasets.network("adult"))
+    alone = Explainer(datasets.network("adult", rules=False))
     before = [told([alone.explain(row, query) for row in people[k::8]]) for k, query in enumerate(queries)]
-    shared = Explainer(datasets.network("adult"))
+    shared = Explainer(datasets.network("adult", rules=False))
     with ThreadPoolExecutor(8) as pool:
         jobs = [pool.submit(lambda k=k, q=q: told([shared.explain(row, q) for row in people[k::8]]))
                 for k, q in enumerate(queries)]  # fmt: skip
@@ -67,7 +69,7 @@ def test_eight_threads_answer_as_one_does() -> None:
 
 
 def test_they_print_short(credit: Explainer) -> None:
-    data = datasets.load("credit")
+    data = datasets.load("credit", rules=False)
     answer = credit.explain(data.row(0))
     answers = credit.explain_many([data.row(i) for i in range(20)], target="approve")
     for thing in (credit, credit.model, credit.schema, answer, answers, credit.audit([data.row(0)], target="approve")):

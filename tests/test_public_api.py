@@ -25,6 +25,7 @@ PUBLIC = [
     "Change",
     "CheckResult",
     "ClassTarget",
+    "Derived",
     "Distance",
     "DiverseAnswers",
     "Diversity",

@@ -13,8 +13,8 @@ from ifonly.schema.tables import user_columns
 
 @pytest.fixture(scope="module")
 def table():
-    model = datasets.network("adult")
-    points = datasets.load("adult").points()[:1500]
+    model = datasets.network("adult", rules=False)
+    points = datasets.load("adult", rules=False).points()[:1500]
     denied = points[model.scores(points)[:, 0] < 0][:700]
     return model, user_columns(model.schema, np.concatenate([denied, denied[:50]]))
 

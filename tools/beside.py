@@ -23,7 +23,7 @@ from ifonly import datasets
 
 told = {}
 for name in ("adult", "credit"):
-    data, explainer = datasets.load(name), ifonly.Explainer(datasets.network(name))
+    data, explainer = datasets.load(name, rules=False), ifonly.Explainer(datasets.network(name, rules=False))
     rows = list({tuple(row.values()): row for row in (data.row(i) for i in range(2000))}.values())[:ROWS]
     for norm in ("l0", "l1", "l2", "linf"):
         explainer.explain_many(rows, distance=norm)

@@ -53,6 +53,7 @@ class DatasetSpec:
     real: tuple[str, ...] = ()
     labels: dict[str, str]  # as people are told of a feature, after "your"
     dollars: tuple[str, ...] = ()  # amounts in US dollars
+    rules: tuple[str, ...] = ()  # hold in every row; found by `ifonly schema invariants`, see docs/datasets.md
 
 
 # --------------------------------------------------------------------------------------------------------------- Adult
@@ -199,6 +200,24 @@ SPECS = {
             "HoursPerWeek": "hours of work per week",
         },
         dollars=("CapitalGain", "CapitalLoss"),
+        rules=(
+            "EducationLevel follows from if EducationNumber <= 4 then prim-middle-school else "
+            "if EducationNumber <= 8 then high-school else "
+            "if EducationNumber = 9 then HS-grad else "
+            "if EducationNumber = 10 then Some-college else "
+            "if EducationNumber = 11 then Assoc-voc else "
+            "if EducationNumber = 12 then Assoc-acdm else "
+            "if EducationNumber = 13 then Bachelors else "
+            "if EducationNumber = 14 then Masters else "
+            "if EducationNumber = 15 then Prof-school else "
+            "Doctorate",
+            "if Relationship in (Husband, Wife) then MaritalStatus in (Married-AF-spouse, Married-civ-spouse)",
+            "if Relationship = Unmarried then MaritalStatus != Married-civ-spouse",
+            "if CapitalLoss > 0 then CapitalGain <= 0",
+            "if Age < 18 then MaritalStatus not in (Divorced, Separated, Widowed)",
+            "if Age < 18 then EducationNumber <= 10",
+            "if EducationNumber = 15 then Age >= 25",
+        ),
     ),
     "compas": DatasetSpec(
         records=compas_records,
@@ -236,6 +255,20 @@ SPECS = {
             "HasHistoryOfOverduePayments": "history of overdue payments",
         },
         dollars=CREDIT_AMOUNTS,
+        rules=(
+            "HasHistoryOfOverduePayments follows from TotalOverdueCounts > 0",
+            "MaxBillAmountOverLast6Months >= MostRecentBillAmount",
+            "MaxPaymentAmountOverLast6Months >= MostRecentPaymentAmount",
+            "MonthsWithLowSpendingOverLast6Months + MonthsWithHighSpendingOverLast6Months <= 6",
+            "MonthsWithZeroBalanceOverLast6Months + MonthsWithHighSpendingOverLast6Months <= 7",
+            "if TotalOverdueCounts = 0 then TotalMonthsOverdue = 0",
+            "TotalMonthsOverdue >= TotalOverdueCounts",
+            "if TotalOverdueCounts >= 2 then TotalMonthsOverdue >= 3",
+            "if MonthsWithLowSpendingOverLast6Months = 0 then MostRecentBillAmount >= 70",
+            "if MonthsWithLowSpendingOverLast6Months <= 5 then MaxBillAmountOverLast6Months >= 70",
+            "if MonthsWithLowSpendingOverLast6Months = 3 then MaxBillAmountOverLast6Months >= 110",
+            "if MonthsWithHighSpendingOverLast6Months = 6 then MostRecentBillAmount >= 250",
+        ),
     ),
 }
 
@@ -263,11 +296,12 @@ def _kind(spec: DatasetSpec, name: str, values: Sequence[Any]) -> dict[str, Any]
 
 
 def schema_text(spec: DatasetSpec, records: Sequence[Record]) -> str:
-    """The schema file, one feature per line."""
+    """The schema file, one feature and one rule per line."""
     names = list(records[0])[:-1]
     features = [json.dumps(describe(spec, name, [r[name] for r in records])) for name in names]
-    body = ",\n    ".join(features)
-    return f'{{\n  "format": "ifonly-schema",\n  "version": 1,\n  "features": [\n    {body}\n  ]\n}}\n'
+    body, rules = ",\n    ".join(features), ",\n    ".join(json.dumps(rule) for rule in spec.rules)
+    stated = f',\n  "rules": [\n    {rules}\n  ]' if rules else ""
+    return f'{{\n  "format": "ifonly-schema",\n  "version": 1,\n  "features": [\n    {body}\n  ]{stated}\n}}\n'
 
 
 def csv_text(records: Sequence[Record]) -> str:

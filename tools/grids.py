@@ -19,7 +19,7 @@ def main() -> None:
     given = options.parse_args()
     print("data    distance    nodes: real   steps  ratio    CPU s: real   steps  ratio    not nearest")
     for name in ("credit", "adult"):
-        data, model = datasets.load(name), datasets.network(name)
+        data, model = datasets.load(name, rules=False), datasets.network(name, rules=False)
         points = data.points()[:2000]
         denied = points[model.scores(points)[:, 0] < 0][: given.people]
         features = [

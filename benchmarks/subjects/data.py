@@ -48,7 +48,7 @@ def load(name: str) -> Data:
     """
     if name.startswith(CANCER):
         return _cancer(name, int(name.removeprefix(CANCER) or 30))
-    data = datasets.load(name)
+    data = datasets.load(name, rules=False)
     train, test = data.split()
     return Data(
         name=name,

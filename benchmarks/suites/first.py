@@ -35,8 +35,8 @@ from importlib import import_module
 from ifonly import Explainer, datasets
 from ifonly.compiling import ALL_KERNELS
 name, row = sys.argv[2], int(sys.argv[3])
-data = datasets.load(name)
-model = datasets.network(name) if sys.argv[1] == "-" else pickle.load(open(sys.argv[1], "rb"))
+data = datasets.load(name, rules=False)
+model = datasets.network(name, rules=False) if sys.argv[1] == "-" else pickle.load(open(sys.argv[1], "rb"))
 explainer = Explainer(model) if sys.argv[1] == "-" else Explainer(model, schema=data.schema)
 decided = int(explainer.model.decide(explainer.model.scores(data.points()[row : row + 1]))[0])
 classes = explainer.model.classes
@@ -120,7 +120,7 @@ def _fitted(kind: tuple[Callable[[], Any] | None, int], name: str, path: Path) -
     make, classes = kind
     if make is None:
         return "-"
-    data = datasets.load(name)
+    data = datasets.load(name, rules=False)
     rows, labels = data.schema.encode(data.points()), np.array(data.labels)
     if classes == 3:  # the positive ones are two kinds
         labels[(labels == 1) & (rows[:, 0] > np.median(rows[:, 0]))] = 2

@@ -77,7 +77,7 @@ def table(rows: int, seconds: float) -> Iterator[str]:
 
 def denied(name: str, rows: int) -> tuple[Any, list[Any]]:
     """The network of a data set and the first people whom it gives class 0."""
-    data, model = datasets.load(name), datasets.network(name)
+    data, model = datasets.load(name, rules=False), datasets.network(name, rules=False)
     scores = model.decide(model.scores(data.points()[:2000]))
     return Explainer(model), [data.row(int(i)) for i in np.flatnonzero(scores == 0)[:rows]]
 
@@ -103,7 +103,7 @@ def cell(explainer: Explainer, rows: list[Any], norm: str, method: Method, secon
 
 def tightness(name: str, people: int) -> Iterator[str]:
     """How many ReLUs stay open and how wide the score's bounds are over people's l1 balls, by every kind of bounds."""
-    model, points = datasets.network(name), datasets.load(name).points()[:2000]
+    model, points = datasets.network(name, rules=False), datasets.load(name, rules=False).points()[:2000]
     points = points[model.decide(model.scores(points)) == 0][:people]
     lowered = lower(Question(model=model, target=ClassTarget(model.classes[1])))
     domains = lowered.domains(points)

@@ -44,7 +44,7 @@ class SlowAtFirst:  # as on a machine that is busy for a moment
 
 def main(table, output, processes, slow):
     engine = Processes(int(processes)) if int(processes) else InProcess()
-    model = datasets.network("adult")
+    model = datasets.network("adult", rules=False)
     if float(slow):
         model = replace(model, original=SlowAtFirst(model.original, float(slow)))
     explainer = Explainer(model)
@@ -111,7 +111,7 @@ def people(path: Path, count: int, *, denied: bool) -> Path:
     """Adult, each row with a change of its own, and a column that names it."""
     if path.exists():
         return path
-    model, data = datasets.network("adult"), datasets.load("adult")
+    model, data = datasets.network("adult", rules=False), datasets.load("adult", rules=False)
     points = data.points()
     if denied:
         points = points[model.scores(points)[:, 0] < 0.0]

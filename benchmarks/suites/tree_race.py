@@ -53,7 +53,7 @@ class Scaled:
 
 def scaled(name: str, *, columns: bool) -> Scaled:
     """With `columns`, every column is a number."""
-    data = datasets.load(name)
+    data = datasets.load(name, rules=False)
     points, features = data.points().astype(np.float64), []
     for g, feature in enumerate(data.schema.features):
         if isinstance(feature, Numeric):

@@ -18,7 +18,7 @@ from ifonly.model import save_network
 def folders(tmp_path):
     cache, results = tmp_path / "cache", tmp_path / "results"
     cache.mkdir()
-    save_network(datasets.network("compas").network, cache / "compas_2x10_norm.npz", classes=(0, 1))
+    save_network(datasets.network("compas", rules=False).network, cache / "compas_2x10_norm.npz", classes=(0, 1))
     return cache, results
 
 

@@ -31,7 +31,9 @@ def folders(tmp_path):
     cache.mkdir()
     for name in ("compas", "credit", "adult"):
         for variant in ("raw", "norm"):
-            save_network(datasets.network(name).network, cache / f"{name}_2x10_{variant}.npz", classes=(0, 1))
+            save_network(
+                datasets.network(name, rules=False).network, cache / f"{name}_2x10_{variant}.npz", classes=(0, 1)
+            )
     return cache, results
 
 

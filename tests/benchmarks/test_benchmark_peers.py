@@ -18,7 +18,7 @@ from ifonly.model import save_network
 
 @pytest.fixture
 def case(tmp_path):
-    save_network(datasets.network("adult").network, tmp_path / "adult_2x10_norm.npz", classes=(0, 1))
+    save_network(datasets.network("adult", rules=False).network, tmp_path / "adult_2x10_norm.npz", classes=(0, 1))
     return Case.make("peers", Spec("adult", arch("2x10")), tmp_path, 3)
 
 

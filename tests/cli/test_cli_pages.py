@@ -43,7 +43,7 @@ def test_a_sheet(run, tmp_path):
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("separator", [";", "tab", ","])
 def test_rows_that_come_in(run, tmp_path, separator):
-    data = datasets.load("credit")
+    data = datasets.load("credit", rules=False)
     cells = {"tab": "\t"}.get(separator, separator)
     rows = [data.row(i) for i in (3, 5)]
     lines = [cells.join(rows[0]), *(cells.join(map(str, row.values())) for row in rows)]

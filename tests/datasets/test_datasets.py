@@ -17,6 +17,8 @@ import ifonly.datasets
 from ifonly import datasets
 from ifonly.datasets import Dataset
 from ifonly.errors import FileError, IfonlyError, MissingExtra
+from ifonly.problem.rule import rows_allowed
+from ifonly.problem.rules import merged
 from ifonly.schema import Choice, Numeric, schema_to_json
 
 DATA = Path(ifonly.datasets.__file__).parent / "data"
@@ -67,7 +69,7 @@ def sha256(content: bytes) -> str:
 
 @pytest.fixture(scope="module", params=NAMES)
 def data(request: pytest.FixtureRequest) -> Dataset:
-    return datasets.load(request.param)
+    return datasets.load(request.param, rules=False)
 
 
 def test_names() -> None:
@@ -133,7 +135,17 @@ def test_bounds_are_reached_and_every_option_occurs(data: Dataset) -> None:
 
 def test_the_schema_file_is_what_its_schema_writes(data: Dataset) -> None:
     stored = json.loads((DATA / f"{data.name}.schema.json").read_text(encoding="utf-8"))
+    assert schema_to_json(datasets.load(data.name).schema) == stored
+    rules = stored.pop("rules", [])
     assert schema_to_json(data.schema) == stored
+    assert bool(rules) == (data.name != "compas")
+
+
+def test_the_rules_hold_in_every_row(data: Dataset) -> None:
+    schema = datasets.load(data.name).schema
+    points = data.points()
+    for rule in merged(schema):
+        assert rows_allowed(rule, schema, points, points).all(), rule.describe()
 
 
 def test_encoded_digest(data: Dataset) -> None:
@@ -141,7 +153,7 @@ def test_encoded_digest(data: Dataset) -> None:
 
 
 def test_compas_has_936_points() -> None:
-    schema = datasets.load("compas").schema
+    schema = datasets.load("compas", rules=False).schema
     counts = [f.steps + 1 if isinstance(f, Numeric) else len(f.options) for f in schema]  # type: ignore[union-attr]
     assert np.prod(counts) == 936
 
@@ -190,13 +202,13 @@ def test_frame(data: Dataset) -> None:
     assert list(labelled.columns) == [*data.schema.names, data.label]
     assert labelled[data.label].tolist() == data.labels.tolist()
     frame.iloc[0, 0] = frame.iloc[1, 0]  # a frame is the user's own copy
-    assert data.row(0) == datasets.load(data.name).row(0)
+    assert data.row(0) == datasets.load(data.name, rules=False).row(0)
 
 
 def test_a_frame_without_pandas_names_the_extra(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "pandas", None)
     with pytest.raises(MissingExtra, match="pandas"):
-        datasets.load("compas").frame()
+        datasets.load("compas", rules=False).frame()
 
 
 def test_rows_are_plain_values(data: Dataset) -> None:
@@ -205,15 +217,15 @@ def test_rows_are_plain_values(data: Dataset) -> None:
 
 
 def test_first_rows_in_words() -> None:
-    assert datasets.load("adult").row(0) == {
+    assert datasets.load("adult", rules=False).row(0) == {
         "Sex": "Male", "Age": 39, "NativeCountry": "United-States", "WorkClass": "State-gov", "EducationNumber": 13,
         "EducationLevel": "Bachelors", "MaritalStatus": "Never-married", "Occupation": "Adm-clerical",
         "Relationship": "Not-in-family", "CapitalGain": 2174.0, "CapitalLoss": 0.0, "HoursPerWeek": 40,
     }  # fmt: skip
-    assert datasets.load("compas").row(0) == {
+    assert datasets.load("compas", rules=False).row(0) == {
         "AgeGroup": "25-45", "Race": "African-American", "Sex": "Male", "PriorsCount": 0, "ChargeDegree": "Felony",
     }  # fmt: skip
-    credit = datasets.load("credit")
+    credit = datasets.load("credit", rules=False)
     assert credit.row(0) == {
         "isMale": 0, "isMarried": 1, "AgeGroup": "<25", "EducationLevel": "university",
         "MaxBillAmountOverLast6Months": 120.0, "MaxPaymentAmountOverLast6Months": 20.0,
@@ -234,7 +246,7 @@ def test_provenance_is_there_and_survives_pickling(data: Dataset) -> None:
 
 
 def test_the_shipped_network_is_the_recorded_one(data: Dataset) -> None:
-    model = datasets.network(data.name)
+    model = datasets.network(data.name, rules=False)
     facts = MANIFEST[data.name]
     assert model.network.hidden == (10, 10)
     assert model.classes == (0, 1)

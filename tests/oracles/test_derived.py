@@ -97,9 +97,8 @@ def rows_of(kind: str) -> list[Row]:
     rows: list[Row] = []
     for values in itertools.product(*options):
         row: Row = dict(zip([f.name for f in BASES], values, strict=True))
-        for value in function(row):
-            if hasattr(feature, "options") or feature.lower <= value <= feature.upper:
-                rows.append({**row, "d": value})
+        inside = (v for v in function(row) if hasattr(feature, "options") or feature.lower <= v <= feature.upper)
+        rows.extend({**row, "d": value} for value in inside)
     return rows
 
 
@@ -179,7 +178,9 @@ def disagreement(kind: str, model: str, seed: int, method: Method) -> str:
         found = {k: v for k, v in answer.counterfactual.items() if k != "d"}
         if answer.counterfactual["d"] not in KINDS[kind][2](found):
             return f"{said}: d is {answer.counterfactual['d']}"
-        if {c.feature for c in answer.changes if c.follows} - {"d"} or any(c.feature == "d" for c in answer.own_changes):
+        if {c.feature for c in answer.changes if c.follows} - {"d"} or any(
+            c.feature == "d" for c in answer.own_changes
+        ):
             return f"{said}: what follows is not told apart"
     return ""
 

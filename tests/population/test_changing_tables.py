@@ -23,12 +23,12 @@ from population.streaming import records, same
 from population.test_streams import as_rows, in_file
 
 COUNT = 400
-DATA = datasets.load("credit")
+DATA = datasets.load("credit", rules=False)
 
 
 @pytest.fixture(scope="module")
 def explainer() -> Explainer:
-    return Explainer(datasets.network("credit"), classes=["deny", "approve"])
+    return Explainer(datasets.network("credit", rules=False), classes=["deny", "approve"])
 
 
 @pytest.fixture(scope="module")

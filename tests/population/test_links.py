@@ -15,14 +15,14 @@ from ifonly.population import output as parts
 from ifonly.population.output import place_of
 from ifonly.schema.io import replacing
 
-ROWS = {name: list(column[:40]) for name, column in datasets.load("credit").columns.items()}
+ROWS = {name: list(column[:40]) for name, column in datasets.load("credit", rules=False).columns.items()}
 KINDS = ["csv", "jsonl", "parquet"]
 pytestmark = pytest.mark.skipif(os.name == "nt", reason="links need rights there")
 
 
 @pytest.fixture(scope="module")
 def explainer() -> Explainer:
-    return Explainer(datasets.network("credit"), classes=["deny", "approve"])
+    return Explainer(datasets.network("credit", rules=False), classes=["deny", "approve"])
 
 
 def refused(call: Callable[..., Any], *arguments: Any, **more: Any) -> str:
@@ -185,7 +185,7 @@ def test_the_record_of_a_contradiction_is_a_new_file_for_us_alone(tmp_path, monk
 
     monkeypatch.setattr(contradiction.tempfile, "tempdir", str(tmp_path))
     function = SimpleNamespace(statement=dict)
-    schema = datasets.load("credit").schema
+    schema = datasets.load("credit", rules=False).schema
     question: Any = SimpleNamespace(describe=str, schema=schema, model=SimpleNamespace(classes=(), function=function))
     said = {contradiction.saved(question, np.zeros(2), lower=1.0) for _ in range(2)}
     files = list(tmp_path.iterdir())

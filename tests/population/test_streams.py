@@ -24,7 +24,7 @@ from ifonly.schema.tables import user_columns
 from population import streaming
 from population.streaming import records, same
 
-DATA = datasets.load("credit")
+DATA = datasets.load("credit", rules=False)
 COUNT = 200
 
 
@@ -36,7 +36,7 @@ def columns() -> dict[str, list[Any]]:
 
 @pytest.fixture(scope="module")
 def explainer() -> Explainer:
-    return Explainer(datasets.network("credit"))
+    return Explainer(datasets.network("credit", rules=False))
 
 
 @pytest.fixture(scope="module")

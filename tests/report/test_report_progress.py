@@ -131,7 +131,7 @@ def test_a_quick_answer_starts_no_thread(monkeypatch):
     started = []
     monkeypatch.setattr(waiting.threading, "Timer", lambda *arguments: started.append(arguments))
     monkeypatch.setattr(sys, "stderr", Terminal())
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     explainer.explain(data.row(51))
     assert started == []
 

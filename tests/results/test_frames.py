@@ -11,10 +11,10 @@ pandas = pytest.importorskip("pandas")
 
 @pytest.fixture(scope="module")
 def asked():
-    data = datasets.load("adult")
+    data = datasets.load("adult", rules=False)
     frame = pandas.DataFrame([data.row(i) for i in range(1000)], index=[f"person {i}" for i in range(5000, 6000)])
     frame.index.name = "Customer"
-    return frame, Explainer(datasets.network("adult")).explain_many(frame, target=1)
+    return frame, Explainer(datasets.network("adult", rules=False)).explain_many(frame, target=1)
 
 
 def test_the_index_joins_answers_to_people(asked):
@@ -75,7 +75,7 @@ def test_polars(asked):
 
 
 def test_one_row_in_whatever_holds_one():
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     row = data.row(7)
     expected = explainer.explain(row)
     frame = pandas.DataFrame([data.row(i) for i in range(9)])
@@ -95,6 +95,6 @@ def test_one_row_in_whatever_holds_one():
     assert expected.factual == row and len(numbers) == len(row)
     with pytest.raises(RowError, match="a table of 9 rows, not a row"):
         explainer.explain(frame)
-    compas = Explainer(datasets.network("compas"))
+    compas = Explainer(datasets.network("compas", rules=False))
     with pytest.raises(RowError):
         compas.explain(torch.zeros(3))

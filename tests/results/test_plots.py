@@ -10,7 +10,7 @@ pytest.importorskip("matplotlib")
 
 @pytest.fixture(scope="module")
 def asked():
-    model, data = datasets.network("credit"), datasets.load("credit")
+    model, data = datasets.network("credit", rules=False), datasets.load("credit", rules=False)
     words = model.schema.labelled({"TotalMonthsOverdue": "months $overdue$"}, {"MostRecentPaymentAmount": "$"})
     return Explainer(model, schema=words), data
 

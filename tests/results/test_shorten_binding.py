@@ -23,7 +23,7 @@ def _digits(value: float) -> int:
 @pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
 @pytest.mark.parametrize("constraints", BINDING, ids=["sum", "gap", "order", "share"])
 def test_numbers_are_short_where_constraints_bind(constraints, norm):
-    dataset, model = datasets.load("credit"), datasets.network("credit")
+    dataset, model = datasets.load("credit", rules=False), datasets.network("credit", rules=False)
     points = dataset.points()[:400]
     denied = points[model.scores(points)[:, 0] < 0][:40]
     answers = Explainer(model).explain_many(

@@ -50,7 +50,7 @@ def test_with_rules_and_labels():
 
 @pytest.mark.parametrize("name", ["s.json", "s.yaml", "s.yml"])
 def test_files_of_both_kinds_are_read_back_equal(tmp_path, name):
-    for schema in (SCHEMA.labelled({"x": "Anteil für ß"}, {"x": "€"}), datasets.load("credit").schema):
+    for schema in (SCHEMA.labelled({"x": "Anteil für ß"}, {"x": "€"}), datasets.load("credit", rules=False).schema):
         schema.save(tmp_path / name)
         assert Schema.load(tmp_path / name) == schema
     assert "features:" in SCHEMA.to_yaml() and SCHEMA.to_json().startswith("{")

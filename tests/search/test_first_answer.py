@@ -140,7 +140,7 @@ def same(one: Claim, other: Claim) -> bool:
 
 
 def test_tables_are_scanned_alike(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, explainer = datasets.load("compas"), Explainer(datasets.network("compas"))
+    data, explainer = datasets.load("compas", rules=False), Explainer(datasets.network("compas", rules=False))
     rows = [data.row(i) for i in range(50)]
     compiled = explainer.explain_many(rows)
     take_away(KERNELS, monkeypatch)
@@ -211,7 +211,7 @@ def test_every_question_has_the_signature_that_is_tried_out(make: Any) -> None:
 
 
 def test_certificates_of_plain_proofs_are_valid(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     for kernels in (KERNELS, FLOAT_CHECK):
         take_away(kernels, monkeypatch)
     for row in (0, 51):
@@ -224,7 +224,7 @@ def test_certificates_of_plain_proofs_are_valid(monkeypatch: pytest.MonkeyPatch)
 
 def test_a_search_goes_on_compiled(monkeypatch: pytest.MonkeyPatch) -> None:
     """Begun in plain Python, ended compiled: the same answer as without the change."""
-    explainer, data = Explainer(datasets.network("credit")), datasets.load("credit")
+    explainer, data = Explainer(datasets.network("credit", rules=False)), datasets.load("credit", rules=False)
     question, point = explainer.question(data.row(2), Query(distance="l2"))  # about a thousand nodes
     points, solver = point[None, :], Search().prepare(question)
     expected = solver.solve(points, Limits())
@@ -277,7 +277,7 @@ def test_a_time_limit_is_no_longer_for_being_compiled(monkeypatch: pytest.Monkey
 
 
 def test_who_waits_longer_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     take_away(KERNELS, monkeypatch)
     monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
     explainer.explain_many([data.row(i) for i in range(3)])
@@ -291,7 +291,7 @@ def test_who_waits_longer_is_told_once(monkeypatch: pytest.MonkeyPatch, capsys: 
 
 def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPatch) -> None:
     """A read-only cache: plain Python for two seconds, then the compiler."""
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     take_away(KERNELS, monkeypatch, at_work=False)
     monkeypatch.setattr(compiling, "PATIENCE_SECONDS", math.inf)
     explainer.explain(data.row(0))
@@ -304,7 +304,10 @@ def test_where_nobody_compiles_it_is_compiled_here(monkeypatch: pytest.MonkeyPat
 
 @pytest.mark.long
 def test_threads_forks_and_pickles_in_plain_python(monkeypatch: pytest.MonkeyPatch) -> None:
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"), threads=2)
+    data, explainer = (
+        datasets.load("credit", rules=False),
+        Explainer(datasets.network("credit", rules=False), threads=2),
+    )
     rows = [data.row(i) for i in range(8)]
     expected = [(answer.status, answer.counterfactual) for answer in explainer.explain_many(rows)]
     take_away(KERNELS, monkeypatch)
@@ -465,7 +468,7 @@ import numpy as np
 from ifonly import Explainer, datasets
 from ifonly.compiling import ALL_KERNELS
 from importlib import import_module
-data = datasets.load("credit")
+data = datasets.load("credit", rules=False)
 rows, schema = data.schema.encode(data.points())[:500], data.schema
 labels = data.labels[:500] + {CLASSES} * (rows[:, 0] > np.median(rows[:, 0]))
 explainer = {EXPLAINER}
@@ -478,7 +481,7 @@ print(json.dumps([answer.status, answer.method, any(one.compiled for one in sets
 """
 WAITED = "Compiling {about} for this machine, once; until then answers take longer ...\n"
 KINDS = {
-    "network": "Explainer(datasets.network('credit'))",
+    "network": "Explainer(datasets.network('credit', rules=False))",
     "forest": "Explainer(__import__('sklearn.ensemble').ensemble.RandomForestClassifier(20, max_depth=4, random_state=0)"
     ".fit(rows, labels), schema=schema)",
     "boosting": "Explainer(__import__('sklearn.ensemble').ensemble.GradientBoostingClassifier(n_estimators=20, "
@@ -539,7 +542,7 @@ def worked(explainer: Explainer, row: Any, distance: str, limits: Limits) -> tup
 def test_bounds_hold_wherever_time_is_up(monkeypatch: pytest.MonkeyPatch) -> None:
     """Halted at any moment, inside any node: what is claimed until then is true."""
     monkeypatch.setattr(worker, "SLOW_NODE", 0)
-    data, explainer = datasets.load("credit"), Explainer(datasets.network("credit"))
+    data, explainer = datasets.load("credit", rules=False), Explainer(datasets.network("credit", rules=False))
     stopped = 0
     for row in range(12):
         for distance in ("l1", "l2", "linf"):

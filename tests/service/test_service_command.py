@@ -21,10 +21,10 @@ from ifonly.service import server
 
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
-    shipped = datasets.network("compas")
+    shipped = datasets.network("compas", rules=False)
     save_network(shipped.network, tmp_path / "a.npz", classes=(0, 1))
     save_schema(shipped.schema, tmp_path / "a.json")
-    row = datasets.load("compas").row(0)
+    row = datasets.load("compas", rules=False).row(0)
     (tmp_path / "people.csv").write_text(",".join(row) + "\n" + (",".join(map(str, row.values())) + "\n") * 7)
     return tmp_path
 

@@ -11,7 +11,7 @@ from ifonly.service import RegisteredModel, ServiceLimits
 def test_groups_are_told_in_their_order() -> None:
     registered = RegisteredModel(
         name="compas",
-        explainer=Explainer(datasets.network("compas")),
+        explainer=Explainer(datasets.network("compas", rules=False)),
         groups={"Past": ["PriorsCount"], "Self": ("Sex", "Race")},
     )
     assert registered.to_dict(ServiceLimits())["groups"] == [
@@ -28,4 +28,4 @@ def test_groups_are_told_in_their_order() -> None:
 ])  # fmt: skip
 def test_groups_that_are_none(groups: object, said: str) -> None:
     with pytest.raises(IfonlyError, match=said):
-        RegisteredModel(name="compas", explainer=Explainer(datasets.network("compas")), groups=groups)  # type: ignore[arg-type]
+        RegisteredModel(name="compas", explainer=Explainer(datasets.network("compas", rules=False)), groups=groups)  # type: ignore[arg-type]

@@ -72,15 +72,15 @@ def original(kind: str) -> bytes:
 
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"file{FORMATS[kind][0]}"
-        model = datasets.network("compas")
+        model = datasets.network("compas", rules=False)
         if kind in ("npz", "json"):
             ifonly.model.save_network(model.network, path, classes=("low", "high"))
         elif kind == "schema":
             model.schema.save(path)
         elif kind == "certificate":
-            ifonly.certify(ifonly.Explainer(model), datasets.load("compas").row(0)).save(path)
+            ifonly.certify(ifonly.Explainer(model), datasets.load("compas", rules=False).row(0)).save(path)
         elif kind == "certificate text":
-            made = ifonly.certify(ifonly.Explainer(model), datasets.load("compas").row(0))
+            made = ifonly.certify(ifonly.Explainer(model), datasets.load("compas", rules=False).row(0))
             return json.dumps(made.data, sort_keys=True, separators=(",", ":")).encode()
         elif kind == "onnx":
             return onnx_file()
@@ -120,7 +120,7 @@ def onnx_file() -> bytes:
 def _table(kind: str) -> bytes:
     from ifonly import datasets
 
-    data = datasets.load("compas")
+    data = datasets.load("compas", rules=False)
     people = [data.row(i) for i in range(5)]
     if kind == "jsonl":
         return "\n".join(json.dumps(row) for row in people).encode()
@@ -163,10 +163,10 @@ def _network(path: Path) -> None:
     import ifonly
     from ifonly import datasets
 
-    model = datasets.network("compas")
+    model = datasets.network("compas", rules=False)
     network, classes = ifonly.model.load_network(path)
     explainer = ifonly.Explainer(network, schema=model.schema, classes=classes)
-    explainer.using(reasons=False).explain(datasets.load("compas").row(1), limits=ifonly.Limits(nodes=200))
+    explainer.using(reasons=False).explain(datasets.load("compas", rules=False).row(1), limits=ifonly.Limits(nodes=200))
 
 
 def _onnx(path: Path) -> None:

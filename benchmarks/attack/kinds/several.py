@@ -141,16 +141,14 @@ def differs(world: World, case: dict[str, Any], row: Row, earlier: Sequence[Row]
 
 
 def _differs(world: World, case: dict[str, Any], row: Row, other: Row) -> bool:
-    apart = decimal(float(case["apart"]))
     if case["differ"] == "features":
         return any(y != x and z == x for x, y, z in zip(world.row, other, row, strict=True))
     if case["differ"] == "values":
         for feature, a, b in zip(world.features, row, other, strict=True):
-            if a != b and (
-                feature["kind"] != "real"
-                or abs(decimal(a) - decimal(b)) >= apart * written_scale(feature, world.distance)
-            ):
+            if a != b and feature["kind"] != "real":
                 return True
+            if a != b and float(abs(decimal(a) - decimal(b)) / written_scale(feature, world.distance)) >= case["apart"]:
+                return True  # worked out exactly and rounded once, as docs/diversity.md says
         return False
     spec = world.distance
     written = {
@@ -165,7 +163,7 @@ def _differs(world: World, case: dict[str, Any], row: Row, other: Row) -> bool:
         for r in (other, row)
     )
     far = measure(world.features, one, two, written, symmetric=True)
-    return float(far) >= case["apart"]  # worked out exactly and rounded once, as docs/diversity.md says
+    return float(far) >= case["apart"]
 
 
 def written_scale(feature: dict[str, Any], spec: dict[str, Any]) -> Fraction:

@@ -33,8 +33,8 @@ def check_bounds(names: Sequence[str], rows: int, random: int, folder: Path) -> 
 
     questions: list[tuple[str, Question, Any]] = []
     for name in names:
-        model = datasets.network(name)
-        point = datasets.load(name).points()[:1]
+        model = datasets.network(name, rules=False)
+        point = datasets.load(name, rules=False).points()[:1]
         questions += [(f"{name} (shipped) {norm}", _asked(model, norm), point) for norm in NORMS]
     for dataset, arch, variant in (case for case in LISTED if case[0] in names):
         model, points, _ = load(dataset, arch, variant, folder=folder)

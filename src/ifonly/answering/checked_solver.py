@@ -24,6 +24,7 @@ from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.problem import Distance, MaxChanges, ProbabilityTarget, Query, Question, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
+from ifonly.problem.elimination import Elimination, eliminated
 from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.target import TangentTarget
 from ifonly.resources import LimitReached, limited
@@ -72,6 +73,8 @@ class PreparedMethod(NamedTuple):
     nbytes: int
     kept_bytes: int
     """With the buffers that it may keep later."""
+    elimination: Elimination | None = None
+    """How rows correspond, where the solver's question has no derived features."""
 
 
 def prepared_cache() -> SizedCache[PreparedMethod]:
@@ -102,20 +105,21 @@ class CheckedSolver:
             lambda: Question(model=self.model, target=target, distance=query.measure, constraints=query.constraints),
         )
 
-    def _solver(self, question: Question, method: Method) -> PreparedMethod:
-        key = (self, question.target, question.distance, question.constraints, question.caution, method)
-        return self.prepared.get_or_make(key, lambda: self._prepared(question, method))
+    def _solver(self, question: Question, method: Method, reduced: bool = True) -> PreparedMethod:
+        key = (self, question.target, question.distance, question.constraints, question.caution, method, reduced)
+        return self.prepared.get_or_make(key, lambda: self._prepared(question, method, reduced))
 
-    def _prepared(self, question: Question, method: Method) -> PreparedMethod:
+    def _prepared(self, question: Question, method: Method, reduced: bool) -> PreparedMethod:
         """The method, prepared for the question; where it does not support it, an error that names one that does."""
         if why := refusal(method, question):
             able = [other.name for other in METHODS if not refusal(other, question)]
             others = f"; use {' or '.join(able)}" if able else "; no method can take it"
             raise UnsupportedQuestion(f"{why}{others}.")
-        solver = method.prepare(question, self.tolerances)
+        searched, elimination = (eliminated(question) if reduced else None) or (question, None)
+        solver = method.prepare(searched, self.tolerances)
         shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
         nbytes = bytes_of(solver, shared)
-        return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0))
+        return PreparedMethod(solver, nbytes, nbytes + getattr(solver, "buffer_bytes", 0), elimination)
 
     # ------------------------------------------------------------------ people who meet the target already
 
@@ -279,6 +283,8 @@ class CheckedSolver:
         try:
             with limited(None if seconds is None else seconds * len(points), limits.memory_bytes):
                 prepared = self._solver(question, method)
+                if prepared.elimination is not None and not prepared.elimination.takes(points):
+                    prepared = self._solver(question, method, reduced=False)
             if limits.memory_bytes is not None and prepared.nbytes > limits.memory_bytes:
                 raise LimitReached("memory")
         except LimitReached as reached:
@@ -287,9 +293,13 @@ class CheckedSolver:
             return Claims.of([nothing] * len(points), points)
         spent += time.perf_counter() - begun if len(points) == 1 else 0.0
         left = limits.after(spent)
+        own = points if prepared.elimination is None else prepared.elimination.reduced(points)
         claims = _valid_claims(
-            prepared.solver.solve(points, left, threads=settings.threads, listen=settings.listen), points, method
+            prepared.solver.solve(own, left, threads=settings.threads, listen=settings.listen), own, method
         )
+        if prepared.elimination is not None:
+            rows = prepared.elimination.expanded(claims.points)
+            claims = replace(claims, points=np.where(claims.found[:, None], rows, points))
         return claims if left is limits else claims.counting(spent, limits)
 
     def _witnessed(self, question: Question, points: Floats, claims: Claims) -> tuple[CheckedResults, list[int]]:

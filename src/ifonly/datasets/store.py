@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import gzip
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ from ifonly.datasets.dataset import Dataset
 from ifonly.errors import FileError
 from ifonly.model import Model, load_network, network_model
 from ifonly.printing import shown
-from ifonly.schema import Choice, Feature, Integer, load_schema
+from ifonly.schema import Choice, Feature, Integer, Schema, load_schema
 
 _DATA = Path(__file__).parent / "data"
 
@@ -25,10 +26,9 @@ def names() -> tuple[str, ...]:
     return tuple(_manifest())
 
 
-def load(name: str) -> Dataset:
-    """A data set by its name."""
-    facts = _facts(name)
-    schema = load_schema(_DATA / f"{name}.schema.json")
+def load(name: str, *, rules: bool = True) -> Dataset:
+    """A data set by its name. Its schema has rules that hold in every row of the data; not with `rules=False`."""
+    facts, schema = _facts(name), _schema(name, rules)
     with gzip.open(_DATA / f"{name}.csv.gz", "rt", encoding="utf-8", newline="") as lines:
         reader = csv.reader(lines)
         header = next(reader)
@@ -47,12 +47,20 @@ def load(name: str) -> Dataset:
     )
 
 
-def network(name: str) -> Model:
-    """The shipped network of a data set: two hidden layers of ten, over the encoded columns in original units."""
+def network(name: str, *, rules: bool = True) -> Model:
+    """The shipped network of a data set: two hidden layers of ten, over the encoded columns in original units.
+
+    Answers obey the rules that hold in every row of the data; not with `rules=False`.
+    """
     _facts(name)
     weights, classes = load_network(_DATA / f"{name}_2x10.npz")
-    model = network_model(weights, load_schema(_DATA / f"{name}.schema.json"), classes=classes)
+    model = network_model(weights, _schema(name, rules), classes=classes)
     return model.as_log_odds()  # they were trained with a logistic loss
+
+
+def _schema(name: str, rules: bool) -> Schema:
+    schema = load_schema(_DATA / f"{name}.schema.json")
+    return schema if rules else replace(schema, rules=())
 
 
 def _manifest() -> dict[str, Any]:

@@ -29,6 +29,7 @@ from ifonly.problem.constraints import Constraint, Domains, Steps, narrowed
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.question import Question
+from ifonly.problem.rule import rows_allowed
 from ifonly.problem.simplify import Stack, simplified
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
@@ -232,7 +233,7 @@ class Lowered(Costs):
         held = np.zeros((len(points), len(self.required)), dtype=bool)
         if len(self.required):
             numbers = sorted(set(self.required_rule.tolist()))
-            verdict = {r: [rules[r].allows_row(schema, point, point) for point in points] for r in numbers}
+            verdict = {r: rows_allowed(rules[r], schema, points, points) for r in numbers}
             for j, r in enumerate(self.required_rule.tolist()):
                 held[:, j] = verdict[r]
         return held
@@ -307,7 +308,7 @@ def without_network(question: Question, method: str) -> str:
 def lower(question: Question, *, simplify: bool = False) -> Lowered:
     """Lower a question to numbers. `simplify`: with fewer neurons than the model, where some are of no use."""
     schema, n, costs = question.schema, len(question.schema), costs_of(question)
-    start, unroll = costs.start, _unrolling(schema, costs.start)
+    start, unroll = costs.start, unrolling(schema, costs.start)
     c, d = question.conditions
     smooth = question.model.function.as_smooth_network()
     network = (smooth.linear if smooth else question.model.network).without_constants(constant_columns(schema))
@@ -378,7 +379,7 @@ def _partners(question: Question) -> NDArray[np.int64]:
     return np.array(pairs, dtype=np.int64).reshape(-1, 2)
 
 
-def _unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
+def unrolling(schema: Schema, start: NDArray[np.int64]) -> Floats:
     """The matrix from unrolled to encoded columns. `start`: where the unrolled columns of each feature begin."""
     unroll = np.zeros((len(schema.columns), int(start[-1])))
     for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):

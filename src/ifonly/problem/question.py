@@ -16,7 +16,7 @@ from ifonly.model.rounding import LARGEST
 from ifonly.printing import shown
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance, Measure
-from ifonly.problem.rule import RowRule, is_row_rule
+from ifonly.problem.rule import RowRule, is_row_rule, rows_allowed
 from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.support import MaxChanges
 from ifonly.problem.target import Target
@@ -176,6 +176,13 @@ class Question:
     def broken_rule(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> RowRule | None:
         """The first rule that the change breaks, or None."""
         return next((rule for rule in self.rules if not rule.allows_row(self.schema, before, after)), None)
+
+    def keeps_rules(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.bool_]:
+        """Of many changes: which break no rule?"""
+        result = np.ones(len(after), dtype=np.bool_)
+        for rule in self.rules:
+            result &= rows_allowed(rule, self.schema, before, after)
+        return result
 
     def describe(self) -> dict[str, Any]:
         """The question as plain data."""

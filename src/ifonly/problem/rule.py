@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.schema import Schema
+from ifonly.tolerances import FEW
 
 
 class RowRule(Protocol):
@@ -22,6 +23,17 @@ class RowRule(Protocol):
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]: ...
 
     def describe(self) -> str: ...
+
+
+def rows_allowed(
+    rule: RowRule, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """`allows_row` of many rows: by the rule's own `allows_rows`, where it has one."""
+    many = getattr(rule, "allows_rows", None)
+    if many is not None and len(after) >= FEW:
+        return np.asarray(many(schema, before, after))
+    pairs = zip(before, after, strict=True)
+    return np.array([rule.allows_row(schema, one, other) for one, other in pairs], dtype=np.bool_)
 
 
 def is_row_rule(constraint: Any) -> TypeGuard[RowRule]:

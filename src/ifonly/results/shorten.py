@@ -51,8 +51,8 @@ def shortened(question: Question, factuals: Floats, claims: Sequence[Claim], tol
         rounded = _rounded(question, old, now, [(cells[i], slack[i]) for i in waiting], attempt)
         scores = _conditions(question, np.concatenate([now, rounded]))
         good = (scores[len(now) :] >= scores[: len(now)]).all(axis=1) & (question.measure.between(old, rounded) <= far)
-        kept = good.tolist()
-        if question.by_feature or question.rules:
+        kept = (good & question.keeps_rules(old, rounded)).tolist()
+        if question.by_feature:
             kept = [fine and question.allows(*pair) is None for fine, *pair in zip(kept, old, rounded, strict=True)]
         done = [i for i, fine in zip(waiting, kept, strict=True) if fine]
         result[done] = rounded if len(done) == len(waiting) else rounded[kept]

@@ -75,8 +75,8 @@ def _not_allowed(question: Question, factuals: Floats, points: Floats) -> dict[i
             if i not in invalid and not constraint.allows(feature, before, after):
                 invalid[i] = f"the row breaks the constraint: {constraint.describe()}"
     if question.rules:
-        for i, (before, after) in enumerate(zip(factuals, points, strict=True)):
-            broken = None if i in invalid else question.broken_rule(before, after)
+        for i in np.flatnonzero(~question.keeps_rules(factuals, points)).tolist():
+            broken = None if i in invalid else question.broken_rule(factuals[i], points[i])
             if broken is not None:
                 invalid[i] = f"the row breaks the rule: {broken.describe()}"
     return invalid

@@ -94,10 +94,10 @@ class DefinitionParser(syntax.Parser):
 
 def definition_formula(text: str, feature: str, schema: Schema) -> Formula:
     """`feature = definition` as a formula over rows of the schema: a conjunction."""
-    return _Reader(text, schema, schema.index(feature)).follows(DefinitionParser(text).complete())
+    return _DefinitionReader(text, schema, schema.index(feature)).follows(DefinitionParser(text).complete())
 
 
-class _Reader(TreeReader):
+class _DefinitionReader(TreeReader):
     """Reads the definition of one feature."""
 
     def __init__(self, text: str, schema: Schema, defined: int) -> None:

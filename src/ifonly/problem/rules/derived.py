@@ -64,6 +64,10 @@ class Derived(Rule):
         result: tuple[normal.Clause, ...] = kept["clauses"]
         return result
 
+    @property
+    def derives(self) -> str:
+        return self.feature
+
     def bases(self, schema: Schema) -> frozenset[str]:
         """The features that the definition looks at."""
         return self.features(schema) - {self.feature}
@@ -79,7 +83,7 @@ class Derived(Rule):
 
 def derived_features(constraints: Iterable[Any]) -> frozenset[str]:
     """The features that constraints derive from others."""
-    return frozenset(one.feature for one in constraints if isinstance(one, Derived))
+    return frozenset(name for one in constraints if (name := getattr(one, "derives", "")))
 
 
 def check_derived(constraints: Iterable[Any], schema: Schema) -> None:

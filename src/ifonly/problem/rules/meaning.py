@@ -65,6 +65,23 @@ class Linear:
             return 1 if total > 0.0 else -1
         return self.value(point)
 
+    def signs(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        """`sign` of many rows: 1, -1 or 0."""
+        try:
+            terms = [coefficient * points[:, g] for g, coefficient in self.numbers]
+            terms += [np.array(values, dtype=np.float64)[points[:, g].astype(np.intp)] for g, values in self.options]
+            total = np.full(len(points), float(self.constant))
+        except OverflowError:
+            return np.array([np.sign(float(self.value(point) > 0) - float(self.value(point) < 0)) for point in points])
+        size = np.abs(total)
+        for term in terms:
+            total, size = total + term, size + np.abs(term)
+        result = np.sign(total)
+        for i in np.flatnonzero(~((np.abs(total) > ROUNDING * size) & (size < math.inf))).tolist():
+            value = self.value(points[i])
+            result[i] = (value > 0) - (value < 0)
+        return result
+
     def negative(self) -> Linear:
         return Linear(
             tuple((g, -a) for g, a in self.numbers),
@@ -124,6 +141,26 @@ def holds(formula: Formula, point: NDArray[np.float64]) -> bool:
             return any(holds(part, point) for part in parts)
         case Denial(part):
             return not holds(part, point)
+        case _:
+            assert_never(formula)
+
+
+def holds_each(formula: Formula, points: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """`holds` of many rows."""
+    match formula:
+        case Compare(linear, sign):
+            return np.asarray(_COMPARES[sign](linear.signs(points), 0))
+        case Member(g, options):
+            return np.isin(points[:, g], list(options))
+        case Every(parts) | Some(parts):
+            every = isinstance(formula, Every)
+            result = np.full(len(points), every)
+            for part in parts:
+                one = holds_each(part, points)
+                result = result & one if every else result | one
+            return result
+        case Denial(part):
+            return ~holds_each(part, points)
         case _:
             assert_never(formula)
 

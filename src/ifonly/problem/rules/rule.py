@@ -14,7 +14,7 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.rules import normal, syntax
-from ifonly.problem.rules.meaning import Formula, features_of, holds, understand
+from ifonly.problem.rules.meaning import Formula, features_of, holds, holds_each, understand
 from ifonly.schema import Schema
 from ifonly.schema.decimals import rounded
 
@@ -74,6 +74,9 @@ class Rule:
 
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
         return holds(self.formula(schema), after)
+
+    def allows_rows(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.bool_]:
+        return holds_each(self.formula(schema), after)
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
         return normal.parts(self.clauses(columns.schema), columns)

@@ -148,9 +148,12 @@ class SearchSolver:
         """
         points, found = self.packed.points(batch)
         question, everyone = self.lowered.question, batch.allowed
+        some = np.flatnonzero(found)
+        kept = question.keeps_rules(everyone.factual[some], points[some])
         beside = [
-            i for i in np.flatnonzero(found).tolist() if question.allows(everyone.factual[i], points[i]) is not None
-        ]
+            i for i, fine in zip(some.tolist(), kept.tolist(), strict=True)
+            if not fine or (question.by_feature and question.allows(everyone.factual[i], points[i]) is not None)
+        ]  # fmt: skip
         if not beside:
             return
         batch.best[beside, -1] = math.inf

@@ -1,0 +1,343 @@
+"""Elimination of derived features: a question about the free features only, with the same nearest rows.
+
+A derived feature that depends on one feature with few values (its *host*) is a function of the host's value. In the
+reduced question the host has one option per value, the derived feature is gone, and every row of the original is a
+linear function of the options: model, rules and distances are those of the original, composed with it. Other derived
+features stay, with their rules.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ifonly.caching import cached_property
+from ifonly.errors import SchemaError
+from ifonly.model import Model
+from ifonly.model.folded import Folded
+from ifonly.problem.constraints import Domains
+from ifonly.problem.distance import Distance, Norm
+from ifonly.problem.lowering import unrolling
+from ifonly.problem.parts import Part, UnrolledColumns
+from ifonly.problem.question import Question
+from ifonly.problem.rule import RowRule, is_row_rule, rows_allowed
+from ifonly.problem.rules.derived import Derived
+from ifonly.problem.rules.meaning import holds
+from ifonly.problem.support import MaxChanges, OnlyWith
+from ifonly.schema import Categorical, Choice, Feature, Integer, Numeric, Schema
+
+Floats = NDArray[np.float64]
+
+MAX_VALUES = 32
+"""Values of a host."""
+MAX_DERIVED = 4096
+"""Values of a derived feature."""
+
+
+@dataclass(frozen=True)
+class Host:
+    """A feature with few values, and what the derived features are for each of them."""
+
+    place: int
+    values: Floats
+    derived: dict[int, Floats]
+    """By place: the value of a derived feature for each value of the host."""
+
+
+@dataclass(frozen=True, eq=False)
+class Elimination:
+    """How rows of the original question and of the reduced one correspond."""
+
+    schema: Schema
+    hosts: tuple[Host, ...]
+
+    @cached_property
+    def kept(self) -> list[int]:
+        """The places of the features that the reduced question has."""
+        gone = {g for host in self.hosts for g in host.derived}
+        return [g for g in range(len(self.schema)) if g not in gone]
+
+    @cached_property
+    def reduced_schema(self) -> Schema:
+        hosts = {host.place: host for host in self.hosts}
+        features: list[Feature] = []
+        for g in self.kept:
+            feature = self.schema.features[g]
+            options = [str(k) for k in range(len(hosts[g].values))] if g in hosts else []
+            features.append(Categorical(feature.name, options) if options else feature)
+        return Schema(features)
+
+    def takes(self, points: Floats) -> bool:
+        """Is every person's value of each host one of its values?"""
+        return all(bool(np.isin(points[:, host.place], host.values).all()) for host in self.hosts)
+
+    def reduced(self, points: Floats) -> Floats:
+        """The rows of the reduced question."""
+        result = points[:, self.kept].copy()
+        for host in self.hosts:
+            own = points[:, host.place]
+            result[:, self.kept.index(host.place)] = np.argmax(host.values == own[:, None], axis=1)
+        return result
+
+    def expanded(self, points: Floats) -> Floats:
+        """The rows of the original question: hosts by their values, derived features as they follow."""
+        result = np.zeros((len(points), len(self.schema)))
+        result[:, self.kept] = points
+        for host in self.hosts:
+            option = points[:, self.kept.index(host.place)].astype(np.intp)
+            result[:, host.place] = host.values[option]
+            for g, values in host.derived.items():
+                result[:, g] = values[option]
+        return result
+
+    @cached_property
+    def unrolled(self) -> Floats:
+        """The matrix from unrolled columns of the reduced schema to those of the original."""
+        old, new = UnrolledColumns(self.schema), UnrolledColumns(self.reduced_schema)
+        matrix, hosts = np.zeros((old.width, new.width)), {host.place: host for host in self.hosts}
+        for k, g in enumerate(self.kept):
+            here = slice(int(new.start[k]), int(new.start[k + 1]))
+            if g in hosts:
+                for place, values in ((g, hosts[g].values), *hosts[g].derived.items()):
+                    matrix[int(old.start[place]) : int(old.start[place + 1]), here] = self._columns(place, values)
+            else:
+                matrix[int(old.start[g]) : int(old.start[g + 1]), here] = np.eye(here.stop - here.start)
+        return matrix
+
+    def _columns(self, g: int, values: Floats) -> Floats:
+        """(unrolled column of the feature, value): what the columns are for each value."""
+        feature = self.schema.features[g]
+        if isinstance(feature, Numeric):
+            return values[None, :]
+        return np.asarray(np.arange(len(feature.options))[:, None] == values[None, :], dtype=np.float64)
+
+    @cached_property
+    def encoded(self) -> Floats:
+        """The matrix from encoded columns of the reduced schema to those of the original; every feature but a host has
+        its own encoding in both."""
+        matrix = np.zeros((len(self.schema.columns), len(self.reduced_schema.columns)))
+        from_unrolled = unrolling(self.schema, UnrolledColumns(self.schema).start) @ self.unrolled
+        new, hosts = UnrolledColumns(self.reduced_schema), {host.place for host in self.hosts}
+        for k, g in enumerate(self.kept):
+            columns = self.reduced_schema.feature_columns[k]
+            if g in hosts:
+                matrix[:, columns] = from_unrolled[:, int(new.start[k]) : int(new.start[k + 1])]
+            else:
+                matrix[self.schema.feature_columns[g], columns] = 1.0
+        return matrix
+
+
+def eliminated(question: Question) -> tuple[Question, Elimination] | None:
+    """The question without the derived features that can be eliminated; None where there are none."""
+    function = question.model.function
+    if not question.derived or (function.as_network() is None and function.as_smooth_network() is None):
+        return None
+    if question.schema.unknown or function.exact_sums or function.as_trees() is not None:
+        return None
+    hosts = tuple(_hosts(question))
+    if not hosts:
+        return None
+    elimination = Elimination(question.schema, hosts)
+    try:
+        schema = elimination.reduced_schema
+    except SchemaError:  # two columns of one name
+        return None
+    model = Model(
+        function=Folded(function, elimination.encoded, question.schema),
+        schema=schema,
+        original=Expanded(question.model.original, elimination),
+        classes=question.model.classes,
+        precision=question.model.precision,
+        probabilities=Expanded(question.model.probabilities, elimination) if question.model.probabilities else None,
+        scores_are=question.model.scores_are,
+    )
+    reduced = Question(
+        model=model,
+        target=question.target,
+        distance=_distance(question, elimination),
+        constraints=tuple(_constraints(question, elimination)),
+        caution=question.caution,
+    )
+    return reduced, elimination
+
+
+@dataclass(frozen=True)
+class Expanded:
+    """The user's own model, asked about rows of the reduced question."""
+
+    original: Any
+    elimination: Elimination
+
+    def __call__(self, points: Floats) -> Any:
+        return self.original(self.elimination.expanded(points))
+
+
+# ---------------------------------------------------------------------- which features
+
+
+def _hosts(question: Question) -> Iterator[Host]:
+    schema = question.schema
+    definitions = {rule.feature: rule for rule in question.rules if isinstance(rule, Derived)}
+    held = {c.feature for c in question.by_feature}
+    held |= {name for rule in question.rules if isinstance(rule, OnlyWith) for name in (rule.feature, rule.partner)}
+    found: dict[str, list[Derived]] = {}
+    for name, rule in definitions.items():
+        bases = rule.bases(schema)
+        if len(bases) == 1 and not bases & set(definitions) and name not in held:
+            found.setdefault(next(iter(bases)), []).append(rule)
+    for base, rules in found.items():
+        values = _values(schema[base])
+        if values is None or any(isinstance(c, OnlyWith) and base in (c.feature, c.partner) for c in question.rules):
+            continue
+        derived = {schema.index(rule.feature): _followed(schema, rule, base, values) for rule in rules}
+        known = {g: values_of for g, values_of in derived.items() if values_of is not None}
+        if known:
+            yield Host(schema.index(base), values, known)
+
+
+def _values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
+    """All values of a feature, as they are in a point, if they are few."""
+    if isinstance(feature, Choice):
+        return np.arange(len(feature.options), dtype=np.float64) if 1 < len(feature.options) <= most else None
+    if isinstance(feature, Integer) and 0 < (feature.upper - feature.lower) / feature.step < most:
+        return np.arange(feature.lower, feature.upper + 0.5 * feature.step, feature.step)
+    return None
+
+
+def _followed(schema: Schema, rule: Derived, base: str, values: Floats) -> Floats | None:
+    """The value of a derived feature for each value of its base; None where it is not exactly one."""
+    g, host, formula = schema.index(rule.feature), schema.index(base), rule.formula(schema)
+    own = _values(schema.features[g], MAX_DERIVED)
+    if own is None:
+        return None
+    point, result = np.zeros(len(schema)), np.zeros(len(values))
+    for k, value in enumerate(values.tolist()):
+        point[host] = value
+        good = [one for one in own.tolist() if _holds_with(formula, point, g, one)]
+        if len(good) != 1:
+            return None
+        result[k] = good[0]
+    return result
+
+
+def _holds_with(formula: Any, point: Floats, g: int, value: float) -> bool:
+    point[g] = value
+    return holds(formula, point)
+
+
+# ---------------------------------------------------------------------- distance and constraints
+
+
+def _distance(question: Question, elimination: Elimination) -> Distance:
+    """The same distance: it is a mean over all features, of which some are gone."""
+    old, new, distance = question.schema, elimination.reduced_schema, question.distance
+    share = len(new) / len(old)
+    share = float(np.sqrt(share)) if distance.kind is Norm.L2 else share
+    hosts = {old.names[host.place]: host for host in elimination.hosts}
+    rest = [name for name in new.names if name not in hosts]
+
+    def kept(table: Any) -> dict[str, Any]:
+        return {name: table[name] for name in rest if name in table}
+
+    weights = {name: share * distance.weights.get(name, 1.0) for name in new.names}
+    moves = {name: _moves(distance, old, host) for name, host in hosts.items()}
+    return replace(
+        distance,
+        weights=weights,
+        scales=kept(distance.scales),
+        up=kept(distance.up),
+        down=kept(distance.down),
+        transitions={**kept(distance.transitions), **moves},
+    )
+
+
+def _moves(distance: Distance, schema: Schema, host: Host) -> dict[tuple[Any, Any], float]:
+    """What each change of a host is, unweighted."""
+    points = np.zeros((len(host.values), len(schema)))
+    points[:, host.place] = host.values
+    measure = distance.on(schema)
+    changes = [measure.changes(point, points)[:, host.place].tolist() for point in points]
+    count = range(len(host.values))
+    return {(str(i), str(j)): changes[i][j] for i in count for j in count if i != j}
+
+
+def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
+    schema = question.schema
+    gone = {schema.names[g] for host in elimination.hosts for g in host.derived}
+    hosts = {schema.names[host.place]: host for host in elimination.hosts}
+    constraint: Any
+    for constraint in question.constraints:
+        if isinstance(constraint, Derived) and constraint.feature in gone:
+            continue
+        if isinstance(constraint, MaxChanges | OnlyWith):
+            yield constraint
+        elif is_row_rule(constraint):
+            yield ComposedRule(constraint, elimination)
+        elif constraint.feature in hosts:
+            yield HostConstraint.of(constraint, schema, hosts[constraint.feature])
+        else:
+            yield constraint
+
+
+@dataclass(frozen=True, eq=False)
+class ComposedRule:
+    """A rule of the original question, about rows of the reduced one."""
+
+    rule: RowRule
+    elimination: Elimination
+
+    @property
+    def derives(self) -> str:
+        return getattr(self.rule, "derives", "")
+
+    def check(self, schema: Schema) -> None:
+        """It was checked with the original question."""
+
+    def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
+        old, new = self.elimination.expanded(np.stack([before, after]))
+        return self.rule.allows_row(self.elimination.schema, old, new)
+
+    def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> NDArray[np.bool_]:
+        old, new = self.elimination.expanded(before), self.elimination.expanded(after)
+        return rows_allowed(self.rule, self.elimination.schema, old, new)
+
+    def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
+        matrix = self.elimination.unrolled
+        original = self.rule.parts(UnrolledColumns(self.elimination.schema))
+        return [Part(((part.layers[0][0] @ matrix, part.layers[0][1]), *part.layers[1:]), part.whole)
+                for part in original]  # fmt: skip
+
+    def describe(self) -> str:
+        return self.rule.describe()
+
+
+@dataclass(frozen=True, eq=False)
+class HostConstraint:
+    """A constraint on a host, whose options are its values."""
+
+    feature: str
+    constraint: Any
+    table: NDArray[np.bool_]
+    """(before, after): is it allowed?"""
+
+    @classmethod
+    def of(cls, constraint: Any, schema: Schema, host: Host) -> HostConstraint:
+        feature, values = schema.features[host.place], host.values.tolist()
+        allowed = [[constraint.allows(feature, before, after) for after in values] for before in values]
+        return cls(constraint.feature, constraint, np.array(allowed, dtype=np.bool_))
+
+    def check(self, schema: Schema) -> None:
+        """It was checked with the original question."""
+
+    def allows(self, feature: Feature, before: float, after: float) -> bool:
+        return bool(self.table[int(before), int(after)])
+
+    def restrict(self, feature: Feature, before: Floats, domains: Domains) -> None:
+        domains.allowed &= self.table[before.astype(np.intp)]
+
+    def describe(self) -> str:
+        return str(self.constraint.describe())
