@@ -20,6 +20,7 @@ from benchmarks.suites import (
     paper,
     peers,
     population,
+    possible,
     rules,
     scale,
     search,
@@ -30,7 +31,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, invariants, trees, tree_race, smooth, audit, audit_stream, population, desk,
+    first, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def registry() -> Any:
     ]
     ranked = network_model(Network.of([(weights, [-3.0, 0.0, 0.5])]), work, classes=("good", "fair", "poor"))
     return ModelRegistry([
-        *demonstration(),
+        *demonstration(rules=False),
         RegisteredModel(name="hostile", title=MARKUP, explainer=Explainer(taught, constraints=[f"'{MARKUP}' <= 9"]),
               people={SCRIPT: {MARKUP: 1.0, "sort": SCRIPT}, MARKUP: {MARKUP: 2.0, "sort": SCRIPT}}),
         RegisteredModel(name="ranked", title="Three classes", explainer=Explainer(ranked),

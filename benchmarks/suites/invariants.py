@@ -22,6 +22,7 @@ from rich.table import Table
 from benchmarks.terminal import console
 from ifonly import Binary, Categorical, Integer, Real, Schema
 from ifonly.mining import Invariants, invariants
+from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import Rule
 from ifonly.schema.tables import user_columns
 
@@ -273,15 +274,18 @@ def _is_found(schema: Schema, rules: dict[str, Rule], points: Any, names: Any, b
         g = which[r % len(which)]
         row[g] = points[int(chance.integers(len(points))), g]
     bad = rows[broken(dict(zip(schema.names, rows.T, strict=True)))][:JUDGED]
-    refused = sum(any(not rule.allows_row(schema, row, row) for rule in rules.values()) for row in bad)
-    return bool(refused >= FOUND * len(bad))
+    kept = np.ones(len(bad), dtype=np.bool_)
+    for rule in rules.values():
+        kept &= rows_allowed(rule, schema, bad, bad)
+    return bool((~kept).sum() >= FOUND * len(bad))
 
 
 def _false(schema: Schema, found: Invariants, rules: dict[str, Rule], fresh: Any) -> list[str]:
     """Proposals that fresh rows break in a larger share than they state."""
     wrong = []
     for one in found:
-        count = sum(any(not rules[rule].allows_row(schema, row, row) for rule in one.rules) for row in fresh)
+        kept = np.all([rows_allowed(rules[rule], schema, fresh, fresh) for rule in one.rules], axis=0)
+        count = int((~kept).sum())
         expected = one.upper * len(fresh)
         if count > expected + 4.0 * np.sqrt(expected) + 1.0:
             wrong.append(f"{one} (fresh rows: {count} of {len(fresh)})")

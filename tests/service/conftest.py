@@ -22,12 +22,12 @@ RULE = "AgeGroup is fixed"
 
 @pytest.fixture(scope="session")
 def people() -> list[dict[str, Any]]:
-    return friendly_credit()[1]
+    return friendly_credit(rules=False)[1]
 
 
 @pytest.fixture(scope="session")
 def registry(people: list[dict[str, Any]]) -> ModelRegistry:
-    model = friendly_credit()[0]
+    model = friendly_credit(rules=False)[0]
     named = {"First": people[3], "Second": people[4]}
     return ModelRegistry([
         RegisteredModel(name="credit", title="Credit", explainer=Explainer(model), people=named),

@@ -15,6 +15,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ifonly.answering.build_answers import AnswerBuilder
 from ifonly.answering.checked_solver import PreparedMethod
@@ -32,11 +33,12 @@ from ifonly.answering.values import (
     shifted,
     uncounted,
 )
-from ifonly.caching import SizedCache, bytes_of, without_gc
+from ifonly.caching import SizedCache, bytes_of, cached_property, without_gc
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.problem import Query
+from ifonly.problem import Query, Rule, merged
 from ifonly.problem.missing import fillable, without_imputable
+from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules.derived import derived_features
 from ifonly.results import Answer, Failed, Listener, NoneExists, Progress, Reasons
 from ifonly.results.records import Records, records_of
@@ -88,7 +90,7 @@ class Answerer:
 
     def records(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> Records:
         """The records of the answers."""
-        if self.schema.may_have_missing:
+        if self.schema.may_have_missing or self._broken_facts(points, query):
             return records_of(self.answers(points, rows, query, settings))
         batch = self.runner.batch(points, rows)
         found = self.runner.find(batch, query, settings).results
@@ -208,7 +210,33 @@ class Answerer:
         return [self._robustly(points[i : i + 1], [row], query, quiet)[0] for i, row in enumerate(rows)]
 
     def _answered(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
-        """One answer per point, or an error for all."""
+        """One answer per point, or an error for all. Facts that a person's row breaks are not asked of its answer."""
+        broken = self._broken_facts(points, query)
+        if not broken:
+            return self._answered_alike(points, rows, query, settings)
+        groups: dict[frozenset[Any], list[int]] = {}
+        for i in range(len(points)):
+            groups.setdefault(frozenset(rule for rule, those in broken.items() if those[i]), []).append(i)
+        answers: dict[int, Answer] = {}
+        for rules, members in groups.items():
+            own = replace(query, constraints=tuple(c for c in query.constraints if c not in rules))
+            words = tuple(rule.describe() for rule in broken if rule in rules)
+            found = self._answered_alike(points[members], [rows[i] for i in members], own, settings)
+            answers |= {i: replace(one, breaks=(*words, *one.breaks)) for i, one in zip(members, found, strict=True)}
+        return [answers[i] for i in range(len(points))]
+
+    def _broken_facts(self, points: Floats, query: Query) -> dict[Any, NDArray[np.bool_]]:
+        """The facts that some of the people's own rows break, and whose."""
+        held = {rule: ~rows_allowed(rule, self.schema, points, points) for rule in self._facts & set(query.constraints)}
+        return {rule: held[rule] for rule in query.constraints if rule in held and held[rule].any()}
+
+    @cached_property
+    def _facts(self) -> frozenset[Any]:
+        """The schema's rules between features: how the world is, not what somebody asks for."""
+        return frozenset(rule for rule in merged(self.schema) if isinstance(rule, Rule))
+
+    def _answered_alike(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
+        """One answer per point, under the same constraints."""
         batch = self.runner.batch(points, rows)
         found = self.runner.find(batch, query, settings)
         with without_gc():
@@ -244,6 +272,7 @@ class Answerer:
             lambda after: self.builder.changes(point, after, derived_features(query.constraints)),
             seconds=settings.limits.after(answer.seconds).seconds,
             tolerances=self.tolerances,
+            facts=self._facts,
         )
 
 

@@ -3,7 +3,8 @@
     blame         constraints that together rule it out, none of which can be left out (an irreducible infeasible
                   subset), by a deletion filter: a constraint without which the rest still rules it out is left out
     relaxations   constraints without which, all others kept, there is a row: single ones; where no single one helps,
-                  pairs; where no pair does, one set that cannot be made smaller
+                  pairs; where no pair does, one set that cannot be made smaller. The schema's rules between features
+                  (facts about the world) are blamed where nothing else rules it out, and never dropped
 
 Dropping a constraint that is not blamed leaves the blamed ones, which rule it out by themselves. So only blamed ones
 can help alone, and a pair is a blamed one with one that is blamed after it is dropped: all single ones and all pairs
@@ -14,7 +15,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Collection, Iterable, Sequence
 from typing import Any, TypeAlias
 
 from ifonly.answering.values import CheckedResult, Floats
@@ -33,11 +34,19 @@ MOST_SEARCHES = 200
 
 
 def find_reasons(
-    constraints: Sequence[Any], solve: SolveUnder, changes: ChangesOf, *, seconds: float | None, tolerances: Tolerances
+    constraints: Sequence[Any],
+    solve: SolveUnder,
+    changes: ChangesOf,
+    *,
+    seconds: float | None,
+    tolerances: Tolerances,
+    facts: Collection[Any] = (),
 ) -> Reasons:
-    """The reasons of a person for whom these constraints leave no row. `seconds`: what all of it may take."""
+    """The reasons of a person for whom these constraints leave no row. `seconds`: what all of it may take. `facts`: the
+    constraints among them that nobody can drop."""
     distinct = [c for i, c in enumerate(constraints) if c not in constraints[:i]]
-    return _Subsets(distinct, solve, changes, seconds, tolerances).reasons()
+    ordered = [c for c in distinct if c not in facts] + [c for c in distinct if c in facts]
+    return _Subsets(ordered, solve, changes, seconds, tolerances, sum(c in facts for c in distinct)).reasons()
 
 
 def relaxed(constraint: Any) -> str:
@@ -83,12 +92,14 @@ class _Subsets:
         changes: ChangesOf,
         seconds: float | None,
         tolerances: Tolerances,
+        facts: int,
     ) -> None:
         self.constraints, self.solve, self.changes, self.tolerances = constraints, solve, changes, tolerances
         self.seconds = math.inf if seconds is None else seconds
         self.end = time.perf_counter() + self.seconds
         self.stop: Stop | None = None
         self.everything = frozenset(range(len(constraints)))
+        self.facts = frozenset(range(len(constraints) - facts, len(constraints)))
         self.known: dict[frozenset[int], CheckedResult] = {}
         self.open: list[str] = []
         """What could not be decided."""
@@ -154,19 +165,22 @@ class _Subsets:
     # ------------------------------------------------------------------ what would help
 
     def single(self, blame: frozenset[int]) -> list[Relaxation]:
-        return self.found({c} for c in sorted(blame))
+        return self.found({c} for c in sorted(blame - self.facts))
 
     def pairs(self, blame: frozenset[int]) -> list[Relaxation]:
         tried: list[set[int]] = []
-        for c in sorted(blame):
+        for c in sorted(blame - self.facts):
             if self.possible(self.everything - {c}) is False:
-                tried += [{c, d} for d in sorted(self.blame(self.everything - {c})) if {c, d} not in tried]
+                others = self.blame(self.everything - {c}) - self.facts
+                tried += [{c, d} for d in sorted(others) if {c, d} not in tried]
         return self.found(tried)
 
     def some(self) -> list[Relaxation]:
         """One set that cannot be made smaller: constraints are taken on as long as they leave a row."""
-        kept: frozenset[int] = frozenset()
-        for c in sorted(self.everything):
+        kept = self.facts
+        if self.possible(kept) is False:
+            return []
+        for c in sorted(self.everything - self.facts):
             match self.possible(kept | {c}):
                 case True:
                     kept = kept | {c}

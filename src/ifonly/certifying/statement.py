@@ -48,7 +48,8 @@ def question_data(question: Question) -> dict[str, Any]:
     schema, distance = question.schema, question.distance
     if question.rules:
         raise UnsupportedQuestion(
-            f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them."
+            f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them. "
+            f"The rules of a schema are left out with --without-rules (of a shipped data set: rules=False)."
         )
     if schema.grids:
         name = schema.names[next(iter(schema.grids))]

@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 
 EPILOG = f"""\b
 Examples:
-  ifonly certify --dataset credit --row 0 --output answer.cert
+  ifonly certify --dataset credit --without-rules --row 0 --output answer.cert
   ifonly check answer.cert
-  ifonly certify --dataset credit --row 0 --method mip-obj --output word.cert
+  ifonly certify --dataset compas --row 0 --method mip-obj --output word.cert
   ifonly certify word.cert --output proven.cert
 
 {codes.EPILOG}"""

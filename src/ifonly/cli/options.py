@@ -24,6 +24,7 @@ SOURCE = (
                  help="The people to explain: .csv, .jsonl or .parquet; - for csv that comes in."),
     click.option("--sep", metavar="C", help="What separates the cells of the rows: ; or tab (default: a comma)."),
     click.option("--dataset", metavar="NAME", help="Take what is not given from a shipped data set (its test rows)."),
+    click.option("--without-rules", is_flag=True, help="Leave out the rules of the schema (or the data set)."),
     click.option("--first", type=WholeNumber(min=1), metavar="N", help="Only the first N rows."),
     click.option("--row", "chosen", type=WholeNumber(min=0), multiple=True, metavar="I",
                  help="Only row I, counted from 0; may be repeated."),

@@ -103,14 +103,14 @@ def _announce(address: str, registry: ModelRegistry, key: str, *, as_json: bool)
         note(f"Other machines can ask it without a key: set {KEY_VARIABLE}, unless a proxy asks for one.")
 
 
-def demonstration() -> list[RegisteredModel]:
+def demonstration(*, rules: bool = True) -> list[RegisteredModel]:
     """Three people of Credit whom its network denies."""
     from ifonly.cli.demo import unfavourable_rows
     from ifonly.cli.shipped import CREDIT_GROUPS, WORDS, friendly_credit
     from ifonly.explainer import Explainer
     from ifonly.service import RegisteredModel
 
-    model, rows = friendly_credit()
+    model, rows = friendly_credit(rules=rules)
     explainer = Explainer(model)
     denied = unfavourable_rows(explainer, rows[:200], WORDS["credit"].unfavourable)[:3]
     titles = ("First applicant", "Second applicant", "Third applicant")

@@ -64,18 +64,18 @@ WORDS = {
 }
 
 
-def network(name: str) -> Model:
+def network(name: str, *, rules: bool = True) -> Model:
     """The shipped network, with its decisions named."""
-    model, words = datasets.network(name), WORDS.get(name)
+    model, words = datasets.network(name, rules=rules), WORDS.get(name)
     if words is None:
         return model
     clauses = ({"en": english, "de": german} for english, german in words.outcomes)
     return replace(model, classes=words.classes, outcomes=dict(zip(words.classes, clauses, strict=True)))
 
 
-def friendly_credit() -> tuple[Model, list[dict[str, Any]]]:
+def friendly_credit(*, rules: bool = True) -> tuple[Model, list[dict[str, Any]]]:
     """The network for Credit and the rows of its test split, with features and answers as people say them."""
-    shipped, rows = network("credit"), test_table(datasets.load("credit")).rows
+    shipped, rows = network("credit", rules=rules), test_table(datasets.load("credit")).rows
     schema = shipped.schema.replace(*(Binary(name, (False, True), label=said) for name, said in YES_OR_NO.items()))
     model = replace(network_model(shipped.network, schema, classes=shipped.classes), outcomes=shipped.outcomes)
     return model.as_log_odds(), [{**row, **{name: bool(row[name]) for name in YES_OR_NO}} for row in rows]

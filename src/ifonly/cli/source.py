@@ -101,16 +101,19 @@ def check_columns(schema: Schema, table: Table) -> None:
 def _model(options: Mapping[str, Any]) -> Model:
     file = options["model_file"]
     own = None if options["schema_file"] is None else load_schema(options["schema_file"])
+    rules = not options.get("without_rules")
+    if own is not None and not rules:
+        own = replace(own, rules=())
     classes = class_names(options["classes"])
     if file is not None:
         from ifonly import datasets
 
-        schema = own if own is not None else datasets.network(options["dataset"]).schema
+        schema = own if own is not None else datasets.network(options["dataset"], rules=rules).schema
         pickled, regression = options["unsafe_pickle"], options["regression"]
         return load_any(file, schema, classes=classes, regression=regression, unsafe_pickle=pickled)
     from ifonly.cli.shipped import network
 
-    shipped = network(options["dataset"])
+    shipped = network(options["dataset"], rules=rules)
     model = network_model(shipped.network, shipped.schema if own is None else own, classes=classes or shipped.classes)
     model = model if classes else replace(model, outcomes=shipped.outcomes)
     return model if shipped.probabilities is None else model.as_log_odds()

@@ -20,6 +20,7 @@ from ifonly.results import (
     sentence,
     show,
 )
+from ifonly.results.sentences import under
 from ifonly.schema import Value
 
 MOST_ROWS = 100
@@ -84,7 +85,7 @@ def figures_page(figures: Mapping[str, Any], constraints: Sequence[str] = ()) ->
 
 def _constraints(words: Sequence[str]) -> list[tuple[str, str]]:
     """The constraints as they were understood, so that a misunderstanding is seen."""
-    return [("under", "; ".join(words))] if words else []
+    return [("under", under(words))] if words else []
 
 
 def duration(seconds: float) -> str:

@@ -148,7 +148,8 @@ class Answer(ABC):
     """What the target speaks of; `state` is what it should be (empty: the target itself)."""
     state: str = ""
     breaks: tuple[str, ...] = ()
-    """Of a row that is decided as asked already: the constraints that it breaks as it stands."""
+    """Of a row that is decided as asked already: the constraints that it breaks as it stands. Of any other: the
+    schema's rules between features that it breaks as it stands, which the answer need not keep."""
     words: Mapping[str, tuple[str, str]] = field(default_factory=dict)
     """The label and the unit of the features that have them in the schema."""
     outcome: Mapping[str, str] = field(default_factory=dict)

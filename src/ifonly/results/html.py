@@ -15,6 +15,7 @@ from ifonly.html.fragments import document, facts, fragment, paragraph, table, w
 from ifonly.results.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
+from ifonly.results.sentences import under
 
 MOST_ROWS = 20
 """Answers in a fragment."""
@@ -98,7 +99,7 @@ def _figures(answer: Answer, say: Language) -> str:
 
 def _under(answer: Answer, say: Language) -> list[tuple[str, str]]:
     """The constraints, as they were understood."""
-    return [(say.under, "; ".join(answer.constraints))] if answer.constraints else []
+    return [(say.under, under(answer.constraints))] if answer.constraints else []
 
 
 def _short(answer: Answer) -> str:

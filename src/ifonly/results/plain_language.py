@@ -309,9 +309,9 @@ class _Phrasing:
             broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
             return " ".join([_capital(self.phrases.already.format(**about)), *broken])
         counterfactual = say.would.format(changes=self._all(answer.changes), outcome=self._outcome())
-        if not isinstance(answer, Nearest):
-            return f"{counterfactual} {say.maybe_smaller}"
-        return f"{counterfactual} {say.nothing_else_smaller if self.further else say.nothing_smaller}"
+        smaller = say.nothing_else_smaller if self.further else say.nothing_smaller
+        broken = [say.breaks.format("; ".join(answer.breaks))] if answer.breaks else []
+        return " ".join([counterfactual, smaller if isinstance(answer, Nearest) else say.maybe_smaller, *broken])
 
     def _outcome(self) -> str:
         answer, state = self.answer, self.state

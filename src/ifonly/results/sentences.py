@@ -10,6 +10,8 @@ from ifonly.printing import escaped
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.answer import Failed, Nearest, NoneExists, Reasons, Unknown, show
 
+LONGEST = 250
+"""Characters of constraints that are listed below an answer."""
 VISIBLE = 5e-6
 """Relative: what shows in six digits of a distance."""
 
@@ -19,7 +21,10 @@ def sentence(answer: Any, *, given: str = "") -> str:
 
     `given` says under what else nothing smaller does it, such as ", given the answers above".
     """
-    return escaped(_sentence(answer, given))
+    told = _sentence(answer, given)
+    if answer.breaks and not answer.already:
+        told += f" As it is, the row breaks: {'; '.join(answer.breaks)}; so the answer need not keep that."
+    return escaped(told)
 
 
 def _sentence(answer: Any, given: str) -> str:
@@ -86,6 +91,17 @@ def _why_none(makes: str, reasons: Reasons) -> str:
         why += f" Possible {first}"
         why += f", and in {rest} other way{'s' if rest > 1 else ''}." if rest else "."
     return why + (f" Not proven: {reasons.note}." if reasons.note else "")
+
+
+def under(constraints: Sequence[str]) -> str:
+    """The constraints of an answer in a line: the last, which are the query's own, in full, and how many more."""
+    shown: list[str] = []
+    for words in reversed(constraints):
+        if shown and sum(map(len, shown)) + len(words) > LONGEST:
+            break
+        shown.insert(0, words)
+    more = len(constraints) - len(shown)
+    return "; ".join([*shown, *([f"and {more} more"] if more else [])])
 
 
 def _and(items: Sequence[str]) -> str:

@@ -1,0 +1,168 @@
+"""Answers that could exist: rules of the schema between features, derived features, and people whose data breaks them."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from ifonly import Answer, Binary, Derived, Explainer, Integer, Network, NoneExists, Ordinal, Real, Schema, datasets
+from ifonly.answering import checked_solver
+from ifonly.errors import QuestionError
+from ifonly.methods import Search
+from ifonly.mining import invariants
+from ifonly.problem.rule import rows_allowed
+from ifonly.problem.rules import Rule, read_constraint
+
+PEOPLE = 40
+
+
+def denied(name: str, count: int) -> tuple[datasets.Dataset, dict[str, np.ndarray]]:
+    data, model = datasets.load(name), datasets.network(name)
+    rows = np.flatnonzero(model.decide(model.scores(data.points())) == 0)[:count]
+    return data, {feature: column[rows] for feature, column in data.columns.items()}
+
+
+@pytest.mark.parametrize("name", ["adult", "compas", "credit"])
+def test_no_answer_breaks_what_all_rows_obey(name: str) -> None:
+    data, people = denied(name, PEOPLE)
+    answers = Explainer(datasets.network(name)).explain_many(people)
+    points = np.array([data.schema.read(answer.counterfactual) for answer in answers])
+    for one in invariants(data.columns, datasets.load(name, rules=False).schema):
+        for text in one.rules:
+            assert rows_allowed(Rule(text), data.schema, points, points).all(), text
+
+
+@pytest.mark.parametrize("name", ["adult", "credit"])
+def test_eliminated_and_ruled_alike(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The question without derived features has the distances of the question with their rules."""
+    _, people = denied(name, 12)
+    reduced = Explainer(datasets.network(name)).explain_many(people)
+    monkeypatch.setattr(checked_solver, "eliminated", lambda question: None)
+    ruled = Explainer(datasets.network(name)).explain_many(people)
+    assert [a.status for a in reduced] == [b.status for b in ruled]
+    assert np.allclose([a.upper for a in reduced], [b.upper for b in ruled], rtol=2e-6, atol=0.0)
+
+
+# a network that says yes to much of `income`, which must be at least `spending`; `group` follows from `age`
+SCHEMA = Schema(
+    [
+        Integer("age", 18, 80),
+        Ordinal("group", ["young", "middle", "old"]),
+        Real("income", 0, 100),
+        Real("spending", 0, 100),
+        Binary("saver"),
+    ],
+    rules=[
+        "group follows from if age < 30 then young else if age < 60 then middle else old",
+        "income >= spending",
+        "saver follows from age >= 40",
+    ],
+)
+NETWORK = Network.of([([[0.0, 0.0, 6.0, 1.0, 0.1, -0.2, 3.0]], [-8.0])])
+"""Columns: age, group (a thermometer of three), income, spending, saver."""
+PERSON = {"age": 25, "group": "young", "income": 20.0, "spending": 10.0, "saver": False}
+
+
+def test_what_follows_is_told_apart() -> None:
+    answer = Explainer(NETWORK, schema=SCHEMA, classes=["no", "yes"]).explain(
+        PERSON, constraints=["income is fixed", "spending is fixed"]
+    )
+    own, derived = {c.feature for c in answer.own_changes}, {c.feature for c in answer.derived_changes}
+    assert own == {"age"} and derived <= {"group", "saver"} and derived
+    assert "(and with it " in str(answer) and "(and with that " in answer.sentence()
+    assert "(und damit " in answer.sentence("de")
+    assert Answer.from_dict(answer.to_dict()) == answer
+    assert answer.upper == pytest.approx(abs(answer.counterfactual["age"] - 25) / 62 / 5, rel=1e-9)
+
+
+def test_what_the_own_row_breaks_is_told_and_not_asked() -> None:
+    explainer = Explainer(NETWORK, schema=SCHEMA, classes=["no", "yes"])
+    person = {**PERSON, "spending": 30.0}
+    answer = explainer.explain(person)
+    assert answer.breaks == ("income >= spending",)
+    assert "As it is, the row breaks: income >= spending" in str(answer)
+    assert "income >= spending" not in answer.constraints
+    several = explainer.explain_many([PERSON, person, PERSON])
+    assert [one.breaks for one in several] == [(), ("income >= spending",), ()]
+    assert several[1].upper == answer.upper
+
+
+def test_facts_are_blamed_and_never_dropped() -> None:
+    explainer = Explainer(NETWORK, schema=SCHEMA, classes=["no", "yes"])
+    answer = explainer.explain(PERSON, constraints=["income <= 20", "spending >= 15", "age <= 25", "spending <= 20.5"])
+    if isinstance(answer, NoneExists):
+        assert not any("income >= spending" in one.dropped for one in answer.reasons.relaxations)
+    stuck = explainer.explain(PERSON, constraints=["age is fixed", "income is fixed", "spending is fixed"])
+    assert isinstance(stuck, NoneExists)
+    assert stuck.reasons.relaxations
+    facts = {rule.describe() for rule in (read_constraint(text, SCHEMA) for text in SCHEMA.rules)}
+    assert not facts & {words for one in stuck.reasons.relaxations for words in one.dropped}
+
+
+@pytest.mark.parametrize(
+    ("rules", "words"),
+    [
+        (["age follows from spending", "spending follows from age"], "without a step"),
+        (["group follows from if saver then old else young", "saver follows from group = old"], "circle"),
+        (["saver follows from age > 30", "saver follows from age > 40"], "derived twice"),
+        (["age follows from age + 1"], "cannot be defined by itself"),
+        (["age follows from 300 + [saver]"], "outside the range of age"),
+        (["age follows from 40"], "names no other feature"),
+        (["saver follows from income * spending > 3"], "multiplies features only by numbers"),
+        (["group follows from if age < 30 then young"], "comes 'else'"),
+        (["group follows from if age < 30 then juvenile else old"], "no option juvenile"),
+        (["age follows from saver"], "has options, not numbers"),
+        (["age follows from income * spending"], "needs one with at most 200 values"),
+        (["saver follows fro age > 3"], "comes 'from' and its definition"),
+    ],
+)
+def test_wrong_definitions(rules: list[str], words: str) -> None:
+    schema = Schema(SCHEMA.features, rules=rules)
+    with pytest.raises(QuestionError, match=words):
+        Explainer(NETWORK, schema=schema).explain(PERSON)
+
+
+def test_contradictory_rules_are_named() -> None:
+    schema = Schema(SCHEMA.features, rules=["income >= spending + 1", "spending >= income"])
+    answer = Explainer(NETWORK, schema=schema, classes=["no", "yes"]).explain({**PERSON, "income": 10.0})
+    assert answer.breaks == ("income >= spending + 1",)  # told, and answered under the rest
+    possible = Explainer(NETWORK, schema=Schema(SCHEMA.features), classes=["no", "yes"])
+    none = possible.explain(PERSON, constraints=list(schema.rules))
+    assert isinstance(none, NoneExists)
+    assert set(none.reasons.blame) == set(schema.rules)
+
+
+def test_definitions_are_data() -> None:
+    one = Derived("saver", "age >= 40")
+    assert one.describe() == "saver follows from age >= 40"
+    assert read_constraint(one.describe(), SCHEMA) == one
+    with pytest.raises(QuestionError, match="has a name and a definition"):
+        Derived("saver", 3)
+
+
+def test_many_rows_are_judged_as_single_ones() -> None:
+    rng = np.random.default_rng(0)
+    texts = [
+        "income >= spending", "age >= 40 or saver", "not (group = old and income < 50)", "income + spending <= 60.5",
+        "age in (20, 30, 40)", "if group >= middle then age >= 30 else spending <= income / 2", "income - 0.1 * age = 18",
+    ]  # fmt: skip
+    points = np.column_stack(
+        [rng.integers(18, 80, 400), rng.integers(0, 3, 400), np.round(rng.random(400) * 100, 1),
+         np.round(rng.random(400) * 100, 1), rng.integers(0, 2, 400)]
+    ).astype(float)  # fmt: skip
+    points[:50, 3] = points[:50, 2]
+    points[50:60, 2:4] = [30.2, 30.3]  # whose sum is 60.5 in decimals
+    for text in texts:
+        rule = Rule(text)
+        formula = rule.formula(SCHEMA)
+        assert formula is not None
+        each = rows_allowed(rule, SCHEMA, points, points).tolist()
+        assert each == [rule.allows_row(SCHEMA, point, point) for point in points], text
+        assert len(set(each)) == 2 or text.startswith("income - 0.1")
+
+
+def test_the_search_is_asked_about_free_features_only() -> None:
+    explainer = Explainer(NETWORK, schema=SCHEMA, classes=["no", "yes"]).using(Search())
+    question, _ = explainer.question(PERSON)
+    assert question.derived == {"group", "saver"}
+    assert question.distance.weights["group"] == pytest.approx(1e-12)
