@@ -20,8 +20,8 @@ SLOW = 112
 def main() -> None:
     """Draw them, the same at every run, but for the seconds of a search."""
     matplotlib.rcParams["svg.hashsalt"] = "ifonly"
-    data = datasets.load("credit", rules=False)
-    explainer = Explainer(datasets.network("credit", rules=False), classes=CLASSES)
+    data = datasets.load("credit")
+    explainer = Explainer(datasets.network("credit"), classes=CLASSES)
     answer = explainer.explain(data.row(0))
     _save(answer.plot(), "change")
     _save(score_path(explainer, answer).plot(), "path")
@@ -32,7 +32,8 @@ def main() -> None:
     _save(answers.plot(by=[person["AgeGroup"] for person in people]), "costs")
     train = data.split()[0]
     forest = RandomForestClassifier(300, max_depth=11, random_state=0).fit(data.encoded()[train], data.labels[train])
-    imported_trees = Explainer(forest, schema=data.schema, classes=CLASSES)
+    schema = datasets.load("credit", rules=False).schema  # the picture is of bounds, not of a row
+    imported_trees = Explainer(forest, schema=schema, classes=CLASSES)
     _save(bounds_over_time(imported_trees, data.row(SLOW)).plot(), "bounds")
 
 

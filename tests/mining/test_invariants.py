@@ -12,11 +12,13 @@ from click.testing import CliRunner
 
 import ifonly
 from benchmarks.suites.invariants import judged
-from ifonly import Binary, Categorical, Integer, Real, Rule, Schema, datasets
+from ifonly import Binary, Categorical, Integer, Ordinal, Real, Rule, Schema, datasets, mining
 from ifonly.cli.app import app
 from ifonly.errors import QuestionError, RowError
 from ifonly.mining.edges import hard_edge, rows_expected_beyond
 from ifonly.mining.invariants import poisson_at_most
+from ifonly.problem.rule import rows_allowed
+from ifonly.problem.rules import read_constraint
 from ifonly.schema.tables import user_columns
 
 ROWS = 3000
@@ -184,3 +186,39 @@ def test_on_the_command_line(tmp_path: Path, chance: np.random.Generator) -> Non
     )
     assert struck.exit_code == 0
     assert Schema.load(out).rules == ()
+
+
+def test_features_that_another_decides() -> None:
+    credit = datasets.load("credit", rules=False)
+    (one,) = mining.derivations(credit.columns, credit.schema)
+    assert one.rule == "HasHistoryOfOverduePayments follows from TotalOverdueCounts > 0"
+    adult = datasets.load("adult", rules=False)
+    (level,) = mining.derivations(adult.columns, adult.schema)
+    rule = read_constraint(level.rule, adult.schema)
+    points = adult.points()
+    assert (level.feature, level.base) == ("EducationLevel", "EducationNumber")
+    assert rows_allowed(rule, adult.schema, points, points).all()
+    points[:, adult.schema.index("EducationLevel")] = 0.0
+    assert not rows_allowed(rule, adult.schema, points, points).all()
+
+
+def test_noise_derives_nothing_and_functions_are_found() -> None:
+    rng = np.random.default_rng(3)
+    schema = Schema([
+        Categorical("city", ["a", "b", "c", "d"]), Categorical("state", ["s", "t"]), Integer("age", 18, 40),
+        Ordinal("group", ["young", "middle", "old"]), Binary("noise"), Integer("rooms", 1, 4), Integer("copy", 1, 4),
+    ])  # fmt: skip
+    city, age, rooms = rng.integers(0, 4, 4000), rng.integers(18, 41, 4000), rng.integers(1, 5, 4000)
+    points = np.column_stack([
+        city, city >= 2, age, np.digitize(age, [25, 33]), rng.integers(0, 2, 4000), rooms, rooms,
+    ]).astype(float)  # fmt: skip
+    found = {one.feature: one for one in mining.derivations(user_columns(schema, points), schema)}
+    assert {name: one.base for name, one in found.items()} == {"state": "city", "group": "age", "copy": "rooms"}
+    for one in found.values():
+        rule, g = read_constraint(one.rule, schema), schema.index(one.feature)
+        assert rows_allowed(rule, schema, points, points).all()
+        other = points[:1].copy()
+        other[0, g] = 1.0 if points[0, g] != 1.0 else 2.0 if one.feature != "state" else 0.0
+        assert not rule.allows_row(schema, other[0], other[0])
+    points[5, 1] = 1.0 - points[5, 1]  # one exception is enough
+    assert "state" not in {one.feature for one in mining.derivations(user_columns(schema, points), schema)}

@@ -14,7 +14,8 @@ from ifonly.cli.outputs import check_place, force_option
 from ifonly.cli.schemas import _columns, _json_path, schema
 
 if TYPE_CHECKING:
-    from ifonly.mining import Invariants
+    from ifonly.mining import Invariant, Invariants
+    from ifonly.schema import Schema
 
 
 @schema.command()
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 @click.option("--schema", "schema_file", metavar="FILE", help="The schema of the rows (default: inferred from TABLE).")
 @click.option("--share", type=float, default=0.0, help="Also what holds in all rows but this share (0.001).")
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
+@click.option("--derive", is_flag=True, help="Write features that another one decides as derived features.")
 @click.option("--strike", multiple=True, type=int, metavar="N", help="Do not write rule number N.")
 @click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: a comma).")
 @click.option("--output", metavar="FILE", help="Write the schema with these rules there (.json, .yaml).")
@@ -31,6 +33,7 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     """Propose rules that every row of TABLE obeys, so that no answer is a row that cannot exist."""
     from ifonly.cli.given_rows import read_separator, table_files
     from ifonly.cli.tables import read_table
+    from ifonly.mining import derivations
     from ifonly.mining import invariants as mine
     from ifonly.report import Paragraph, TextTable
     from ifonly.schema import infer, load_schema, save_schema
@@ -43,19 +46,33 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     known = load_schema(given["schema_file"]) if given["schema_file"] else infer(columns)[0]
     with _progress() as listen:
         found = mine(columns, known, share=given["share"], listen=listen)
-    kept = [one for number, one in enumerate(found, 1) if number not in strike]
+        derived = derivations(columns, known)
+    pairs = [{one.feature, one.base} for one in derived] if given["derive"] else []
+    kept = [one for number, one in enumerate(found, 1) if number not in strike and not _between(one, known, pairs)]
+    rules = [*(one.rule for one in derived if given["derive"]), *(rule for one in kept for rule in one.rules)]
     if output is not None:
         with replacing(output, overwrite=force) as temporary:
-            save_schema(known.with_rules(*(rule for one in kept for rule in one.rules)), temporary)
+            save_schema(known.with_rules(*rules), temporary)
     if as_json:
         show_json({"rows": found.rows, "unread": found.unread, "tried": found.tried,
-                   "invariants": [one.to_dict() for one in found]})  # fmt: skip
+                   "invariants": [one.to_dict() for one in found],
+                   "derivations": [one.rule for one in derived]})  # fmt: skip
         return 0
     header = ("no.", "rule", "rows", "exceptions", "by chance", "prevents")
     sheet = TextTable(header=header, rows=_lines(found), right=frozenset({0, 2, 3, 4, 5}))
-    show((sheet, Paragraph(_advice(found), quiet=True)))
+    told = [Paragraph(f"Derived: {one.rule}") for one in derived]
+    hint = "With --derive, these are written instead of the rules between the two features." if derived else ""
+    show((sheet, Paragraph(_advice(found), quiet=True), *told, *([Paragraph(hint, quiet=True)] if hint else [])))
     note(f"Written to {output}." if output is not None else "To keep them, add: --output schema.json")
     return 0
+
+
+def _between(invariant: Invariant, schema: Schema, pairs: list[set[str]]) -> bool:
+    """Is it about two features of which one is derived from the other?"""
+    from ifonly.problem import Rule
+
+    about = frozenset[str]().union(*(Rule(rule).features(schema) for rule in invariant.rules))
+    return any(about <= pair for pair in pairs)
 
 
 def _lines(found: Invariants) -> list[tuple[str, ...]]:

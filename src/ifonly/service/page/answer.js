@@ -28,7 +28,7 @@ export class AnswerView {
     this.about = about;
     this.act = act;
     this.features = new Map(about.schema.features.map((feature) => [feature.name, feature]));
-    /** @type {Map<string, { element: HTMLElement, bar: ChangeBar, before: HTMLElement, after: HTMLElement }>} */
+    /** @type {Map<string, { element: HTMLElement, bar: ChangeBar, before: HTMLElement, after: HTMLElement, note: HTMLElement }>} */
     this.rows = new Map();
     /** @type {Shown | null} */
     this.result = null;
@@ -111,6 +111,7 @@ export class AnswerView {
       if (!feature) return;
       const row = this.rowOf(change.feature);
       if (list.children[k] !== row.element) list.insertBefore(row.element, list.children[k] ?? null);
+      setText(row.note, change.follows ? ` ${t("follows")}` : "");
       setText(row.before, shown(feature, change.from));
       setText(row.after, shown(feature, change.to));
       row.bar.draw(change);
@@ -127,10 +128,11 @@ export class AnswerView {
     const feature = this.features.get(name);
     if (!feature) throw new Error(`no feature ${name}`);
     const [before, after, bar] = [el("span", { class: "before" }), el("strong", { class: "after" }), new ChangeBar(feature)];
-    const element = el("li", { class: "change" }, el("span", { class: "change-name" }, label(feature)),
+    const note = el("span", { class: "soft" });
+    const element = el("li", { class: "change" }, el("span", { class: "change-name" }, label(feature), note),
       el("span", { class: "change-values" }, before, el("span", { class: "arrow", "aria-hidden": "true" }, "→"), el("span", { class: "unseen" }, ` ${t("to")} `), after),
       el("div", { class: "change-bar" }, bar.element, bar.ends));
-    const row = { element, bar, before, after };
+    const row = { element, bar, before, after, note };
     this.rows.set(name, row);
     return row;
   }

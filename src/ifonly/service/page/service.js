@@ -16,7 +16,7 @@ import { t } from "./words.js";
  * @typedef {{ models: { name: string, title: string }[], languages: string[], version: string }} Models
  * @typedef {string | Record<string, any>} Constraint
  * @typedef {{ target?: any, distance?: any, constraints?: Constraint[], fewest_first?: boolean }} Query
- * @typedef {{ feature: string, from: Value, to: Value }} Change
+ * @typedef {{ feature: string, from: Value, to: Value, follows?: boolean }} Change
  * @typedef {{ status: "nearest" | "none exists" | "within" | "unknown" | "error", target: string, distance: number | null, distance_name: string,
  *   lower_bound: number | null, changes: Change[], factual: Row, counterfactual: Row | null, decision_before: Value, decision_after: Value,
  *   state: string, seconds: number, nodes: number, note: string, already: boolean, breaks: string[],
