@@ -7,6 +7,8 @@ import numpy as np
 import pytest
 
 from ifonly import (
+    Categorical,
+    Distance,
     Explainer,
     Integer,
     Limits,
@@ -19,7 +21,7 @@ from ifonly import (
     datasets,
     import_model,
 )
-from ifonly.diagnostics import bounds_over_time, cost_by_changes, schema_conflicts, score_path
+from ifonly.diagnostics import ObservedRows, bounds_over_time, cost_by_changes, schema_conflicts, score_path
 from ifonly.errors import QuestionError
 from ifonly.methods import Enumerate
 from ifonly.model import network_model
@@ -231,3 +233,41 @@ def test_several_searches_for_one_answer():
     direct = Explainer(model).explain([0], target=OneOfTarget(["b", "c"]))
     assert (told.lower[-1], told.upper[-1]) == (direct.lower, direct.upper)
     assert all(a <= b for a, b in zip(told.lower, told.lower[1:], strict=False))
+
+
+def test_usualness_of_an_impossible_answer() -> None:
+    data = datasets.load("credit")
+    rows = ObservedRows(data.columns, data.schema)
+    impossible = Explainer(datasets.network("credit", rules=False)).explain(data.row(51))
+    told = rows.usualness(impossible)
+    assert told is not None and not told.possible
+    assert any("TotalMonthsOverdue" in words for words in told.breaks)
+    assert "TotalOverdueCounts = 1 and TotalMonthsOverdue = 0" in told.unseen
+    assert "breaks what all rows obey" in str(told)
+    possible = Explainer(datasets.network("credit")).explain(data.row(51))
+    good = rows.usualness(possible)
+    assert good is not None and good.possible and not good.unseen
+    assert rows.impossible([impossible, possible]) == 1
+
+
+def test_the_nearest_real_row_and_pairs() -> None:
+    schema = Schema([Integer("a", 0, 3), Categorical("c", ["x", "y", "z"]), Real("r", 0, 10)])
+    rng = np.random.default_rng(1)
+    a, r = rng.integers(0, 4, 400), rng.random(400) * 10
+    c = np.where(a == 0, rng.integers(0, 2, 400), rng.integers(0, 3, 400))  # a = 0 and c = z never
+    table = {"a": a.tolist(), "c": [("x", "y", "z")[k] for k in c], "r": r.tolist()}
+    explainer = Explainer(network_model(Network.of([([[-1.0, 0.0, 0.0, 5.0, 0.0]], [-4.5])]), schema))
+    answer = explainer.explain({"a": 0, "c": "y", "r": 5.0})
+    assert answer.counterfactual == {"a": 0, "c": "z", "r": 5.0}
+    told = ObservedRows(table, schema).usualness(answer)
+    assert told is not None and "a = 0 and c = z" in told.unseen
+    point = schema.read(answer.counterfactual)
+    points = np.array([schema.read(dict(zip(table, row, strict=True))) for row in zip(*table.values(), strict=True)])
+    distances = Distance().between(schema, point, points)
+    assert told.nearest_row == int(distances.argmin())
+    assert told.nearest_distance == float(distances.min())
+    none = explainer.explain({"a": 0, "c": "y", "r": 5.0}, constraints=["c is fixed"])
+    assert ObservedRows(table, schema).usualness(none) is None
+    assert ObservedRows(table, schema).impossible([none]) == 0
+    with pytest.raises(QuestionError, match="no rows"):
+        ObservedRows({"a": [], "c": [], "r": []}, schema)

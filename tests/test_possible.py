@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import pytest
+from click.testing import CliRunner
 
 from ifonly import Answer, Binary, Derived, Explainer, Integer, Network, NoneExists, Ordinal, Real, Schema, datasets
 from ifonly.answering import checked_solver
+from ifonly.cli.app import app
+from ifonly.cli.serve import demonstration
+from ifonly.diagnostics import ObservedRows
 from ifonly.errors import QuestionError
 from ifonly.methods import Search
 from ifonly.mining import invariants
@@ -166,3 +172,32 @@ def test_the_search_is_asked_about_free_features_only() -> None:
     question, _ = explainer.question(PERSON)
     assert question.derived == {"group", "saver"}
     assert question.distance.weights["group"] == pytest.approx(1e-12)
+
+
+def test_commands(tmp_path: Path) -> None:
+    data = datasets.load("credit", rules=False)
+    table = tmp_path / "people.csv"
+    names = list(data.columns)
+    lines = [",".join(names), *(",".join(str(data.row(i)[name]) for name in names) for i in range(2000))]
+    table.write_text("\n".join(lines), encoding="utf-8")
+    run = CliRunner().invoke
+    held = run(app, ["explain", "--dataset", "credit", "--row", "0", "--observed", str(table)])
+    free = run(app, ["explain", "--dataset", "credit", "--row", "0", "--without-rules", "--observed", str(table)])
+    assert held.exit_code == free.exit_code == 0
+    assert "It breaks what all rows obey" in free.output and "It breaks what all rows obey" not in held.output
+    several = run(app, ["explain", "--dataset", "credit", "--first", "5", "--without-rules", "--observed", str(table)])
+    assert " of 5 answers break what all rows of" in several.output
+    refused = run(app, ["certify", "--dataset", "credit", "--row", "0", "--output", str(tmp_path / "a.cert")])
+    assert refused.exit_code != 0 and "--without-rules" in refused.output
+
+
+def test_the_demonstration_is_possible_and_says_what_it_cannot_certify() -> None:
+    (demo,) = demonstration()
+    assert not demo.certificates
+    assert demonstration(rules=False)[0].certificates
+    rows = ObservedRows(datasets.load("credit").columns, datasets.load("credit").schema)
+    answers = [demo.explainer.explain(row) for row in demo.people.values()]
+    flags = ("isMale", "isMarried", "HasHistoryOfOverduePayments")
+    plain = [{**a.counterfactual, **{name: int(a.counterfactual[name]) for name in flags}} for a in answers]
+    points = np.array([rows.schema.read(row) for row in plain])
+    assert all(rows_allowed(rule, rows.schema, points, points).all() for rule in rows.rules)

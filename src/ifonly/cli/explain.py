@@ -40,6 +40,7 @@ Examples:
     default=None,
     help="Where no change does it: what rules it out, and what would help (default: for a single row).",
 )
+@click.option("--observed", metavar="FILE", help="Real rows: also say how usual the answers are among them.")
 @with_options(STREAM, PAGE)
 @json_option
 def explain(as_json: bool, **options: Any) -> int:
@@ -57,7 +58,7 @@ def explain(as_json: bool, **options: Any) -> int:
     if options["html"] is not None and len(methods) > 1:
         raise QuestionError("A page is about the answers of one method; name one with --method.")
     page = page_path(options)
-    whole = options["chosen"] or page is not None or is_sheet(output)
+    whole = options["chosen"] or page is not None or is_sheet(output) or options["observed"] is not None
     if output is not None and len(methods) == 1 and not whole:
         check_ending(output)
         place_of(output)  # checked before the work, not after it
@@ -76,7 +77,29 @@ def explain(as_json: bool, **options: Any) -> int:
         show_json(_document(results))
     else:
         _show(results, path, options)
+        _show_usualness(results, source, options)
     return _code(results, path, lambda entry: reproducible(entry, explainer, query, source.rows[entry["row"]]))
+
+
+def _show_usualness(results: dict[str, BatchResult], source: Source, options: dict[str, Any]) -> None:
+    """How usual the answers are among real rows: of one row in words, of several how many are impossible."""
+    if options["observed"] is None:
+        return
+    from ifonly.cli.given_rows import read_separator, table_files
+    from ifonly.cli.source import check_columns
+    from ifonly.cli.tables import read_table
+    from ifonly.diagnostics import ObservedRows
+
+    file = options["observed"]
+    table = read_table(table_files(file, read_separator(options) if file.endswith(".csv") else None))
+    check_columns(source.model.schema, table)
+    rows = ObservedRows({name: table.column(name) for name in source.model.schema.names}, source.model.schema)
+    for one in results.values():
+        told = rows.usualness(one.answers[0]) if len(one.answers) == 1 else None
+        count = (
+            f"{rows.impossible(one.answers):,} of {len(one.answers):,} answers break what all rows of '{file}' obey."
+        )
+        note(str(told) if told is not None else count)
 
 
 def _write_page(path: Path, results: dict[str, BatchResult], options: dict[str, Any]) -> None:
