@@ -67,7 +67,7 @@ def fewest(world: World, answer: Any, near: Any) -> list[str]:
     faults = [] if answer.status == "nearest" else list(wrong(world, answer, None))
     if near and answer.status == "none exists":
         faults.append(f"none exists, but {near[0][1]}")
-    if answer.status != "nearest":
+    if not near or answer.status != "nearest":
         return faults
     sure = [(size, row) for size, row in near if world.sure(row, answer.rounding_bound)]
     if not sure:
