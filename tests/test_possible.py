@@ -201,3 +201,14 @@ def test_the_demonstration_is_possible_and_says_what_it_cannot_certify() -> None
     plain = [{**a.counterfactual, **{name: int(a.counterfactual[name]) for name in flags}} for a in answers]
     points = np.array([rows.schema.read(row) for row in plain])
     assert all(rows_allowed(rule, rows.schema, points, points).all() for rule in rows.rules)
+
+
+def test_sets_of_answers_treat_facts_alike() -> None:
+    explainer = Explainer(NETWORK, schema=SCHEMA, classes=["no", "yes"])
+    person = {**PERSON, "spending": 30.0}
+    several = explainer.explain_diverse(person, 2)
+    assert [one.breaks for one in several] == [("income >= spending",)] * len(several)
+    assert several[0].upper == explainer.explain(person).upper
+    alone = Schema(SCHEMA.features, rules=["age in (20, 25, 50)"])  # about one feature: no fact
+    held = Explainer(NETWORK, schema=alone, classes=["no", "yes"]).explain({**PERSON, "age": 30})
+    assert not held.breaks and held.counterfactual["age"] in (20, 25, 50)

@@ -34,7 +34,20 @@ class World:
         )
         self.decided = target.decision(self.deployed.scores(self.row))
         self.target = case.get("target") or {"class": 1 - self.decided, "margin": 1e-6}
-        self.constraints = merged(case.get("rules", ()), case.get("everybody", ()), case.get("mine", ()))
+        self.rules, self.everybody = self.levels()
+        self.constraints = merged(self.rules, self.everybody, case.get("mine", ()))
+
+    def levels(self) -> tuple[list[Constraint], list[Constraint]]:
+        """The schema's rules, and those for everybody. Rules of the schema between features are facts, which a person's
+        own row lifts and reasons never drop: such rules are asked of everybody, unless all people keep them."""
+        rules, everybody = list(self.case.get("rules", ())), list(self.case.get("everybody", ()))
+        people = [tuple(row) for row in (self.case["row"], *self.case.get("people", ()))]
+        facts = [c for c in rules if c["is"] == "rule" and len(_named(c["rule"], self.features)) > 1]
+        moved = [
+            c for c in facts
+            if self.case["kind"] == "reasons" or not all(allows(c, self.features, one, one) for one in people)
+        ]  # fmt: skip
+        return [c for c in rules if c not in moved], [*moved, *everybody]
 
     # ------------------------------------------------------------------ for ifonly
 
@@ -43,8 +56,8 @@ class World:
         from ifonly.schema.io import schema_from_json
 
         data: dict[str, Any] = {"format": "ifonly-schema", "version": 1, "features": self.features}
-        if self.case.get("rules"):
-            data["rules"] = [built({**c, "object": False}, self.features) for c in self.case["rules"]]
+        if self.rules:
+            data["rules"] = [built({**c, "object": False}, self.features) for c in self.rules]
         return schema_from_json(data)
 
     @cached_property
@@ -64,7 +77,7 @@ class World:
     def explainer(self) -> Any:
         import ifonly
 
-        return ifonly.Explainer(self.model, constraints=self.built(self.case.get("everybody", ())))
+        return ifonly.Explainer(self.model, constraints=self.built(self.everybody))
 
     def built(self, constraints: Sequence[Constraint]) -> list[Any]:
         return [built(c, self.features) for c in constraints]
@@ -173,3 +186,10 @@ def snapped(feature: dict[str, Any], x: float) -> Any:
 
 
 __all__ = ["World", "asked_target", "columns", "is_number", "snapped"]
+
+
+def _named(tree: Any, features: list[dict[str, Any]]) -> set[str]:
+    """The features that a rule names."""
+    if isinstance(tree, str):
+        return {tree} & {feature["name"] for feature in features}
+    return set().union(*(_named(part, features) for part in tree)) if isinstance(tree, list | tuple) else set()

@@ -292,6 +292,7 @@ class Explainer:
         """What a method is asked about a row, and the row's point; of a target with alternatives, the first of them."""
         whole = self._with_everybodys(query_of(query))
         answerer, point, own = self._answerer.kept_missing(self.schema.read(row), whole)
+        own, _ = answerer.without_broken(point, own)
         runner = answerer.runner
         resolved = runner.resolved(own.target, int(runner.batch(point[None, :], [0]).decided[0]))
         searched = replace(own, constraints=without_imputable(own.constraints, answerer.schema))

@@ -222,3 +222,17 @@ def test_noise_derives_nothing_and_functions_are_found() -> None:
         assert not rule.allows_row(schema, other[0], other[0])
     points[5, 1] = 1.0 - points[5, 1]  # one exception is enough
     assert "state" not in {one.feature for one in mining.derivations(user_columns(schema, points), schema)}
+
+
+def test_infer_takes_rules(tmp_path: Path) -> None:
+    rng = np.random.default_rng(5)
+    low = rng.integers(0, 50, 800)
+    high = low + rng.integers(0, 20, 800)
+    lines = ["low,high,over", *(f"{a},{b},{'yes' if a > 24 else 'no'}" for a, b in zip(low, high, strict=True))]
+    (tmp_path / "people.csv").write_text("\n".join(lines), encoding="utf-8")
+    words = ["schema", "infer", str(tmp_path / "people.csv"), "--output", str(tmp_path / "schema.json")]
+    assert "taken with --rules" in CliRunner().invoke(app, words).output
+    told = CliRunner().invoke(app, [*words, "--rules", "--force"])
+    rules = Schema.load(tmp_path / "schema.json").rules
+    assert set(rules) == {"-19 <= low - high <= 0", "if over = yes then low >= 25", "if over = no then low <= 24"}
+    assert all(f"In every row: {rule}" in told.output for rule in rules)

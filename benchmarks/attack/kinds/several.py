@@ -197,7 +197,7 @@ class Reasons:
             return Outcome(answer.status, faults)
         held = ask(world.explainer.constraints_for, world.asked["constraints"])
         said = [c.describe() for c in held]
-        mine = list(merged(case["rules"], case["everybody"], case["mine"]))
+        mine = list(merged(world.rules, world.everybody, case["mine"]))
         if len(set(said)) < len(said) or len(said) != len(mine):
             return Outcome("none, not told apart", [])
         return Outcome("none, with reasons", why(world, answer.reasons, dict(zip(said, mine, strict=True))))

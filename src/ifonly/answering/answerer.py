@@ -90,7 +90,7 @@ class Answerer:
 
     def records(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> Records:
         """The records of the answers."""
-        if self.schema.may_have_missing or self._broken_facts(points, query):
+        if self.schema.may_have_missing or self.broken_facts(points, query):
             return records_of(self.answers(points, rows, query, settings))
         batch = self.runner.batch(points, rows)
         found = self.runner.find(batch, query, settings).results
@@ -132,6 +132,12 @@ class Answerer:
                 f"here it stays missing: leave that out."
             )
         return self.without(missing), complete(point), query_restricted_to(self.schema, query, missing)
+
+    def without_broken(self, point: Floats, query: Query) -> tuple[Query, tuple[str, ...]]:
+        """The query without the facts that a person's own row breaks, and these in words."""
+        broken = self.broken_facts(point[None, :], query)
+        kept = tuple(c for c in query.constraints if c not in broken)
+        return (replace(query, constraints=kept) if broken else query), tuple(rule.describe() for rule in broken)
 
     def _of_pattern(
         self, missing: tuple[str, ...], points: Floats, rows: list[int], query: Query, settings: SearchSettings
@@ -211,7 +217,7 @@ class Answerer:
 
     def _answered(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
         """One answer per point, or an error for all. Facts that a person's row breaks are not asked of its answer."""
-        broken = self._broken_facts(points, query)
+        broken = self.broken_facts(points, query)
         if not broken:
             return self._answered_alike(points, rows, query, settings)
         groups: dict[frozenset[Any], list[int]] = {}
@@ -225,7 +231,7 @@ class Answerer:
             answers |= {i: replace(one, breaks=(*words, *one.breaks)) for i, one in zip(members, found, strict=True)}
         return [answers[i] for i in range(len(points))]
 
-    def _broken_facts(self, points: Floats, query: Query) -> dict[Any, NDArray[np.bool_]]:
+    def broken_facts(self, points: Floats, query: Query) -> dict[Any, NDArray[np.bool_]]:
         """The facts that some of the people's own rows break, and whose."""
         held = {rule: ~rows_allowed(rule, self.schema, points, points) for rule in self._facts & set(query.constraints)}
         return {rule: held[rule] for rule in query.constraints if rule in held and held[rule].any()}
@@ -233,7 +239,8 @@ class Answerer:
     @cached_property
     def _facts(self) -> frozenset[Any]:
         """The schema's rules between features: how the world is, not what somebody asks for."""
-        return frozenset(rule for rule in merged(self.schema) if isinstance(rule, Rule))
+        rules = (rule for rule in merged(self.schema) if isinstance(rule, Rule))
+        return frozenset(rule for rule in rules if len(rule.features(self.schema)) > 1)
 
     def _answered_alike(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
         """One answer per point, under the same constraints."""

@@ -27,6 +27,7 @@ def correlated_answer(
 ) -> Answer:
     """The answer of one person, with its bounds in the correlated cost. The limits are for each search."""
     schema = answerer.schema
+    query, breaks = answerer.without_broken(point, query)
     plain = replace(query, constraints=without_imputable(query.constraints, schema))
     if parted(plain.constraints)[0]:
         raise QuestionError("A correlated cost cannot be minimised under a condition such as Near.")
@@ -42,7 +43,8 @@ def correlated_answer(
         limits=settings.limits,
         tolerances=answerer.tolerances,
     )
-    return replace(answerer.builder.answer(batch, resolved, found, query), distance_name="correlated l1")
+    answer = answerer.builder.answer(batch, resolved, found, query)
+    return replace(answer, distance_name="correlated l1", breaks=(*breaks, *answer.breaks))
 
 
 class _Costs:

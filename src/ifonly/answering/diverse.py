@@ -51,6 +51,7 @@ def diverse_answers(
     if (missing := answerer.schema.missing_names(point)) and isinstance(diversity.apart_distance, Distance):
         diversity = replace(diversity, apart_distance=distance_restricted_to(diversity.apart_distance, missing))
     answerer, point, query = answerer.kept_missing(point, query)
+    query, breaks = answerer.without_broken(point, query)
     runner, schema, builder = answerer.runner, answerer.schema, answerer.builder
     diversity.check(schema, query.measure)
     batch, resolved, already = answerer.one(point, query)
@@ -65,8 +66,9 @@ def diverse_answers(
     ended = None if last is None else builder.answer(batch, resolved, last, query)
     if isinstance(ended, NoneExists) and not found:  # the query itself has no answer: say why
         ended = replace(ended, reasons=answerer.reasons(ended, point, resolved, query, settings))
+    answers = [builder.answer(batch, resolved, one, query) for one in found]
     return DiverseAnswers(
-        [builder.answer(batch, resolved, one, query) for one in found],
+        [replace(answer, breaks=(*breaks, *answer.breaks)) for answer in answers] if breaks else answers,
         ended=ended,
         apart=distances_between(schema, query.measure, [one.point for one in found if one.point is not None]),
         condition=diversity.describe(query.measure),

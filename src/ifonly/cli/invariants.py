@@ -14,8 +14,7 @@ from ifonly.cli.outputs import check_place, force_option
 from ifonly.cli.schemas import _columns, _json_path, schema
 
 if TYPE_CHECKING:
-    from ifonly.mining import Invariant, Invariants
-    from ifonly.schema import Schema
+    from ifonly.mining import Invariants
 
 
 @schema.command()
@@ -33,7 +32,7 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     """Propose rules that every row of TABLE obeys, so that no answer is a row that cannot exist."""
     from ifonly.cli.given_rows import read_separator, table_files
     from ifonly.cli.tables import read_table
-    from ifonly.mining import derivations
+    from ifonly.mining import derivations, follows_from
     from ifonly.mining import invariants as mine
     from ifonly.report import Paragraph, TextTable
     from ifonly.schema import infer, load_schema, save_schema
@@ -47,9 +46,11 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     with _progress() as listen:
         found = mine(columns, known, share=given["share"], listen=listen)
         derived = derivations(columns, known)
-    pairs = [{one.feature, one.base} for one in derived] if given["derive"] else []
-    kept = [one for number, one in enumerate(found, 1) if number not in strike and not _between(one, known, pairs)]
-    rules = [*(one.rule for one in derived if given["derive"]), *(rule for one in kept for rule in one.rules)]
+    taken = derived if given["derive"] else ()
+    kept = [
+        one for number, one in enumerate(found, 1) if number not in strike and not follows_from(one.rules, taken, known)
+    ]
+    rules = [*(one.rule for one in taken), *(rule for one in kept for rule in one.rules)]
     if output is not None:
         with replacing(output, overwrite=force) as temporary:
             save_schema(known.with_rules(*rules), temporary)
@@ -65,14 +66,6 @@ def invariants(file: str, drop: tuple[str, ...], strike: tuple[int, ...], as_jso
     show((sheet, Paragraph(_advice(found), quiet=True), *told, *([Paragraph(hint, quiet=True)] if hint else [])))
     note(f"Written to {output}." if output is not None else "To keep them, add: --output schema.json")
     return 0
-
-
-def _between(invariant: Invariant, schema: Schema, pairs: list[set[str]]) -> bool:
-    """Is it about two features of which one is derived from the other?"""
-    from ifonly.problem import Rule
-
-    about = frozenset[str]().union(*(Rule(rule).features(schema) for rule in invariant.rules))
-    return any(about <= pair for pair in pairs)
 
 
 def _lines(found: Invariants) -> list[tuple[str, ...]]:

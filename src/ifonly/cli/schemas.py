@@ -29,6 +29,7 @@ def schema(ctx: click.Context) -> None:
 @click.option("--drop", multiple=True, metavar="C", help="Leave out column C (a label, an identifier).")
 @click.option("--step", "steps", multiple=True, metavar="C=S", help="Column C moves in steps of S (0.01, 500, 1/12).")
 @click.option("--sep", metavar="C", help="What separates the cells of a csv file: ; or tab (default: a comma).")
+@click.option("--rules", is_flag=True, help="Also take the rules and derived features that hold in every row.")
 @click.option("--output", metavar="FILE", help="Write the schema there (.json, .yaml).")
 @force_option
 @json_option
@@ -45,8 +46,11 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
     if output is not None:
         check_place(_json_path(output), force=force)
     table = read_table(table_files(file, read_separator({"sep": sep})))
-    proposed, guesses = propose(_columns(table, drop, steps))
+    columns = _columns(table, drop, steps)
+    proposed, guesses = propose(columns)
     proposed = _with_steps(proposed, steps)
+    if out["rules"]:
+        proposed = proposed.with_rules(*mined_rules(columns, proposed))
     if output is not None:
         with replacing(output, overwrite=force) as temporary:
             save_schema(proposed, temporary)
@@ -56,9 +60,23 @@ def infer(file: str, drop: tuple[str, ...], steps: tuple[str, ...], sep: str | N
         return 0
     rows = [(g.feature, g.guess, g.why) for g in guesses]
     advice = "These are guesses from the data: read them, and widen bounds, drop labels or declare orders in the file."
-    show((TextTable(header=("feature", "guess", "why"), rows=rows), Paragraph(advice, quiet=True)))
+    told = [Paragraph(f"In every row: {rule}") for rule in proposed.rules]
+    if not out["rules"]:
+        advice += " Rules that every row obeys are proposed by: ifonly schema invariants; or taken with --rules."
+    show((TextTable(header=("feature", "guess", "why"), rows=rows), *told, Paragraph(advice, quiet=True)))
     note(f"Written to {output}." if output is not None else "To keep it, add: --output schema.json")
     return 0
+
+
+def mined_rules(columns: Any, schema: Schema) -> list[str]:
+    """What holds in every row: derived features, and the rules that do not follow from these."""
+    from ifonly.mining import derivations, follows_from, invariants
+
+    derived = derivations(columns, schema)
+    rules = [one.rule for one in derived]
+    for one in invariants(columns, schema):
+        rules += [] if follows_from(one.rules, derived, schema) else one.rules
+    return rules
 
 
 @schema.command("show")

@@ -1,6 +1,6 @@
 """Invariant mining: rules that hold in every row of a table, as constraints on answers."""
 
-from ifonly.mining.derivations import Derivation, derivations
+from ifonly.mining.derivations import Derivation, derivations, follows_from
 from ifonly.mining.invariants import Invariant, Invariants, invariants
 
-__all__ = ["Derivation", "Invariant", "Invariants", "derivations", "invariants"]
+__all__ = ["Derivation", "Invariant", "Invariants", "derivations", "follows_from", "invariants"]

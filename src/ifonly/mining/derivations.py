@@ -8,7 +8,7 @@ n - k agree with an earlier row, each by chance with the probability of the most
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from itertools import groupby
 from typing import Any
@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
-from ifonly.problem.rules import Derived
+from ifonly.problem.rules import Derived, Rule
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Schema, read_points
 from ifonly.schema.number_text import clear_number
@@ -71,6 +71,12 @@ def derivations(table: Any, schema: Schema | None = None, *, alpha: float = ALPH
             if found is not None:
                 decided[g, base] = found
     return tuple(_chosen(schema, finite, decided, len(points)))
+
+
+def follows_from(rules: Iterable[str], derived: Iterable[Derivation], schema: Schema) -> bool:
+    """Are rules about two features of which one is derived from the other, so that the definition implies them?"""
+    about = frozenset[str]().union(*(Rule(rule).features(schema) for rule in rules))
+    return any(about <= {one.feature, one.base} for one in derived)
 
 
 def _chosen(
