@@ -212,3 +212,45 @@ def test_sets_of_answers_treat_facts_alike() -> None:
     alone = Schema(SCHEMA.features, rules=["age in (20, 25, 50)"])  # about one feature: no fact
     held = Explainer(NETWORK, schema=alone, classes=["no", "yes"]).explain({**PERSON, "age": 30})
     assert not held.breaks and held.counterfactual["age"] in (20, 25, 50)
+
+
+RULES = (
+    "if age < 30 then spending <= 60",
+    "rooms = 2 or income >= 40",
+    "if rooms >= 3 then age >= 25",
+    "not (rooms = 0 and spending > 50)",
+    "spending + 10 * rooms <= 90",
+    "if group = old then income <= 80",
+    "age only goes up",
+    "rooms changes by at most 2",
+    "at most 3 changes",
+    "age in [20, 70]",
+)
+
+
+@pytest.mark.parametrize("norm", ["l0", "l1", "l2", "linf"])
+def test_random_questions_with_and_without_elimination(norm: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    features = [*SCHEMA.features, Integer("rooms", 0, 5)]
+    derived = [rule for rule in SCHEMA.rules if "follows" in rule]
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        flag = derived[1] if seed % 2 else "saver follows from rooms > 2"
+        held = [derived[0], flag, *rng.choice(RULES, 3, replace=False).tolist()]
+        schema = Schema(features, rules=held)
+        scale = 1.0 / np.array([60, 1, 1, 1, 100, 100, 1, 5])
+        network = Network.of([
+            (rng.normal(size=(6, 8)) * scale, rng.normal(size=6)), (rng.normal(size=(1, 6)), rng.normal(size=1) - 0.5),
+        ])  # fmt: skip
+        age = rng.integers(18, 81, 6)
+        people = [
+            {"age": int(a), "group": "young" if a < 30 else "middle" if a < 60 else "old", "income": float(i) + 20.0,
+             "spending": float(i), "saver": bool(a >= 40), "rooms": int(r)}
+            for a, i, r in zip(age, np.round(rng.random(6) * 50, 2), rng.integers(0, 6, 6), strict=True)
+        ]  # fmt: skip
+        reduced = Explainer(network, schema=schema).explain_many(people, distance=norm)
+        with monkeypatch.context() as patched:
+            patched.setattr(checked_solver, "eliminated", lambda question: None)
+            ruled = Explainer(network, schema=schema).explain_many(people, distance=norm)
+        assert [a.status for a in reduced] == [b.status for b in ruled], seed
+        far = [(a.upper, b.upper) for a, b in zip(reduced, ruled, strict=True)]
+        assert all(a == b or abs(a - b) <= 3e-6 * b for a, b in far), (seed, far)

@@ -22,11 +22,13 @@ from ifonly.model.folded import Folded
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.lowering import unrolling
-from ifonly.problem.parts import Part, UnrolledColumns
+from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
 from ifonly.problem.rule import RowRule, is_row_rule, rows_allowed
 from ifonly.problem.rules.derived import Derived
 from ifonly.problem.rules.meaning import holds
+from ifonly.problem.rules.normal import AtLeast, literals
+from ifonly.problem.rules.rule import Rule
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.schema import Categorical, Choice, Feature, Integer, Numeric, Schema
 
@@ -34,6 +36,8 @@ Floats = NDArray[np.float64]
 
 MAX_VALUES = 32
 """Values of a host."""
+MAX_ALTERNATIVES = 8
+"""Values of an integer that becomes options for the sake of rules."""
 MAX_DERIVED = 4096
 """Values of a derived feature."""
 
@@ -141,6 +145,7 @@ def eliminated(question: Question) -> tuple[Question, Elimination] | None:
     hosts = tuple(_hosts(question))
     if not hosts:
         return None
+    hosts += tuple(_alternatives(question, {host.place for host in hosts}))
     elimination = Elimination(question.schema, hosts)
     try:
         schema = elimination.reduced_schema
@@ -197,6 +202,22 @@ def _hosts(question: Question) -> Iterator[Host]:
         known = {g: values_of for g, values_of in derived.items() if values_of is not None}
         if known:
             yield Host(schema.index(base), values, known)
+
+
+def _alternatives(question: Question, known: set[int]) -> Iterator[Host]:
+    """Integers with few values that are alternatives of a rule ("Low <= 5 or ..."): with options, that is linear."""
+    schema = question.schema
+    paired = {name for rule in question.rules if isinstance(rule, OnlyWith) for name in (rule.feature, rule.partner)}
+    found: set[int] = set()
+    for rule in question.rules:
+        for clause in rule.clauses(schema) if isinstance(rule, Rule) and not isinstance(rule, Derived) else ():
+            numbers = [one.numbers for one in clause if isinstance(one, AtLeast) and not one.options]
+            if len(numbers) > 1:
+                found |= {terms[0][0] for terms in numbers if len(terms) == 1}
+    for g in sorted(found - known):
+        values = _values(schema.features[g], MAX_ALTERNATIVES)
+        if values is not None and isinstance(schema.features[g], Integer) and schema.names[g] not in paired:
+            yield Host(g, values, {})
 
 
 def _values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
@@ -306,13 +327,30 @@ class ComposedRule:
         return rows_allowed(self.rule, self.elimination.schema, old, new)
 
     def parts(self, columns: UnrolledColumns) -> Sequence[Part]:
-        matrix = self.elimination.unrolled
-        original = self.rule.parts(UnrolledColumns(self.elimination.schema))
+        matrix, old = self.elimination.unrolled, UnrolledColumns(self.elimination.schema)
+        if isinstance(self.rule, Rule):  # clause by clause: what a host decides alone becomes a matter of its options
+            return [
+                clause_part(columns, [_composed(columns, one, matrix) for one in literals(old, clause)])
+                for clause in self.rule.clauses(old.schema)
+            ]
+        original = self.rule.parts(old)
         return [Part(((part.layers[0][0] @ matrix, part.layers[0][1]), *part.layers[1:]), part.whole)
                 for part in original]  # fmt: skip
 
     def describe(self) -> str:
         return self.rule.describe()
+
+
+def _composed(columns: UnrolledColumns, one: Literal, matrix: Floats) -> Literal:
+    """A literal about rows of the reduced question; one that looks at the options of one feature only is 0 or -1."""
+    weight = one.weight @ matrix
+    touched = [g for g in range(len(columns.schema)) if weight[int(columns.start[g]) : int(columns.start[g + 1])].any()]
+    if len(touched) == 1 and isinstance(columns.schema.features[touched[0]], Choice):
+        here = slice(int(columns.start[touched[0]]), int(columns.start[touched[0] + 1]))
+        holds = np.zeros(columns.width)
+        holds[here] = weight[here] + one.constant >= 0.0
+        return Literal(holds, -1.0)
+    return Literal(weight, one.constant)
 
 
 @dataclass(frozen=True, eq=False)

@@ -342,9 +342,12 @@ def _refused(schema: Schema, formula: Compare, linear: Linear, sign: str) -> Que
 
 
 def _part(columns: UnrolledColumns, clause: Clause) -> Part:
-    if not clause:
-        return clause_part(columns, [Literal(np.zeros(columns.width), -1.0)])
-    return clause_part(columns, [_literal(columns, one) for one in clause])
+    return clause_part(columns, literals(columns, clause))
+
+
+def literals(columns: UnrolledColumns, clause: Clause) -> list[Literal]:
+    """The inequalities of a clause, of which one must hold; of an empty one, an inequality that never does."""
+    return [_literal(columns, one) for one in clause] or [Literal(np.zeros(columns.width), -1.0)]
 
 
 def _literal(columns: UnrolledColumns, one: Member | AtLeast) -> Literal:
