@@ -589,3 +589,10 @@ def test_decimals_add_up() -> None:
     for method in (Search(), Mace()):
         answer = explainer.using(method, reasons=False).explain({"x": 0.5, "y": 0.5}, constraints=held)
         assert answer.status != "none exists", (method, answer)
+
+
+def test_free_drops_a_rule_that_can_never_hold() -> None:
+    """It looks at no value, since none makes a difference, and is about the feature that it names."""
+    schema = Schema([Integer("n", 1, 5), Ordinal("single", ["alpha"])], rules=["[single = alpha] >= 2"])
+    assert [c.describe() for c in merged(schema)] == ["[single = alpha] >= 2"]
+    assert merged(schema, ["single is free"]) == ()

@@ -103,8 +103,9 @@ def _concerned(constraint: AnyConstraint, schema: Schema) -> frozenset[str]:
     """The features that a constraint speaks of; none if it speaks of no particular one."""
     if isinstance(constraint, Imputable | Derived):
         return frozenset()
-    if isinstance(constraint, Rule):
-        return constraint.features(schema)
+    if isinstance(constraint, Rule):  # one that is always true, or never, looks at none, but it still names some
+        named = frozenset(token.value for token in tokens(constraint.text) if token.kind in ("word", "text"))
+        return constraint.features(schema) or named & frozenset(schema.names)
     if isinstance(constraint, OnlyWith):
         return frozenset((constraint.feature, constraint.partner))
     return frozenset((constraint.feature,)) if isinstance(constraint, Constraint) else frozenset()
