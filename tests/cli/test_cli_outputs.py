@@ -18,7 +18,7 @@ OUTPUTS = {
     "diverse, a page": ("page.html", ["diverse", *CREDIT, "-k", "2", "--html"]),
     "diverse": ("several.csv", ["diverse", *CREDIT, "-k", "2", "--output"]),
     "audit": ("audit.html", ["audit", "--dataset", "credit", "--first", "3", "--no-why", "--output"]),
-    "certify": ("answer.cert", ["certify", *CREDIT, "--output"]),
+    "certify": ("answer.cert", ["certify", *CREDIT, "--without-rules", "--output"]),
     "schema": ("schema.json", ["schema", "infer", "TABLE", "--output"]),
     "model": ("model.json", ["model", "convert", "MODEL"]),
 }
