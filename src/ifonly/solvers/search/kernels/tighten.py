@@ -68,11 +68,11 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
     exact, found = False, np.int64(OPTIMAL)
     changing, changing_at = UNSPLIT, 0.0
     slopes = F[ALPHA]
-    for attempt in range(ROUNDS + pack.rules):
+    for attempt in range(ROUNDS):
         if I[HALT, 0] != 0:
             return bound, UNSPLIT, 0.0
         before = rows
-        rows, ruled = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt)
+        rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt)
         if attempt > 0 and rows == before:
             exact = True
             break
@@ -102,7 +102,7 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
         forward_compact(pack, cut.width, F, s.Wc)
         set_pattern(F)
         slopes = F[PATTERN]
-        if attempt > 0 and not ruled and (attempt >= ROUNDS - 1 or gained < 1e-3 * (limit - bound)):
+        if attempt > 0 and gained < 1e-3 * (limit - bound):
             break
     if changing != UNSPLIT:
         return bound, changing, changing_at
@@ -139,22 +139,20 @@ def is_met(constant, shift, width, F):
 
 @njit(**INNER)
 def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
-    """Add the planes of conditions and split ReLUs; after the first round those, and the rules, that the solution in Y
-    breaks. Returns the number of rows, and whether a rule is among the new ones.
+    """Add the planes of split ReLUs, rules and conditions; after the first round only those that the solution in Y
+    breaks. Returns the number of rows.
     """
-    F, last, ruled = s.F, pack.layers - 1, False
-    for place in range(pack.layers):
-        layer = last if place == 0 else place - 1  # the conditions first: without them nothing is bounded
+    F, last = s.F, pack.layers - 1
+    first = np.int64(0) if attempt == 0 else np.int64(1)  # the first layer's rows depend on no slopes
+    for place in range(first, pack.layers):
+        layer = last if place == first else place - 1  # the conditions first: without them nothing is bounded
         at = pack.index[BIAS_AT, layer]
         for i in range(pack.index[SIZES, layer + 1]):
             sign = 1.0
             if layer < last:
-                side = node.side[at + i]
-                if side == UNSPLIT_SIDE or (attempt == 0 and side == RULE):
-                    continue  # most rules hold anyway: they are added when a solution breaks them
-                if attempt > 0 and layer == 0 and side != RULE:
-                    continue  # the first layer's rows depend on no slopes: they were added at once
-                sign = -1.0 if side == INACTIVE else 1.0
+                if node.side[at + i] == UNSPLIT_SIDE:
+                    continue
+                sign = -1.0 if node.side[at + i] == INACTIVE else 1.0
             if rows >= s.A.shape[0] or s.I[HALT, 0] != 0:
                 continue
             constant = neuron_plane(pack, layer, i, sign, node.zl, node.zu, slopes, np.int64(0), width, F, s.Wc)
@@ -175,9 +173,8 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
             if s.B.shape[0] > 0:
                 for h in range(s.B.shape[1]):
                     s.B[rows, h] = 1 if slopes[h] > 0.5 else 0
-            ruled |= layer < last and node.side[at + i] == RULE
             rows += 1
-    return rows, ruled
+    return rows
 
 
 @njit(**INNER)
