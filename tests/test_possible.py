@@ -254,3 +254,13 @@ def test_random_questions_with_and_without_elimination(norm: str, monkeypatch: p
         assert [a.status for a in reduced] == [b.status for b in ruled], seed
         far = [(a.upper, b.upper) for a, b in zip(reduced, ruled, strict=True)]
         assert all(a == b or abs(a - b) <= 3e-6 * b for a, b in far), (seed, far)
+
+
+@pytest.mark.parametrize(
+    ("definition", "words"),
+    [("a * b * c * d", "more than 1000 cases"), (" else ".join(f"if a = {i} then {i}" for i in range(60)) + " else 0", "at most 40")],
+)  # fmt: skip
+def test_definitions_are_bounded(definition: str, words: str) -> None:
+    schema = Schema([*(Integer(name, 0, 150) for name in "abcd"), Integer("y", 0, 10**6)])
+    with pytest.raises(QuestionError, match=words):
+        read_constraint(f"y follows from {definition}", schema)

@@ -38,7 +38,7 @@ MAX_VALUES = 32
 """Values of a host."""
 MAX_ALTERNATIVES = 8
 """Values of an integer that becomes options for the sake of rules."""
-MAX_DERIVED = 4096
+MAX_DERIVED = 512
 """Values of a derived feature."""
 
 

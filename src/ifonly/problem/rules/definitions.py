@@ -37,6 +37,9 @@ from ifonly.schema.decimals import written
 
 MAX_VALUES = 200
 """Values of a factor over which a product or a ratio is expanded."""
+MAX_ALTERNATIVES = 40
+MAX_CASES = 1000
+"""Of a definition: products and ratios by the values of their factors, and alternatives by if ... then ... else."""
 CLOSED = Fraction(1, 2**30)
 """A share of the spread of a comparison of real numbers: how far its two sides are apart."""
 
@@ -75,6 +78,8 @@ class DefinitionParser(syntax.Parser):
                 condition = self.condition(self.rule())
                 self.needs("then", "after the condition of 'if' comes 'then'")
                 cases.append((condition, self.definition()))
+                if len(cases) > MAX_ALTERNATIVES:
+                    raise self.unexpected(f"a definition has at most {MAX_ALTERNATIVES} alternatives in a row")
                 self.needs("else", "a definition has a value for every row: after 'if ... then ...' comes 'else'")
             last = self.value()
             return Cases(start, last.end, (*cases, (None, last))) if cases else last
@@ -102,7 +107,7 @@ class _DefinitionReader(TreeReader):
 
     def __init__(self, text: str, schema: Schema, defined: int) -> None:
         super().__init__(text, schema)
-        self.g, self.defined = defined, schema.features[defined]
+        self.g, self.defined, self.cases_so_far = defined, schema.features[defined], 1
         if isinstance(self.defined, Real) and self.defined.grid is None:
             raise QuestionError(
                 f"{show_name(self.defined.name)} is a real number without a step, and a derived number is rounded to "
@@ -209,11 +214,17 @@ class _DefinitionReader(TreeReader):
                 f"or a step), and {names} have more",
             )
         values, g = min(finite, key=lambda one: len(one[0]))
+        self.cases_so_far *= len(values)
+        if self.cases_so_far > MAX_CASES:
+            raise self.wrong(
+                error.node, f"This product or ratio has more than {MAX_CASES} cases: say it with fewer values"
+            )
         parts: list[Formula] = []
         for value in values:
             self.fixed[g] = value
             parts.append(Some((*self.differs(g, value), self.number(tree))))
         del self.fixed[g]
+        self.cases_so_far //= len(values)
         return Every(tuple(parts))
 
     def differs(self, g: int, value: Fraction) -> Iterator[Formula]:
