@@ -53,14 +53,17 @@ class Folded(Kind):
         network = smooth.linear if smooth is not None else self.inner.as_network()
         assert network is not None
         first = network.layers[0]
-        columns = [
-            (column, [(k, Fraction(value)) for k, value in enumerate(self.weight[:, column].tolist()) if value])
-            for column in range(self.inputs)
-        ]
         product = np.zeros((len(first.bias), self.inputs))
-        for i, row in enumerate(first.weight.tolist()):
-            for column, terms in columns:
-                product[i, column] = float(sum((Fraction(row[k]) * value for k, value in terms), Fraction(0)))
+        for column in range(self.inputs):
+            places = np.flatnonzero(self.weight[:, column])
+            if len(places) == 1 and self.weight[places[0], column] == 1.0:  # a column of the model as it is
+                product[:, column] = first.weight[:, places[0]]
+                continue
+            values = [Fraction(value) for value in self.weight[places, column].tolist()]
+            for i, row in enumerate(first.weight[:, places].tolist()):
+                product[i, column] = float(
+                    sum((Fraction(w) * v for w, v in zip(row, values, strict=True)), Fraction(0))
+                )
         layers = Network((Affine(product, first.bias), *network.layers[1:]))
         return layers if smooth is None else SmoothNetwork(layers, smooth.activations)
 
