@@ -21,9 +21,10 @@ from ifonly import (
     datasets,
     import_model,
 )
-from ifonly.diagnostics import ObservedRows, bounds_over_time, cost_by_changes, schema_conflicts, score_path
+from ifonly.diagnostics import bounds_over_time, cost_by_changes, schema_conflicts, score_path
 from ifonly.errors import QuestionError
 from ifonly.methods import Enumerate
+from ifonly.mining import ObservedRows
 from ifonly.model import network_model
 from ifonly.results import Progress
 

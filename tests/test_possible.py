@@ -12,10 +12,9 @@ from ifonly import Answer, Binary, Derived, Explainer, Integer, Network, NoneExi
 from ifonly.answering import checked_solver
 from ifonly.cli.app import app
 from ifonly.cli.serve import demonstration
-from ifonly.diagnostics import ObservedRows
 from ifonly.errors import QuestionError
 from ifonly.methods import Search
-from ifonly.mining import invariants
+from ifonly.mining import ObservedRows, invariants
 from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import Rule, read_constraint
 
@@ -264,3 +263,19 @@ def test_definitions_are_bounded(definition: str, words: str) -> None:
     schema = Schema([*(Integer(name, 0, 150) for name in "abcd"), Integer("y", 0, 10**6)])
     with pytest.raises(QuestionError, match=words):
         read_constraint(f"y follows from {definition}", schema)
+
+
+def test_an_explainer_with_data_says_how_usual_answers_are() -> None:
+    data = datasets.load("credit", rules=False)
+    explainer = Explainer(datasets.network("credit", rules=False)).using(data=data.columns)
+    answer = explainer.explain(data.row(51))
+    assert answer.usual is not None and not answer.usual.possible
+    assert str(answer).endswith(str(answer.usual)) and "breaks what all rows obey" in str(answer)
+    assert Answer.from_dict(answer.to_dict()) == answer
+    people = [data.row(i) for i in range(20)]
+    answers = explainer.explain_many(people, target=1)
+    assert answers.impossible == ObservedRows(data.columns, data.schema).impossible(answers) > 0
+    assert explainer.audit(people, target=1).impossible == answers.impossible
+    held = Explainer(datasets.network("credit")).using(data=data.columns).explain_many(people, target=1)
+    assert held.impossible == 0 and all(one.usual is not None for one in held)
+    assert Explainer(datasets.network("credit")).explain(data.row(51)).usual is None

@@ -119,7 +119,7 @@ def test_the_verbs() -> None:
     asked = ["query", "target", "distance", "constraints"]
     made = ["model", "schema", "classes", "constraints", "threads", "tolerances"]
     assert parameters(ifonly.Explainer.__init__) == made
-    assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons"]
+    assert parameters(ifonly.Explainer.using) == ["method", "limits", "threads", "listen", "reasons", "data"]
     assert parameters(ifonly.Explainer.explain) == ["row", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "existing", "engine"]

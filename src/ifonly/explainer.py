@@ -29,6 +29,7 @@ from ifonly.answering.records import RecordsOf
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import QuestionError, RowError
+from ifonly.mining.usualness import ObservedRows
 from ifonly.population.actions import ChangeEvaluator
 from ifonly.population.auditing import Audit, audit
 from ifonly.population.engines import Engine, InProcess
@@ -86,6 +87,7 @@ class Explainer:
         self.tolerances = tolerances
         self.threads = _checked_threads(threads)
         self.constraints = read_constraints(constraints, self.schema)
+        self.observed: ObservedRows | None = None
         self.method: Method = Search()
         self.limits = Limits()
         self.listen: Listener | None = None
@@ -107,12 +109,14 @@ class Explainer:
         threads: int | None = None,
         listen: Listener | None = None,
         reasons: bool | None = None,
+        data: Any = None,
     ) -> Explainer:
         """The same explainer with other settings; what is not given stays as it is.
 
         `method`: how to search, such as MipObj(). `limits`: what one row may spend. `listen` is called with
         `Progress`. `reasons`: where there is no row, say which constraints rule it out and what would help (by default
-        for one row, not for many); of the seconds of a row, they have what its answer has left.
+        for one row, not for many); of the seconds of a row, they have what its answer has left. `data`: a table of real
+        rows; answers of `explain` and `explain_many` then say how usual they are among these (`answer.usual`).
         """
         other = copy.copy(self)
         if method is not None:
@@ -131,6 +135,8 @@ class Explainer:
             if not isinstance(reasons, bool | np.bool_):
                 raise QuestionError(f"'reasons' is True or False; got {shown(reasons)}.")
             other.reasons = bool(reasons)
+        if data is not None:
+            other.observed = ObservedRows(data, self.schema)
         return other
 
     # ------------------------------------------------------------------ explanations
@@ -154,7 +160,7 @@ class Explainer:
         point = self.schema.read(row)
         whole = self._with_everybodys(query_of(query, target, distance, constraints))
         with self._shown(self._settings(limits, reasons=self.reasons is not False)) as settings:
-            return self._answerer.answer(point, whole, settings)
+            return self._compared(self._answerer.answer(point, whole, settings))
 
     def explain_many(
         self,
@@ -175,7 +181,7 @@ class Explainer:
         good = [i for i, error in enumerate(errors) if error is None]
         with self._shown(settings) as shown_settings:
             found = dict(zip(good, self._answerer.answers(points[good], good, whole, shown_settings), strict=True))
-        answers = [found[i] if error is None else Failed.of(i, error) for i, error in enumerate(errors)]
+        answers = [self._compared(found[i]) if error is None else Failed.of(i, error) for i, error in enumerate(errors)]
         return Answers(answers, seconds=time.perf_counter() - begun, ids=index_of(table))
 
     def explain_to(
@@ -324,6 +330,10 @@ class Explainer:
         return merged(self.schema, own, self.constraints) if own else self._everybody
 
     # ------------------------------------------------------------------ queries and settings
+
+    def _compared(self, answer: Answer) -> Answer:
+        """The answer, with what real rows say of it."""
+        return answer if self.observed is None else replace(answer, usual=self.observed.usualness(answer))
 
     def _with_everybodys(self, query: Query) -> Query:
         """The query with all constraints that hold, checked; made once."""

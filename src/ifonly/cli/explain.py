@@ -88,7 +88,7 @@ def _show_usualness(results: dict[str, BatchResult], source: Source, options: di
     from ifonly.cli.given_rows import read_separator, table_files
     from ifonly.cli.source import check_columns
     from ifonly.cli.tables import read_table
-    from ifonly.diagnostics import ObservedRows
+    from ifonly.mining import ObservedRows
 
     file = options["observed"]
     table = read_table(table_files(file, read_separator(options) if file.endswith(".csv") else None))

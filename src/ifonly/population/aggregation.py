@@ -55,7 +55,7 @@ class AnswerAggregates:
         self.sample = Sample(random.Random(grouping.seed))
         self.targets: dict[str, None] = {}
         self.distance_name = ""
-        self.failed = self.contradictions = 0
+        self.failed = self.contradictions = self.impossible = 0
 
     @classmethod
     def of(cls, answers: Iterable[Answer], grouping: Grouping, numeric: Container[str] = ()) -> AnswerAggregates:
@@ -70,6 +70,7 @@ class AnswerAggregates:
             self.failed += 1
             self.contradictions += answer.contradiction
             return
+        self.impossible += answer.usual is not None and not answer.usual.possible
         kind, number = self._kind(answer)
         self.labels.add(label)
         if kind != UNNEEDED:

@@ -53,6 +53,8 @@ class Audit:
     everybody: Group
     failed: int
     contradictions: int = 0
+    impossible: int = 0
+    """Answers that break what all real rows obey, where the explainer has some to compare with."""
     differences: tuple[Difference, ...] = ()
     least: int = LEAST
     seed: int = 0
@@ -94,6 +96,7 @@ class Audit:
             "everybody": self.everybody.to_dict(),
             "failed": self.failed,
             "contradictions": self.contradictions,
+            **({"impossible": self.impossible} if self.impossible else {}),
             "differences": [difference.to_dict() for difference in self.differences],
             "least": self.least,
             "seed": self.seed,
@@ -127,6 +130,7 @@ def audit(answers: Iterable[Answer], *, by: By = None, judge: ChangeEvaluator | 
         everybody=everybody,
         failed=aggregates.failed,
         contradictions=aggregates.contradictions,
+        impossible=aggregates.impossible,
         differences=find_differences([_side(g) for g in groups if g.compared], _side(everybody)),
         least=grouping.least,
         seed=grouping.seed,

@@ -151,7 +151,7 @@ def _comparison(answer: Answer) -> TextTable:
     new = {change.feature: change for change in answer.changes}
     rows = [
         (answer.label(name), _value(answer, name, now, new.get(name)),
-         _value(answer, name, new[name].after, new[name]) if name in new else "")
+         _value(answer, name, new[name].after, new[name]) + " (follows)" * new[name].follows if name in new else "")
         for name, now in answer.factual.items()
     ]  # fmt: skip
     marked = frozenset(i for i, name in enumerate(answer.factual) if name in new)

@@ -10,6 +10,7 @@ from ifonly.results.answer import (
     Reasons,
     Relaxation,
     Unknown,
+    Usualness,
     Within,
     show,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "Stop",
     "StoppedBy",
     "Unknown",
+    "Usualness",
     "Within",
     "Witnesses",
     "amount",

@@ -116,6 +116,38 @@ class Reasons:
         }
 
 
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Usualness:
+    """What the rows of a table say of one counterfactual."""
+
+    nearest_row: int
+    """The row of the table that is nearest to it, by number."""
+    nearest_distance: float
+    breaks: tuple[str, ...]
+    """Invariants, which all rows of the table obey, that it breaks."""
+    unseen: tuple[str, ...]
+    """Pairs of its values, one of them changed, that no row has together, although by chance several would."""
+
+    @property
+    def possible(self) -> bool:
+        """Does it obey what all rows obey?"""
+        return not self.breaks
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            "nearest_row": self.nearest_row,
+            "nearest_distance": self.nearest_distance,
+            "breaks": list(self.breaks),
+            "unseen": list(self.unseen),
+        }
+
+    def __str__(self) -> str:
+        words = f"The nearest row of the data is row {self.nearest_row}, at a distance of {self.nearest_distance:.6g}."
+        if self.breaks:
+            words += f" It breaks what all rows obey: {'; '.join(self.breaks)}."
+        return escaped(words + "".join(f" No row has {pair}." for pair in self.unseen))
+
+
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Answer(ABC):
     """What all five kinds have. Distances are in the question's distance; scores are the user's own model's."""
@@ -156,6 +188,8 @@ class Answer(ABC):
     """The new decision as a clause ("the application would have been approved"), by language, where one was stated."""
     constraints: tuple[str, ...] = ()
     """What the changed row has to keep, as it was understood, in words that can be asked again."""
+    usual: Usualness | None = None
+    """How usual the counterfactual is among real rows, where the explainer has some (`explainer.using(data=table)`)."""
     record: Any = field(default=None, repr=False, compare=False)
 
     @property
@@ -227,6 +261,7 @@ class Answer(ABC):
             **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
             **({"outcome": dict(self.outcome)} if self.outcome else {}),
             **({"constraints": list(self.constraints)} if self.constraints else {}),
+            **({"usual": self.usual.to_dict()} if self.usual is not None else {}),
         }
 
     def to_json(self) -> str:
@@ -404,6 +439,11 @@ class Answers(Sequence[Answer]):
         """How many answers of each kind."""
         kinds = (Nearest, NoneExists, Within, Unknown, Failed)
         return {kind.status: sum(isinstance(a, kind) for a in self._answers) for kind in kinds}
+
+    @property
+    def impossible(self) -> int:
+        """Of answers that were compared with real rows: how many break what all of these obey."""
+        return sum(answer.usual is not None and not answer.usual.possible for answer in self)
 
     def to_dicts(self) -> list[dict[str, Any]]:
         return [answer.to_dict() for answer in self._answers]

@@ -14,7 +14,18 @@ from typing import Any, TypeVar
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
-from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists, Reasons, Relaxation, Unknown, Within
+from ifonly.results.answer import (
+    Answer,
+    Change,
+    Failed,
+    Nearest,
+    NoneExists,
+    Reasons,
+    Relaxation,
+    Unknown,
+    Usualness,
+    Within,
+)
 from ifonly.results.stop import Stop
 from ifonly.schema import Value
 
@@ -46,7 +57,7 @@ FIELDS = {
 }
 """Entries that every answer has, and the fields that they are."""
 DERIVED = ("status", "note", "already")
-OPTIONAL = ("words", "outcome", "constraints")
+OPTIONAL = ("words", "outcome", "constraints", "usual")
 OWN = {"none exists": "reasons", "error": "error"}
 """The entry that only this kind has."""
 
@@ -85,6 +96,16 @@ def relaxation_from_dict(data: Any) -> Relaxation:
         lower=number(found["lower_bound"], "lower_bound"),
         proven=_truth(found["proven"], "proven"),
         changes=_changes(found["changes"], "changes"),
+    )
+
+
+def usualness_from_dict(data: Any) -> Usualness:
+    found = entries(data, "The usualness of an answer", ("nearest_row", "nearest_distance", "breaks", "unseen"))
+    return Usualness(
+        nearest_row=_count(found["nearest_row"], "nearest_row"),
+        nearest_distance=number(found["nearest_distance"], "nearest_distance"),
+        breaks=_texts(found["breaks"], "breaks"),
+        unseen=_texts(found["unseen"], "unseen"),
     )
 
 
@@ -245,6 +266,7 @@ _READ: dict[str, Callable[[Any, str], Any]] = {
     "state": text,
     "breaks": _texts,
     "constraints": _texts,
+    "usual": lambda value, name: usualness_from_dict(value),
     "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
     "error": text,
     "words": _words,

@@ -24,6 +24,8 @@ def sentence(answer: Any, *, given: str = "") -> str:
     told = _sentence(answer, given)
     if answer.breaks and not answer.already:
         told += f" As it is, the row breaks: {'; '.join(answer.breaks)}; so the answer need not keep that."
+    if answer.usual is not None:
+        told += f" {answer.usual}"
     return escaped(told)
 
 

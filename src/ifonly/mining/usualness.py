@@ -4,7 +4,6 @@ together, and the nearest real row."""
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
 from itertools import combinations
 from typing import Any
 
@@ -13,10 +12,10 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError
-from ifonly.mining import Invariants, invariants
+from ifonly.mining.invariants import Invariants, invariants
 from ifonly.problem import Distance, Rule
 from ifonly.problem.rule import rows_allowed
-from ifonly.results import Answer
+from ifonly.results import Answer, Usualness
 from ifonly.schema import Choice, Feature, Integer, Schema, read_points
 
 Floats = NDArray[np.float64]
@@ -27,30 +26,6 @@ LEAST_EXPECTED = 5.0
 """Rows: a pair of values is remarkable for its absence where so many would have it by chance."""
 BLOCK = 2_000_000
 """Distances that are computed at once."""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Usualness:
-    """What the rows of a table say of one counterfactual."""
-
-    nearest_row: int
-    """The row of the table that is nearest to it, by number."""
-    nearest_distance: float
-    breaks: tuple[str, ...]
-    """Invariants, which all rows of the table obey, that it breaks."""
-    unseen: tuple[str, ...]
-    """Pairs of its values, one of them changed, that no row has together, although by chance several would."""
-
-    @property
-    def possible(self) -> bool:
-        """Does it obey what all rows obey?"""
-        return not self.breaks
-
-    def __str__(self) -> str:
-        words = f"The nearest row of the data is row {self.nearest_row}, at a distance of {self.nearest_distance:.6g}."
-        if self.breaks:
-            words += f" It breaks what all rows obey: {'; '.join(self.breaks)}."
-        return words + "".join(f" No row has {pair}." for pair in self.unseen)
 
 
 class ObservedRows:
