@@ -172,6 +172,7 @@ _BY_NAME: dict[str, JsonSchema] = {
     "precision": {"enum": ["float64", "float32"]},
     "distance": DISTANCE,
     "lower_bound": DISTANCE,
+    "usual": OBJECT,
 }
 """Entries of which more is known than their type; a distance is null where it is infinite."""
 
