@@ -17,6 +17,7 @@ from ifonly.methods import Search
 from ifonly.mining import ObservedRows, invariants
 from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import Rule, read_constraint
+from ifonly.results.html import answer_document
 
 PEOPLE = 40
 
@@ -76,6 +77,7 @@ def test_what_follows_is_told_apart() -> None:
     assert own == {"age"} and derived <= {"group", "saver"} and derived
     assert "(and with it " in str(answer) and "(and with that " in answer.sentence()
     assert "(und damit " in answer.sentence("de")
+    assert "(folgt daraus)" in answer_document(answer, "de") and "(follows)" in answer_document(answer, "en")
     assert Answer.from_dict(answer.to_dict()) == answer
     assert answer.upper == pytest.approx(abs(answer.counterfactual["age"] - 25) / 62 / 5, rel=1e-9)
 

@@ -19,6 +19,7 @@ from ifonly.mining.edges import hard_edge, rows_expected_beyond
 from ifonly.mining.invariants import poisson_at_most
 from ifonly.problem.rule import rows_allowed
 from ifonly.problem.rules import read_constraint
+from ifonly.schema import read_points
 from ifonly.schema.tables import user_columns
 
 ROWS = 3000
@@ -236,3 +237,15 @@ def test_infer_takes_rules(tmp_path: Path) -> None:
     rules = Schema.load(tmp_path / "schema.json").rules
     assert set(rules) == {"-19 <= low - high <= 0", "if over = yes then low >= 25", "if over = no then low <= 24"}
     assert all(f"In every row: {rule}" in told.output for rule in rules)
+
+
+def test_a_flag_whose_yes_comes_first() -> None:
+    """A condition stands for yes, whatever the order of the options."""
+    rng = np.random.default_rng(7)
+    count = rng.integers(0, 4, 500)
+    table = {"count": count.tolist(), "flag": ["yes" if k > 1 else "no" for k in count]}
+    schema = Schema([Integer("count", 0, 3), Categorical("flag", ["yes", "no"])])
+    (one,) = mining.derivations(table, schema)
+    assert one.rule == "flag follows from count > 1"
+    points = read_points(schema, table)
+    assert rows_allowed(read_constraint(one.rule, schema), schema, points, points).all()

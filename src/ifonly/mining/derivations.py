@@ -17,13 +17,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError, RowError
+from ifonly.problem.elimination import few_values
 from ifonly.problem.rules import Derived, Rule
+from ifonly.problem.rules.definitions import no_and_yes
 from ifonly.problem.words import show_name, show_option
-from ifonly.schema import Choice, Feature, Integer, Schema, read_points
+from ifonly.schema import Choice, Feature, Schema, read_points
 from ifonly.schema.number_text import clear_number
 
-MAX_VALUES = 32
-"""Of a base, and of what follows from it."""
 LEAST_ROWS = 10
 """With each value of the base, or (where it has an order) each run of values with one result: fewer say too little."""
 ALPHA = 0.01
@@ -61,7 +61,11 @@ def derivations(table: Any, schema: Schema | None = None, *, alpha: float = ALPH
     points = points[[error is None for error in errors]]
     if not len(points):
         raise QuestionError("The table has no row that fits the schema, so nothing can be learned from it.")
-    finite = {g: values for g, feature in enumerate(schema.features) if (values := _values(feature)) is not None}
+    finite = {
+        g: values
+        for g, feature in enumerate(schema.features)
+        if (values := few_values(feature)) is not None and not getattr(feature, "missing", False)
+    }
     level = math.log(alpha / max(1, len(finite) ** 2))
     decided: dict[tuple[int, int], Points] = {}
     for base, values in finite.items():
@@ -98,15 +102,6 @@ def _chosen(
     return [found[g] for g in sorted(found)]
 
 
-def _values(feature: Feature) -> Points | None:
-    """All values of a feature, if they are few and none is missing."""
-    if isinstance(feature, Choice):
-        return np.arange(len(feature.options), dtype=np.float64) if 1 < len(feature.options) <= MAX_VALUES else None
-    if isinstance(feature, Integer) and not feature.missing and 0 < feature.width / feature.step < MAX_VALUES:
-        return np.arange(feature.lower, feature.upper + 0.5 * feature.step, feature.step)
-    return None
-
-
 def _is_ordered(feature: Feature) -> bool:
     return not isinstance(feature, Choice) or feature.ordered
 
@@ -137,7 +132,7 @@ def _words(base: Feature, values: Points, feature: Feature, followed: Points) ->
     cases = list(_cases(base, values, followed))
     if isinstance(feature, Choice) and len(feature.options) == 2 and len(cases) == 2:
         (holds, fails, value), _ = cases
-        return holds if value == 1.0 else fails
+        return holds if value == no_and_yes(feature)[1] else fails
     *earlier, (_, _, last) = cases
     chain = "".join(f"if {words} then {_shown(feature, value)} else " for words, _, value in earlier)
     return chain + _shown(feature, last)

@@ -195,7 +195,7 @@ def _hosts(question: Question) -> Iterator[Host]:
         if len(bases) == 1 and not bases & set(definitions) and name not in held:
             found.setdefault(next(iter(bases)), []).append(rule)
     for base, rules in found.items():
-        values = _values(schema[base])
+        values = few_values(schema[base])
         if values is None or any(isinstance(c, OnlyWith) and base in (c.feature, c.partner) for c in question.rules):
             continue
         derived = {schema.index(rule.feature): _followed(schema, rule, base, values) for rule in rules}
@@ -215,12 +215,12 @@ def _alternatives(question: Question, known: set[int]) -> Iterator[Host]:
             if len(numbers) > 1:
                 found |= {terms[0][0] for terms in numbers if len(terms) == 1}
     for g in sorted(found - known):
-        values = _values(schema.features[g], MAX_ALTERNATIVES)
+        values = few_values(schema.features[g], MAX_ALTERNATIVES)
         if values is not None and isinstance(schema.features[g], Integer) and schema.names[g] not in paired:
             yield Host(g, values, {})
 
 
-def _values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
+def few_values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
     """All values of a feature, as they are in a point, if they are few."""
     if isinstance(feature, Choice):
         return np.arange(len(feature.options), dtype=np.float64) if 1 < len(feature.options) <= most else None
@@ -232,7 +232,7 @@ def _values(feature: Feature, most: int = MAX_VALUES) -> Floats | None:
 def _followed(schema: Schema, rule: Derived, base: str, values: Floats) -> Floats | None:
     """The value of a derived feature for each value of its base; None where it is not exactly one."""
     g, host, formula = schema.index(rule.feature), schema.index(base), rule.formula(schema)
-    own = _values(schema.features[g], MAX_DERIVED)
+    own = few_values(schema.features[g], MAX_DERIVED)
     if own is None:
         return None
     point, result = np.zeros(len(schema)), np.zeros(len(values))

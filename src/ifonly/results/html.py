@@ -58,6 +58,7 @@ def _changes(answer: Answer, language: str) -> str:
         before, after = (
             _value(answer, change.feature, v, language, change.counted) for v in (change.before, change.after)
         )
+        after += f" {say.follows}" if change.follows else ""
         rows.append((answer.label(change.feature), before, after, _mark(change)))
     return table((say.feature, say.now, say.instead, ""), rows, drawn=frozenset({3}))
 

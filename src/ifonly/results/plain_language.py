@@ -58,6 +58,7 @@ class Language:
     changed: str
     followed: str
     with_it: str
+    follows: str
     """Of derived features, which change with others."""
     decision: str
     of_decision: Phrases
@@ -127,6 +128,7 @@ ENGLISH = Language(
     changed="{what} had been {after} instead of {before}",
     followed="{what} {after} instead of {before}",
     with_it="(and with that {})",
+    follows="(follows)",
     decision=THE_DECISION,
     of_decision=Phrases(
         outcome="{subject} would have changed to {state}",
@@ -191,6 +193,7 @@ GERMAN = Language(
     changed="{what} {after} statt {before}",
     followed="{what} {after} statt {before}",
     with_it="(und damit {})",
+    follows="(folgt daraus)",
     decision="die Entscheidung",
     of_decision=_LAUTET,
     of_subject=_LAUTET,

@@ -159,7 +159,7 @@ class _DefinitionReader(TreeReader):
                 tree, f"This is a condition, but {show_name(self.defined.name)} is {self.defined.describe()}"
             )
         formula = self.condition(tree)
-        no, yes = (Member(self.g, frozenset((k,))) for k in _no_and_yes(self.defined))
+        no, yes = (Member(self.g, frozenset((k,))) for k in no_and_yes(self.defined))
         return Every((Some((self.closed(formula, False), yes)), Some((self.closed(formula, True), no))))
 
     def option_or_number(self, tree: syntax.Number) -> Formula:
@@ -370,7 +370,7 @@ def _values(feature: Any) -> list[Fraction] | None:
     return [low + k * step for k in range(int((high - low) / step) + 1)]
 
 
-def _no_and_yes(choice: Choice) -> tuple[int, int]:
+def no_and_yes(choice: Choice) -> tuple[int, int]:
     """The numbers of the options that stand for a condition that fails, and for one that holds."""
     for no, yes in ((False, True), ("no", "yes"), ("No", "Yes"), ("N", "Y"), ("false", "true")):
         if set(choice.options) == {no, yes}:
