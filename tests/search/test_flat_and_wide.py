@@ -39,6 +39,28 @@ def test_dead_and_cancelling_neurons(norm):
     assert claim.stop is None and claim.point is None and claim.lower < math.inf
 
 
+@pytest.mark.parametrize(
+    ("weight", "bias", "row", "distance", "nodes"),
+    [
+        ([3.0, 3.0, -1.0], -8875.0, [8987.0, 3259.0, 8230.0], ("l0", 1 / 3), 100),
+        ([3.0, 3.0, -1.0], -8875.0, [8987.0, 3259.0, 8230.0], ("l1", 6545 / 30_000), 60_000),
+        ([3.0, 3.0, -1.0], -8875.0, [8987.0, 3259.0, 8230.0], ("l2", math.hypot(3100, 3100, 1033) / 3**0.5 / 1e4), 10),
+        ([3.0, 3.0, -1.0], -8875.0, [8987.0, 3259.0, 8230.0], ("linf", 2978 / 30_000), 10),
+        ([2.0, 2.0, 3.0], -973.0, [3464.0, 1041.0, 9056.0], ("l2", math.hypot(3464, 1041, 8732) / 3**0.5 / 1e4), 100),
+    ],
+)
+def test_no_row_of_a_half_space_on_the_margin_can_be_returned(weight, bias, row, distance, nodes):
+    """-relu(3a + 3b - c - 8875) is at best 0, the margin, which some rounding misses: only a distance can be proven, and
+    the rows on the edge of the half space are many."""
+    norm, nearest = distance
+    schema = Schema([Integer(name, 0, 10_000) for name in "abc"])
+    model = network_model(Network.of([([weight], [bias]), ([[-1.0]], [0.0])]), schema)
+    question = Question(model=model, target=ClassTarget(1, margin=0.0), distance=Distance(norm))
+    claim = Search().prepare(question).solve(np.array([row]), Limits(nodes=nodes))[0]
+    assert claim.stop is None and claim.point is None
+    assert claim.lower == pytest.approx(nearest, rel=1e-6)
+
+
 @pytest.mark.parametrize("top", [10**8, 10**9, 10**15])
 def test_integers_with_very_many_values(top):
     schema = Schema([Integer("income", 0, top)])

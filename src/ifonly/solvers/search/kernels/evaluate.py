@@ -10,6 +10,7 @@ from numba import njit
 from ifonly.solvers.search.kernels.candidates import ROBUSTLY_HOLDS, newton, realise, rules_hold, set_pattern, try_point
 from ifonly.solvers.search.kernels.closed_forms import solve_plane
 from ifonly.solvers.search.kernels.cutoff import cutoff, less_gap
+from ifonly.solvers.search.kernels.fine_grids import round_together
 from ifonly.solvers.search.kernels.layout import (
     ALPHA,
     BASE,
@@ -35,6 +36,7 @@ from ifonly.solvers.search.kernels.layout import (
     RULE_LAYER,
     RULE_PLACE,
     SIZES,
+    SQUARED,
     TAKE,
     TAKE_BEST,
     UNSPLIT_SIDE,
@@ -118,6 +120,8 @@ def evaluate(pack, person, s, node, tree, tries):
     hopeless = number[RESIDUAL] < math.inf and _hopeless(
         pack, person, node, cut, limit, binding, binding_constant, s
     )  # nothing in it may be returned: only its bound counts
+    if hopeless and pack.norm == SQUARED:
+        _round_bound(pack, person, tree, cut, bound, s)
     if hopeless and max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]):
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
@@ -209,6 +213,17 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
             set_pattern(F)
             slopes = F[PATTERN]
     return bound, binding, binding_constant - CLEAR * binding_loss, False
+
+
+@njit(**INNER)
+def _round_bound(pack, person, tree, cut, bound, s):
+    """Try the row beside the binding plane's solution: where no row may be returned, `newton` finds none to round, and
+    a residual that is a step too dear would leave the box to be split step by step.
+    """
+    F, I = s.F, s.I
+    realise(pack, cut.items, F[PLANE_BEST], F[TAKE_BEST], F, I)
+    if round_together(cut.items, F[PLANE_BEST], F[TAKE_BEST], 0.5 * pack.relative_gap * bound, F, I):
+        try_point(pack, person, tree, F)
 
 
 @njit(**INNER)

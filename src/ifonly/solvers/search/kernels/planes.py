@@ -97,10 +97,11 @@ def begin_program(norm, items, F, I, LF, LI):
 
 
 @njit(**INNER)
-def add_plane(norm, constant, shift, robust_shift, rows, columns, width, s):
+def add_plane(norm, constant, shift, robust_shift, robust, rows, columns, width, s):
     """Add the row  constant + PLANE.y >= 0,  scaled to a largest coefficient of 1.
 
-    The program is solved for `shift` more; a point that may be returned meets it by `robust_shift` more.
+    `robust`: the program is solved for `shift` more, and for what its own solution may miss; otherwise for points that
+    satisfy the row and no more. A point that may be returned meets it by `robust_shift` more.
     """
     LF, LI, A, a = s.LF, s.LI, s.A, s.F[PLANE]
     size = 0.0
@@ -112,13 +113,14 @@ def add_plane(norm, constant, shift, robust_shift, rows, columns, width, s):
     scale = 1.0 / size if size > 0.0 else 1.0
     for j in range(columns):
         LF[ROW, j] *= scale
+    needed = (shift if robust else 0.0) - constant
     if norm != SQUARED:
-        margin = 2.0 * FEASIBLE if size > 0.0 else 0.0  # a row without columns constrains no solution
-        add_row((shift - constant) * scale + margin, rows, columns, LF, LI, s.T)
+        margin = 2.0 * FEASIBLE if size > 0.0 and robust else 0.0  # a row without columns constrains no solution
+        add_row(needed * scale + margin, rows, columns, LF, LI, s.T)
     for t in range(width):
         A[rows, t] = a[t] * scale
     LF[CONSTANT, rows] = constant * scale
-    LF[RHS, rows] = (shift - constant) * scale + (ASCENT_MARGIN if norm == SQUARED else 0.0)
+    LF[RHS, rows] = needed * scale + (ASCENT_MARGIN if norm == SQUARED and robust else 0.0)
     LF[ROBUST_SHIFT, rows] = robust_shift * scale
     LF[MULTIPLIER, rows] = 0.0
     LI[IS_PLANE, rows] = 1

@@ -72,7 +72,7 @@ def tighten(pack, person, s, tree, node, cut, bound, hopeless):
         if I[HALT, 0] != 0:
             return bound, UNSPLIT, 0.0
         before = rows
-        rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt)
+        rows = _add_rows(pack, person, s, node, cut.width, rows, columns, slopes, attempt, not hopeless)
         if attempt > 0 and rows == before:
             exact = True
             break
@@ -138,9 +138,9 @@ def is_met(constant, shift, width, F):
 
 
 @njit(**INNER)
-def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
+def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt, robust):
     """Add the planes of split ReLUs, rules and conditions; after the first round only those that the solution in Y
-    breaks. Returns the number of rows.
+    breaks. `robust`: the solution is to be returned as a point. Returns the number of rows.
     """
     F, last = s.F, pack.layers - 1
     first = np.int64(0) if attempt == 0 else np.int64(1)  # the first layer's rows depend on no slopes
@@ -166,9 +166,9 @@ def _add_rows(pack, person, s, node, width, rows, columns, slopes, attempt):
                 low, high = _floor_of(pack, person, layer, i)
                 constant -= low
                 shift, robust_shift = beyond_rule(low, high, slack)
-            if attempt > 0 and is_met(constant, shift, width, F):
+            if attempt > 0 and is_met(constant, shift if robust else 0.0, width, F):
                 continue
-            add_plane(pack.norm, constant, shift, robust_shift, rows, columns, width, s)
+            add_plane(pack.norm, constant, shift, robust_shift, robust, rows, columns, width, s)
             s.LI[ROW_KIND, rows] = i if layer == last else -1 - (at + i)
             if s.B.shape[0] > 0:
                 for h in range(s.B.shape[1]):

@@ -230,7 +230,7 @@ def _add_rows(pack, person, s, width, rows, columns, attempt):
             shift, robust_shift = beyond_rule(low, high, slack)
         if attempt > 0 and is_met(constant, shift, width, F):
             continue
-        add_plane(pack.norm, constant, shift, robust_shift, rows, columns, width, s)
+        add_plane(pack.norm, constant, shift, robust_shift, True, rows, columns, width, s)
         rows += 1
     return rows
 
