@@ -119,7 +119,9 @@ class Program:
     def add(self, a: np.ndarray, constant: float, shift: float = 0.0, robust_shift: float = 0.0) -> None:
         node, s = self.node, self.node.scratch
         node.F[PLANE, : node.width] = a
-        compiled(planes.add_plane)(node.norm, constant, shift, robust_shift, True, self.rows, self.columns, node.width, s)
+        compiled(planes.add_plane)(
+            node.norm, constant, shift, robust_shift, True, self.rows, self.columns, node.width, s
+        )
         self.rows += 1
 
     def solve(self) -> tuple[float, int, int]:
