@@ -16,12 +16,13 @@ import json
 import math
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
 from typing import Any, ClassVar, Literal, Self, overload
 
 from ifonly.errors import Contradiction, QuestionError
-from ifonly.printing import escaped, printable, shown
+from ifonly.printing import escaped, json_object, json_value, printable, shown
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.stop import Stop
 from ifonly.schema import Value, write_whole
@@ -79,14 +80,7 @@ class Relaxation:
     changes: tuple[Change, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "dropped": list(self.dropped),
-            "words": self.words,
-            "distance": self.distance,
-            "lower_bound": self.lower,
-            "proven": self.proven,
-            "changes": [change.to_dict() for change in self.changes],
-        }
+        return json_object(self, lower="lower_bound")
 
     def __str__(self) -> str:
         at = f"distance {self.distance:.6g}" if self.proven else f"distance at most {self.distance:.6g}"
@@ -108,12 +102,7 @@ class Reasons:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "blame": list(self.blame),
-            "minimal": self.minimal,
-            "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
-            "note": self.note,
-        }
+        return json_object(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +123,7 @@ class Usualness:
         return not self.breaks
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "nearest_row": self.nearest_row,
-            "nearest_distance": self.nearest_distance,
-            "breaks": list(self.breaks),
-            "unseen": list(self.unseen),
-        }
+        return json_object(self)
 
     def __str__(self) -> str:
         words = f"The nearest row of the data is row {self.nearest_row}, at a distance of {self.nearest_distance:.6g}."
@@ -153,13 +137,13 @@ class Answer(ABC):
     """What all five kinds have. Distances are in the question's distance; scores are the user's own model's."""
 
     row: int
-    factual: Mapping[str, Value]
     target: str
+    upper: float = math.inf
     distance_name: str
     lower: float
-    upper: float = math.inf
-    counterfactual: Mapping[str, Value] | None = None
     changes: tuple[Change, ...] = ()
+    factual: Mapping[str, Value]
+    counterfactual: Mapping[str, Value] | None = None
     decision_before: Value = None
     decision_after: Value = None
     score_before: float | tuple[float, ...] = math.nan
@@ -233,35 +217,9 @@ class Answer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: no NaN, no infinity."""
         return {
-            "row": self.row,
-            "status": self.status,
-            "target": self.target,
-            "distance": _finite(self.upper),
-            "distance_name": self.distance_name,
-            "lower_bound": _finite(self.lower),
-            "changes": [change.to_dict() for change in self.changes],
-            "factual": dict(self.factual),
-            "counterfactual": None if self.counterfactual is None else dict(self.counterfactual),
-            "decision_before": self.decision_before,
-            "decision_after": self.decision_after,
-            "score_before": _scores(self.score_before),
-            "score_after": _scores(self.score_after),
-            "method": self.method,
-            "seconds": self.seconds,
-            "nodes": self.nodes,
-            "note": self.note,
-            "stop": None if self.stop is None else self.stop.to_dict(),
-            "rounding_bound": self.rounding_bound,
-            "lower_any_rounding": self.lower_any_rounding,
-            "precision": self.precision,
-            "subject": self.subject,
-            "state": self.state,
-            "already": self.already,
-            "breaks": list(self.breaks),
-            **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
-            **({"outcome": dict(self.outcome)} if self.outcome else {}),
-            **({"constraints": list(self.constraints)} if self.constraints else {}),
-            **({"usual": self.usual.to_dict()} if self.usual is not None else {}),
+            entry: json_value(value)
+            for entry, name in entries_of(type(self)).items()
+            if (value := getattr(self, name)) or entry not in OPTIONAL
         }
 
     def to_json(self) -> str:
@@ -336,10 +294,6 @@ class NoneExists(Answer):
     status: ClassVar[str] = "none exists"
     reasons: Reasons | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        why = None if self.reasons is None else self.reasons.to_dict()
-        return {**Answer.to_dict(self), "reasons": why}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Within(Answer):
@@ -385,8 +339,25 @@ class Failed(Answer):
         yield f"row {self.row}"
         yield self.error
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**Answer.to_dict(self), "error": self.error}
+
+DERIVED = {"row": "status", "nodes": "note", "state": "already"}
+"""Entries of plain data that follow from the fields, and the field that each stands behind."""
+OPTIONAL = ("words", "outcome", "constraints", "usual")
+"""Entries that are left out where they are empty."""
+_RENAMED = {"upper": "distance", "lower": "lower_bound"}
+
+
+@cache
+def entries_of(kind: type[Answer]) -> dict[str, str]:
+    """The entries of an answer's plain data, by the attributes that they are: all fields but the record of the search,
+    in their order."""
+    found: dict[str, str] = {}
+    for one in fields(kind):
+        if one.name != "record":
+            found[_RENAMED.get(one.name, one.name)] = one.name
+        if one.name in DERIVED:
+            found[DERIVED[one.name]] = DERIVED[one.name]
+    return found
 
 
 COLUMNS = (
@@ -508,11 +479,3 @@ def show(value: Value) -> str:
         # every digit: a rounded value might not flip the decision
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,}"
     return escaped(str(value))
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
-def _scores(scores: float | tuple[float, ...]) -> Any:
-    return [_finite(s) for s in scores] if isinstance(scores, tuple) else _finite(scores)

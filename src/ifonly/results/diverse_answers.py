@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, overload
 
 from ifonly.errors import QuestionError
-from ifonly.printing import shown
+from ifonly.printing import json_object, shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import Answer, Nearest, NoneExists, kept_text
 from ifonly.results.from_dict import listed, number, text
@@ -67,16 +67,8 @@ class DiverseAnswers(Sequence[Answer]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        return {
-            "answers": [answer.to_dict() for answer in self],
-            "ended": None if self.ended is None else self.ended.to_dict(),
-            "condition": self.condition,
-            "proven": self.proven,
-            "k_diversity": None if math.isnan(self.k_diversity) else self.k_diversity,
-            "k_distance": None if math.isnan(self.k_distance) else self.k_distance,
-            "apart": [list(row) for row in self.apart],
-            "seconds": self.seconds,
-        }
+        names = ("ended", "condition", "proven", "k_diversity", "k_distance", "apart", "seconds")
+        return {"answers": [answer.to_dict() for answer in self], **json_object(self, names)}
 
     @classmethod
     def from_dict(cls, data: Any) -> DiverseAnswers:
