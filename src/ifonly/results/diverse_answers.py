@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
 
@@ -11,11 +11,12 @@ from ifonly.errors import QuestionError
 from ifonly.printing import json_object, shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import Answer, Nearest, NoneExists, kept_text
+from ifonly.results.answers import AnswerSequence
 from ifonly.results.from_dict import listed, number, text
 from ifonly.results.sentences import reaching, sentence
 
 
-class DiverseAnswers(Sequence[Answer]):
+class DiverseAnswers(AnswerSequence):
     """Answers in the order of their distance, each given the earlier ones, and what ended the set.
 
     `ended` is None when as many as asked for were found; else the `NoneExists` or `Unknown` of the next one.
@@ -40,12 +41,6 @@ class DiverseAnswers(Sequence[Answer]):
     def __getitem__(self, index: slice) -> tuple[Answer, ...]: ...
     def __getitem__(self, index: int | slice) -> Answer | tuple[Answer, ...]:
         return self._answers[index]
-
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def __iter__(self) -> Iterator[Answer]:
-        return iter(self._answers)
 
     @property
     def proven(self) -> bool:
@@ -118,8 +113,7 @@ class DiverseAnswers(Sequence[Answer]):
         """Are answers, end and condition equal? The time that they took does not matter."""
         return isinstance(other, DiverseAnswers) and self._compared == other._compared
 
-    def __hash__(self) -> int:
-        return hash(len(self._answers))
+    __hash__ = AnswerSequence.__hash__
 
     @property
     def _compared(self) -> tuple[Any, ...]:

@@ -17,15 +17,13 @@ from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import (
     DERIVED,
+    KINDS,
     OPTIONAL,
     Answer,
     Change,
-    Failed,
     Nearest,
-    NoneExists,
     Reasons,
     Relaxation,
-    Unknown,
     Usualness,
     Within,
     entries_of,
@@ -36,7 +34,6 @@ from ifonly.schema import Value
 T = TypeVar("T")
 Reader: TypeAlias = Callable[[Any, str], Any]
 """Of a value and the name of its entry, which an error names."""
-KINDS: dict[str, type[Answer]] = {kind.status: kind for kind in (Nearest, NoneExists, Within, Unknown, Failed)}
 
 
 def answer_from_dict(data: Any) -> Answer:
