@@ -35,7 +35,7 @@ from ifonly.printing import shown
 from ifonly.results.records import Kind
 from ifonly.schema.arguments import path_of
 from ifonly.schema.number_text import DecimalMark
-from ifonly.schema.tables import frame_columns
+from ifonly.schema.tables import check_two_dimensions, frame_columns
 
 MOST_FILES = 100_000
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -106,10 +106,7 @@ def source_of(table: Any) -> RowSource:
         return files_of(table)
     if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
         return FrameRows(frame_columns(table))
-    if isinstance(table, np.ndarray) and table.ndim != 2:
-        raise RowError(
-            f"An array of rows must have two dimensions; this one has {table.ndim} (for one row, use explain)."
-        )
+    check_two_dimensions(table)
     if isinstance(table, bytes) or not isinstance(table, Iterable):
         raise RowError(
             f"A table is a path, a data frame, a dict of columns or an iterable of rows; got {shown(table)}."
