@@ -20,7 +20,7 @@ from ifonly.population.reading import read_answers
 from ifonly.report import audit_page, audit_svg, flip_sets_page, plain
 from ifonly.report.audit_svg import COLOURS
 from ifonly.results import Change, Stop, StoppedBy
-from ifonly.results.answer import COLUMNS
+from ifonly.results.records import COLUMNS
 
 
 def common(row: int, group: Any, **more: Any) -> dict[str, Any]:

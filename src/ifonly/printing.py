@@ -10,7 +10,7 @@ import json
 import math
 import reprlib
 import unicodedata
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from json.encoder import encode_basestring
 from typing import Any
 
@@ -55,6 +55,22 @@ def json_text(data: Any, *, indent: int | None = None) -> str:
     if is_printable(text if indent is None else text.replace("\n", "")):
         return text
     return "".join(c if c == "\n" or is_printable(c) else json.dumps(c)[1:-1] for c in text)
+
+
+def json_value(value: Any) -> Any:
+    """A value as JSON has it: None for NaN and infinity, lists, objects, and what has a `to_dict` as that gives it."""
+    if isinstance(value, float):
+        return value if math.isfinite(value) else None
+    if isinstance(value, tuple | list):
+        return [json_value(one) for one in value]
+    if isinstance(value, Mapping):
+        return {name: json_value(one) for name, one in value.items()}
+    return value.to_dict() if hasattr(value, "to_dict") else value
+
+
+def json_object(value: Any, names: Iterable[str] = (), **renamed: str) -> dict[str, Any]:
+    """Attributes of a value as JSON: those named, or all fields of a dataclass; some under another name."""
+    return {renamed.get(name, name): json_value(getattr(value, name)) for name in names or value.__dataclass_fields__}
 
 
 def shown(value: Any, most: int = 60) -> str:

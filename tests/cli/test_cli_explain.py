@@ -19,7 +19,7 @@ from ifonly.cli.shipped import network
 from ifonly.methods import Enumerate
 from ifonly.model import network_model
 from ifonly.results import Claim, Stop, StoppedBy
-from ifonly.results.answer import COLUMNS
+from ifonly.results.records import COLUMNS
 from ifonly.schema.io import schema_from_json
 from ifonly.solvers import search
 

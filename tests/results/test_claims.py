@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -57,8 +58,8 @@ def test_people_are_taken_and_joined_in_any_order() -> None:
 
 
 def test_only_who_ran_out_of_time_is_told_of_the_whole_limit() -> None:
-    limits = Limits(seconds=2.0)
-    assert same(Claims.of(LISTED, OWN).counting(0.5, limits), [one.counting(0.5, limits) for one in LISTED])
+    told = [*LISTED[:2], replace(LISTED[2], stop=Stop(StoppedBy.SECONDS, 2.0), seconds=1.5), LISTED[3]]
+    assert same(Claims.of(LISTED, OWN).counting(0.5, Limits(seconds=2.0)), told)
 
 
 def test_findings_are_what_was_found() -> None:

@@ -49,6 +49,7 @@ from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.query import Query, query_of
 from ifonly.resources import LimitReached, check_limits, limited, seconds_left
 from ifonly.results.claim import Claim, Limits, Method, Solver
+from ifonly.results.claims import Claims
 from ifonly.results.deployed import deployed_answer
 from ifonly.results.shorten import shortened
 from ifonly.results.stop import StoppedBy
@@ -241,7 +242,8 @@ class Certifier:
         with _within(limits, spent):
             solver = self._solver
             spent = time.perf_counter() - begun
-            claim = solver.solve(point[None, :], limits.after(spent))[0].counting(spent, limits)
+            claims = Claims.of(solver.solve(point[None, :], limits.after(spent)), point[None, :])
+            claim = claims.counting(spent, limits)[0]
             return self.certificate(point, claim, nodes=limits.nodes)
 
     def certificate(

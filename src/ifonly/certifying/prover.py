@@ -25,7 +25,6 @@ from ifonly.resources import check_limits
 from ifonly.schema import Choice
 from ifonly.solvers.search.record import NodeRecord, Record
 
-MULTIPLIER_BITS = 40
 ROUNDS = 6
 MORE_SPLITS, TIMES = 500, 4
 """How many splits there may be beyond the search's own: so many, and so many times its nodes."""
@@ -222,7 +221,6 @@ class _Closing:
             holds = row[0] == self.last or sides.get(row[:2]) == (1 if row[2] == 1 else 2)
             if holds and row not in self.rows:
                 self.rows.append(row)
-        self.hinted = len(self.rows)
         rule = self._rule()
         for r in range(statement.sizes[-1]):
             self._add((self.last, r, 1, rule))

@@ -60,7 +60,7 @@ def diverse(count: int, differ: Any, apart: float, apart_distance: str | None, a
     check_escaping(output, escape_formulas=options["escape_formulas"])
     path = None if output is None else answers_place(output, force=options["force"])
     source = read_source(options)
-    explainer, query = explainer_and_query(source, {**options, "why": False, "fewest_first": False})
+    explainer, query = explainer_and_query(source, {**options, "why": False})
     found: dict[int, DiverseAnswers] = {}
     wrong: dict[int, RowError | Contradiction] = {}
     try:

@@ -27,6 +27,7 @@ from ifonly.problem import (
     TopTarget,
     scales_from_data,
 )
+from ifonly.problem.query import FLAGS
 from ifonly.problem.query import read_constraints as read_all
 from ifonly.problem.rules import AnyConstraint
 from ifonly.problem.target import MARGIN
@@ -96,7 +97,7 @@ def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
         target=read_target(options, base.target),
         distance=read_distance(options, schema, data) if measured else base.distance,
         constraints=(*given, *read_constraints(options, schema)),
-        fewest_first=base.fewest_first or bool(options.get("fewest_first")),
+        **{name: getattr(base, name) or bool(options.get(name)) for name in FLAGS},
     )
 
 

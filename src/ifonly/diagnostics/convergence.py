@@ -16,6 +16,7 @@ from typing import Any
 from ifonly.explainer import Explainer
 from ifonly.html.charts import stairs
 from ifonly.html.fragments import fragment, paragraph
+from ifonly.printing import json_object
 from ifonly.problem.query import Query, query_of
 from ifonly.results import Answer, Listener, Nearest, NoneExists, Progress
 from ifonly.results.plots import INK, SOFT, bare, new_axes, plainly
@@ -62,8 +63,7 @@ class BoundsOverTime:
 
     def to_dict(self) -> dict[str, list[float | None]]:
         """Three columns; None for infinity."""
-        columns = {"seconds": self.seconds, "lower_bound": self.lower, "upper_bound": self.upper}
-        return {name: [v if math.isfinite(v) else None for v in column] for name, column in columns.items()}
+        return json_object(self, ("seconds", "lower", "upper"), lower="lower_bound", upper="upper_bound")
 
     def _ending(self) -> str:
         took = f"after {self.seconds[-1]:.3g} s and {self.answer.nodes:,} nodes"

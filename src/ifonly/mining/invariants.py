@@ -20,7 +20,7 @@ from ifonly.errors import QuestionError, RowError
 from ifonly.mining.candidates import Candidate, TableSample, conditions, differences, equations, implications
 from ifonly.mining.clauses import Implication, Points
 from ifonly.population.intervals import share_interval
-from ifonly.printing import shown
+from ifonly.printing import json_object, shown
 from ifonly.schema import Schema, read_points
 
 Listener: TypeAlias = Callable[[float], None]
@@ -63,10 +63,7 @@ class Invariant:
         return f"{rules}: {broken} in {self.rows:,} rows ({support})"
 
     def to_dict(self) -> dict[str, Any]:
-        return {name: getattr(self, name) for name in self.__slots__} | {
-            "rules": list(self.rules),
-            "examples": list(self.examples),
-        }
+        return json_object(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -24,6 +24,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.population.intervals import Interval, share_interval
+from ifonly.printing import json_object
 from ifonly.results import Answer, NoneExists, Reasons, show
 from ifonly.schema import Numeric, Schema, Value
 from ifonly.schema.decimals import rounded, written
@@ -87,7 +88,7 @@ class Action:
         return " and ".join(map(str, self.steps))
 
     def to_dict(self) -> dict[str, Any]:
-        return {"steps": [step.to_dict() for step in self.steps], "helps": self.helps, "more": self.more}
+        return json_object(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -115,14 +116,7 @@ class Cover:
         return share_interval(self.helped, self.people) if self.sampled else None
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "people": self.people,
-            "helped": self.helped,
-            "share": self.share if self.people else None,
-            "sampled": self.sampled,
-            "interval": None if self.interval is None else list(self.interval),
-            "chosen": [action.to_dict() for action in self.actions],
-        }
+        return json_object(self, ("people", "helped", "share", "sampled", "interval", "actions"), actions="chosen")
 
 
 def find_cover(answers: Sequence[Answer], judge: ChangeEvaluator, *, sampled: bool) -> Cover | None:

@@ -23,7 +23,7 @@ from ifonly.population.group import BlockingConstraint, Group, GroupDetails
 from ifonly.population.intervals import mean_interval
 from ifonly.population.labels import LEAST, By, Grouping
 from ifonly.population.moves import FlipSet, MoveCount, count_parts, sets_of
-from ifonly.printing import shown
+from ifonly.printing import json_object, shown
 from ifonly.results import Answer, NoneExists, show
 from ifonly.schema import Choice, Numeric
 from ifonly.schema.arguments import is_listed
@@ -88,19 +88,11 @@ class Audit:
         return fragment(table(header, rows, caption=f"Recourse to {self.target}", right=frozenset(range(1, 7))))
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "by": self.by,
-            "target": self.target,
-            "distance_name": self.distance_name,
-            "groups": [group.to_dict() for group in self.groups],
-            "everybody": self.everybody.to_dict(),
-            "failed": self.failed,
-            "contradictions": self.contradictions,
-            **({"impossible": self.impossible} if self.impossible else {}),
-            "differences": [difference.to_dict() for difference in self.differences],
-            "least": self.least,
-            "seed": self.seed,
-        }
+        data = json_object(self)
+        del data["words"]
+        if not self.impossible:
+            del data["impossible"]
+        return data
 
 
 def audit(answers: Iterable[Answer], *, by: By = None, judge: ChangeEvaluator | None = None) -> Audit:

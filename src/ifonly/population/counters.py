@@ -16,9 +16,9 @@ import numpy as np
 
 from ifonly.errors import FileError
 from ifonly.printing import shown
+from ifonly.results.answer import KINDS
 from ifonly.results.records import Records
 
-STATUSES = ("nearest", "none exists", "within", "unknown", "error")
 QUANTILES = {"min": 0.0, "median": 0.5, "p90": 0.9, "max": 1.0}
 BUCKETS = 64
 """Per doubling."""
@@ -124,7 +124,7 @@ class AnswerCounts:
         moved = Counter({size: count for size, count in self.sizes.items() if size})
         return {
             "rows": self.rows,
-            "counts": {status: self.counts[status] for status in STATUSES},
+            "counts": {status: self.counts[status] for status in KINDS},
             "stopped_by": dict(self.notes.most_common(5)),
             "distance_name": distance_name if self.rows > self.counts["error"] else "",
             "distance": self.distances.quantiles(),
@@ -138,7 +138,7 @@ class AnswerCounts:
     def to_data(self) -> dict[str, Any]:
         """Plain data, for a manifest."""
         return {
-            "counts": {status: self.counts[status] for status in STATUSES},
+            "counts": {status: self.counts[status] for status in KINDS},
             "notes": dict(self.notes),
             "changed": dict(self.changed),
             "changes_per_row": [[size, count] for size, count in sorted(self.sizes.items())],

@@ -16,6 +16,8 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.printing import json_object
+
 LEVEL = 0.05
 FEWEST_COSTS = 5
 """On each side of a comparison of costs."""
@@ -42,14 +44,7 @@ class Difference:
         return self.chance <= LEVEL
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "group": self.group,
-            "what": self.what,
-            "mine": self.mine,
-            "others": self.others,
-            "chance": self.chance,
-            "real": self.real,
-        }
+        return json_object(self, ("group", "what", "mine", "others", "chance", "real"))
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ifonly.population.actions import Cover
 from ifonly.population.intervals import Interval, median_interval, share_interval
 from ifonly.population.moves import FlipSet, MoveCount
+from ifonly.printing import json_object, json_value
 
 QUANTILES = (0.1, 0.25, 0.5, 0.75, 0.9)
 
@@ -25,7 +26,7 @@ class BlockingConstraint:
     asked: int
 
     def to_dict(self) -> dict[str, Any]:
-        return {"words": self.words, "count": self.count, "asked": self.asked}
+        return json_object(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -41,13 +42,8 @@ class GroupDetails:
     """A few actions that help most; None without a model to evaluate them, or where nobody has recourse."""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "changes": [one.to_dict() for one in self.moves],
-            "together": [one.to_dict() for one in self.together],
-            "blame": [one.to_dict() for one in self.blame],
-            "open": [{"why": why, "count": count} for why, count in self.stops],
-            "actions": None if self.cover is None else self.cover.to_dict(),
-        }
+        stops = [{"why": why, "count": count} for why, count in self.stops]
+        return json_object(self, moves="changes", stops="open", cover="actions") | {"open": stops}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
@@ -112,27 +108,11 @@ class Group:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        numbers = {
-            "share": self.share,
-            "mean": self.mean,
-            **{f"p{round(100 * q)}": self.quantile(q) for q in QUANTILES},
-        }
-        intervals = {
-            "share_interval": self.share_interval,
-            "mean_interval": self.mean_interval,
-            "median_interval": self.median_interval,
-        }
+        counts = ("people", "unneeded", "needing", "recourse", "without", "unknown", "unproven", "compared")
+        quantiles = {f"p{round(100 * q)}": json_value(self.quantile(q)) for q in QUANTILES}
         return {
-            "name": self.name,
-            "people": self.people,
-            "unneeded": self.unneeded,
-            "needing": self.needing,
-            "recourse": self.recourse,
-            "without": self.without,
-            "unknown": self.unknown,
-            "unproven": self.unproven,
-            "compared": self.compared,
-            **{name: value if math.isfinite(value) else None for name, value in numbers.items()},
-            **{name: None if ends is None else list(ends) for name, ends in intervals.items()},
+            **json_object(self, ("name", *counts, "share", "mean")),
+            **quantiles,
+            **json_object(self, ("share_interval", "mean_interval", "median_interval")),
             **self.details.to_dict(),
         }

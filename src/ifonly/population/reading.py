@@ -22,8 +22,9 @@ from ifonly.population.output import manifest_of, read_place
 from ifonly.printing import shown
 from ifonly.problem.query import Query
 from ifonly.results import Answer, Failed, Stop, StoppedBy
-from ifonly.results.answer import COLUMNS
-from ifonly.results.from_dict import KINDS, change_from_dict
+from ifonly.results.answer import KINDS
+from ifonly.results.from_dict import change_from_dict
+from ifonly.results.records import COLUMNS
 from ifonly.schema.arguments import path_of
 
 TABLES = (".jsonl", ".csv", ".parquet")
@@ -146,10 +147,7 @@ def _of_record(data: Mapping[str, Any], query: Query) -> Answer:
     if (after is not None) != (status in ("nearest", "within")) or (changes and after is None):
         raise QuestionError(f"The entries of this record do not belong together: '{status}' with {shown(after)}.")
     stop = Stop(StoppedBy.UNDECIDED, detail=str(note)) if note else None
-    answer: Answer = KINDS[status](
-        upper=_number(data, "distance"), counterfactual=after, changes=changes, stop=stop, **common
-    )
-    return answer
+    return KINDS[status](upper=_number(data, "distance"), counterfactual=after, changes=changes, stop=stop, **common)
 
 
 def _number(data: Mapping[str, Any], name: str) -> float:

@@ -35,7 +35,7 @@ from ifonly.printing import shown
 from ifonly.results.records import Kind
 from ifonly.schema.arguments import path_of
 from ifonly.schema.number_text import DecimalMark
-from ifonly.schema.tables import frame_columns
+from ifonly.schema.tables import check_two_dimensions, frame_columns
 
 MOST_FILES = 100_000
 NO_PARTITION = "__HIVE_DEFAULT_PARTITION__"
@@ -106,10 +106,7 @@ def source_of(table: Any) -> RowSource:
         return files_of(table)
     if isinstance(table, Mapping) or (hasattr(table, "columns") and hasattr(table, "__getitem__")):
         return FrameRows(frame_columns(table))
-    if isinstance(table, np.ndarray) and table.ndim != 2:
-        raise RowError(
-            f"An array of rows must have two dimensions; this one has {table.ndim} (for one row, use explain)."
-        )
+    check_two_dimensions(table)
     if isinstance(table, bytes) or not isinstance(table, Iterable):
         raise RowError(
             f"A table is a path, a data frame, a dict of columns or an iterable of rows; got {shown(table)}."
@@ -252,12 +249,23 @@ class TableFiles:
 # ---------------------------------------------------------------------- in memory
 
 
+class RowsInMemory:
+    """Rows that have no fingerprint of their own."""
+
+    description = "the table"
+
+    def fingerprint(self) -> None:
+        return None
+
+    def check_unchanged(self) -> None:
+        """Nothing to compare them with."""
+
+
 @dataclass(frozen=True)
-class FrameRows:
+class FrameRows(RowsInMemory):
     """A data frame, or a dict of columns."""
 
     columns: Mapping[str, Any]
-    description = "the table"
 
     def __post_init__(self) -> None:
         sliced = {name: many if _can_be_sliced(many) else list(many) for name, many in self.columns.items()}
@@ -284,18 +292,12 @@ class FrameRows:
         kind = getattr(_slice(self.columns[name], 0, 1), "dtype", np.dtype(object)).kind
         return types.get(kind, "text")  # type: ignore[return-value]
 
-    def fingerprint(self) -> None:
-        return None
-
     def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         for first in range(0, self.estimated_rows(), ROWS):
             last = min(first + ROWS, self.estimated_rows())
             columns = {name: _slice(column, first, last) for name, column in self.columns.items()
                        if columns is None or name in columns}  # fmt: skip
             yield RowBlock(count=last - first, columns=columns)
-
-    def check_unchanged(self) -> None:
-        """Rows in memory have no fingerprint of their own."""
 
 
 def _can_be_sliced(column: Any) -> bool:
@@ -309,11 +311,10 @@ def _slice(column: Any, first: int, last: int) -> Any:
 
 
 @dataclass(frozen=True)
-class LooseRows:
+class LooseRows(RowsInMemory):
     """An iterable of rows: mappings, or sequences in the order of the features."""
 
     rows: Iterable[Any]
-    description = "the table"
     names = None
 
     def estimated_rows(self) -> int | None:
@@ -322,16 +323,10 @@ class LooseRows:
     def kind(self, name: str) -> Kind:
         return "text"
 
-    def fingerprint(self) -> None:
-        return None
-
     def blocks(self, columns: Collection[str] | None) -> Iterator[RowBlock]:
         rows = iter(self.rows)
         while some := list(islice(rows, ROWS)):
             yield RowBlock(count=len(some), rows=[_plain(row, columns) for row in some])
-
-    def check_unchanged(self) -> None:
-        """Rows in memory have no fingerprint of their own."""
 
 
 def _plain(row: Any, columns: Collection[str] | None) -> Any:

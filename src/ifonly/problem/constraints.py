@@ -25,7 +25,7 @@ from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.problem.words import show_name, show_option
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real, Schema
-from ifonly.schema.arguments import is_label, items
+from ifonly.schema.arguments import is_label, items, real_number
 from ifonly.schema.decimals import rounded, stepped, steps_between, steps_to, written
 from ifonly.schema.number_text import clear_number, other_reading
 from ifonly.schema.values import is_missing, plain, show_number, show_step
@@ -124,10 +124,8 @@ class Range:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            end = plain(getattr(self, name))
-            if isinstance(end, bool) or not isinstance(end, int | float) or math.isnan(end):
-                raise QuestionError(f"The range of '{self.feature}' must be given by numbers; got {shown(end)}.")
-            object.__setattr__(self, name, float(end))
+            words = f"The range of '{self.feature}' must be given by numbers; got"
+            object.__setattr__(self, name, real_number(getattr(self, name), words, lambda end: not math.isnan(end)))
         if self.lower > self.upper:
             raise QuestionError(f"The range {self._ends()} of '{self.feature}' is empty; swap its ends.")
 
@@ -212,12 +210,8 @@ class MaxDelta:
         if (self.by is None) == (self.share is None):
             raise QuestionError(f"By how much may '{self.feature}' change? Give either 'by' or 'share'.")
         name = "by" if self.share is None else "share"
-        most = plain(getattr(self, name))
-        if isinstance(most, bool) or not isinstance(most, int | float) or not 0 <= most < math.inf:
-            raise QuestionError(
-                f"'{name}' of the change of '{self.feature}' must be a number >= 0; it is {shown(most)}."
-            )
-        object.__setattr__(self, name, float(most))
+        words = f"'{name}' of the change of '{self.feature}' must be a number >= 0; it is"
+        object.__setattr__(self, name, real_number(getattr(self, name), words, lambda most: 0 <= most < math.inf))
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]
@@ -262,10 +256,8 @@ class Steps:
     step: float
 
     def __post_init__(self) -> None:
-        step = plain(self.step)
-        if isinstance(step, bool) or not isinstance(step, int | float) or not 0 < step < math.inf:
-            raise QuestionError(f"The step of '{self.feature}' must be a number > 0; it is {shown(self.step)}.")
-        object.__setattr__(self, "step", float(step))
+        words = f"The step of '{self.feature}' must be a number > 0; it is"
+        object.__setattr__(self, "step", real_number(self.step, words, lambda step: 0 < step < math.inf))
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]
@@ -340,14 +332,10 @@ class Imputable:
     change: float = 1.0
 
     def __post_init__(self) -> None:
-        change = plain(self.change)
-        number = isinstance(change, int | float) and not isinstance(change, bool)
-        if not number or not LEAST_FILLING <= change <= MOST_FILLING:
-            raise QuestionError(
-                f"Filling in '{self.feature}' must count as a change between {LEAST_FILLING:g} and {MOST_FILLING:g}; "
-                f"it is {shown(self.change)}."
-            )
-        object.__setattr__(self, "change", float(change))
+        ends = f"between {LEAST_FILLING:g} and {MOST_FILLING:g}"
+        words = f"Filling in '{self.feature}' must count as a change {ends}; it is"
+        change = real_number(self.change, words, lambda change: LEAST_FILLING <= change <= MOST_FILLING)
+        object.__setattr__(self, "change", change)
 
     def check(self, schema: Schema) -> None:
         feature = schema[self.feature]

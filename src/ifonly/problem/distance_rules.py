@@ -28,12 +28,12 @@ from numpy.typing import NDArray
 
 from ifonly.caching import cached
 from ifonly.errors import QuestionError
-from ifonly.printing import shown
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, hinge_part, linear_part
 from ifonly.schema import Integer, Numeric, Real, Schema
+from ifonly.schema.arguments import real_number
 from ifonly.schema.decimals import rounded, written
-from ifonly.schema.values import plain, show_number
+from ifonly.schema.values import show_number
 
 Floats = NDArray[np.float64]
 
@@ -281,7 +281,5 @@ def unrolled(schema: Schema, point: Floats) -> Floats:
 
 def checked_length(what: str, number: Any, *, least: float = math.ulp(0.0)) -> float:
     """A finite number, positive unless `least` is 0."""
-    value = plain(number)
-    if isinstance(value, bool) or not isinstance(value, int | float) or not least <= value < math.inf:
-        raise QuestionError(f"{what} must be a number {'>= 0' if least == 0.0 else '> 0'}; it is {shown(number)}.")
-    return float(value)
+    words = f"{what} must be a number {'>= 0' if least == 0.0 else '> 0'}; it is"
+    return real_number(number, words, lambda value: least <= value < math.inf)

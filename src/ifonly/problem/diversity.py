@@ -23,8 +23,9 @@ from ifonly.problem.disjunctions import Alternative, Condition, Either, Ordinary
 from ifonly.problem.distance import MOST, Distance, Norm
 from ifonly.problem.distance_rules import AtLeastFar, check_piecewise_linear, checked_length, shares_of, symmetric
 from ifonly.schema import Choice, Integer, Numeric, Real, Schema
+from ifonly.schema.arguments import whole_number
 from ifonly.schema.decimals import rounded, written
-from ifonly.schema.values import plain, show_number
+from ifonly.schema.values import show_number
 
 Floats = NDArray[np.float64]
 Differ: TypeAlias = Literal["distance", "features", "values"]
@@ -47,9 +48,7 @@ class Diversity:
     apart_distance: str | Distance | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
-        k = plain(self.k)
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QuestionError(f"The number of answers, k, must be a whole number >= 1; it is {shown(self.k)}.")
+        k = whole_number(self.k, "The number of answers, k, must be a whole number >= 1; it is", 1)
         if not isinstance(self.differ, str) or self.differ not in get_args(Differ):
             raise QuestionError(f"Answers can differ in {', '.join(get_args(Differ))}; not in {shown(self.differ)}.")
         object.__setattr__(self, "k", k)

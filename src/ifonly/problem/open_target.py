@@ -28,8 +28,7 @@ from ifonly.problem.target import (
     class_index,
     listed,
 )
-from ifonly.schema.arguments import items
-from ifonly.schema.values import plain
+from ifonly.schema.arguments import items, whole_number
 
 MOST_ALTERNATIVES = 64
 """An open target with more alternatives than this is refused: each is a search of its own."""
@@ -125,10 +124,8 @@ class TopTarget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", checked_label(self.label))
         object.__setattr__(self, "margin", checked_margin(self.margin))
-        k = plain(self.k)
-        if isinstance(k, bool) or not isinstance(k, int) or k < 1:
-            raise QuestionError(f"A class can be among the k highest for a whole number k >= 1; k is {shown(self.k)}.")
-        object.__setattr__(self, "k", k)
+        words = "A class can be among the k highest for a whole number k >= 1; k is"
+        object.__setattr__(self, "k", whole_number(self.k, words, 1))
 
     def check(self, model: Model) -> None:
         class_index(model, self.label)

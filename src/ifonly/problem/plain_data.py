@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from typing import Any
 
 from ifonly.errors import QuestionError
@@ -49,8 +49,6 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "rule": Rule,
     "derived": Derived,
 }
-_KIND_OF = {kind: name for name, kind in CONSTRAINTS.items()}
-_OPTIONAL = {Range: ("lower", "upper"), MaxDelta: ("by", "share"), Imputable: ("change",)}
 _NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
 """What a range without this end has there: JSON has no infinity."""
@@ -160,11 +158,11 @@ def constraint_to_dict(constraint: Any) -> str | dict[str, Any]:
     """Words as they are; a constraint as its kind and its fields."""
     if isinstance(constraint, str):
         return constraint
-    kind = _KIND_OF.get(type(constraint))
+    kind = next((name for name, cls in CONSTRAINTS.items() if cls is type(constraint)), None)
     if kind is None:
         raise QuestionError(f"'{constraint.describe()}' has no form as plain data; it can be asked in Python only.")
     named = {name: getattr(constraint, name) for name in _entries_of(type(constraint))}
-    optional = _OPTIONAL.get(type(constraint), ())
+    optional = _optional(type(constraint))
     kept = {
         name: list(value) if isinstance(value, tuple) else value
         for name, value in named.items()
@@ -178,6 +176,11 @@ def _entries_of(kind: type[Any]) -> list[str]:
     return [field.name for field in fields(kind) if field.name not in _NOT_GIVEN.get(kind, ())]
 
 
+def _optional(kind: type[Any]) -> list[str]:
+    """Those of them that may be left out: they have a default."""
+    return [name for name in _entries_of(kind) if kind.__dataclass_fields__[name].default is not MISSING]
+
+
 def constraint_from_dict(data: Any) -> Any:
     """The inverse of `constraint_to_dict`."""
     if isinstance(data, str):
@@ -188,7 +191,7 @@ def constraint_from_dict(data: Any) -> Any:
     cls = CONSTRAINTS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise QuestionError(f"There is no kind of constraint {shown(kind)}; the kinds are {', '.join(CONSTRAINTS)}.")
-    optional = _OPTIONAL.get(cls, ())
+    optional = _optional(cls)
     names = _entries_of(cls)
     found = entries(data, f"The constraint '{kind}'", ["kind", *(n for n in names if n not in optional)], optional)
     del found["kind"]

@@ -10,7 +10,7 @@ import hashlib
 import json
 import pickle
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from ifonly.caching import cached_property
@@ -31,7 +31,6 @@ from ifonly.schema import Schema
 from ifonly.schema.arguments import items
 from ifonly.schema.number_text import DecimalMark
 
-ENTRIES = ("target", "distance", "constraints", "fewest_first")
 NAMED = {norm.value: Distance(norm.value) for norm in Norm}
 """The distances that need no more than a name: every call without a query makes one."""
 MOST_PLAIN = 1 << 16
@@ -59,8 +58,9 @@ class Query:
             named = NAMED.get(self.distance) if isinstance(self.distance, str) else None
             object.__setattr__(self, "distance", named or Distance(self.distance))
         object.__setattr__(self, "constraints", _constraints(self.constraints))
-        if not isinstance(self.fewest_first, bool):
-            raise QuestionError(f"'fewest_first' is True or False; got {shown(self.fewest_first)}.")
+        for name in FLAGS:
+            if not isinstance(getattr(self, name), bool):
+                raise QuestionError(f"'{name}' is True or False; got {shown(getattr(self, name))}.")
 
     @property
     def measure(self) -> Distance:
@@ -83,13 +83,13 @@ class Query:
             "target": None if self.target is None else self.target.to_dict(),
             "distance": self.measure.to_dict(),
             "constraints": [constraint_to_dict(one) for one in self.constraints],
-            "fewest_first": self.fewest_first,
+            **{name: getattr(self, name) for name in FLAGS},
         }
 
     @classmethod
     def from_dict(cls, data: Any) -> Query:
         """The inverse of `to_dict`. What is left out has its default; what is not known is refused."""
-        found = entries(data, "A query", (), ENTRIES)
+        found = entries(data, "A query", (), [one.name for one in fields(cls)])
         target, distance = found.get("target"), found.get("distance", "l1")
         constraints = found.get("constraints", [])
         with located("constraints"):
@@ -103,10 +103,15 @@ class Query:
         for i, one in enumerate(constraints):
             with located("constraints", i):
                 read.append(constraint_from_dict(one))
-        return cls(target=target, distance=distance, constraints=read, fewest_first=found.get("fewest_first", False))
+        flags = {name: found[name] for name in FLAGS if name in found}
+        return cls(target=target, distance=distance, constraints=read, **flags)
 
     def to_json(self) -> str:
         return json.dumps(self.to_dict(), ensure_ascii=False, allow_nan=False)
+
+
+FLAGS = tuple(one.name for one in fields(Query) if one.type == "bool")
+"""The fields of a query that are true or false: in plain data, on the command line and in requests without more ado."""
 
 
 def plain_query(query: Query) -> dict[str, Any]:

@@ -13,11 +13,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.errors import QuestionError
-from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.words import show_name
 from ifonly.schema import Real, Schema
-from ifonly.schema.values import plain
+from ifonly.schema.arguments import whole_number
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,10 +27,8 @@ class MaxChanges:
     uncounted: frozenset[str] = field(default=frozenset(), repr=False)
 
     def __post_init__(self) -> None:
-        most = plain(self.most)
-        if isinstance(most, bool) or not isinstance(most, int) or most < 0:
-            raise QuestionError(f"The number of changes must be a whole number >= 0; it is {shown(self.most)}.")
-        object.__setattr__(self, "most", most)
+        words = "The number of changes must be a whole number >= 0; it is"
+        object.__setattr__(self, "most", whole_number(self.most, words))
 
     def check(self, schema: Schema) -> None:
         """Any number makes sense for any schema."""

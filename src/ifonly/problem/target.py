@@ -21,7 +21,7 @@ from ifonly.errors import QuestionError
 from ifonly.model import Model
 from ifonly.printing import shown
 from ifonly.problem.softmax import Weights, first_weights, log_odds, planes
-from ifonly.schema.arguments import is_label
+from ifonly.schema.arguments import is_label, real_number
 from ifonly.schema.values import plain, show_number
 
 MARGIN = 1e-6
@@ -40,10 +40,7 @@ class Words:
 
 def checked_margin(margin: Any) -> float:
     """A valid margin, or an error."""
-    number = plain(margin)
-    if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 <= number < math.inf:
-        raise QuestionError(f"The margin must be a number >= 0; it is {shown(margin)}.")
-    return float(number)
+    return real_number(margin, "The margin must be a number >= 0; it is", lambda number: 0.0 <= number < math.inf)
 
 
 def checked_label(label: Any) -> Any:
@@ -136,11 +133,9 @@ class ScoreTarget:
         object.__setattr__(self, "output", output)
         for name in ("at_least", "at_most"):
             end = plain(getattr(self, name))
-            if end is None:
-                continue
-            if isinstance(end, bool) or not isinstance(end, int | float) or not math.isfinite(end):
-                raise QuestionError(f"A score threshold must be a finite number; '{name}' is {shown(end)}.")
-            object.__setattr__(self, name, float(end))
+            if end is not None:
+                words = f"A score threshold must be a finite number; '{name}' is"
+                object.__setattr__(self, name, real_number(end, words))
         if self.at_least is None and self.at_most is None:
             raise QuestionError("A score target needs at_least, at_most, or both.")
         if self.at_least is not None and self.at_most is not None:
@@ -203,12 +198,8 @@ class ProbabilityTarget:
     def __post_init__(self) -> None:
         object.__setattr__(self, "label", checked_label(self.label))
         object.__setattr__(self, "margin", checked_margin(self.margin))
-        number = plain(self.at_least)
-        if isinstance(number, bool) or not isinstance(number, int | float) or not 0.0 < number < 1.0:
-            raise QuestionError(
-                f"A probability to reach lies between 0 and 1, such as 0.7 (both ends excluded); it is {shown(number)}."
-            )
-        object.__setattr__(self, "at_least", float(number))
+        words = "A probability to reach lies between 0 and 1, such as 0.7 (both ends excluded); it is"
+        object.__setattr__(self, "at_least", real_number(self.at_least, words, lambda p: 0.0 < p < 1.0))
 
     def check(self, model: Model) -> None:
         class_index(model, self.label)

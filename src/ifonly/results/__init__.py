@@ -2,7 +2,6 @@
 
 from ifonly.results.answer import (
     Answer,
-    Answers,
     Change,
     Failed,
     Nearest,
@@ -14,6 +13,7 @@ from ifonly.results.answer import (
     Within,
     show,
 )
+from ifonly.results.answers import Answers
 from ifonly.results.claim import Claim, Limits, Listener, Method, Progress, Solver
 from ifonly.results.claims import Claims
 from ifonly.results.diverse_answers import DiverseAnswers

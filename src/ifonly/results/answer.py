@@ -15,17 +15,17 @@ from __future__ import annotations
 import json
 import math
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, fields
+from functools import cache
 from pathlib import Path
-from typing import Any, ClassVar, Literal, Self, overload
+from typing import Any, ClassVar, Self
 
 from ifonly.errors import Contradiction, QuestionError
-from ifonly.printing import escaped, printable, shown
+from ifonly.printing import escaped, json_object, json_value, printable
 from ifonly.problem.target import THE_DECISION
 from ifonly.results.stop import Stop
 from ifonly.schema import Value, write_whole
-from ifonly.schema.arguments import items
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,14 +79,7 @@ class Relaxation:
     changes: tuple[Change, ...]
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "dropped": list(self.dropped),
-            "words": self.words,
-            "distance": self.distance,
-            "lower_bound": self.lower,
-            "proven": self.proven,
-            "changes": [change.to_dict() for change in self.changes],
-        }
+        return json_object(self, lower="lower_bound")
 
     def __str__(self) -> str:
         at = f"distance {self.distance:.6g}" if self.proven else f"distance at most {self.distance:.6g}"
@@ -108,12 +101,7 @@ class Reasons:
     note: str = ""
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "blame": list(self.blame),
-            "minimal": self.minimal,
-            "relaxations": [relaxation.to_dict() for relaxation in self.relaxations],
-            "note": self.note,
-        }
+        return json_object(self)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -134,12 +122,7 @@ class Usualness:
         return not self.breaks
 
     def to_dict(self) -> dict[str, Any]:
-        return {
-            "nearest_row": self.nearest_row,
-            "nearest_distance": self.nearest_distance,
-            "breaks": list(self.breaks),
-            "unseen": list(self.unseen),
-        }
+        return json_object(self)
 
     def __str__(self) -> str:
         words = f"The nearest row of the data is row {self.nearest_row}, at a distance of {self.nearest_distance:.6g}."
@@ -153,13 +136,13 @@ class Answer(ABC):
     """What all five kinds have. Distances are in the question's distance; scores are the user's own model's."""
 
     row: int
-    factual: Mapping[str, Value]
     target: str
+    upper: float = math.inf
     distance_name: str
     lower: float
-    upper: float = math.inf
-    counterfactual: Mapping[str, Value] | None = None
     changes: tuple[Change, ...] = ()
+    factual: Mapping[str, Value]
+    counterfactual: Mapping[str, Value] | None = None
     decision_before: Value = None
     decision_after: Value = None
     score_before: float | tuple[float, ...] = math.nan
@@ -233,35 +216,9 @@ class Answer(ABC):
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON: no NaN, no infinity."""
         return {
-            "row": self.row,
-            "status": self.status,
-            "target": self.target,
-            "distance": _finite(self.upper),
-            "distance_name": self.distance_name,
-            "lower_bound": _finite(self.lower),
-            "changes": [change.to_dict() for change in self.changes],
-            "factual": dict(self.factual),
-            "counterfactual": None if self.counterfactual is None else dict(self.counterfactual),
-            "decision_before": self.decision_before,
-            "decision_after": self.decision_after,
-            "score_before": _scores(self.score_before),
-            "score_after": _scores(self.score_after),
-            "method": self.method,
-            "seconds": self.seconds,
-            "nodes": self.nodes,
-            "note": self.note,
-            "stop": None if self.stop is None else self.stop.to_dict(),
-            "rounding_bound": self.rounding_bound,
-            "lower_any_rounding": self.lower_any_rounding,
-            "precision": self.precision,
-            "subject": self.subject,
-            "state": self.state,
-            "already": self.already,
-            "breaks": list(self.breaks),
-            **({"words": {name: list(words) for name, words in self.words.items()}} if self.words else {}),
-            **({"outcome": dict(self.outcome)} if self.outcome else {}),
-            **({"constraints": list(self.constraints)} if self.constraints else {}),
-            **({"usual": self.usual.to_dict()} if self.usual is not None else {}),
+            entry: json_value(value)
+            for entry, name in entries_of(type(self)).items()
+            if (value := getattr(self, name)) or entry not in OPTIONAL
         }
 
     def to_json(self) -> str:
@@ -336,10 +293,6 @@ class NoneExists(Answer):
     status: ClassVar[str] = "none exists"
     reasons: Reasons | None = None
 
-    def to_dict(self) -> dict[str, Any]:
-        why = None if self.reasons is None else self.reasons.to_dict()
-        return {**Answer.to_dict(self), "reasons": why}
-
 
 @dataclass(frozen=True, slots=True, kw_only=True, repr=False)
 class Within(Answer):
@@ -385,112 +338,29 @@ class Failed(Answer):
         yield f"row {self.row}"
         yield self.error
 
-    def to_dict(self) -> dict[str, Any]:
-        return {**Answer.to_dict(self), "error": self.error}
+
+DERIVED = {"row": "status", "nodes": "note", "state": "already"}
+"""Entries of plain data that follow from the fields, and the field that each stands behind."""
+OPTIONAL = ("words", "outcome", "constraints", "usual")
+"""Entries that are left out where they are empty."""
+_RENAMED = {"upper": "distance", "lower": "lower_bound"}
 
 
-COLUMNS = (
-    "row",
-    "status",
-    "distance",
-    "lower_bound",
-    "changes",
-    "counterfactual",
-    "score_before",
-    "score_after",
-    "method",
-    "seconds",
-)
+@cache
+def entries_of(kind: type[Answer]) -> dict[str, str]:
+    """The entries of an answer's plain data, by the attributes that they are: all fields but the record of the search,
+    in their order."""
+    found: dict[str, str] = {}
+    for one in fields(kind):
+        if one.name != "record":
+            found[_RENAMED.get(one.name, one.name)] = one.name
+        if one.name in DERIVED:
+            found[DERIVED[one.name]] = DERIVED[one.name]
+    return found
 
 
-class Answers(Sequence[Answer]):
-    """Many answers, in the order of the rows; `ids` is the index of the frame they are about, if it had one."""
-
-    def __init__(self, answers: Sequence[Answer], *, seconds: float = 0.0, ids: Any = None) -> None:
-        self._answers = tuple(answers)
-        self.seconds = seconds
-        self.ids = ids
-        if ids is not None and len(ids) != len(self._answers):
-            raise QuestionError(f"There are {len(self._answers)} answers, but {len(ids)} labels for them.")
-
-    @overload
-    def __getitem__(self, index: int) -> Answer: ...
-    @overload
-    def __getitem__(self, index: slice) -> Answers: ...
-    def __getitem__(self, index: int | slice) -> Answer | Answers:
-        if not isinstance(index, slice):
-            return self._answers[index]
-        return Answers(self._answers[index], ids=None if self.ids is None else self.ids[index])
-
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def __iter__(self) -> Iterator[Answer]:
-        return iter(self._answers)
-
-    def __eq__(self, other: object) -> bool:
-        """Are the answers equal, each to each? The time that they took does not matter."""
-        return isinstance(other, Answers) and self._answers == other._answers
-
-    def __hash__(self) -> int:
-        return hash(len(self._answers))
-
-    def counts(self) -> dict[str, int]:
-        """How many answers of each kind."""
-        kinds = (Nearest, NoneExists, Within, Unknown, Failed)
-        return {kind.status: sum(isinstance(a, kind) for a in self._answers) for kind in kinds}
-
-    @property
-    def impossible(self) -> int:
-        """Of answers that were compared with real rows: how many break what all of these obey."""
-        return sum(answer.usual is not None and not answer.usual.possible for answer in self)
-
-    def to_dicts(self) -> list[dict[str, Any]]:
-        return [answer.to_dict() for answer in self._answers]
-
-    @classmethod
-    def from_dicts(cls, data: Any) -> Answers:
-        """The inverse of `to_dicts`."""
-        given = items(data)
-        if given is None:
-            raise QuestionError(f"Answers are a list of objects, one per row; got {shown(data)}.")
-        return cls([Answer.from_dict(one) for one in given])
-
-    def to_frame(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
-        """A flat pandas DataFrame, one row per answer, with the index of the frame that was asked about.
-
-        `features`: which of them have columns, before and after: those that change in some answer, all, or none.
-        """
-        from ifonly.results.frames import pandas_frame
-
-        return pandas_frame(self, features)
-
-    def to_html(self, path: str | Path | None = None, language: str = "en", *, subject: str = "") -> str:
-        """A page with a section per person; written to `path` if one is given."""
-        from ifonly.results.html import answers_document
-
-        return kept_text(answers_document(self, language, subject), path)
-
-    def plot(self, axes: Any = None, *, by: Sequence[Any] | None = None) -> Any:
-        """How many have an answer at no more than a cost, as a picture; one line per group of labels `by` row."""
-        from ifonly.results.plots import plot_answers
-
-        return plot_answers(self, axes, by=by)
-
-    def _repr_html_(self) -> str:
-        from ifonly.results.html import answers_fragment
-
-        return answers_fragment(self)
-
-    def to_polars(self, features: Literal["changed", "all", "none"] = "changed") -> Any:
-        """The same as a polars DataFrame."""
-        from ifonly.results.frames import polars_frame
-
-        return polars_frame(self, features)
-
-    def __repr__(self) -> str:
-        counted = ", ".join(f"{count} {status}" for status, count in self.counts().items() if count)
-        return f"<Answers: {counted or 'none'}>"
+KINDS: dict[str, type[Answer]] = {kind.status: kind for kind in (Nearest, NoneExists, Within, Unknown, Failed)}
+"""The kinds by their status."""
 
 
 def kept_text(text: str, path: str | Path | None) -> str:
@@ -508,11 +378,3 @@ def show(value: Value) -> str:
         # every digit: a rounded value might not flip the decision
         return f"{value:,.0f}" if value.is_integer() and abs(value) < 1e15 else f"{value:,}"
     return escaped(str(value))
-
-
-def _finite(number: float) -> float | None:
-    return number if math.isfinite(number) else None
-
-
-def _scores(scores: float | tuple[float, ...]) -> Any:
-    return [_finite(s) for s in scores] if isinstance(scores, tuple) else _finite(scores)

@@ -96,11 +96,10 @@ class Claim:
     """No allowed favourable row is nearer than `lower`; `point`, if any, is one. `stop` is what stopped the method.
 
     Favourable is a row whose exact score is at least `rounding_bound` above the margin, which is as much as the
-    deployed
-    model can lose at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows below that
-    may
-    be accepted under some roundings; nothing nearer than `lower_any_rounding` is, where that is known. `lower` =
-    infinity claims that no row is accepted under any rounding. The distance of `point` is recomputed, not claimed.
+    deployed model can lose at `point` by rounding: the model accepts such a row in whatever order it adds up. Rows
+    below that may be accepted under some roundings; nothing nearer than `lower_any_rounding` is, where that is known.
+    `lower` = infinity claims that no row is accepted under any rounding. The distance of `point` is recomputed, not
+    claimed.
     """
 
     point: NDArray[np.float64] | None
@@ -116,12 +115,6 @@ class Claim:
     def __post_init__(self) -> None:
         if math.isnan(self.lower) or self.lower < 0.0:
             raise ValueError(f"A lower bound of {self.lower} on a distance is a bug.")
-
-    def counting(self, spent: float, limits: Limits) -> Claim:
-        """The claim of a method that had `limits.after(spent)`: where time was up, it is the whole limit that was."""
-        if self.stop is None or self.stop.by is not StoppedBy.SECONDS:
-            return self
-        return replace(self, stop=Stop(StoppedBy.SECONDS, limits.seconds), seconds=self.seconds + spent)
 
 
 class Solver(Protocol):

@@ -73,7 +73,7 @@ class Claims(ByColumns[Claim]):
         )
 
     def counting(self, spent: float, limits: Limits) -> Claims:
-        """`Claim.counting` of each."""
+        """Of a method that had `limits.after(spent)`: where time was up, it is the whole limit that was."""
         late = [i for i, stop in self.stops.items() if stop.by is StoppedBy.SECONDS]
         if not late:
             return self

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, overload
 
 from ifonly.errors import QuestionError
-from ifonly.printing import shown
+from ifonly.printing import json_object, shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import Answer, Nearest, NoneExists, kept_text
+from ifonly.results.answers import AnswerSequence
 from ifonly.results.from_dict import listed, number, text
 from ifonly.results.sentences import reaching, sentence
 
 
-class DiverseAnswers(Sequence[Answer]):
+class DiverseAnswers(AnswerSequence):
     """Answers in the order of their distance, each given the earlier ones, and what ended the set.
 
     `ended` is None when as many as asked for were found; else the `NoneExists` or `Unknown` of the next one.
@@ -41,12 +42,6 @@ class DiverseAnswers(Sequence[Answer]):
     def __getitem__(self, index: int | slice) -> Answer | tuple[Answer, ...]:
         return self._answers[index]
 
-    def __len__(self) -> int:
-        return len(self._answers)
-
-    def __iter__(self) -> Iterator[Answer]:
-        return iter(self._answers)
-
     @property
     def proven(self) -> bool:
         """Is every answer proven nearest given the earlier ones, and the end, if there is one, proven too?"""
@@ -67,16 +62,8 @@ class DiverseAnswers(Sequence[Answer]):
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data, ready for JSON."""
-        return {
-            "answers": [answer.to_dict() for answer in self],
-            "ended": None if self.ended is None else self.ended.to_dict(),
-            "condition": self.condition,
-            "proven": self.proven,
-            "k_diversity": None if math.isnan(self.k_diversity) else self.k_diversity,
-            "k_distance": None if math.isnan(self.k_distance) else self.k_distance,
-            "apart": [list(row) for row in self.apart],
-            "seconds": self.seconds,
-        }
+        names = ("ended", "condition", "proven", "k_diversity", "k_distance", "apart", "seconds")
+        return {"answers": [answer.to_dict() for answer in self], **json_object(self, names)}
 
     @classmethod
     def from_dict(cls, data: Any) -> DiverseAnswers:
@@ -126,8 +113,7 @@ class DiverseAnswers(Sequence[Answer]):
         """Are answers, end and condition equal? The time that they took does not matter."""
         return isinstance(other, DiverseAnswers) and self._compared == other._compared
 
-    def __hash__(self) -> int:
-        return hash(len(self._answers))
+    __hash__ = AnswerSequence.__hash__
 
     @property
     def _compared(self) -> tuple[Any, ...]:

@@ -13,7 +13,8 @@ from typing import Any, Literal, TypeAlias, get_args
 
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.printing import shown
-from ifonly.results.answer import Answer, Answers
+from ifonly.results.answer import Answer
+from ifonly.results.answers import Answers
 from ifonly.schema import Value
 from ifonly.schema.tables import import_pandas
 

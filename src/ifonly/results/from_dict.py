@@ -9,57 +9,31 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping
-from typing import Any, TypeVar
+from functools import cache
+from typing import Any, TypeAlias, TypeVar, get_type_hints
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.plain_data import entries
 from ifonly.results.answer import (
+    DERIVED,
+    KINDS,
+    OPTIONAL,
     Answer,
     Change,
-    Failed,
     Nearest,
-    NoneExists,
     Reasons,
     Relaxation,
-    Unknown,
     Usualness,
     Within,
+    entries_of,
 )
 from ifonly.results.stop import Stop
 from ifonly.schema import Value
 
 T = TypeVar("T")
-KINDS: dict[str, type[Any]] = {kind.status: kind for kind in (Nearest, NoneExists, Within, Unknown, Failed)}
-FIELDS = {
-    "row": "row",
-    "target": "target",
-    "distance": "upper",
-    "distance_name": "distance_name",
-    "lower_bound": "lower",
-    "changes": "changes",
-    "factual": "factual",
-    "counterfactual": "counterfactual",
-    "decision_before": "decision_before",
-    "decision_after": "decision_after",
-    "score_before": "score_before",
-    "score_after": "score_after",
-    "method": "method",
-    "seconds": "seconds",
-    "nodes": "nodes",
-    "stop": "stop",
-    "rounding_bound": "rounding_bound",
-    "lower_any_rounding": "lower_any_rounding",
-    "precision": "precision",
-    "subject": "subject",
-    "state": "state",
-    "breaks": "breaks",
-}
-"""Entries that every answer has, and the fields that they are."""
-DERIVED = ("status", "note", "already")
-OPTIONAL = ("words", "outcome", "constraints", "usual")
-OWN = {"none exists": "reasons", "error": "error"}
-"""The entry that only this kind has."""
+Reader: TypeAlias = Callable[[Any, str], Any]
+"""Of a value and the name of its entry, which an error names."""
 
 
 def answer_from_dict(data: Any) -> Answer:
@@ -67,60 +41,43 @@ def answer_from_dict(data: Any) -> Answer:
     status = data.get("status") if isinstance(data, Mapping) else None
     if isinstance(data, Mapping) and not (isinstance(status, str) and status in KINDS):
         raise QuestionError(f"The entry 'status' of an answer must be one of {', '.join(KINDS)}; got {shown(status)}.")
-    own = (OWN[status],) if status in OWN else ()
-    found = entries(data, "An answer", (*FIELDS, *DERIVED, *own), OPTIONAL)
-    answer: Answer = KINDS[found["status"]](
-        **{_field(name): _READ[name](found[name], name) for name in (*FIELDS, *own, *(set(OPTIONAL) & set(found)))}
-    )
+    kind = KINDS.get(status or "", Answer)
+    names = entries_of(kind)
+    found = entries(data, "An answer", [entry for entry in names if entry not in OPTIONAL], OPTIONAL)
+    own = {entry: name for entry, name in names.items() if entry in found and entry not in DERIVED.values()}
+    answer = kind(**_fields(kind, found, own, _LENGTHS))
     _check(answer, found)
     return answer
 
 
 def change_from_dict(data: Any) -> Change:
     found = entries(data, "A change", ("feature", "from", "to"), ("counted", "follows"))
-    return Change(
-        text(found["feature"], "feature"),
-        _value(found["from"], "from"),
-        _value(found["to"], "to"),
-        _truth(found.get("counted", False), "counted"),
-        _truth(found.get("follows", False), "follows"),
-    )
+    return Change(**_fields(Change, found, {entry: _CHANGE.get(entry, entry) for entry in found}))
 
 
-def relaxation_from_dict(data: Any) -> Relaxation:
-    found = entries(data, "A relaxation", ("dropped", "words", "distance", "lower_bound", "proven", "changes"))
-    return Relaxation(
-        dropped=_texts(found["dropped"], "dropped"),
-        words=text(found["words"], "words"),
-        distance=number(found["distance"], "distance"),
-        lower=number(found["lower_bound"], "lower_bound"),
-        proven=_truth(found["proven"], "proven"),
-        changes=_changes(found["changes"], "changes"),
-    )
+def _object(kind: type[T], what: str, **renamed: str) -> Callable[[Any, str], T]:
+    """A reader of dataclasses that are written as all their fields, some under another name."""
+
+    def read(data: Any, name: str) -> T:
+        names = {renamed.get(field, field): field for field in kind.__dataclass_fields__}  # type: ignore[attr-defined]
+        return kind(**_fields(kind, entries(data, what, tuple(names)), names))
+
+    return read
 
 
-def usualness_from_dict(data: Any) -> Usualness:
-    found = entries(data, "The usualness of an answer", ("nearest_row", "nearest_distance", "breaks", "unseen"))
-    return Usualness(
-        nearest_row=_count(found["nearest_row"], "nearest_row"),
-        nearest_distance=number(found["nearest_distance"], "nearest_distance"),
-        breaks=_texts(found["breaks"], "breaks"),
-        unseen=_texts(found["unseen"], "unseen"),
-    )
+def _fields(
+    kind: Any, found: Mapping[str, Any], names: Mapping[str, str], stricter: Mapping[str, Reader] | None = None
+) -> dict[str, Any]:
+    """The fields of a class, by the entries that they are, each read by its type."""
+    types = _types(kind)
+    return {
+        name: (stricter or {}).get(entry, _BY_TYPE[types[name]])(found[entry], entry) for entry, name in names.items()
+    }
 
 
-def reasons_from_dict(data: Any) -> Reasons:
-    found = entries(data, "Reasons", ("blame", "minimal", "relaxations", "note"))
-    return Reasons(
-        blame=_texts(found["blame"], "blame"),
-        minimal=_truth(found["minimal"], "minimal"),
-        relaxations=tuple(relaxation_from_dict(one) for one in listed(found["relaxations"], "relaxations")),
-        note=text(found["note"], "note"),
-    )
-
-
-def _field(name: str) -> str:
-    return FIELDS.get(name, name)
+@cache
+def _types(kind: Any) -> dict[str, Any]:
+    return get_type_hints(kind)
 
 
 def _check(answer: Answer, found: Mapping[str, Any]) -> None:
@@ -198,12 +155,11 @@ def listed(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-def _texts(value: Any, name: str) -> tuple[str, ...]:
-    return tuple(text(one, name) for one in listed(value, name))
+def _listed(read: Callable[[Any, str], T]) -> Callable[[Any, str], tuple[T, ...]]:
+    return lambda value, name: tuple(read(one, name) for one in listed(value, name))
 
 
-def _changes(value: Any, name: str) -> tuple[Change, ...]:
-    return tuple(change_from_dict(one) for one in listed(value, name))
+_texts = _listed(text)
 
 
 def _row(value: Any, name: str) -> dict[str, Value]:
@@ -242,33 +198,26 @@ def _clauses(value: Any, name: str) -> dict[str, str]:
     return {text(language, name): text(clause, name) for language, clause in value.items()}
 
 
-_READ: dict[str, Callable[[Any, str], Any]] = {
-    "row": _count,
-    "target": text,
-    "distance": _length,
-    "distance_name": text,
-    "lower_bound": _length,
-    "changes": _changes,
-    "factual": _row,
-    "counterfactual": _or_none(_row),
-    "decision_before": _value,
-    "decision_after": _value,
-    "score_before": _scores,
-    "score_after": _scores,
-    "method": text,
-    "seconds": number,
-    "nodes": _count,
-    "stop": _or_none(lambda value, name: Stop.from_dict(value)),
-    "rounding_bound": _at_least_0,
-    "lower_any_rounding": _or_none(_at_least_0),
-    "precision": text,
-    "subject": text,
-    "state": text,
-    "breaks": _texts,
-    "constraints": _texts,
-    "usual": lambda value, name: usualness_from_dict(value),
-    "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
-    "error": text,
-    "words": _words,
-    "outcome": _clauses,
+_CHANGE = {"from": "before", "to": "after"}
+_LENGTHS: dict[str, Reader] = {"distance": _length, "lower_bound": _length, "rounding_bound": _at_least_0}
+"""Numbers of an answer that are more than their type."""
+_BY_TYPE: dict[Any, Reader] = {
+    int: _count,
+    float: number,
+    float | None: _or_none(_at_least_0),
+    str: text,
+    bool: _truth,
+    Value: _value,
+    float | tuple[float, ...]: _scores,
+    tuple[str, ...]: _texts,
+    tuple[Change, ...]: _listed(lambda value, name: change_from_dict(value)),
+    tuple[Relaxation, ...]: _listed(_object(Relaxation, "A relaxation", lower="lower_bound")),
+    Mapping[str, Value]: _row,
+    Mapping[str, Value] | None: _or_none(_row),
+    Mapping[str, tuple[str, str]]: _words,
+    Mapping[str, str]: _clauses,
+    Stop | None: _or_none(lambda value, name: Stop.from_dict(value)),
+    Usualness | None: _object(Usualness, "The usualness of an answer"),
+    Reasons | None: _or_none(_object(Reasons, "Reasons")),
 }
+"""How an entry is read, by the type of its field."""

@@ -12,7 +12,8 @@ from collections.abc import Sequence
 
 from ifonly.html.charts import arrow
 from ifonly.html.fragments import document, facts, fragment, paragraph, table, words
-from ifonly.results.answer import Answer, Answers, Change, Failed, Nearest, NoneExists
+from ifonly.results.answer import Answer, Change, Failed, Nearest, NoneExists
+from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.plain_language import Language, amount, change_of, guarantee, language_of, plain_language
 from ifonly.results.sentences import under

@@ -15,7 +15,8 @@ from typing import Any
 from ifonly.errors import MissingExtra, QuestionError
 from ifonly.html.notebook import in_notebook
 from ifonly.printing import MOST, printable, shown
-from ifonly.results.answer import Answer, Answers, Change
+from ifonly.results.answer import Answer, Change
+from ifonly.results.answers import Answers
 from ifonly.results.diverse_answers import DiverseAnswers
 from ifonly.results.plain_language import amount
 from ifonly.schema.arguments import is_listed
@@ -23,7 +24,6 @@ from ifonly.schema.arguments import is_listed
 INK, SOFT = "#1f4e79", "#9a9a9a"
 MOST_LETTERS = 40
 MOST_BINS = 30
-MOST_FEATURES = 12
 
 
 def plot_answer(answer: Answer, axes: Any = None) -> Any:

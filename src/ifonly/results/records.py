@@ -11,11 +11,23 @@ from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from ifonly.printing import json_text
-from ifonly.results.answer import COLUMNS, Answer, Failed, Nearest, Within
+from ifonly.results.answer import Answer, Failed, Nearest, Within
 
 Kind: TypeAlias = Literal["integer", "number", "numbers", "text", "nested"]
 """What a column of a file holds; numbers are a list of them."""
 
+COLUMNS = (
+    "row",
+    "status",
+    "distance",
+    "lower_bound",
+    "changes",
+    "counterfactual",
+    "score_before",
+    "score_after",
+    "method",
+    "seconds",
+)
 NAMES = (*COLUMNS, "note")
 _KINDS: dict[str, Kind] = {
     "row": "integer", "status": "text", "changes": "nested", "counterfactual": "nested", "method": "text",

@@ -1,16 +1,16 @@
-"""Validation of arguments: lists, labels, paths, single rows."""
+"""Validation of arguments: numbers, lists, labels, paths, single rows."""
 
 from __future__ import annotations
 
 import math
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from ifonly.errors import FileError, RowError
+from ifonly.errors import FileError, QuestionError, RowError
 from ifonly.printing import shown
 from ifonly.schema.values import plain
 
@@ -31,6 +31,22 @@ def is_label(value: Any) -> bool:
     """Whether it can name a class or a group: texts, booleans and finite numbers can."""
     value = plain(value)
     return isinstance(value, str | bool | int) or (isinstance(value, float) and math.isfinite(value))
+
+
+def real_number(value: Any, words: str, good: Callable[[float], bool] = math.isfinite) -> float:
+    """The number, no truth value, for which `good` holds; else an error, which is `words` and the value."""
+    number = plain(value)
+    if isinstance(number, bool) or not isinstance(number, int | float) or not good(number):
+        raise QuestionError(f"{words} {shown(number)}.")
+    return float(number)
+
+
+def whole_number(value: Any, words: str, least: int = 0) -> int:
+    """The whole number, which is at least so much; else an error, which is `words` and the value."""
+    number = plain(value)
+    if isinstance(number, bool) or not isinstance(number, int) or number < least:
+        raise QuestionError(f"{words} {shown(number)}.")
+    return number
 
 
 def path_of(value: Any) -> Path:

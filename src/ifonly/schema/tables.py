@@ -99,11 +99,15 @@ def _needed_columns(schema: Schema, table: Any) -> list[Any]:
     return [columns[name] for name in schema.names]
 
 
-def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None, first: int) -> NDArray[np.float64]:
+def check_two_dimensions(rows: Any) -> None:
     if isinstance(rows, np.ndarray) and rows.ndim != 2:
         raise RowError(
             f"An array of rows must have two dimensions; this one has {rows.ndim} (for one row, use explain)."
         )
+
+
+def _read_rows(schema: Schema, rows: Any, errors: list[RowError | None] | None, first: int) -> NDArray[np.float64]:
+    check_two_dimensions(rows)
     names = set(schema.names)
     if len(rows) and all(isinstance(row, dict) and row.keys() >= names for row in rows):
         columns = {name: [row[name] for row in rows] for name in schema.names}

@@ -9,8 +9,7 @@ from collections.abc import Mapping
 from typing import Any, get_type_hints
 
 from ifonly.problem.distance import MOST
-from ifonly.results.answer import Answer, Change
-from ifonly.results.from_dict import DERIVED, FIELDS, OPTIONAL
+from ifonly.results.answer import DERIVED, OPTIONAL, Answer, Change, entries_of
 from ifonly.results.plain_language import LANGUAGES
 from ifonly.results.stop import Stop
 from ifonly.schema import Choice, Integer, Numeric, Value
@@ -179,16 +178,16 @@ _BY_NAME: dict[str, JsonSchema] = {
 
 def answer_schema() -> JsonSchema:
     """The schema of `Answer.to_dict`."""
-    types = get_type_hints(Answer) | {name: get_type_hints(getattr(Answer, name).fget)["return"] for name in DERIVED}
-
-    def entry(name: str) -> JsonSchema:
-        if name in _BY_NAME:
-            return _BY_NAME[name]
-        kind = types[FIELDS.get(name, name)]
-        return next(schema for known, schema in _BY_TYPE if known == kind)
-
-    required = {name: entry(name) for name in (*FIELDS, *DERIVED)}
-    return object_of(required, {**{name: entry(name) for name in OPTIONAL}, "reasons": nullable(OBJECT)})
+    derived = {name: get_type_hints(getattr(Answer, name).fget)["return"] for name in DERIVED.values()}
+    types = get_type_hints(Answer) | derived
+    schemas = {
+        entry: _BY_NAME[entry]
+        if entry in _BY_NAME
+        else next(schema for known, schema in _BY_TYPE if known == types[name])
+        for entry, name in entries_of(Answer).items()
+    }
+    optional = {entry: schemas.pop(entry) for entry in OPTIONAL}
+    return object_of(schemas, {**optional, "reasons": nullable(OBJECT)})
 
 
 def _answer_responses() -> dict[str, JsonSchema]:

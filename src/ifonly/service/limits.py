@@ -7,7 +7,7 @@ from typing import Any
 
 from ifonly.certificate.format import MAX_BYTES
 from ifonly.errors import QuestionError
-from ifonly.printing import shown
+from ifonly.printing import json_object, shown
 
 MAX_DEPTH = 32
 """Of lists and objects inside one another in a body: a query has 5 at most."""
@@ -56,5 +56,4 @@ class ServiceLimits:
 
     def to_dict(self) -> dict[str, Any]:
         """The limits that a client can keep to."""
-        names = ("seconds", "answers", "constraints", "text", "body_bytes", "certificate_bytes")
-        return {name: getattr(self, name) for name in names}
+        return json_object(self, ("seconds", "answers", "constraints", "text", "body_bytes", "certificate_bytes"))

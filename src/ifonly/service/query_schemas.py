@@ -13,6 +13,7 @@ from typing import Any
 from ifonly.problem.constraints import FINEST_STEP, LEAST_FILLING, MOST_FILLING, Allowed, Fixed, Range
 from ifonly.problem.distance import LEAST, MOST
 from ifonly.problem.open_target import MOST_ALTERNATIVES
+from ifonly.problem.query import FLAGS
 from ifonly.schema import Choice, Feature, Integer, Numeric, Real
 from ifonly.schema.decimals import written
 from ifonly.service.limits import ServiceLimits
@@ -89,8 +90,8 @@ def query_schemas(registered: RegisteredModel, limits: ServiceLimits, k: int) ->
     parts = {"distance": ref(f"Distance{k}"), "constraints": constraints}
     features = registered.explainer.schema.features
 
-    def query(target: str, fewest_first: JsonSchema) -> JsonSchema:
-        required, optional = {"target": ref(target)}, {**parts, "fewest_first": fewest_first}
+    def query(target: str, flag: JsonSchema) -> JsonSchema:
+        required, optional = {"target": ref(target)}, {**parts, **dict.fromkeys(FLAGS, flag)}
         return object_of(required, optional) if needs_target(registered) else object_of({}, {**required, **optional})
 
     certified = {

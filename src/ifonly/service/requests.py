@@ -105,9 +105,7 @@ def read_query_request(
     known = (*QUERY_FIELDS, "diversity") if diverse is None else QUERY_FIELDS
     found = _entries(data, needed, tuple(name for name in known if name not in needed))
     registered = registered_model(found, registry)
-    row = found["row"]
-    if not isinstance(row, dict):
-        raise HTTPError(UNPROCESSABLE, f"A row is an object with a value per feature; got {shown(row)}.", "row")
+    row = _row(found)
     given, language = found.get("query"), _language(found)
     mark = LANGUAGES[language].mark
     query = DEFAULT_QUERY if given is None else _query(given, limits)
@@ -155,21 +153,28 @@ def read_rule_request(
     text = found["text"]
     if not isinstance(text, str):
         raise HTTPError(UNPROCESSABLE, f"A rule is a text such as 'Age only goes up'; got {shown(text)}.", "text")
-    if len(text) > limits.text:
-        raise HTTPError(
-            UNPROCESSABLE, f"A rule has at most {limits.text:,} characters; this one has {len(text):,}.", "text"
-        )
+    _check_text(text, limits, "text")
     return registered_model(found, registry), text, LANGUAGES[_language(found)].mark
 
 
 def read_predict_request(data: dict[str, Any], registry: ModelRegistry) -> tuple[RegisteredModel, dict[str, Any]]:
     """A row, and the model that it is for."""
     found = _entries(data, ("row",), ("model",))
-    if not isinstance(found["row"], dict):
-        raise HTTPError(
-            UNPROCESSABLE, f"A row is an object with a value per feature; got {shown(found['row'])}.", "row"
-        )
-    return registered_model(found, registry), found["row"]
+    row = _row(found)
+    return registered_model(found, registry), row
+
+
+def _row(found: dict[str, Any]) -> dict[str, Any]:
+    row = found["row"]
+    if not isinstance(row, dict):
+        raise HTTPError(UNPROCESSABLE, f"A row is an object with a value per feature; got {shown(row)}.", "row")
+    return row
+
+
+def _check_text(text: str, limits: ServiceLimits, where: str) -> None:
+    if len(text) > limits.text:
+        message = f"A rule has at most {limits.text:,} characters; this one has {len(text):,}."
+        raise HTTPError(UNPROCESSABLE, message, where)
 
 
 def registered_model(found: dict[str, Any], registry: ModelRegistry) -> RegisteredModel:
@@ -217,11 +222,8 @@ def _query(data: Any, limits: ServiceLimits) -> Query:
             )  # fmt: skip
         for i, one in enumerate(given):
             words = one.get("text") if isinstance(one, dict) else one
-            if isinstance(words, str) and len(words) > limits.text:
-                raise HTTPError(
-                    UNPROCESSABLE, f"A rule has at most {limits.text:,} characters; this one has {len(words):,}.",
-                    f"query.constraints[{i}]",
-                )  # fmt: skip
+            if isinstance(words, str):
+                _check_text(words, limits, f"query.constraints[{i}]")
     try:
         return Query.from_dict(data)
     except IfonlyError as error:

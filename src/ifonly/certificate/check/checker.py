@@ -25,7 +25,7 @@ from ifonly.certificate.check.statement import MAX_BITS, SQUARED, Statement, rea
 from ifonly.certificate.check.words import describe
 from ifonly.certificate.format import Certificate, canonical, file_text, read_text
 from ifonly.errors import FileError
-from ifonly.printing import escaped, is_printable, lines
+from ifonly.printing import escaped, is_printable, json_object, lines
 from ifonly.schema import Choice
 
 MAX_NODES = 500_000
@@ -76,19 +76,7 @@ class CheckResult:
 
     def to_dict(self) -> dict[str, Any]:
         """Plain data; an infinite lower bound (no such row) is None."""
-        return {
-            "verdict": self.verdict,
-            "statement": self.statement,
-            "failure": self.failure,
-            "lower": None if math.isinf(self.lower) else self.lower,
-            "upper": self.upper,
-            "nodes": self.nodes,
-            "leaves": self.leaves,
-            "trusted": self.trusted,
-            "deployed": self.deployed,
-            "network": self.network,
-            "question": self.question,
-        }
+        return json_object(self)
 
     def __str__(self) -> str:
         """The verdict is alone on the first line and on the last; what a file can choose is indented between."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import sys
 import warnings
 from collections.abc import Callable
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +28,17 @@ from ifonly.schema import Schema
 from ifonly.schema.arguments import path_of
 
 __all__ = ["import_model", "load_model", "load_pickle"]
+
+IMPORTERS = {
+    "keras": ("keras", "import_keras"),
+    "torch": ("torch", "import_torch"),
+    "onnx": ("onnx", "import_onnx"),
+    "sklearn": ("sklearn", "import_sklearn"),
+    "xgboost": ("trees", "import_trees"),
+    "lightgbm": ("trees", "import_trees"),
+    "catboost": ("trees", "import_trees"),
+}
+"""By the package that a model's class is from: the module and the function that import it, loaded when one is met."""
 
 
 def import_model(
@@ -67,34 +79,21 @@ def _warned(model: Model) -> Model:
 
 def _imported(model: Any, schema: Schema, classes: tuple[Any, ...], regression: bool, output: str | None) -> Model:
     """The model of some framework, by its importer."""
-    match _framework(model):
-        case "torch":
-            from ifonly.model.importers.torch import import_torch
-
-            return import_torch(model, schema, classes=classes, regression=regression)
-        case "keras":
-            version = str(getattr(sys.modules.get("keras"), "__version__", "3"))
-            if int(version.partition(".")[0]) < 3:
-                raise UnsupportedModel(
-                    f"This is a model of Keras {version}; supported is Keras 3, which loads it from a file.",
-                    operation="keras",
-                )
-            from ifonly.model.importers.keras import import_keras
-
-            return import_keras(model, schema, classes=classes, regression=regression)
-        case "onnx":
-            from ifonly.model.importers.onnx import import_onnx
-
-            return import_onnx(model, schema, classes=classes, regression=regression, output=output)
-        case "xgboost" | "lightgbm" | "catboost":
-            from ifonly.model.importers.trees import import_trees
-
-            return import_trees(model, schema, classes=classes, regression=regression)
-        case "sklearn":
-            from ifonly.model.importers.sklearn import import_sklearn
-
-            return import_sklearn(model, schema, classes=classes, regression=regression)
-    raise _refused(model)
+    framework = _framework(model)
+    if framework is None:
+        raise _refused(model)
+    if framework == "keras" and int(str(getattr(sys.modules.get("keras"), "__version__", "3")).partition(".")[0]) < 3:
+        raise UnsupportedModel(
+            f"This is a model of Keras {sys.modules['keras'].__version__}; supported is Keras 3, which loads it from a "
+            f"file.",
+            operation="keras",
+        )
+    module, function = IMPORTERS[framework]
+    more = {"output": output} if framework == "onnx" else {}
+    made: Model = getattr(import_module(f"ifonly.model.importers.{module}"), function)(
+        model, schema, classes=classes, regression=regression, **more
+    )
+    return made
 
 
 def _refused(model: Any) -> UnsupportedModel:
@@ -185,6 +184,6 @@ def _framework(model: Any) -> str | None:
     """The framework of the model's class, or of the nearest of its base classes that is from one."""
     for cls in type(model).__mro__:
         package = cls.__module__.partition(".")[0]
-        if package in ("keras", "torch", "onnx", "sklearn", "xgboost", "lightgbm", "catboost"):
+        if package in IMPORTERS:
             return package
     return None

@@ -6,10 +6,10 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, Protocol
 
-from ifonly.errors import IfonlyError, QuestionError
+from ifonly.errors import IfonlyError
 from ifonly.population.chunks import Chunk
 from ifonly.population.worker import ChunkResult, Task
-from ifonly.printing import shown
+from ifonly.schema.arguments import whole_number
 from ifonly.worker_processes import pickled
 
 
@@ -67,6 +67,4 @@ def raised(outcome: Any) -> Any:
 
 def checked_count(count: Any, what: str) -> int | None:
     """A number of workers, or None."""
-    if count is not None and (isinstance(count, bool) or not isinstance(count, int) or count < 1):
-        raise QuestionError(f"The number of {what} must be a whole number >= 1; it is {shown(count)}.")
-    return count
+    return None if count is None else whole_number(count, f"The number of {what} must be a whole number >= 1; it is", 1)

@@ -12,6 +12,7 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.constraints import Allowed, Constraint
 from ifonly.schema import Choice, Feature, Numeric, Schema, read_points
+from ifonly.schema.arguments import whole_number
 
 Floats = NDArray[np.float64]
 
@@ -36,8 +37,7 @@ def check_learning(quantiles: tuple[float, float], least: int) -> None:
         raise QuestionError(
             f"The quantiles must be two numbers in [0, 1], the lower one first; got {shown(quantiles)}."
         )
-    if isinstance(least, bool) or not isinstance(least, int) or least < 1:
-        raise QuestionError(f"The least count must be a whole number >= 1; it is {shown(least)}.")
+    whole_number(least, "The least count must be a whole number >= 1; it is", 1)
 
 
 def ends_of(number: Numeric, values: Floats, quantiles: tuple[float, float]) -> tuple[float, float]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 from ifonly.errors import UnsupportedQuestion
 from ifonly.solvers.common.backends.protocol import (
     TIGHTEST,
+    Backend,
     Capability,
     Form,
     NumberRange,
@@ -30,14 +32,14 @@ REACH = NumberRange(smallest=1e-9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Gurobi:
+class Gurobi(Backend):
     """Gurobi; small programs need no licence."""
 
     name: str = "gurobi"
     module: str = "gurobipy"
     extra: str = "gurobi"
     capabilities: frozenset[Capability] = frozenset(Capability)
-    tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    tolerances: Mapping[str, float] = field(default_factory=TOLERANCES.copy)
     reach: NumberRange = REACH
 
     def version(self) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from typing import Any
 
@@ -12,6 +13,7 @@ from numpy.typing import NDArray
 
 from ifonly.solvers.common.backends.protocol import (
     TIGHTEST,
+    Backend,
     Capability,
     Floats,
     Form,
@@ -36,14 +38,14 @@ REACH = NumberRange(smallest=1e-9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Highs:
+class Highs(Backend):
     """HiGHS, which comes with ifonly."""
 
     name: str = "highs"
     module: str = "highspy"
     extra: str = ""
     capabilities: frozenset[Capability] = frozenset({Capability.ENOUGH, Capability.NODES})
-    tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    tolerances: Mapping[str, float] = field(default_factory=TOLERANCES.copy)
     reach: NumberRange = REACH
 
     def version(self) -> str:

@@ -9,10 +9,10 @@ imported only when it solves.
 from __future__ import annotations
 
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -110,27 +110,19 @@ class NumberRange:
     """Columns that range farther than this: a tolerance of 1e-9 on them, or on their duals, is worth too much."""
 
 
-class Backend(Protocol):
+@dataclass(frozen=True, kw_only=True)
+class Backend(ABC):
     """A solver. `tolerances` are the solver's own names of its knobs and what they are set to."""
 
-    @property
-    def name(self) -> str: ...
+    name: str
+    module: str
+    extra: str
+    capabilities: frozenset[Capability]
+    tolerances: Mapping[str, float]
+    reach: NumberRange
 
-    @property
-    def module(self) -> str: ...
-
-    @property
-    def extra(self) -> str: ...
-
-    @property
-    def capabilities(self) -> frozenset[Capability]: ...
-
-    @property
-    def tolerances(self) -> Mapping[str, float]: ...
-
-    @property
-    def reach(self) -> NumberRange: ...
-
+    @abstractmethod
     def version(self) -> str: ...
 
+    @abstractmethod
     def solve(self, form: Form, settings: Settings) -> Outcome: ...

@@ -6,7 +6,7 @@ import math
 import os
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import Any
@@ -15,6 +15,7 @@ import numpy as np
 
 from ifonly.solvers.common.backends.protocol import (
     TIGHTEST,
+    Backend,
     Capability,
     Form,
     NumberRange,
@@ -39,7 +40,7 @@ REACH = NumberRange(smallest=1e-9)
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scip:
+class Scip(Backend):
     """SCIP."""
 
     name: str = "scip"
@@ -48,7 +49,7 @@ class Scip:
     capabilities: frozenset[Capability] = frozenset(
         {Capability.INDICATORS, Capability.ENOUGH, Capability.NODES, Capability.MEMORY}
     )
-    tolerances: dict[str, float] = field(default_factory=lambda: dict(TOLERANCES))
+    tolerances: Mapping[str, float] = field(default_factory=TOLERANCES.copy)
     reach: NumberRange = REACH
 
     def version(self) -> str:
