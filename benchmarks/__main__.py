@@ -17,6 +17,7 @@ from benchmarks.suites import (
     invariants,
     limits,
     method_table,
+    one_call,
     paper,
     peers,
     population,
@@ -31,7 +32,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
+    first, one_call, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 

@@ -1,17 +1,35 @@
-"""Time against the number of people in one call: `explain_many` on ever more distinct rows of Adult, one thread."""
+"""What one call takes: `explain` for one person, model by model and part by part; and `explain_many` on ever more rows.
+
+Of one `explain`, in CPU time: the search inside it, the calls of the user's own model, and the rest, which is reading
+the row, rounding, checking and building the answer. With `--beside`, another version in turns with this one.
+"""
 
 from __future__ import annotations
 
+import json
+import os
+import statistics
+import subprocess
+import sys
 import time
+import warnings
+from collections.abc import Callable
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
 
+import click
+import numpy as np
+from numpy.typing import NDArray
 from rich.console import Console
+from rich.table import Table
 
 from benchmarks.asking import contestants, records
 from benchmarks.asking.case import WANTED, Case, QueryRequest, common
 from benchmarks.asking.records import Record
 from benchmarks.subjects.networks import Spec, arch, train_missing
 from benchmarks.terminal import Folders, bar
-from ifonly import Explainer
+from ifonly import Explainer, Model, datasets, import_model
 
 SPEC = Spec("adult", arch("2x10"))
 COUNTS = (1, 3, 10, 30, 100, 300, 1000, 2900)
@@ -52,3 +70,178 @@ def _record(case: Case, count: int, repeat: int) -> Record:
         batch=len(answers),
         batch_seconds=seconds,
     )
+
+
+# ---------------------------------------------------------------------- one `explain`, part by part
+
+REPEATS_OF_A_ROW = 9
+PARTS = ("call", "search", "predict", "rest", "first call", "first rest")
+"""Microseconds of CPU time; the first call is that of an explainer that has answered nothing yet."""
+LOOP = 1_000_000
+"""Additions of a loop that says how fast the machine is at the time."""
+
+
+def _network(name: str, *, rules: bool) -> Model:
+    return datasets.network(name, rules=rules)
+
+
+def _torch(name: str) -> Model:
+    """A float32 module of 2x10 that scales its own inputs."""
+    import torch
+    from torch import nn
+
+    torch.set_num_threads(1)
+    torch.manual_seed(0)
+    data = datasets.load(name, rules=False)
+    inputs = torch.tensor(data.encoded(), dtype=torch.float32)
+    labels = torch.tensor(data.labels == np.unique(data.labels)[1], dtype=torch.float32)[:, None]
+    scale = nn.Linear(inputs.shape[1], inputs.shape[1])
+    with torch.no_grad():
+        spread = inputs.std(0)
+        deviation = torch.where(spread > 0.0, spread, torch.ones_like(spread))  # a column may be constant
+        scale.weight.copy_(torch.diag(1.0 / deviation))
+        scale.bias.copy_(-inputs.mean(0) / deviation)
+    layers = nn.Sequential(
+        nn.Linear(inputs.shape[1], 10), nn.ReLU(), nn.Linear(10, 10), nn.ReLU(), nn.Linear(10, 1)
+    )
+    scaled, optimiser = scale(inputs).detach(), torch.optim.Adam(layers.parameters(), lr=1e-2)
+    for _ in range(60):
+        optimiser.zero_grad()
+        nn.functional.binary_cross_entropy_with_logits(layers(scaled), labels).backward()
+        optimiser.step()
+    return import_model(nn.Sequential(scale, *layers), data.schema)
+
+
+def _fitted(name: str, estimator: Any) -> Model:
+    data = datasets.load(name, rules=False)
+    return import_model(estimator.fit(data.encoded(), data.labels), data.schema)
+
+
+def _xgboost(name: str) -> Model:
+    from xgboost import XGBClassifier
+
+    return _fitted(name, XGBClassifier(n_estimators=100, max_depth=6))
+
+
+def _lightgbm(name: str) -> Model:
+    from lightgbm import LGBMClassifier
+
+    return _fitted(name, LGBMClassifier(verbose=-1))
+
+
+def _catboost(name: str) -> Model:
+    from catboost import CatBoostClassifier
+
+    return _fitted(name, CatBoostClassifier(iterations=100, verbose=0, allow_writing_files=False))
+
+
+def _forest(name: str) -> Model:
+    from sklearn.ensemble import RandomForestClassifier
+
+    return _fitted(name, RandomForestClassifier(100, max_depth=6, random_state=0))
+
+
+MODELS: dict[str, Callable[[str], Model]] = {
+    "float64": lambda name: _network(name, rules=False),
+    "float64, rules": lambda name: _network(name, rules=True),
+    "float32": _torch,
+    "XGBoost": _xgboost,
+    "LightGBM": _lightgbm,
+    "CatBoost": _catboost,
+    "forest": _forest,
+}
+"""Networks of 2x10; ensembles of 100 trees, of depth 6 where that is said."""
+
+
+@dataclass
+class Timed:
+    """A model's original that notes what its calls take."""
+
+    original: Callable[[NDArray[np.float64]], NDArray[np.float64]]
+    calls: list[float] = field(default_factory=list)
+
+    def __call__(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
+        begun = time.process_time()
+        scores = self.original(points)
+        self.calls.append(time.process_time() - begun)
+        return scores
+
+
+def _timed_call(explainer: Explainer, row: Any, timed: Timed) -> tuple[float, float, float, float, int]:
+    """Seconds of the call, of the search, of the model's own calls and of the rest, and how many calls these are."""
+    timed.calls.clear()
+    begun = time.process_time()
+    answer = explainer.explain(row)
+    call, own = time.process_time() - begun, sum(timed.calls)
+    return call, answer.seconds, own, call - own - answer.seconds, len(timed.calls)
+
+
+def measured(model: Model, data: datasets.Dataset, count: int) -> dict[str, float]:
+    """Medians over people of the best of several calls; of first calls, the best of as many explainers."""
+    timed = Timed(model.original)
+    watched = replace(model, original=timed)
+    explainer = Explainer(watched)
+    people = list({tuple(row.values()): row for row in (data.row(i) for i in range(20 * count))}.values())
+    asked = [row for row in people if explainer.explain(row).changes][:count]
+    best = [min(_timed_call(explainer, row, timed) for _ in range(REPEATS_OF_A_ROW)) for row in asked]
+    first = [_timed_call(Explainer(watched), asked[k % len(asked)], timed) for k in range(REPEATS_OF_A_ROW)]
+    call, search, own, rest, calls = (statistics.median(part) for part in zip(*best, strict=True))
+    told = dict(zip(PARTS, (call, search, own, rest, min(first)[0], min(first)[3]), strict=True))
+    return {**{part: 1e6 * seconds for part, seconds in told.items()}, "predict calls": float(calls)}
+
+
+def machine_milliseconds() -> float:
+    """CPU time of the loop, the best of five."""
+    taken = []
+    for _ in range(5):
+        begun, total = time.process_time(), 0
+        for i in range(LOOP):
+            total += i
+        taken.append(time.process_time() - begun)
+    return 1e3 * min(taken)
+
+
+def _measured_by(source: Path, name: str, kind: str, rows: int) -> dict[str, float]:
+    """What a version of the package, in a process of its own, takes."""
+    path = os.pathsep.join([str(source), str(Path(__file__).parents[2])])
+    command = [sys.executable, "-W", "ignore", "-m", "benchmarks", "one-call", "--data", name, "--model", kind]
+    done = subprocess.run(
+        [*command, "--rows", str(rows), "--json"], env={**os.environ, "PYTHONPATH": path}, stdout=subprocess.PIPE,
+        text=True, check=True,
+    )  # fmt: skip
+    found: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return found
+
+
+@click.command("one-call")
+@click.option("--rows", type=click.IntRange(1), default=40, show_default=True, help="People per model.")
+@click.option("--data", "names", multiple=True, default=("adult", "credit"), show_default=True)
+@click.option("--model", "kinds", multiple=True, type=click.Choice(list(MODELS)), default=tuple(MODELS))
+@click.option("--beside", type=click.Path(path_type=Path, exists=True), help="The `src` of another version.")
+@click.option("--rounds", type=click.IntRange(1), default=1, show_default=True, help="Of --beside, in turns.")
+@click.option("--json", "as_json", is_flag=True, help="One line of JSON, of one data set and model.")
+def command(
+    rows: int, names: tuple[str, ...], kinds: tuple[str, ...], beside: Path | None, rounds: int, as_json: bool
+) -> None:
+    """What one explain call takes: the search, the model's own predictions, and the rest."""
+    if as_json:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # the libraries' own, about names of columns
+            data = datasets.load(names[0], rules=kinds[0].endswith("rules"))
+            click.echo(json.dumps(measured(MODELS[kinds[0]](names[0]), data, rows)))
+        return
+    console, here = Console(width=150), Path(__file__).parents[2] / "src"
+    versions = {"": here} if beside is None else {"old": beside.resolve(), "new": here}
+    table = Table("data", "model", "version", *(f"{part} us" for part in PARTS), "predict calls", "loop ms")
+    for name in names:
+        for kind in kinds:
+            found: dict[str, list[dict[str, float]]] = {version: [] for version in versions}
+            for _ in range(rounds):
+                for version, source in versions.items():
+                    found[version].append(_measured_by(source, name, kind, rows))
+            for version, several in found.items():
+                best = min(several, key=lambda one: one["call"])
+                numbers = [*(f"{best[part]:,.0f}" for part in PARTS), f"{best['predict calls']:g}"]
+                table.add_row(name, kind, version, *numbers, f"{machine_milliseconds():.0f}")
+                console.print(" | ".join([name, kind, version, *numbers]), style="dim")
+    console.print(table)

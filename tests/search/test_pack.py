@@ -17,6 +17,7 @@ from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.kernels import layout, network
 from ifonly.solvers.search.kernels.layout import ACT, AIM, CHOICE, HIGH, LOW, OUT, SIZES, X
 from ifonly.solvers.search.pack import (
+    balls,
     enlarged,
     errors_everywhere,
     errors_within,
@@ -105,7 +106,7 @@ def test_errors_are_smaller_inside_a_ball(norm) -> None:
     everywhere = errors_everywhere(lowered)
     last = everywhere
     for reach in (10.0, 1e-2, 1e-6):
-        within = errors_within(lowered, people, np.array([reach]))
+        within = errors_within(lowered, balls(lowered, people, np.array([reach])))
         for ours, before in zip(within, last, strict=True):
             assert ours.shape == before.shape
         assert (within[0] <= last[0] * (1.0 + 1e-12)).all()

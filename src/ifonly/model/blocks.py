@@ -23,8 +23,8 @@ from numpy.typing import NDArray
 
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.network import MAX_WEIGHTS, MAX_WIDTH, Network
-from ifonly.model.operations import BuiltOperation, Floats, Fold, LeakyReLU, Lifted, Majorant, Smooth
-from ifonly.model.rounding import LEAST, underflow_counts
+from ifonly.model.operations import BuiltOperation, Floats, Fold, LeakyReLU, Lifted, Majorant, Smooth, underflow_counts
+from ifonly.model.rounding import LEAST
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 CLEAR = 2.0**-20

@@ -61,10 +61,9 @@ def _to_sources(step: Step, back: Box, slopes: Box | None, errors: Sequence[Floa
     centre, radius = back
     source = step.sources[0] if step.sources else -1
     match step.operation:
-        case AffineOperation(weight=weight):
-            size = np.abs(weight)
-            more = 4.0 * len(size) * ROUNDOFF * _back(np.abs(centre), size)
-            return [(source, (_back(centre, weight), _back(radius, size) + more))]
+        case AffineOperation(weight=weight) as affine:
+            rounded = radius + 4.0 * len(weight) * ROUNDOFF * np.abs(centre)
+            return [(source, (_back(centre, weight), _back(rounded, affine.absolute)))]
         case Shift(sign=sign):
             return [(source, (centre * sign, radius))]
         case Total(sign=sign):

@@ -42,8 +42,8 @@ from ifonly.model.operations import (
     Smooth,
     Total,
     operation_graph,
+    underflow_counts,
 )
-from ifonly.model.rounding import underflow_counts
 from ifonly.model.smooth import RELU, Activation, SmoothNetwork
 
 Floats = NDArray[np.float64]

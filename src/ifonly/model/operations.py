@@ -22,13 +22,26 @@ has a Smooth, they are that curve of the affine map. These affine maps were mult
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 Floats = NDArray[np.float64]
+KEPT_WEIGHTS = 1 << 16
+"""Of a matrix whose absolute values are kept beside it."""
+
+
+def underflow_counts(size: Floats) -> Floats:
+    """How many least normal numbers underflow can cost each output of an affine map with these absolute weights, in
+    units of 1 + sum |x|: one per operation, and what flushing a weight or an input does to their product."""
+    return np.asarray(2.0 * size.shape[1] + 3.0 + size.sum(axis=1) if size.ndim == 2 else 5.0 + size)
+
+
+def _kept_absolute(weight: Floats) -> Floats | None:
+    """|weight|, which every analysis needs, where keeping it takes little."""
+    return np.abs(weight) if weight.size <= KEPT_WEIGHTS else None
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -61,6 +74,16 @@ class Fold:
     size_bias: Floats
     terms: int
     underflows: Floats
+    _absolute: tuple[Floats | None, ...] = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "_absolute", tuple(_kept_absolute(weight) for weight in self.weights))
+
+    @property
+    def absolute(self) -> list[Floats]:
+        """|weight| of each."""
+        kept = zip(self.weights, self._absolute, strict=True)
+        return [np.abs(weight) if known is None else known for weight, known in kept]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,6 +98,22 @@ class AffineOperation:
     weight: Floats
     bias: Floats
     sizes: Majorant | None = None
+    work_bias: Floats = field(init=False, repr=False)
+    """What each output adds up beside its products, at most."""
+    underflows: Floats = field(init=False, repr=False)
+    _absolute: Floats | None = field(init=False, repr=False)
+
+    def __post_init__(self) -> None:
+        sizes = self.sizes
+        own = underflow_counts(np.abs(self.weight)) if sizes is None else sizes.underflows
+        object.__setattr__(self, "work_bias", np.abs(self.bias) if sizes is None else sizes.bias)
+        object.__setattr__(self, "underflows", own)
+        object.__setattr__(self, "_absolute", _kept_absolute(self.weight))
+
+    @property
+    def absolute(self) -> Floats:
+        """|weight|."""
+        return np.abs(self.weight) if self._absolute is None else self._absolute
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -69,12 +69,6 @@ Box: TypeAlias = tuple[NDArray[np.float64], NDArray[np.float64]]
 """The least and the largest value of each column; one row per box."""
 
 
-def underflow_counts(size: NDArray[np.float64]) -> NDArray[np.float64]:
-    """How many least normal numbers underflow can cost each output of an affine map with these absolute weights, in
-    units of 1 + sum |x|: one per operation, and what flushing a weight or an input does to their product."""
-    return np.asarray(2.0 * size.shape[1] + 3.0 + size.sum(axis=1) if size.ndim == 2 else 5.0 + size)
-
-
 def column_box(schema: Schema) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The least and largest value of each encoded column."""
     lower, upper = np.zeros(len(schema.columns)), np.ones(len(schema.columns))
@@ -193,21 +187,22 @@ class _Forward:
     # ------------------------------------------------------------------ affine operations
 
     def _affine(self, affine: AffineOperation, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
-        weight, taken = np.abs(affine.weight), np.maximum(np.abs(lower), np.abs(upper))
-        size, sizes = taken + error, affine.sizes
+        sizes, absolute = affine.sizes, affine.absolute
+        size = np.maximum(np.abs(lower), np.abs(upper)) + error
+        total = size.sum(axis=1, keepdims=True)
         if sizes is None:
-            terms = (size > 0.0).sum(axis=1, keepdims=True) + 2.0 + FUSED  # adding a zero is exact
-            work, underflows = _times(size, weight) + np.abs(affine.bias), underflow_counts(weight)
+            terms = (size > 0.0).sum(axis=1, keepdims=True) + (2.0 + FUSED)  # adding a zero is exact
         else:
             terms = sizes.terms + 2.0 + FUSED
-            work, underflows = _times(size, sizes.weight) + sizes.bias, sizes.underflows
-            self._record_size(sizes.peak * (1.0 + size.sum(axis=1, keepdims=True)))
+            self._record_size(sizes.peak * (1.0 + total))
+        work = _times(size, absolute if sizes is None else sizes.weight) + affine.work_bias
         self._record_size(work)
-        all_sizes = 1.0 + (size.sum(axis=1, keepdims=True) if weight.ndim == 2 else size)
-        rounding = _gamma(terms, self.unit) * work + 2.0 * self.least * underflows * all_sizes
+        below = affine.underflows * (1.0 + (total if affine.weight.ndim == 2 else size))
+        rounding = _gamma(terms, self.unit) * work + 2.0 * self.least * below
+        both = _times(np.concatenate([0.5 * (upper - lower), error]), absolute)
         centre = _times(0.5 * (lower + upper), affine.weight) + affine.bias
-        radius = _times(0.5 * (upper - lower), weight) + 1e-12 * work + LEAST["float64"] * underflows * all_sizes
-        return (centre - radius, centre + radius, _times(error, weight) + rounding), rounding
+        radius = both[: len(error)] + 1e-12 * work + LEAST["float64"] * below
+        return (centre - radius, centre + radius, both[len(error) :] + rounding), rounding
 
     def _shift(self, shift: Shift, lower: Floats, upper: Floats, error: Floats) -> tuple[Value, Floats]:
         ends = lower * shift.sign + shift.bias, upper * shift.sign + shift.bias
@@ -319,11 +314,11 @@ class _Forward:
         """The least and largest values of an affine map of units, and the importer's rounding error in it."""
         centre, radius, work = fold.bias, np.zeros_like(fold.bias), fold.size_bias
         all_sizes, terms = np.ones(1), float(fold.terms)
-        for weight, size, k in zip(fold.weights, fold.sizes, steps, strict=True):
+        for weight, absolute, size, k in zip(fold.weights, fold.absolute, fold.sizes, steps, strict=True):
             low, high = self.units[k]
             taken = np.maximum(np.abs(low), np.abs(high))
             centre = centre + _times(0.5 * (low + high), weight)
-            radius = radius + _times(0.5 * (high - low), np.abs(weight))
+            radius = radius + _times(0.5 * (high - low), absolute)
             work = work + _times(taken, size)
             all_sizes = all_sizes + taken.sum(axis=1, keepdims=True)
             terms += low.shape[1]

@@ -134,14 +134,20 @@ class Question:
 
     def error_at(self, points: NDArray[np.float64]) -> NDArray[np.float64]:
         """The same at single points, one number per point: of the condition where it is largest, with two digits."""
-        c, _ = self.conditions
-        return rounded_up(self.caution * (self.model.error_at(points) @ np.abs(c).T).max(axis=1, initial=0.0))
+        return self.largest_of(self.model.error_at(points))
 
-    def score_margin(self, points: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    def largest_of(self, errors: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Errors of scores, one row per point, as one number per point: see `error_at`."""
+        c, _ = self.conditions
+        return rounded_up(self.caution * (errors @ np.abs(c).T).max(axis=1, initial=0.0))
+
+    def score_margin(
+        self, points: NDArray[np.float64], *, quick: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what
-        float64 may have taken from that here."""
+        float64 may have taken from that here (`quick`: on any row of the schema)."""
         c, d = self.conditions
-        scores, error = self.model.sharp_scores(points)
+        scores, error = self.model.quick_scores(points) if quick else self.model.sharp_scores(points)
         own = error @ np.abs(c).T
         score_margin = scores @ c.T - d - self.target.margin - own
         return np.asarray(score_margin.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))

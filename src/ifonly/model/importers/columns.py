@@ -25,8 +25,7 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import IfonlyError, ModelError, UnsupportedModel
 from ifonly.model.importers.known_options import describe_unknown, unknown_places
-from ifonly.model.operations import Majorant
-from ifonly.model.rounding import underflow_counts
+from ifonly.model.operations import Majorant, underflow_counts
 from ifonly.printing import some_of
 from ifonly.schema import Choice, Missing, Numeric, Schema
 from ifonly.schema.values import is_missing

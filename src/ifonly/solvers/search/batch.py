@@ -51,6 +51,8 @@ class SearchBatch:
     known."""
     stops: dict[int, Stop] = field(default_factory=dict)
     records: dict[int, Record] = field(default_factory=dict)
+    ball_error: dict[int, Floats] = field(default_factory=dict)
+    """What the deployed model's scores can be off by in the ball of a person's row, where that is known."""
 
     def __len__(self) -> int:
         return len(self.nodes)

@@ -145,11 +145,19 @@ def errors_everywhere(lowered: Lowered) -> Errors:
     """Over the whole schema: the same for everyone."""
     ends = [(f.lower, f.upper) if isinstance(f, Numeric) else (0.0, 0.0) for f in lowered.question.schema.features]
     low, high = np.array(ends).T
-    return _errors(lowered, low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_))
+    return errors_within(lowered, Boxes(low[None, :], high[None, :], np.ones((1, lowered.width), dtype=np.bool_)))
 
 
-def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
-    """The same for each person, over the ball of distance `reach` around them."""
+class Boxes(NamedTuple):
+    """Boxes of rows: the least and largest point of each, and the options that may occur in it."""
+
+    low: Floats
+    high: Floats
+    options: NDArray[np.bool_]
+
+
+def balls(lowered: Lowered, people: Allowed, reach: Floats) -> Boxes:
+    """For each person, a box that holds the ball of distance `reach` around them."""
     with np.errstate(divide="ignore", invalid="ignore"):
         up = np.where(lowered.rate > 0, reach[:, None] / lowered.rate, np.inf) * (1.0 + 1e-9)
         down = np.where(lowered.rate_down > 0, reach[:, None] / lowered.rate_down, np.inf) * (1.0 + 1e-9)
@@ -157,16 +165,19 @@ def errors_within(lowered: Lowered, people: Allowed, reach: Floats) -> Errors:
     high = np.minimum(np.maximum(people.upper, people.factual), people.factual + up)
     cost = reach**2 if lowered.norm is Norm.L2 else reach
     options = people.allowed | (lowered.unrolled(people.factual) != 0)
-    return _errors(lowered, low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9)))
+    return Boxes(low, high, options & (people.cost <= cost[:, None] * (1.0 + 1e-9)))
 
 
-def _errors(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> Errors:
-    """Over boxes: the least and largest point of each, and the options that may occur in it."""
-    slack, start, lost = (_slacks if lowered.bends is None else _smooth_slacks)(lowered, low, high, options)
+def errors_within(lowered: Lowered, boxes: Boxes, model_error: Floats | None = None) -> Errors:
+    """The same over each of these boxes; `model_error`: what the deployed model's scores can be off by there, if that
+    is known."""
+    slack, start, lost = (_slacks if lowered.bends is None else _smooth_slacks)(lowered, *boxes)
     check_limits()
     question = lowered.question
     c, _ = question.conditions
-    error = question.caution * (question.model.error_over(*_encoded(lowered, low, high, options)) @ np.abs(c).T)
+    if model_error is None:
+        model_error = question.model.error_over(*encoded_boxes(lowered, boxes))
+    error = question.caution * (model_error @ np.abs(c).T)
     own = slack[-1]
     high = lowered.need + (error if question.rounding_bound is None else question.rounding_bound) + own
     need = np.stack([lowered.need - error, high, high + error + 2.0 * own], axis=1)
@@ -192,9 +203,9 @@ def _floors(lowered: Lowered, slack: Floats) -> Floats:
     return np.stack([-2.0 * own, np.where(lowered.required_whole, -0.5, 4.0 * own), np.zeros_like(own)], axis=1)
 
 
-def _encoded(lowered: Lowered, low: Floats, high: Floats, options: NDArray[np.bool_]) -> tuple[Floats, Floats]:
+def encoded_boxes(lowered: Lowered, boxes: Boxes) -> tuple[Floats, Floats]:
     """The boxes over encoded columns."""
-    schema = lowered.question.schema
+    schema, (low, high, options) = lowered.question.schema, boxes
     lower, upper = np.zeros((len(low), len(schema.columns))), np.zeros((len(low), len(schema.columns)))
     for g, (feature, columns) in enumerate(zip(schema.features, schema.feature_columns, strict=True)):
         if isinstance(feature, Choice):

@@ -23,7 +23,7 @@ from ifonly.problem.question import GUESS, GUESSES, ROOM, rounded_up
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.kernels.layout import LOW
-from ifonly.solvers.search.pack import Errors, errors_within, robust_errors
+from ifonly.solvers.search.pack import Boxes, Errors, balls, encoded_boxes, errors_within, robust_errors
 from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
@@ -70,10 +70,8 @@ class RobustSearch:
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
         batch.rounding_bound[members] = question.first_rounding_bound(factual)
-        score_margin, own = question.score_margin(factual)
         least = np.zeros(len(batch))
-        least[members] = GUESS * own
-        batch.own[members] = np.maximum(least[members], ROOM * np.abs(score_margin))
+        least[members], batch.own[members] = self._first_losses(factual)
         for _ in range(GUESSES):
             members = self.affordable(batch, members, budget.limits)
             if not members:
@@ -83,10 +81,13 @@ class RobustSearch:
             budget = budget.quietly()
             self._close(part, budget)
             points, found = self.packed.points(part)
-            actual, score_margin = question.error_at(points), question.score_margin(points)[0]
+            actual = self._errors_at(batch, members, part, points)
             needed = np.where(
                 found, np.maximum(part.rounding_bound, actual), part.rounding_bound
             )  # what was proven of less holds of more
+            score_margin = question.score_margin(points, quick=True)[0]
+            if (found & ~(score_margin >= needed)).any():
+                score_margin = question.score_margin(points)[0]
             not_robust = found & (score_margin < needed)
             missed = ~found & np.isfinite(part.lower) & (part.own > least[members]) & self.curved
             part.best[not_robust] = math.inf  # whatever comes next, it is no answer
@@ -103,6 +104,30 @@ class RobustSearch:
             batch.rounding_bound[members] = np.where(missed, part.rounding_bound, more)[again]
             batch.own[members] = own[again]
 
+    def _first_losses(self, factual: Floats) -> tuple[Floats, Floats]:
+        """What the search itself may lose of a score: at least, and as it is guessed at each person's own row.
+
+        The guess is a share of the score, as long as float64 loses less than that on any row; only otherwise is it
+        worked out what it loses on this one.
+        """
+        score_margin, own = self.lowered.question.score_margin(factual, quick=not self.curved)
+        if not self.curved and not (GUESS * own <= ROOM * np.abs(score_margin)).all():
+            score_margin, own = self.lowered.question.score_margin(factual)
+        return GUESS * own, np.maximum(GUESS * own, ROOM * np.abs(score_margin))
+
+    def _errors_at(self, batch: SearchBatch, members: list[int], part: SearchBatch, points: Floats) -> Floats:
+        """What the deployed model can lose at the rows found, and, for a bound on rows that some rounding accepts, in
+        the balls around the people: by one analysis of both."""
+        question, model = self.lowered.question, self.lowered.question.model
+        encoded = question.schema.encode(points)
+        if self.packed.records:
+            return question.largest_of(model.error_over(encoded, encoded))
+        lower, upper = encoded_boxes(self.lowered, self._balls(part, list(range(len(part))))[0])
+        both = model.error_over(np.concatenate([encoded, lower]), np.concatenate([encoded, upper]))
+        for i, error in zip(members, both[len(points) :], strict=True):
+            batch.ball_error[i] = error
+        return question.largest_of(both[: len(points)])
+
     def _close(self, batch: SearchBatch, budget: Budget) -> None:
         """Search once more, over the ball of the row found, where the search's own rounding left a gap.
 
@@ -112,8 +137,8 @@ class RobustSearch:
         members = self.affordable(batch, members, budget.limits)
         if not members:
             return
-        errors, reach = self._errors_in_balls(batch, members)
-        part = self.part(batch, members, errors)
+        boxes, reach = self._balls(batch, members)
+        part = self.part(batch, members, errors_within(self.lowered, boxes))
         budget.on(self.packed, part, self._costs(reach))
         for k, i in enumerate(members):
             batch.add_spent(i, part, k)
@@ -155,7 +180,9 @@ class RobustSearch:
         members = [i for i in members if batch.best[i, -1] > 0.0 and not self.packed.records]
         if not members:
             return
-        errors, reach = self._errors_in_balls(batch, members)
+        boxes, reach = self._balls(batch, members)
+        known = [batch.ball_error[i] for i in members if i in batch.ball_error]
+        errors = errors_within(self.lowered, boxes, np.array(known) if len(known) == len(members) else None)
         lost = (self.lowered.need - errors.need[:, LOW, : self.lowered.need.size]).max(axis=1)
         near = np.flatnonzero(self.any_rounding | (lost <= NEARBY * batch.rounding_bound[members]))
         if not len(near):
@@ -203,10 +230,10 @@ class RobustSearch:
         lower, upper = self.packed.distance(batch.lower), self.packed.distance(batch.best[:, -1])
         return [i for i in self.tolerances.unsettled(lower, upper) if i not in batch.stops]
 
-    def _errors_in_balls(self, batch: SearchBatch, members: list[int]) -> tuple[Errors, Floats]:
-        """What rounding can do within the ball of each person's row, and the balls' radii."""
+    def _balls(self, batch: SearchBatch, members: list[int]) -> tuple[Boxes, Floats]:
+        """The ball of each person's row, and the balls' radii."""
         reach = self.packed.distance(batch.best[members, -1]) * (1.0 + 1e-6)
-        return errors_within(self.lowered, batch.allowed.part(members), reach), reach
+        return balls(self.lowered, batch.allowed.part(members), reach), reach
 
     def _costs(self, distances: Floats) -> Floats:
         return distances**2 if self.packed.squared else distances
