@@ -80,21 +80,21 @@ def change_from_dict(data: Any) -> Change:
     found = entries(data, "A change", ("feature", "from", "to"), ("counted", "follows"))
     return Change(
         text(found["feature"], "feature"),
-        _value(found["from"], "from"),
-        _value(found["to"], "to"),
-        _truth(found.get("counted", False), "counted"),
-        _truth(found.get("follows", False), "follows"),
+        read_value(found["from"], "from"),
+        read_value(found["to"], "to"),
+        truth(found.get("counted", False), "counted"),
+        truth(found.get("follows", False), "follows"),
     )
 
 
 def relaxation_from_dict(data: Any) -> Relaxation:
     found = entries(data, "A relaxation", ("dropped", "words", "distance", "lower_bound", "proven", "changes"))
     return Relaxation(
-        dropped=_texts(found["dropped"], "dropped"),
+        dropped=read_texts(found["dropped"], "dropped"),
         words=text(found["words"], "words"),
         distance=number(found["distance"], "distance"),
         lower=number(found["lower_bound"], "lower_bound"),
-        proven=_truth(found["proven"], "proven"),
+        proven=truth(found["proven"], "proven"),
         changes=_changes(found["changes"], "changes"),
     )
 
@@ -102,18 +102,18 @@ def relaxation_from_dict(data: Any) -> Relaxation:
 def usualness_from_dict(data: Any) -> Usualness:
     found = entries(data, "The usualness of an answer", ("nearest_row", "nearest_distance", "breaks", "unseen"))
     return Usualness(
-        nearest_row=_count(found["nearest_row"], "nearest_row"),
+        nearest_row=read_count(found["nearest_row"], "nearest_row"),
         nearest_distance=number(found["nearest_distance"], "nearest_distance"),
-        breaks=_texts(found["breaks"], "breaks"),
-        unseen=_texts(found["unseen"], "unseen"),
+        breaks=read_texts(found["breaks"], "breaks"),
+        unseen=read_texts(found["unseen"], "unseen"),
     )
 
 
 def reasons_from_dict(data: Any) -> Reasons:
     found = entries(data, "Reasons", ("blame", "minimal", "relaxations", "note"))
     return Reasons(
-        blame=_texts(found["blame"], "blame"),
-        minimal=_truth(found["minimal"], "minimal"),
+        blame=read_texts(found["blame"], "blame"),
+        minimal=truth(found["minimal"], "minimal"),
         relaxations=tuple(relaxation_from_dict(one) for one in listed(found["relaxations"], "relaxations")),
         note=text(found["note"], "note"),
     )
@@ -156,7 +156,7 @@ def text(value: Any, name: str) -> str:
     return value
 
 
-def _truth(value: Any, name: str) -> bool:
+def truth(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
         raise _wrong(name, "true or false", value)
     return value
@@ -179,13 +179,13 @@ def _at_least_0(value: Any, name: str) -> float:
     return value
 
 
-def _count(value: Any, name: str) -> int:
+def read_count(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _wrong(name, "a whole number >= 0", value)
     return value
 
 
-def _value(value: Any, name: str) -> Value:
+def read_value(value: Any, name: str) -> Value:
     if value is None or isinstance(value, str | bool):
         return value
     return number(value, name)
@@ -198,7 +198,7 @@ def listed(value: Any, name: str) -> list[Any]:
     return list(value)
 
 
-def _texts(value: Any, name: str) -> tuple[str, ...]:
+def read_texts(value: Any, name: str) -> tuple[str, ...]:
     return tuple(text(one, name) for one in listed(value, name))
 
 
@@ -206,18 +206,18 @@ def _changes(value: Any, name: str) -> tuple[Change, ...]:
     return tuple(change_from_dict(one) for one in listed(value, name))
 
 
-def _row(value: Any, name: str) -> dict[str, Value]:
+def read_row(value: Any, name: str) -> dict[str, Value]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object with a value per feature", value)
-    return {text(feature, name): _value(own, name) for feature, own in value.items()}
+    return {text(feature, name): read_value(own, name) for feature, own in value.items()}
 
 
-def _words(value: Any, name: str) -> dict[str, tuple[str, str]]:
+def read_words(value: Any, name: str) -> dict[str, tuple[str, str]]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object with a label and a unit per feature", value)
     words: dict[str, tuple[str, str]] = {}
     for feature, own in value.items():
-        both = _texts(own, name)
+        both = read_texts(own, name)
         if len(both) != 2:
             raise _wrong(name, "an object with a label and a unit per feature", value)
         words[text(feature, name)] = (both[0], both[1])
@@ -243,32 +243,32 @@ def _clauses(value: Any, name: str) -> dict[str, str]:
 
 
 _READ: dict[str, Callable[[Any, str], Any]] = {
-    "row": _count,
+    "row": read_count,
     "target": text,
     "distance": _length,
     "distance_name": text,
     "lower_bound": _length,
     "changes": _changes,
-    "factual": _row,
-    "counterfactual": _or_none(_row),
-    "decision_before": _value,
-    "decision_after": _value,
+    "factual": read_row,
+    "counterfactual": _or_none(read_row),
+    "decision_before": read_value,
+    "decision_after": read_value,
     "score_before": _scores,
     "score_after": _scores,
     "method": text,
     "seconds": number,
-    "nodes": _count,
+    "nodes": read_count,
     "stop": _or_none(lambda value, name: Stop.from_dict(value)),
     "rounding_bound": _at_least_0,
     "lower_any_rounding": _or_none(_at_least_0),
     "precision": text,
     "subject": text,
     "state": text,
-    "breaks": _texts,
-    "constraints": _texts,
+    "breaks": read_texts,
+    "constraints": read_texts,
     "usual": lambda value, name: usualness_from_dict(value),
     "reasons": _or_none(lambda value, name: reasons_from_dict(value)),
     "error": text,
-    "words": _words,
+    "words": read_words,
     "outcome": _clauses,
 }
