@@ -26,6 +26,7 @@ PAGES = (
     "docs/invariants.md",
     "docs/plausibility.md",
     "docs/answers.md",
+    "docs/why.md",
     "docs/certificate.md",
     "docs/methods.md",
     "docs/models.md",

@@ -40,6 +40,7 @@ PUBLIC = [
     "MaxDelta",
     "Model",
     "Nearest",
+    "Neighbourhood",
     "Network",
     "NoneExists",
     "OneOfTarget",
@@ -61,6 +62,9 @@ PUBLIC = [
     "Steps",
     "Stop",
     "StoppedBy",
+    "Sufficiency",
+    "SufficientReason",
+    "SufficientReasons",
     "TopTarget",
     "Unconstrained",
     "Unknown",
@@ -124,6 +128,7 @@ def test_the_verbs() -> None:
     assert parameters(ifonly.Explainer.explain_many) == ["table", *asked, "limits"]
     assert parameters(ifonly.Explainer.explain_to) == ["path", "table", "query", "keep", "existing", "engine"]
     assert parameters(ifonly.Explainer.explain_diverse) == ["row", "several", *asked]
+    assert parameters(ifonly.Explainer.why) == ["row", "sufficiency", "target", "within", "several", "limits"]
     assert parameters(ifonly.certify) == ["explainer", "row", *asked]
 
 

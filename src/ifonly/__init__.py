@@ -46,6 +46,7 @@ if TYPE_CHECKING:
     )
     from ifonly.problem.diversity import Diversity
     from ifonly.problem.query import Query
+    from ifonly.problem.sufficiency import Neighbourhood, Sufficiency
     from ifonly.results import (
         Answer,
         Answers,
@@ -62,6 +63,7 @@ if TYPE_CHECKING:
         Unknown,
         Within,
     )
+    from ifonly.results.sufficient import SufficientReason, SufficientReasons
     from ifonly.schema import Binary, Categorical, Integer, Ordinal, Real, Schema
 
 __version__ = "0.1.0"
@@ -91,6 +93,7 @@ _HOME = {
     "MaxDelta": "ifonly.problem",
     "Model": "ifonly.model",
     "Nearest": "ifonly.results",
+    "Neighbourhood": "ifonly.problem.sufficiency",
     "Network": "ifonly.model",
     "NoneExists": "ifonly.results",
     "OneOfTarget": "ifonly.problem",
@@ -112,6 +115,9 @@ _HOME = {
     "Steps": "ifonly.problem",
     "Stop": "ifonly.results",
     "StoppedBy": "ifonly.results",
+    "Sufficiency": "ifonly.problem.sufficiency",
+    "SufficientReason": "ifonly.results.sufficient",
+    "SufficientReasons": "ifonly.results.sufficient",
     "TopTarget": "ifonly.problem",
     "Unconstrained": "ifonly.problem",
     "Unknown": "ifonly.results",
@@ -153,6 +159,7 @@ __all__ = [
     "MaxDelta",
     "Model",
     "Nearest",
+    "Neighbourhood",
     "Network",
     "NoneExists",
     "OneOfTarget",
@@ -174,6 +181,9 @@ __all__ = [
     "Steps",
     "Stop",
     "StoppedBy",
+    "Sufficiency",
+    "SufficientReason",
+    "SufficientReasons",
     "TopTarget",
     "Unconstrained",
     "Unknown",

@@ -26,6 +26,7 @@ from ifonly.answering.given_model import given_model
 from ifonly.answering.identity import run_identity
 from ifonly.answering.proposals import accepted
 from ifonly.answering.records import RecordsOf
+from ifonly.answering.sufficient import sufficient_reasons
 from ifonly.answering.values import Floats, ResolvedTarget, SearchSettings
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import QuestionError, RowError
@@ -45,9 +46,11 @@ from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.missing import without_imputable
 from ifonly.problem.query import Query, checked_constraints, query_of, read_constraints
 from ifonly.problem.rules import AnyConstraint, merged
+from ifonly.problem.sufficiency import Sufficiency, sufficiency_of
 from ifonly.progress import on_terminal
 from ifonly.results import Answer, Answers, Claim, DiverseAnswers, Failed, Limits, Listener, Method, NoneExists, Reasons
 from ifonly.results.records import record_kinds
+from ifonly.results.sufficient import SufficientReasons
 from ifonly.schema import Schema, index_of, read_points
 from ifonly.schema.arguments import items
 from ifonly.schema.values import plain
@@ -261,6 +264,27 @@ class Explainer:
         point = self.schema.read(row)
         with self._shown(self._settings(listen=False), lazy=False, heard=False) as settings:
             return correlated_answer(self._answerer, point, cost, whole, settings)
+
+    def why(
+        self,
+        row: Any,
+        sufficiency: Sufficiency | None = None,
+        *,
+        target: Any = None,
+        within: Any = None,
+        several: int | None = 1,
+        limits: Limits | None = None,
+    ) -> SufficientReasons:
+        """A smallest set of features whose values alone decide the outcome, whatever the others are, with its proof.
+
+        `target` is the outcome that the row does not have: by default any other decision. `within`: only rows that meet
+        these constraints, or within this l1 distance, count. `several`: so many minimal reasons, or None for all. A
+        `Sufficiency` says all of this, and which features are preferred. The limits are for all of it.
+        """
+        point = self.schema.read(row)
+        sufficiency = sufficiency_of(sufficiency, target, within, several)
+        with self._shown(self._settings(limits, listen=False), lazy=False, heard=False) as settings:
+            return sufficient_reasons(self._answerer, point, sufficiency, settings)
 
     def audit(
         self,

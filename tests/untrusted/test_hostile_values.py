@@ -36,6 +36,7 @@ from ifonly import (
     MaxChanges,
     MaxDelta,
     Model,
+    Neighbourhood,
     Network,
     OneOfTarget,
     OnlyDown,
@@ -52,6 +53,8 @@ from ifonly import (
     Scorecard,
     ScoreTarget,
     Steps,
+    Sufficiency,
+    SufficientReasons,
     TopTarget,
     Unconstrained,
     audit,
@@ -70,6 +73,7 @@ from ifonly.population import CsvOutput, Grouping, flip_sets
 from ifonly.population.reading import read_answers
 from ifonly.problem import scales_from_data
 from ifonly.report import answer_page, audit_csv, audit_html, audit_json, audit_page, audit_svg, plain, text
+from ifonly.report.reasons import reasons_page
 from ifonly.schema import infer, read_points, schema_from_json
 from untrusted.files import wrong_words
 
@@ -192,6 +196,15 @@ def shown(answer: Any) -> Any:
     assert page.replace("\n", "").isprintable()
     json.dumps(answer.to_dict(), allow_nan=False).encode()
     return answer
+
+
+def reasoned(row: Any, sufficiency: Any, **more: Any) -> Any:
+    """The reasons, shown in every way, and read back from JSON."""
+    told = EXPLAINER.using(Enumerate()).why(row, sufficiency, **more)
+    page = str(told) + told.sentence() + told.sentence("de") + plain(reasons_page(told)) + told.to_html()
+    assert page.replace("\n", "").isprintable()
+    assert SufficientReasons.from_dict(json.loads(json.dumps(told.to_dict(), allow_nan=False))) == told
+    return told
 
 
 def page_of(picture: Any) -> Any:
@@ -323,6 +336,19 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: ask(**k),
         {"row": ANN, "target": "approved", "distance": "l1", "constraints": (), "fewest_first": False,
          "method": Enumerate(), "limits": Limits(), "reasons": True},
+    ),
+    "why": (
+        lambda row, **k: reasoned(row, Sufficiency(**k)),
+        {"row": ANN, "target": "approved", "within": ("Age is fixed",), "prefer": ("Age",), "several": 1},
+    ),
+    "why beside": (
+        lambda **k: reasoned(k.pop("row"), None, **k),
+        {"row": ANN, "target": "approved", "within": 0.5, "several": None, "limits": Limits(seconds=600.0)},
+    ),
+    "why weights": (lambda weight: reasoned(ANN, Sufficiency(prefer={"Age": weight})), {"weight": 2.0}),
+    "Neighbourhood": (
+        lambda **k: reasoned(ANN, Sufficiency(within=Neighbourhood(**k))),
+        {"constraints": ("Age is fixed",), "radius": 0.5, "distance": "l1"},
     ),
     "bounds_over_time": (
         lambda **k: page_of(bounds_over_time(EXPLAINER.using(Enumerate()), **k)),

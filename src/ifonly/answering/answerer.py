@@ -51,6 +51,9 @@ PEOPLE_PER_CHUNK = 256
 """Distinct people that one thread takes at a time: their arrays stay in its cache, and no product of them is large
 enough for a library of linear algebra to spread it over all cores."""
 
+ANY_ROW = Tolerances(gap=1.0 - 2.0**-20, relative_gap=1.0 - 2.0**-20)
+"""The gap of a search that may end with the first row that it finds."""
+
 
 class Answerer:
     """Answers queries about points with one model. `prepared`: the cache of prepared methods, if it is shared."""
@@ -241,6 +244,16 @@ class Answerer:
         """The schema's rules between features: how the world is, not what somebody asks for."""
         rules = (rule for rule in merged(self.schema) if isinstance(rule, Rule))
         return frozenset(rule for rule in rules if len(rule.features(self.schema)) > 1)
+
+    @property
+    def facts(self) -> tuple[Any, ...]:
+        """The schema's rules between features, in its order."""
+        return tuple(rule for rule in merged(self.schema) if rule in self._facts)
+
+    @cached_property
+    def any_row(self) -> QueryRunner:
+        """Runs queries of which any row will do: the nearest is not looked for."""
+        return QueryRunner(self.model, ANY_ROW, self.runner.solver.prepared)
 
     def _answered_alike(self, points: Floats, rows: list[int], query: Query, settings: SearchSettings) -> list[Answer]:
         """One answer per point, under the same constraints."""

@@ -73,7 +73,7 @@ class AnswerBuilder:
         """The fields of every answer: the person, the target, the effort."""
         claims, names = found.results.claims, self.schema.names
         columns = zip(
-            rows, found.resolved, old, self._decisions(batch.decided),
+            rows, found.resolved, old, self.decisions(batch.decided),
             _scores(batch.scores), claims.methods,
             claims.seconds.tolist(), claims.nodes.tolist(), strict=True,
         )  # fmt: skip
@@ -207,9 +207,9 @@ class AnswerBuilder:
         return olds, news, moved
 
     def _decided(self, scores: NDArray[np.float64]) -> list[Any]:
-        return self._decisions(self.model.decide(scores)) if self.labels else [None] * len(scores)
+        return self.decisions(self.model.decide(scores)) if self.labels else [None] * len(scores)
 
-    def _decisions(self, decided: NDArray[np.intp]) -> list[Any]:
+    def decisions(self, decided: NDArray[np.intp]) -> list[Any]:
         return [self.labels[k] for k in decided.tolist()] if self.labels else [None] * len(decided)
 
 

@@ -25,6 +25,7 @@ from ifonly.cli.invariants import invariants as _  # noqa: F401  a command of `s
 from ifonly.cli.models import model
 from ifonly.cli.schemas import schema
 from ifonly.cli.serve import serve
+from ifonly.cli.why import why
 
 
 class App(click.Group):
@@ -116,5 +117,5 @@ def app(ctx: click.Context) -> None:
         click.echo(ctx.get_help())
 
 
-for command in (demo, explain, diverse, audit, certify, check, serve, schema, model, datasets, doctor):
+for command in (demo, explain, diverse, why, audit, certify, check, serve, schema, model, datasets, doctor):
     app.add_command(command)

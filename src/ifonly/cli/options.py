@@ -35,9 +35,7 @@ SOURCE = (
                  help="Load a pickled model. A pickle runs any code it contains: only for files you trust."),
 )  # fmt: skip
 
-QUESTION = (
-    click.option("--query", "query_file", metavar="FILE",
-                 help="The question as JSON (see docs/query.md); other options add to it."),
+TARGET = (
     click.option("--target", metavar="CLASS", help="The wanted class; of two classes, by default the other one."),
     click.option("--probability", type=NUMBER, metavar="P",
                  help="The wanted class must have a probability of at least P, such as 0.7."),
@@ -47,6 +45,12 @@ QUESTION = (
     click.option("--at-least", type=NUMBER, metavar="S", help="Instead of a class: a score of at least S."),
     click.option("--at-most", type=NUMBER, metavar="S", help="Instead of a class: a score of at most S."),
     click.option("--margin", type=NUMBER, metavar="M", help="By how much, in units of the score (default 1e-6)."),
+)  # fmt: skip
+
+QUESTION = (
+    click.option("--query", "query_file", metavar="FILE",
+                 help="The question as JSON (see docs/query.md); other options add to it."),
+    *TARGET,
     click.option("--distance", metavar="D", help="l0, l1 (the default), l2, linf, or a mixture such as 0.2*l0+0.8*l1."),
     click.option("--scale", type=click.Choice(["range", "mad", "std", "iqr"]),
                  help="What changes of numbers are divided by: their range (the default), or computed from --data."),

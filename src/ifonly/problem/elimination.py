@@ -21,6 +21,7 @@ from ifonly.model import Model
 from ifonly.model.folded import Folded
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Distance, Norm
+from ifonly.problem.holding import Held
 from ifonly.problem.lowering import unrolling
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
@@ -298,7 +299,7 @@ def _constraints(question: Question, elimination: Elimination) -> Iterator[Any]:
             yield constraint
         elif is_row_rule(constraint):
             yield ComposedRule(constraint, elimination)
-        elif constraint.feature in hosts:
+        elif constraint.feature in hosts and not isinstance(constraint, Held):
             yield HostConstraint.of(constraint, schema, hosts[constraint.feature])
         else:
             yield constraint

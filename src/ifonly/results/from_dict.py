@@ -113,7 +113,7 @@ def text(value: Any, name: str) -> str:
     return value
 
 
-def _truth(value: Any, name: str) -> bool:
+def truth(value: Any, name: str) -> bool:
     if not isinstance(value, bool):
         raise _wrong(name, "true or false", value)
     return value
@@ -136,13 +136,13 @@ def _at_least_0(value: Any, name: str) -> float:
     return value
 
 
-def _count(value: Any, name: str) -> int:
+def read_count(value: Any, name: str) -> int:
     if isinstance(value, bool) or not isinstance(value, int) or value < 0:
         raise _wrong(name, "a whole number >= 0", value)
     return value
 
 
-def _value(value: Any, name: str) -> Value:
+def read_value(value: Any, name: str) -> Value:
     if value is None or isinstance(value, str | bool):
         return value
     return number(value, name)
@@ -159,21 +159,21 @@ def _listed(read: Callable[[Any, str], T]) -> Callable[[Any, str], tuple[T, ...]
     return lambda value, name: tuple(read(one, name) for one in listed(value, name))
 
 
-_texts = _listed(text)
+read_texts = _listed(text)
 
 
-def _row(value: Any, name: str) -> dict[str, Value]:
+def read_row(value: Any, name: str) -> dict[str, Value]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object with a value per feature", value)
-    return {text(feature, name): _value(own, name) for feature, own in value.items()}
+    return {text(feature, name): read_value(own, name) for feature, own in value.items()}
 
 
-def _words(value: Any, name: str) -> dict[str, tuple[str, str]]:
+def read_words(value: Any, name: str) -> dict[str, tuple[str, str]]:
     if not isinstance(value, Mapping):
         raise _wrong(name, "an object with a label and a unit per feature", value)
     words: dict[str, tuple[str, str]] = {}
     for feature, own in value.items():
-        both = _texts(own, name)
+        both = read_texts(own, name)
         if len(both) != 2:
             raise _wrong(name, "an object with a label and a unit per feature", value)
         words[text(feature, name)] = (both[0], both[1])
@@ -202,19 +202,19 @@ _CHANGE = {"from": "before", "to": "after"}
 _LENGTHS: dict[str, Reader] = {"distance": _length, "lower_bound": _length, "rounding_bound": _at_least_0}
 """Numbers of an answer that are more than their type."""
 _BY_TYPE: dict[Any, Reader] = {
-    int: _count,
+    int: read_count,
     float: number,
     float | None: _or_none(_at_least_0),
     str: text,
-    bool: _truth,
-    Value: _value,
+    bool: truth,
+    Value: read_value,
     float | tuple[float, ...]: _scores,
-    tuple[str, ...]: _texts,
+    tuple[str, ...]: read_texts,
     tuple[Change, ...]: _listed(lambda value, name: change_from_dict(value)),
     tuple[Relaxation, ...]: _listed(_object(Relaxation, "A relaxation", lower="lower_bound")),
-    Mapping[str, Value]: _row,
-    Mapping[str, Value] | None: _or_none(_row),
-    Mapping[str, tuple[str, str]]: _words,
+    Mapping[str, Value]: read_row,
+    Mapping[str, Value] | None: _or_none(read_row),
+    Mapping[str, tuple[str, str]]: read_words,
     Mapping[str, str]: _clauses,
     Stop | None: _or_none(lambda value, name: Stop.from_dict(value)),
     Usualness | None: _object(Usualness, "The usualness of an answer"),

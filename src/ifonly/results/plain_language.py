@@ -340,8 +340,7 @@ class _Phrasing:
         return f"{told} {self.language.with_it.format(self._listed(with_it))}" if with_it else told
 
     def _listed(self, several: Sequence[str]) -> str:
-        *others, last = several
-        return f"{', '.join(others)}{self.language.last}{last}" if others else last
+        return enumerated(several, self.language)
 
     def _followed(self, change: Change) -> str:
         """A derived feature, which changes with others."""
@@ -351,14 +350,25 @@ class _Phrasing:
 
     def _changed(self, change: Change) -> str:
         say, (label, unit) = self.language, self.answer.words.get(change.feature, ("", ""))
-        if isinstance(change.before, bool) or isinstance(change.after, bool):
-            frame = say.asked
-        elif label and not label.startswith(POSSESSIVE):
-            frame = say.labelled
-        else:
-            frame = say.named
+        yes_or_no = isinstance(change.before, bool) or isinstance(change.after, bool)
+        what = named_feature(change.feature, label, say, yes_or_no=yes_or_no)
         before, after = (_amount(value, unit, say, change.counted) for value in (change.before, change.after))
-        return say.changed.format(what=frame.format(label or change.feature), before=before, after=after)
+        return say.changed.format(what=what, before=before, after=after)
+
+
+def named_feature(feature: str, label: str, say: Language, *, yes_or_no: bool = False) -> str:
+    """A feature as part of a sentence to the person."""
+    if yes_or_no:
+        frame = say.asked
+    else:
+        frame = say.labelled if label and not label.startswith(POSSESSIVE) else say.named
+    return frame.format(label or feature)
+
+
+def enumerated(several: Sequence[str], say: Language) -> str:
+    """Several things one after the other, with the language's word before the last."""
+    *others, last = several
+    return f"{', '.join(others)}{say.last}{last}" if others else last
 
 
 def _amount(value: Value, unit: str, say: Language, counted: bool) -> str:

@@ -1,0 +1,194 @@
+"""Sufficient reasons in words: a sentence for the person (English, German), and the exact one for experts.
+
+    Your income (€1,200) and your age (30) alone decide this: whatever your other data were, the decision would be deny.
+    No smaller set of your data decides it alone.
+
+A language is a value below; how features and values are written is that of `plain_language`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from ifonly.errors import QuestionError
+from ifonly.printing import escaped, shown
+from ifonly.problem.target import THE_DECISION
+from ifonly.results.answer import Change, show
+from ifonly.results.plain_language import Language, amount, enumerated, language_of, named_feature
+from ifonly.results.sufficient import SufficientReason, SufficientReasons
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ReasonPhrases:
+    """The sentences of one language, with gaps."""
+
+    one: str
+    several: str
+    nothing: str
+    unknown: str
+    same: str
+    """The outcome that stays; `never` is one that is not reached."""
+    never: str
+    smallest: str
+    minimal: str
+    sufficient: str
+    within: str
+    missing: str
+    breaks: str
+    title: str
+    value: str
+    needed: str
+    others: str
+    necessary: str
+    irrelevant: str
+    follows: str
+    proven: str
+    """What is proven, in plain words; `figures` below it are for experts."""
+    open: str
+    searches: str
+    facts: str
+
+
+ENGLISH = ReasonPhrases(
+    one="{features} alone decides this: whatever your other data were, {outcome}.",
+    several="{features} alone decide this: whatever your other data were, {outcome}.",
+    nothing="Whatever your data were, {outcome}.",
+    unknown="Which of your data alone decide this was not found out.",
+    same="{subject} would be {state}",
+    never="{subject} would not be {state}",
+    smallest="No smaller set of your data decides it alone.",
+    minimal="Without any one of them, it can be decided otherwise.",
+    sufficient="Perhaps not all of them are needed; that was not found out.",
+    within="This is about data with: {}.",
+    missing="What is missing stays missing: {}.",
+    breaks="Your data break a rule that other data obey: {}.",
+    title="Row {}: which data decide it",
+    value="value",
+    needed="with the others as they are, it is decided otherwise if",
+    others="Other sets of data that decide it alone",
+    necessary="in every such set",
+    irrelevant="in none of them",
+    follows="follow from other data",
+    proven="What stands behind this: it is proven, for all data that are possible and not only for those that were "
+    "tried, that the deciding model never decides otherwise while these values stay as they are.",
+    open="What stands behind this: nothing is proven of a set smaller than all of the data.",
+    searches="searches",
+    facts="rules that all data obey",
+)
+GERMAN = ReasonPhrases(
+    one="Allein {features} entscheidet: Wie auch immer Ihre übrigen Angaben lauten, {outcome}.",
+    several="Allein {features} entscheiden: Wie auch immer Ihre übrigen Angaben lauten, {outcome}.",
+    nothing="Wie auch immer Ihre Angaben lauten, {outcome}.",
+    unknown="Welche Ihrer Angaben allein entscheiden, wurde nicht geklärt.",
+    same="{subject} lautet „{state}“",
+    never="dies wird nicht erreicht: {subject} „{state}“",
+    smallest="Keine kleinere Auswahl Ihrer Angaben entscheidet es allein.",
+    minimal="Ohne eine einzige davon kann anders entschieden werden.",
+    sufficient="Vielleicht sind nicht alle davon nötig; das wurde nicht geklärt.",
+    within="Das gilt für Angaben mit: {}.",
+    missing="Was fehlt, fehlt weiterhin: {}.",
+    breaks="Ihre Angaben verletzen eine Regel, die andere einhalten: {}.",
+    title="Zeile {}: welche Angaben entscheiden",
+    value="Wert",
+    needed="bleiben die anderen, wird anders entschieden bei",
+    others="Andere Angaben, die allein entscheiden",
+    necessary="in jeder solchen Auswahl",
+    irrelevant="in keiner",
+    follows="folgen aus anderen Angaben",
+    proven="Was dahinter steht: Es ist bewiesen, für alle möglichen Angaben und nicht nur für ausprobierte, dass das "
+    "entscheidende Modell nie anders entscheidet, solange diese Werte so bleiben.",
+    open="Was dahinter steht: Von keiner Auswahl, die kleiner ist als alle Angaben, ist etwas bewiesen.",
+    searches="Suchen",
+    facts="Regeln, die alle Angaben einhalten",
+)
+PHRASES = {"en": ENGLISH, "de": GERMAN}
+
+
+def reason_sentence(told: SufficientReasons, language: str = "en", subject: str = "") -> str:
+    """The first reason for the person."""
+    if not isinstance(subject, str):
+        raise QuestionError(f"'subject' is a text such as \"the application\"; got {shown(subject)}.")
+    say, phrases = language_of(language), PHRASES[language_of(language).code]
+    parts = []
+    if not told.reasons:
+        parts.append(phrases.unknown)
+    else:
+        outcome = _outcome(told, say, phrases, subject)
+        features = [feature_value(told, name, say) for name in told.features]
+        frame = phrases.nothing if not features else phrases.one if len(features) == 1 else phrases.several
+        start = frame.format(features=enumerated(features, say) if features else "", outcome=outcome)
+        parts.append(start[:1].upper() + start[1:])
+        parts += [getattr(phrases, told.status)] if features else []
+    parts += [phrases.within.format("; ".join(told.within))] if told.within else []
+    parts += [phrases.missing.format(", ".join(map(told.label, told.missing)))] if told.missing else []
+    parts += [phrases.breaks.format("; ".join(told.breaks))] if told.breaks else []
+    return escaped(" ".join(parts))
+
+
+def feature_value(told: SufficientReasons, name: str, say: Language) -> str:
+    """A feature and its value: "your income (€1,200)"."""
+    value = told.factual.get(name)
+    label = told.words.get(name, ("", ""))[0]
+    what = named_feature(name, label, say, yes_or_no=isinstance(value, bool))
+    return f"{what} ({amount(value, told.unit(name), say.code)})"
+
+
+def _outcome(told: SufficientReasons, say: Language, phrases: ReasonPhrases, subject: str) -> str:
+    if told.subject != THE_DECISION:
+        return phrases.never.format(subject=told.subject, state=told.state)
+    about = subject or say.decision
+    if told.otherwise:
+        return phrases.same.format(subject=about, state=show(told.decision))
+    return phrases.never.format(subject=about, state=told.state or told.target)
+
+
+def changed_to(told: SufficientReasons, changes: tuple[Change, ...], language: str = "en") -> str:
+    """The changes of a row that is decided otherwise, in a few words."""
+    parts = []
+    for change in changes:
+        after = amount(change.after, told.unit(change.feature), language, counted=change.counted)
+        parts.append(f"{told.label(change.feature)}: {after}")
+    return "; ".join(parts)
+
+
+def exact_sentence(told: SufficientReasons) -> str:
+    """All of it, with what is proven."""
+    if not told.reasons:
+        why = f" ({told.note})" if told.note else ""
+        return escaped(f"No set smaller than the whole row is proven to decide it{why}.")
+    parts = [_exact(told, told.reasons[0])]
+    parts += [f"Also: {_held(told, reason)} ({reason.status})." for reason in told.reasons[1:]]
+    if told.necessary:
+        parts.append(f"In every reason (proven): {', '.join(told.necessary)}.")
+    if told.complete:
+        rest = f"; in none of them: {', '.join(told.irrelevant)}" if told.irrelevant else ""
+        parts.append(f"There are no other minimal reasons (proven){rest}.")
+    if told.note:
+        parts.append(f"Left open: {told.note}.")
+    return escaped(" ".join(parts))
+
+
+def _exact(told: SufficientReasons, reason: SufficientReason) -> str:
+    others = len(told.factual) - len(reason.features) - len(told.follows) - len(told.missing)
+    if told.subject == THE_DECISION and told.otherwise:
+        outcome = f"is decided otherwise than {show(told.decision)}"
+    elif told.subject == THE_DECISION:
+        outcome = f"is decided as {told.state or told.target}"
+    else:
+        outcome = f"has {told.subject} {told.state}"
+    size = {
+        "smallest": "; no set of fewer features does" if told.at_least is not None else "; no set of less weight does",
+        "minimal": "; no part of it does",
+        "sufficient": "",
+        "unknown": "",
+    }[reason.status]
+    among = f" among rows with {' and '.join(told.within)}" if told.within else ""
+    rest = f"the other {others} features are" if others > 1 else "the other feature is"
+    whatever = f", whatever {rest}," if reason.features and others else ""
+    held = f"with {_held(told, reason)}" if reason.features else "at all"
+    return f"No row {held}{whatever} {outcome}{among}{size} (proven)."
+
+
+def _held(told: SufficientReasons, reason: SufficientReason) -> str:
+    values = [f"{name} = {show(told.factual.get(name))}" for name in reason.features]
+    return enumerated(values, language_of("en")) if values else "no feature at all"
