@@ -262,3 +262,26 @@ def test_without_a_row_the_bound_holds_under_every_rounding() -> None:
     assert isinstance(answer, Unknown) and model.scores(accepted)[0] > 0.0
     assert answer.lower <= Distance("l1").between(schema, schema.read([-999780, 10**9, 1.0]), accepted[None, :])[0]
     assert answer.rounding_bound > 800.0
+
+
+def test_a_table_whose_scores_float64_cannot_tell_apart_is_searched() -> None:
+    """Numbers of 6e13 cancel: scores are off by 0.005, and many are that near to one another. The table's rounding
+    bound was raised beyond them all, to 0.07, and a row at distance 0.22 with a score of 0.013 did not count."""
+    first = (
+        [[1.6, 4.0, -0.3, -0.9, -1.3166516722781357e-07], [0.25, 1.06, 0.0, 3.0, 0.0],
+         [0.0, 0.0, -4.0, 0.0, -63823.87864611926]],
+        [900420.0651672279, -3000001.75, 63823878650127.26],
+    )  # fmt: skip
+    second = (
+        [[0.01, 0.0, -0.01], [-0.006500000000000001, -0.011899999999999999, 0.012826480812845785]],
+        [2.026744186878204e-06, 0.09519740040045743],
+    )
+    million, billion = 10**6, 10**9
+    schema = Schema([
+        Integer("x0", 1, 9, step=2), Binary("x1"), Integer("x2", 1000, 1002), Integer("x3", million, million + 4),
+        Integer("x4", billion, billion),
+    ])  # fmt: skip
+    explainer = Explainer(network_model(Network.of([first, second]), schema))
+    answer = explainer.explain([3, True, 1002, million + 1, billion], distance=Distance("l2", weights={"x0": 10.0}))
+    assert answer.lower <= 0.5 / math.sqrt(5.0) * (1.0 + 1e-9)  # x3 by two of its four
+    assert answer.rounding_bound < 0.01

@@ -14,6 +14,8 @@ from ifonly.resources import check_limits
 from ifonly.schema import Choice, Integer, Schema
 
 CHUNK = 1 << 12
+MOST_RAISED = 2.0
+"""A table may raise the rounding bound by this factor, to tell apart what is above it from what is below."""
 Floats = NDArray[np.float64]
 
 
@@ -47,7 +49,8 @@ class FavourableTable:
 
 
 def favourable_rows(question: Question, *, most: int, judged: bool = False) -> FavourableTable | None:
-    """The table, or None when the space is infinite or has more than `most` rows."""
+    """The table, or None when the space is infinite, has more than `most` rows, or has too many scores too near to one
+    another for float64 to tell which rows are robust; a search can then leave open what it cannot tell."""
     counts = row_counts(question.schema)
     if counts is None or math.prod(counts) > most:
         return None
@@ -63,7 +66,10 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
         if question.rounding_bound is None and len(doubtful):
             rounding_bound = max(rounding_bound, float(question.error_at(doubtful).max()))
     worst, own = np.concatenate(score_margins).min(axis=1, initial=math.inf), float(question.own_error.max(initial=0.0))
-    rounding_bound = _apart(rounding_bound, worst, own)
+    raised = _apart(rounding_bound, worst, own)
+    if raised > MOST_RAISED * max(rounding_bound, own):
+        return None
+    rounding_bound = raised
     return FavourableTable(
         np.ascontiguousarray(np.concatenate(kept)), np.asarray(worst >= rounding_bound + own), rounding_bound, judged
     )
