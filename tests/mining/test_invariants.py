@@ -249,3 +249,13 @@ def test_a_flag_whose_yes_comes_first() -> None:
     assert one.rule == "flag follows from count > 1"
     points = read_points(schema, table)
     assert rows_allowed(read_constraint(one.rule, schema), schema, points, points).all()
+
+
+def test_one_value_inside_the_range_of_a_real_number_is_no_rule() -> None:
+    rng = np.random.default_rng(3)
+    owner = rng.random(ROWS) < 0.4
+    schema = Schema([Binary("Owner"), Real("Rent", 0, 1000)])
+    rent = np.where(owner, 250.0, np.round(rng.uniform(0, 1000, ROWS), 2))
+    assert kinds({"Owner": owner.tolist(), "Rent": rent.tolist()}, schema) == {}  # a rule cannot demand Rent = 250
+    rent = np.where(owner, 0.0, rent)
+    assert "if Rent > 0 then Owner = False" in kinds({"Owner": owner.tolist(), "Rent": rent.tolist()}, schema)

@@ -49,7 +49,8 @@ class FeatureCondition:
         feature = schema.features[self.feature]
         name = show_name(feature.name)
         if isinstance(feature, Choice):
-            return _options_words(name, feature, self.options or frozenset(_levels(self, feature)))
+            assert self.options is not None
+            return _options_words(name, feature, self.options)
         if self.strict:
             return f"{name} > {_number(self.lower)}" if self.upper == math.inf else f"{name} < {_number(self.upper)}"
         if isinstance(feature, Integer) and (self.upper <= feature.lower or self.lower >= feature.upper):
@@ -149,10 +150,6 @@ class LinearBounds:
 
 
 Clause: TypeAlias = Implication | LinearBounds
-
-
-def _levels(condition: FeatureCondition, feature: Choice) -> list[int]:
-    return [k for k in range(len(feature.options)) if condition.lower <= k <= condition.upper]
 
 
 def _options_words(name: str, feature: Choice, options: frozenset[int]) -> str:

@@ -23,7 +23,6 @@ from ifonly.schema.arguments import is_listed
 
 INK, SOFT = "#1f4e79", "#9a9a9a"
 MOST_LETTERS = 40
-MOST_BINS = 30
 
 
 def plot_answer(answer: Answer, axes: Any = None) -> Any:

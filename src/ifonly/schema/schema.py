@@ -404,9 +404,3 @@ def _nearest_option(feature: Choice, block: NDArray[np.float64]) -> NDArray[np.i
             guess = block[:, 0]
     most = len(feature.options) - 1
     return np.clip(np.nan_to_num(guess, nan=0.0, posinf=most, neginf=0.0), 0, most).astype(np.intp)
-
-
-def _slice(columns: NDArray[np.intp]) -> slice | NDArray[np.intp]:
-    """Columns that stand side by side as a slice, which numpy copies faster."""
-    first, count = int(columns[0]), len(columns)
-    return slice(first, first + count) if np.array_equal(columns, first + np.arange(count)) else columns
