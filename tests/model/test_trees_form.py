@@ -214,3 +214,29 @@ def test_columns_and_features_must_fit() -> None:
         Trees(one(stump(0.5)), SCHEMA)
     with pytest.raises(ModelError, match="compare by <= in float64"):
         Trees(one(stump(0.5), comparison="<"), Schema([Real("a", 0, 1)]))
+
+
+def test_numbers_between_the_same_cuts_have_the_same_scores() -> None:
+    """At the cuts, beside them and elsewhere; and where they are not the same, it is not said that they are."""
+    rng = np.random.default_rng(0)
+    schema = Schema([Real("a", -2.0, 2.0), Real("b", -2.0, 2.0), Categorical("c", ["x", "y", "z"])])
+    cuts = rng.uniform(-2.0, 2.0, 12)
+    trees = [
+        LibraryTree(column=[int(k % 2), -1, -1], threshold=[cut, 0, 0], left=[1, 1, 2], right=[2, 1, 2],
+                    value=[[0.0], [rng.normal()], [rng.normal()]])
+        for k, cut in enumerate(cuts.tolist())
+    ]  # fmt: skip
+    flat = Ensemble.of(trees, columns=3, summation=Summation.plain(1))
+    model = Trees(bound(flat, FeatureColumns(range(3), np.asarray), schema), schema)
+    values = np.concatenate([cuts, np.nextafter(cuts, 3.0), rng.uniform(-2.0, 2.0, 40)])
+    before, after = (
+        np.column_stack([rng.choice(values, 2000), rng.choice(values, 2000), rng.integers(0, 2, 2000)]) for _ in "ab"
+    )
+    after[:1000, 0], after[::2, 2] = before[:1000, 0], before[::2, 2]
+    same = model.same_scores(before, after)
+    equal = (model.scores(schema.encode(before)) == model.scores(schema.encode(after)))[:, 0]
+    assert equal[same].all()
+    assert not same[before[:, 2] != after[:, 2]].any()
+    alike = before[:, 2] == after[:, 2]
+    assert (same[alike] == equal[alike]).all()  # no two of the cells have the same score here
+    assert {True, False} == set(same.tolist())

@@ -78,7 +78,9 @@ class Elimination:
 
     def takes(self, points: Floats) -> bool:
         """Is every person's value of each host one of its values?"""
-        return all(bool(np.isin(points[:, host.place], host.values).all()) for host in self.hosts)
+        return all(
+            bool((points[:, host.place, None] == host.values).any(axis=1).all()) for host in self.hosts
+        )
 
     def reduced(self, points: Floats) -> Floats:
         """The rows of the reduced question."""
@@ -98,6 +100,15 @@ class Elimination:
             for g, values in host.derived.items():
                 result[:, g] = values[option]
         return result
+
+    def expanded_row(self, point: Floats, role: str) -> Floats:
+        """One of them; the last of a role (before, after) is kept, since each of several rules judges it."""
+        kept: tuple[bytes, Floats] | None = self.__dict__.get(f"_last_{role}")
+        own = point.tobytes()
+        if kept is None or kept[0] != own:
+            kept = (own, self.expanded(point[None, :])[0])
+            self.__dict__[f"_last_{role}"] = kept
+        return kept[1]
 
     @cached_property
     def unrolled(self) -> Floats:
@@ -320,8 +331,9 @@ class ComposedRule:
         """It was checked with the original question."""
 
     def allows_row(self, schema: Schema, before: Floats, after: Floats) -> bool:
-        old, new = self.elimination.expanded(np.stack([before, after]))
-        return self.rule.allows_row(self.elimination.schema, old, new)
+        elimination = self.elimination
+        old, new = elimination.expanded_row(before, "before"), elimination.expanded_row(after, "after")
+        return self.rule.allows_row(elimination.schema, old, new)
 
     def allows_rows(self, schema: Schema, before: Floats, after: Floats) -> NDArray[np.bool_]:
         old, new = self.elimination.expanded(before), self.elimination.expanded(after)

@@ -21,6 +21,7 @@ from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.support import MaxChanges
 from ifonly.problem.target import Target
 from ifonly.schema import Schema
+from ifonly.tolerances import FEW
 
 FAR_BELOW = 1e-8
 """Score: a hundredth of the default margin."""
@@ -185,6 +186,9 @@ class Question:
 
     def keeps_rules(self, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.bool_]:
         """Of many changes: which break no rule?"""
+        if len(after) < FEW:
+            pairs = zip(before, after, strict=True)
+            return np.array([self.broken_rule(one, other) is None for one, other in pairs], dtype=np.bool_)
         result = np.ones(len(after), dtype=np.bool_)
         for rule in self.rules:
             result &= rows_allowed(rule, self.schema, before, after)

@@ -49,8 +49,7 @@ def shortened(question: Question, factuals: Floats, claims: Sequence[Claim], tol
         every = len(waiting) == len(points)
         old, now, far = (each if every else each[waiting] for each in (factuals, points, most))
         rounded = _rounded(question, old, now, [(cells[i], slack[i]) for i in waiting], attempt)
-        scores = _conditions(question, np.concatenate([now, rounded]))
-        good = (scores[len(now) :] >= scores[: len(now)]).all(axis=1) & (question.measure.between(old, rounded) <= far)
+        good = _no_lower(question, now, rounded) & (question.measure.between(old, rounded) <= far)
         kept = (good & question.keeps_rules(old, rounded)).tolist()
         if question.by_feature:
             kept = [fine and question.allows(*pair) is None for fine, *pair in zip(kept, old, rounded, strict=True)]
@@ -90,6 +89,15 @@ def _rounded(
         short = whole / scale if places >= 0 else whole * scale
         result[k, g] = min(max(short, lower[g]), upper[g])
     return result
+
+
+def _no_lower(question: Question, rows: Floats, rounded: Floats) -> NDArray[np.bool_]:
+    """Which rounded rows are scored no lower than their rows, on every condition?"""
+    same = question.model.function.same_scores(rows, rounded)
+    if same.all():
+        return same
+    scores = _conditions(question, np.concatenate([rows, rounded]))
+    return np.asarray((scores[len(rows) :] >= scores[: len(rows)]).all(axis=1))
 
 
 def _conditions(question: Question, points: Floats) -> Floats:

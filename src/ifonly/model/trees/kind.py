@@ -86,6 +86,16 @@ class Trees(Kind):
     def scores(self, x: Floats) -> Floats:
         return self.ensemble.scores(self.points(x))
 
+    def same_scores(self, before: Floats, after: Floats) -> NDArray[np.bool_]:
+        """Numbers between the same cuts go the same ways."""
+        same, moved = np.ones(len(before), dtype=np.bool_), before != after
+        for g in np.flatnonzero(moved.any(axis=0)).tolist():
+            if isinstance(self.schema.features[g], Choice):
+                same &= ~moved[:, g]
+            else:
+                same &= np.searchsorted(self.cuts[g], before[:, g]) == np.searchsorted(self.cuts[g], after[:, g])
+        return same
+
     def error(self, lower: Floats, upper: Floats, precision: Precision, exact: NDArray[np.bool_]) -> Floats:
         """0 where the sum is the library's own, bit for bit; else the error of another order of summation."""
         ensemble = self.ensemble

@@ -9,6 +9,7 @@ float64 nearest to what was written, as it is everywhere else.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from operator import eq, ge, gt, le, lt, ne
@@ -31,7 +32,7 @@ ROUNDING = 2.0**-40
 _DIVIDES = "A rule divides only by numbers other than 0"
 _TOO_LARGE = "The numbers here are too large, or have too many digits"
 
-_COMPARES = {">=": ge, "<=": le, ">": gt, "<": lt, "=": eq, "!=": ne}
+COMPARES = {">=": ge, "<=": le, ">": gt, "<": lt, "=": eq, "!=": ne}
 _BARE: dict[str, tuple[Any, ...]] = {"missing": (None,), "true": (True,), "false": (False,)}
 _OPPOSITE = {">=": "<=", "<=": ">=", ">": "<", "<": ">", "=": "=", "!=": "!="}
 
@@ -44,7 +45,7 @@ class Linear:
     options: tuple[tuple[int, tuple[int, ...]], ...]
     constant: int
 
-    def value(self, point: NDArray[np.float64]) -> int | Fraction:
+    def value(self, point: Sequence[float] | NDArray[np.float64]) -> int | Fraction:
         total: int | Fraction = self.constant
         for g, values in self.options:
             total += values[int(point[g])]
@@ -132,7 +133,7 @@ def holds(formula: Formula, point: NDArray[np.float64]) -> bool:
     """Is it true of the row?"""
     match formula:
         case Compare(linear, sign):
-            return bool(_COMPARES[sign](linear.sign(point), 0))
+            return bool(COMPARES[sign](linear.sign(point), 0))
         case Member(g, options):
             return int(point[g]) in options
         case Every(parts):
@@ -149,7 +150,7 @@ def holds_each(formula: Formula, points: NDArray[np.float64]) -> NDArray[np.bool
     """`holds` of many rows."""
     match formula:
         case Compare(linear, sign):
-            return np.asarray(_COMPARES[sign](linear.signs(points), 0))
+            return np.asarray(COMPARES[sign](linear.signs(points), 0))
         case Member(g, options):
             return np.isin(points[:, g], list(options))
         case Every(parts) | Some(parts):
@@ -315,7 +316,7 @@ class TreeReader:
         index = self.option(choice, value)
         if sign not in ("=", "!=") and not choice.ordered:
             raise self.wrong(item, f"The categories of {show_name(choice.name)} have no order; use =, != or in")
-        options = frozenset(i for i in range(len(choice.options)) if _COMPARES[sign](i, index))
+        options = frozenset(i for i in range(len(choice.options)) if COMPARES[sign](i, index))
         return Member(self.schema.index(choice.name), options)
 
     def check_clear(self, amount: Amount, *sides: syntax.Number) -> None:

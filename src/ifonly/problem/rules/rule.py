@@ -14,7 +14,8 @@ from ifonly.errors import QuestionError
 from ifonly.printing import shown
 from ifonly.problem.parts import Part, UnrolledColumns
 from ifonly.problem.rules import normal, syntax
-from ifonly.problem.rules.meaning import Formula, features_of, holds, holds_each, understand
+from ifonly.problem.rules.judge import Judge, judge_of
+from ifonly.problem.rules.meaning import Formula, features_of, holds_each, understand
 from ifonly.schema import Schema
 from ifonly.schema.decimals import rounded
 
@@ -73,7 +74,14 @@ class Rule:
         self.clauses(schema)
 
     def allows_row(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> bool:
-        return holds(self.formula(schema), after)
+        _, formula, kept = self._understood(schema)
+        judge: Judge | None = kept.get("judge")
+        if judge is None:
+            judge = kept["judge"] = judge_of(formula)
+        return judge(after.tolist())
+
+    def __getstate__(self) -> dict[str, Any]:  # what was understood is understood again, in another process
+        return {name: value for name, value in self.__dict__.items() if name != "_read"}
 
     def allows_rows(self, schema: Schema, before: NDArray[np.float64], after: NDArray[np.float64]) -> NDArray[np.bool_]:
         return holds_each(self.formula(schema), after)

@@ -10,10 +10,12 @@ from typing import Any, Literal, Protocol, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
 from ifonly.errors import ModelError, UnsupportedModel
 from ifonly.model.agreement import check_agreement, score_margin_of
 from ifonly.model.importers.columns import Absent, Binned, Column, Columns, Line, Options
 from ifonly.model.importers.known_options import describe_unknown
+from ifonly.model.importers.one_thread import FEW_ROWS, on_one_thread, openmp_on_one_thread
 from ifonly.model.importers.probabilities import follow_from, settled
 from ifonly.model.importers.sklearn_original import Predicted, call_model
 from ifonly.model.importers.sklearn_sources import RawSource, Source, source_by
@@ -39,9 +41,12 @@ class Call:
     method: str
     options: tuple[tuple[str, Any], ...] = ()
     divisor: float = 1.0
+    few: tuple[tuple[str, Any], ...] = ()
+    """Further options where the table has a few rows: the number of threads."""
 
     def __call__(self, model: Any, source: Any, points: Floats) -> Floats:
-        answer = call_model(model, self.method, source, points, **dict(self.options))
+        options = self.options + (self.few if len(points) <= FEW_ROWS else ())
+        answer = call_model(model, self.method, source, points, **dict(options))
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1) / self.divisor
 
 
@@ -164,16 +169,30 @@ class TreesOriginal:
 
     def __call__(self, points: Floats) -> Floats:
         imported_trees = self.imported_trees
-        scores = imported_trees.scores(self.model, self.source, points)
+        scores = self.asked(imported_trees.scores, points)
         if imported_trees.tie > 0.0:
             near = np.flatnonzero(score_margin_of(scores) < NEAR)
             if len(near):
-                reported = imported_trees.reported(self.model, self.source, points[near])
+                reported = self.asked(imported_trees.reported, points[near])
                 one = scores.shape[1] == 1
                 scores[near] = settled(scores[near], reported[:, -1:] if one else reported)
         if imported_trees.zero_is_second:
             scores[scores == 0.0] = np.nextafter(0.0, 1.0)
         return scores
+
+    def asked(self, call: Callable[[Any, Any, Floats], Floats], points: Floats) -> Floats:
+        """The model's own answer; about a few rows, on one thread."""
+        if len(points) > FEW_ROWS:
+            return call(self.model, self.source, points)
+        with openmp_on_one_thread(self.model):
+            return call(self._on_one_thread, self.source, points)
+
+    @cached_property
+    def _on_one_thread(self) -> Any:
+        return on_one_thread(self.model)
+
+    def __getstate__(self) -> dict[str, Any]:  # another process makes its own copy
+        return {name: value for name, value in self.__dict__.items() if name != "_on_one_thread"}
 
 
 @dataclass(frozen=True)
@@ -183,7 +202,7 @@ class Reports:
     original: TreesOriginal
 
     def __call__(self, points: Floats) -> Floats:
-        own = self.original.imported_trees.reported(self.original.model, self.original.source, points)
+        own = self.original.asked(self.original.imported_trees.reported, points)
         return np.column_stack([1.0 - own, own]) if own.shape[1] == 1 else own
 
 

@@ -38,6 +38,7 @@ PREDICTIONS = (
     "QueryRMSE",
 )
 """Losses whose prediction is the raw value itself."""
+ONE_THREAD = (("thread_count", 1),)
 LEAF = (-1, 0.0, False, 0, 0)
 HASH_FACTOR = 0x4906BA494954CB65
 
@@ -129,13 +130,13 @@ class _Reader:
         read = ImportedTrees(
             name=name,
             ensemble=ensemble,
-            scores=Call("predict", (("prediction_type", "RawFormulaVal"),)),
+            scores=Call("predict", (("prediction_type", "RawFormulaVal"),), few=ONE_THREAD),
             classes=classes,
             names=None if generic else tuple(self.names),
             categories=categories,
             unseen=self._unseen(categories),
             probabilities="log-odds" if self.loss in (*BINARY, "MultiClass") else None,
-            reported=Call("predict", (("prediction_type", "Probability"),)),
+            reported=Call("predict", (("prediction_type", "Probability"),), few=ONE_THREAD),
         )
         return read if of_library(self.model, "catboost", "CatBoostClassifier") else replace(read, decided=False)
 

@@ -23,6 +23,7 @@ from ifonly.schema.values import plain
 
 ZERO_SIZE = float(np.float32(1e-35))
 """Numbers up to this size are read as 0."""
+ONE_THREAD = (("num_threads", 1),)
 TIE = 2.0**-48
 """Raw scores that differ by less may have equal probabilities."""
 PREDICTIONS = ("regression", "regression_l1", "huber", "fair", "quantile", "mape", "lambdarank", "rank_xendcg")
@@ -36,7 +37,7 @@ def lightgbm_trees(model: Any) -> ImportedTrees | None:
     """The trees of a Booster, or of a fitted estimator of lightgbm; None for anything else."""
     if of_library(model, "lightgbm", "Booster"):
         read = _read(model.model_to_string(), "lightgbm Booster")
-        return replace(read, reported=Call("predict"), decided=False)
+        return replace(read, reported=Call("predict", few=ONE_THREAD), decided=False)
     if not of_library(model, "lightgbm", "LGBMModel"):
         return None
     name = f"lightgbm {type(model).__name__}"
@@ -86,7 +87,8 @@ def _read(text: str, name: str) -> ImportedTrees:
     return ImportedTrees(
         name=name,
         ensemble=ensemble,
-        scores=Call("predict", (("raw_score", True),), divisor=rounds),  # raw scores are not averaged
+        scores=Call("predict", (("raw_score", True),), divisor=rounds, few=ONE_THREAD),  # raw scores are not averaged
+        reported=Call("predict_proba", few=ONE_THREAD),
         classes=classes,
         names=None if generic else names,
         categories=_categories(rest),

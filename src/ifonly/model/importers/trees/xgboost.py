@@ -18,6 +18,7 @@ from numpy.typing import NDArray
 
 from ifonly.errors import FileError, MissingExtra, ModelError, UnsupportedModel
 from ifonly.model.importers.detect import of_library
+from ifonly.model.importers.one_thread import FEW_ROWS
 from ifonly.model.importers.sklearn_original import answering
 from ifonly.model.importers.trees.build import Call, ImportedTrees
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
@@ -80,7 +81,8 @@ class BoosterCall:
         import xgboost
 
         with answering():
-            table = xgboost.DMatrix(source.table(points), enable_categorical=True)
+            threads = 1 if len(points) <= FEW_ROWS else None
+            table = xgboost.DMatrix(source.table(points), enable_categorical=True, nthread=threads)
             answer = model.predict(table, output_margin=self.margins)
         return np.asarray(answer, dtype=np.float64).reshape(len(points), -1)
 
