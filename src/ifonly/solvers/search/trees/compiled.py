@@ -39,6 +39,7 @@ def _try_out(kernel: Any) -> None:
     from ifonly.solvers.search.progress import ProgressReporter
     from ifonly.solvers.search.trees.forest_search import NOWHERE, ForestSearch
     from ifonly.solvers.search.trees.kernels.layout import BEST
+    from ifonly.solvers.search.trees.open_boxes import OpenBox, everything, no_shares
     from ifonly.solvers.search.trees.solver import ForestSolver
     from ifonly.tolerances import DEFAULT
 
@@ -55,9 +56,9 @@ def _try_out(kernel: Any) -> None:
     search = ForestSearch(solver.packed, forest, people, 0, Limits(nodes=1), quiet, threading.Event())
     search.claim()
     search.state.number[BEST] = 2.0
-    opened = search.opened(search.everything(), 0.0, 1)
+    opened = search.opened(OpenBox(everything(forest), no_shares(forest), 1), 0.0)
     assert opened is not None
-    kernel.advance(forest, opened[0], search.person, opened[1], search.state, 1, NOWHERE)
+    kernel.advance(forest, opened.table, search.person, opened.stack, search.state, 1, NOWHERE)
 
 
 def _vectorised() -> Mapping[Any, Any]:

@@ -1,8 +1,9 @@
 """Best-first search over priced boxes for one person, each searched depth first by the kernels for a while.
 
 Easy questions are over before anything is priced. Where they are not, the box of everything is priced
-(`kernels/prices.py`) and searched again, and what is left open of a box after so many nodes is priced anew, piece by
-piece, from the least bound on. So the least bound of what is open is a bound at any moment.
+(`kernels/prices.py`) and searched again. A box that this does not finish is split in two where its prices tell
+(`kernels/branching.py`), the parts are priced from its shares on, and the one with the least bound is searched next.
+So the least bound of what is open is a bound at any moment.
 """
 
 from __future__ import annotations
@@ -47,12 +48,12 @@ from ifonly.solvers.search.trees.kernels.layout import (
     State,
 )
 from ifonly.solvers.search.trees.kernels.prices import Priced
+from ifonly.solvers.search.trees.kernels.shares import Shares
+from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
 from ifonly.solvers.search.trees.rules import RuledBoxes
 
 Floats = NDArray[np.float64]
-Box = tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64], NDArray[np.uint8]]
-"""Of each feature the least and the last cell; the cells left of a choice; whether it must change."""
 
 FIRST_SLICE, FIRST_PLAIN_SLICE = 200_000, 400
 """Trees times nodes of the first slice: a few milliseconds."""
@@ -62,12 +63,12 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
-PRICED_NODES = 300
-"""After so many, boxes get prices of their own."""
+FIRST_PRICED_NODES, PRICED_NODES = 4000, 1000
+"""After so many, a priced box is split: everything, and a part."""
+HANDED_NODES = 300
+"""After so many, the open boxes of a priced box are handed over, where they know more than prices do."""
 FIRST_ROUNDS, ROUNDS = 300, 60
-"""Of pricing: everything, and a box whose parent has been priced."""
-FEW_ROUNDS = 10
-"""Of pricing, to see how long they take."""
+"""Of pricing: everything, and a box with the shares of a larger one."""
 REPORT_SECONDS = 0.2
 BELOW = 1.0 - 1e-11
 """Costs are added up in float64; a bound on the distance is taken a little below the cost that is proven."""
@@ -113,11 +114,9 @@ class ForestSearch:
     stopped: Stop | None = None
     report_at: float = REPORT_SECONDS
     """When to report progress next."""
-    boxes: list[tuple[float, int, Box]] = field(default_factory=list)
+    boxes: list[tuple[float, int, OpenBox]] = field(default_factory=list)
     """Open boxes beside the stack, as a heap: what their rows cost at least, a number, the box."""
-    handed: int = 0
-    prior: Floats = field(default_factory=lambda: np.zeros(0))
-    """Shares and worths of the box that was priced last."""
+    added: int = 0
     other: NDArray[np.int32] = field(default_factory=lambda: NOWHERE)
     """Under rules: the cells of a row that the box on top is split at."""
 
@@ -147,115 +146,97 @@ class ForestSearch:
 
     def _search(self) -> Claim:
         """Boxes from the least bound on: first everything, without prices; if that takes long, once more with them,
-        and what is still open then box by box.
+        and then in parts.
         """
-        state, rounds, nodes = self.state, 0, PLAIN_NODES
-        self.boxes = [(0.0, 0, self.everything())]
+        forest, state, nodes = self.forest, self.state, PLAIN_NODES
+        self._add(0.0, OpenBox(everything(forest), no_shares(forest), 0))
         while self.boxes and self.boxes[0][0] < float(state.number[BEST]):
-            bound, _, box = heappop(self.boxes)
-            if rounds and not len(self.prior) and self._beyond(8 * self._shares):
-                return self._claim(bound, self.limits.memory)
-            opened = self.opened(box, bound, rounds)
+            bound, _, part = heappop(self.boxes)
+            if part.rounds and (stopped := self._looked_up(bound)):
+                return self._claim(bound, stopped)
+            opened = self.opened(part, bound)
             if opened is None:
                 continue
-            self.table, self.stack = opened
-            waiting = (len(self.boxes) + 1) * _bytes(box)
-            if self._beyond(_bytes(self.table) + _bytes(self.stack) + self.prior.nbytes + waiting):
+            self.table, self.stack = opened.table, opened.stack
+            waiting = (len(self.boxes) + 1) * (_bytes(part.box) + _bytes(opened.shares))
+            if self._beyond(_bytes(self.table) + _bytes(self.stack) + waiting):
                 return self._claim(bound, self.limits.memory)
-            if claim := self._advance(nodes, keep=rounds > 0):
+            if claim := self._advance(nodes, opened.shares if part.rounds and self._keeps_boxes else None):
                 return claim
-            if rounds == 0 and state.count[HEIGHT]:
-                self.boxes.append((bound, 0, self.everything()))
-            rounds, nodes = FIRST_ROUNDS if rounds == 0 else ROUNDS, PRICED_NODES
+            if part.rounds == 0 and state.count[HEIGHT]:
+                self._add(bound, OpenBox(everything(forest), no_shares(forest), FIRST_ROUNDS))
+                nodes = HANDED_NODES if self._keeps_boxes else FIRST_PRICED_NODES
+            elif state.count[HEIGHT]:
+                nodes = PRICED_NODES
+                for half in halves(forest, part.box, opened.split):
+                    self._add(opened.bound, OpenBox(half, opened.shares, ROUNDS))
         return self._claim(float(state.number[BEST]), None)
 
-    def everything(self) -> Box:
-        """The box of all cells."""
+    @property
+    def _keeps_boxes(self) -> bool:
+        """Do open boxes know more than prices do? So they do of rules, and of which features must change."""
         forest = self.forest
-        count = np.diff(forest.start).astype(np.int32)
-        bits = np.arange(64 * forest.sets.shape[1]) < np.where(forest.choice, count, 0)[:, None]
-        left = np.packbits(bits, axis=1, bitorder="little").view(np.uint64)
-        return np.zeros_like(count), count - 1, left, np.zeros(len(count), dtype=np.uint8)
+        return forest.ruled or len(forest.pairs) > 0 or self.person.most < len(forest.choice)
 
-    def opened(self, box: Box, bound: float, rounds: int) -> tuple[LeafTable, Stack] | None:
-        """The box as far as the cutoff goes, with so many rounds of pricing; None where nothing is nearer."""
-        forest, person, cutoff, depth = (
-            self.forest,
-            self.person,
-            float(self.state.number[BEST]),
-            self.packed.depth,
-        )
-        kernel = self.packed.kernels.now
+    def _add(self, bound: float, part: OpenBox) -> None:
+        self.added += 1
+        heappush(self.boxes, (bound, self.added, part))
+
+    def _looked_up(self, lower: float) -> Stop | None:
+        """Between two boxes: report progress; the limit that is reached."""
+        seconds = time.perf_counter() - self.begun
+        if seconds >= self.report_at:
+            self._report(lower, seconds)
+        return self._stopped(seconds, int(self.state.count[NODES]))
+
+    def opened(self, part: OpenBox, bound: float) -> OpenedBox | None:
+        """The box as far as the cutoff goes, priced; None where nothing is nearer, or where others come first."""
+        forest, person, cutoff, depth = self.forest, self.person, float(self.state.number[BEST]), self.packed.depth
+        kernel, box, shares, split = self.packed.kernels.now, part.box, part.shares, (-1, -1)
         near, ball = np.zeros(len(forest.choice), dtype=np.int32), box[:3]
         total = kernel.reach(forest, person, cutoff, near, ball)
         if total == math.inf:
             return None
         table = kernel.build(forest, person, ball, near, total, cutoff, depth, NOT_PRICED)
-        if rounds:
+        if part.rounds:
             additive = forest.norm == ADDITIVE
-            limit = min(cutoff, self._farthest()) if additive else 0.0
-            if not len(self.prior):
-                self.prior = np.zeros(self._shares)
-            priced = self._priced(table, ball, near, (total if additive else 0.0, limit), rounds)
+            limit, base = (min(cutoff, self._farthest()), total) if additive else (0.0, 0.0)
+            with Deadline(person.halt, self._seconds_left()):
+                priced, shares, split = kernel.share(
+                    forest, person, table, ball, near, base, limit, shares, part.rounds
+                )
             beyond = float(priced.number[BEYOND] - 2.0 * priced.number[GUARD])
             if beyond > limit or (additive and beyond == limit):
                 return None
             bound = max(bound, beyond) if additive else bound
+            if part.split is None and self.boxes and bound > self.boxes[0][0]:
+                self._add(bound, OpenBox(box, shares, 1, split))
+                return None
             table = kernel.build(forest, person, ball, near, total, cutoff, depth, priced)
         stack = new_stack(forest, table, FIRST_BOXES)
         kernel.begin(forest, table, person, box, max(bound, total), stack, self.state)
-        return table, stack
-
-    @property
-    def _shares(self) -> int:
-        """Shares and worths of one box."""
-        forest = self.forest
-        return 2 * len(forest.roots) * int(forest.start[-1]) + len(forest.value)
-
-    def _priced(
-        self,
-        table: LeafTable,
-        ball: tuple[NDArray[np.int32], NDArray[np.int32], NDArray[np.uint64]],
-        near: NDArray[np.int32],
-        within: tuple[float, float],
-        rounds: int,
-    ) -> Priced:
-        """So many rounds of pricing; where time is limited, as many as there is time for after the first few."""
-
-        def some(count: int) -> Priced:
-            return self.packed.kernels.now.share(
-                self.forest, self.person, table, ball, near, *within, self.prior, count
-            )
-
-        if self.limits.seconds is None:
-            return some(rounds)
-        begun, few = time.perf_counter(), min(rounds, FEW_ROUNDS)
-        priced, left = some(few), self._seconds_left()
-        assert left is not None
-        more = min(rounds - few, int(few * left / (time.perf_counter() - begun)))
-        return some(more) if more > 0 else priced
+        return OpenedBox(max(bound, total), table, stack, shares, part.split or split)
 
     def _farthest(self) -> float:
         """More than any row costs."""
         cost = np.where(np.isfinite(self.person.cost[FREE]), self.person.cost[FREE], 0.0)
         return float(np.maximum.reduceat(cost, self.forest.start[:-1]).sum()) * (1.0 + 1e-9) + 1e-9
 
-    def _hand_over(self) -> None:
+    def _hand_over(self, shares: Shares) -> None:
         """The lower half of the open boxes, which are the larger ones, for later."""
         stack, height, features = self.stack, int(self.state.count[HEIGHT]), len(self.forest.choice)
         gone = (height + 1) // 2
         for s in range(gone):
-            self.handed += 1
             left = stack.left[s].reshape(features, -1)
             box = stack.least[s].copy(), stack.most[s].copy(), left.copy(), stack.must[s].copy()
-            heappush(self.boxes, (float(stack.bound[s]), self.handed, box))
+            self._add(float(stack.bound[s]), OpenBox(box, shares, ROUNDS))
         for part in stack:
             part[: height - gone] = part[gone:height].copy()
         self.state.count[HEIGHT] = height - gone
 
-    def _advance(self, most: int, *, keep: bool) -> Claim | None:
-        """Search the boxes on the stack. After so many nodes they are handed over, half of them at a time; without
-        `keep`, that is the end. None if no limit is in the way.
+    def _advance(self, most: int, shares: Shares | None) -> Claim | None:
+        """Search the boxes on the stack, for so many nodes; with shares, they are then handed over with these, half of
+        them at a time. None if no limit is in the way.
         """
         count, kernels = self.state.count, self.packed.kernels
         nodes = max(1, (FIRST_SLICE if kernels.compiled else FIRST_PLAIN_SLICE) // self.table.tree.shape[1])
@@ -275,9 +256,9 @@ class ForestSearch:
             if claim := self._interrupted(code, seconds):
                 return claim
             if int(count[NODES]) >= end and code == SLICE and kernels.compiled:  # prices are not for plain Python
-                if not keep:
+                if shares is None:
                     return None
-                self._hand_over()
+                self._hand_over(shares)
                 end = int(count[NODES]) + most // 2
             left = math.inf if self.limits.seconds is None else self.limits.seconds - seconds
             nodes = max(1, int(int(count[NODES]) / seconds * min(SLICE_SECONDS, left)))
@@ -297,10 +278,13 @@ class ForestSearch:
         if stopped is not None or code == LOOK:
             return self._claim(lower, stopped or self.stopped)
         if seconds >= self.report_at:
-            distance = self.packed.distance
-            self.reporter.report(distance(lower), distance(best), looked, seconds)
-            self.report_at = seconds + REPORT_SECONDS
+            self._report(lower, seconds)
         return None
+
+    def _report(self, lower: float, seconds: float) -> None:
+        best, distance = float(self.state.number[BEST]), self.packed.distance
+        self.reporter.report(distance(lower), distance(best), int(self.state.count[NODES]), seconds)
+        self.report_at = seconds + REPORT_SECONDS
 
     def _looked(self, stack: Stack) -> bool:
         """Judge the nearest point of the box on top by the rules, or else find the nearest row of the box that they

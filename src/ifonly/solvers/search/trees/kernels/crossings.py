@@ -38,6 +38,8 @@ class LeafProgram(NamedTuple):
 
     slots: Places
     """(2, slot): see CELL, NEXT."""
+    slot_at: Places
+    """(tree): where its slots begin."""
     tree_of: Places
     """(tree): which one it is."""
     tree_at: Places
@@ -132,7 +134,7 @@ def list_crossings(forest, table, ball, near, program, head, of_cell):
                     slot = slots[NEXT, slot]
         program.tree_of[trees] = last
         trees += 1
-        program.tree_at[trees] = places
+        program.tree_at[trees], program.slot_at[trees] = places, count
     leaf_at[places] = used
     return count, trees, used
 

@@ -19,6 +19,7 @@ from typing import NamedTuple
 import numpy as np
 from numba import njit
 
+from ifonly.solvers.search.trees.kernels.branching import take_note, where_to_split
 from ifonly.solvers.search.trees.kernels.crossings import (
     CELL,
     NEEDS,
@@ -42,14 +43,20 @@ from ifonly.solvers.search.trees.kernels.layout import (
     Places,
 )
 from ifonly.solvers.search.trees.kernels.points import has, leaf_of
+from ifonly.solvers.search.trees.kernels.shares import Shares, count_shares, inherit, note_shares
 
 ONE = np.uint64(1)
 STEADY = 20
 """Rounds without a better bound after which steps are halved."""
 KEEP = 0.9
 """Of the direction of the last step."""
-PACE = 0.1
-"""How fast worths move, beside shares."""
+FIRST_PACE, PACE = 0.3, 0.1
+"""How fast worths move, beside shares: without shares to begin with, and with those of a larger box."""
+FIRST_WORTH, LEAST_WORTH = 0.125, 0.25
+"""Worths begin with this part of what the cutoff allows for what the nearest point misses: low, since worths that are too
+high for the first shares fall to 0. Below this part of where they began, they move no slower."""
+FIRST_STEP, NEXT_STEP = 1.0, 0.25
+"""Of the first step, as a part of Polyak's: without shares, and with those of a larger box, which are good already."""
 ROUNDING = 2.0**-40
 
 
@@ -67,6 +74,8 @@ class Dual(NamedTuple):
     reduced: Floats
     """(cell): what that leaves of its cost."""
     crossed: Bytes
+    rate: Floats
+    """(cell): how often the crossing into it is made, on an average over the last rounds."""
     paid: Floats
     """(leaf): what it costs its tree, less its worth."""
     chosen: Places
@@ -190,51 +199,82 @@ def _turn(program, dual, rate):
 
 
 @njit(**INNER)
-def _climb(forest, cost, ball, near, program, dual, best, rounds, allowance):
-    """Subgradient ascent, as long as the bound is below `allowance`; the best shares and worths are left in `best` and
-    in `dual`.
-    """
-    found, steady, pace, spread = -math.inf, 0, 1.0, 0.0
+def _spread(forest, cost, ball, near):
+    """What the farthest cells of the box cost beyond the nearest point, added up."""
+    spread = 0.0
     for g in range(len(near)):
+        first = forest.start[g]
         if not forest.choice[g]:
-            first = forest.start[g]
             spread += cost[first + ball[0][g]] + cost[first + ball[1][g]] - 2.0 * cost[first + near[g]]
         else:
-            for k in range(forest.start[g], forest.start[g + 1]):
-                if has(ball[2][g], k - forest.start[g]):
-                    spread += cost[k] - cost[forest.start[g] + near[g]]
-    mean, size = spread / max(program.slots.shape[1], 1), len(dual.price)
-    for _ in range(rounds):
+            for k in range(first, forest.start[g + 1]):
+                if has(ball[2][g], k - first):
+                    spread += cost[k] - cost[first + near[g]]
+    return spread
+
+
+@njit(**INNER)
+def _step(program, dual, rate, length):
+    """Go so far in the direction; `rate`: how much farther worths go."""
+    size = len(dual.price)
+    for i in range(size):
+        if dual.heading[i] != 0.0:
+            dual.price[i] = max(dual.price[i] + length * dual.heading[i], 0.0)
+    for j in range(len(dual.worth)):
+        dual.worth[j] = max(dual.worth[j] + length * rate * dual.heading[size + j], 0.0)
+
+
+@njit(**INNER)
+def _swap(dual, best, back):
+    """Keep the shares and worths in `best`; `back`: take them from there."""
+    size = len(dual.price)
+    for i in range(size):
+        if back:
+            dual.price[i] = best[i]
+        else:
+            best[i] = dual.price[i]
+    for j in range(len(dual.worth)):
+        if back:
+            dual.worth[j] = best[size + j]
+        else:
+            best[size + j] = dual.worth[j]
+
+
+@njit(**INNER)
+def _heaviest(worth):
+    most = 0.0
+    for j in range(len(worth)):
+        most = max(most, worth[j])
+    return most
+
+
+@njit(**INNER)
+def _climb(forest, person, cost, ball, near, program, dual, best, rounds, allowance, first):
+    """Subgradient ascent, as long as the bound is below `allowance` and there is time; the best shares and worths are
+    left in `best` and in `dual`. `first`: there are no shares to begin with.
+    """
+    step, pace = (FIRST_STEP, FIRST_PACE) if first else (NEXT_STEP, PACE)
+    found, steady, least = -math.inf, 0, LEAST_WORTH * _heaviest(dual.worth)
+    mean = _spread(forest, cost, ball, near) / max(program.slots.shape[1], 1)
+    for turn in range(rounds):
         bound = _evaluate(forest, cost, ball, near, program, dual)
+        take_note(dual.rate, dual.crossed, KEEP if turn else 0.0)
         steady += 1
         if bound > found:
             if bound > found + 1e-3 * abs(allowance):
                 steady = 0
             found = bound
-            for i in range(len(best)):
-                best[i] = dual.price[i] if i < size else dual.worth[i - size]
-        if bound >= allowance:
+            _swap(dual, best, False)
+        if bound >= allowance or person.halt[0] != 0:
             break
         if steady >= STEADY:
-            pace, steady = 0.5 * pace, 0
-        heaviest = 0.0
-        for j in range(len(dual.worth)):
-            heaviest = max(heaviest, dual.worth[j])
-        rate = PACE * heaviest / mean if mean > 0.0 else 0.0
+            step, steady = 0.5 * step, 0
+        rate = pace * max(_heaviest(dual.worth), least) / mean if mean > 0.0 else 0.0
         norm = _turn(program, dual, rate)
         if norm <= 0.0:
             break
-        step = pace * ((allowance if allowance > 0.0 else 0.1 * abs(bound)) - bound) / norm
-        for i in range(size):
-            if dual.heading[i] != 0.0:
-                dual.price[i] = max(dual.price[i] + step * dual.heading[i], 0.0)
-        for j in range(len(dual.worth)):
-            dual.worth[j] = max(dual.worth[j] + step * rate * dual.heading[size + j], 0.0)
-    for i in range(len(best)):
-        if i < size:
-            dual.price[i] = best[i]
-        else:
-            dual.worth[i - size] = best[i]
+        _step(program, dual, rate, step * ((allowance if allowance > 0.0 else 0.1 * abs(bound)) - bound) / norm)
+    _swap(dual, best, True)
     return _evaluate(forest, cost, ball, near, program, dual)
 
 
@@ -281,21 +321,8 @@ def _outward(forest, ball, near, reduced):
 
 
 @njit(**INNER)
-def _recall(program, dual, prior, cells, back):
-    """Shares and worths of the last time; `back`: those of this time, for the next."""
-    for t in range(len(program.tree_of)):
-        for e in range(program.leaf_at[program.tree_at[t]], program.leaf_at[program.tree_at[t + 1]]):
-            slot, side = program.entry[e] // 2, program.entry[e] % 2
-            place = 2 * (program.tree_of[t] * cells + program.slots[CELL, slot]) + side
-            if back:
-                prior[place] = dual.price[2 * slot + side]
-            else:
-                dual.price[2 * slot + side] = prior[place]
-
-
-@njit(**INNER)
 def _begin(forest, program, dual, near, allowance):
-    """Worths to begin with: half of what the cutoff allows for what the nearest point misses."""
+    """Worths to begin with: a part of what the cutoff allows for what the nearest point misses."""
     unmet = 0
     for j in range(len(dual.worth)):
         dual.grad[j] = program.need[j]
@@ -305,7 +332,7 @@ def _begin(forest, program, dual, near, allowance):
         unmet += dual.grad[j] > 0.0
     for j in range(len(dual.worth)):
         if dual.grad[j] > 0.0:
-            dual.worth[j] = 0.5 * allowance / dual.grad[j] / unmet if allowance > 0.0 else 1.0 / unmet
+            dual.worth[j] = FIRST_WORTH * allowance / dual.grad[j] / unmet if allowance > 0.0 else 1.0 / unmet
 
 
 @njit(**INNER)
@@ -338,14 +365,17 @@ def _conclude(forest, ball, near, program, dual, priced, limit):
 
 
 @njit(**OUTER)
-def share(forest, person, table, ball, near, total, limit, prior, rounds):
-    """Price a box, which is narrowed; `prior` holds the shares and worths of the last time (0: none), and then ours."""
+def share(forest, person, table, ball, near, total, limit, shares, rounds):
+    """Price a box, which is narrowed, beginning with the shares of a larger one: what is known by its prices, its own
+    shares, and where to split it: the feature, and the cell (see `where_to_split`).
+    """
     cells, conditions = forest.start[-1] if SOURCES >= 0 else 0, len(forest.value)
     trees, leaves, most = sizes(forest, table)
     places, entries, count = np.empty(leaves, dtype=np.int32), 4 * most, most
     while True:
         program = LeafProgram(
-            np.empty((2, count), dtype=np.int32), np.empty(trees, dtype=np.int32), np.zeros(trees + 1, dtype=np.int32),
+            np.empty((2, count), dtype=np.int32), np.zeros(trees + 1, dtype=np.int32),
+            np.empty(trees, dtype=np.int32), np.zeros(trees + 1, dtype=np.int32),
             places, np.empty(leaves + 1, dtype=np.int32), np.empty(entries, dtype=np.int32),
             np.empty((conditions, leaves)), np.empty(conditions),
         )  # fmt: skip
@@ -354,23 +384,22 @@ def share(forest, person, table, ball, near, total, limit, prior, rounds):
             break
         count, entries = slots, used
     list_needs(forest, table, program)
-    worths = prior[len(prior) - conditions :]
     dual = Dual(
-        np.zeros(2 * slots), worths.copy(), np.zeros(2 * slots + conditions), np.zeros(2 * slots + conditions),
-        np.zeros(cells), np.full(cells, np.inf), np.zeros(cells, dtype=np.uint8), np.zeros(leaves),
+        np.zeros(2 * slots), shares.worth.copy(), np.zeros(2 * slots + conditions), np.zeros(2 * slots + conditions),
+        np.zeros(cells), np.full(cells, np.inf), np.zeros(cells, dtype=np.uint8), np.zeros(cells), np.zeros(leaves),
         np.zeros(trees, dtype=np.int32),
     )  # fmt: skip
-    additive = forest.norm == ADDITIVE
+    additive, first = forest.norm == ADDITIVE, _heaviest(shares.worth) <= 0.0
     cost, allowance = person.cost[FREE] if additive else np.zeros(cells), limit - total
-    _recall(program, dual, prior, cells, False)
-    if worths.max() <= 0.0:
+    inherit(forest, ball, near, program, shares, dual.price)
+    if first:
         _begin(forest, program, dual, near, allowance)
     best = np.zeros(len(dual.grad))
-    bound = total + _climb(forest, cost, ball, near, program, dual, best, rounds, allowance)
-    _recall(program, dual, prior, cells, True)
-    for j in range(conditions):
-        worths[j] = dual.worth[j]
+    bound = total + _climb(forest, person, cost, ball, near, program, dual, best, rounds, allowance, first)
+    count = count_shares(dual.price)
+    own = Shares(near.copy(), np.empty(count, dtype=np.int64), np.empty(count), dual.worth.copy())
+    note_shares(forest, program, dual.price, own)
     priced = Priced(np.zeros(len(forest.dead)), np.zeros(len(forest.dead), dtype=np.uint8), np.empty((2, cells)),
                     np.array([bound, total, 0.0]))  # fmt: skip
     _conclude(forest, ball, near, program, dual, priced, limit)
-    return priced
+    return priced, own, where_to_split(forest, person, ball, near, dual.rate)
