@@ -70,10 +70,10 @@ class RobustSearch:
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
         batch.rounding_bound[members] = question.first_rounding_bound(factual)
-        score_margin, own = question.score_margin(factual)
-        least = np.zeros(len(batch))
+        score_margins, own = question.score_margins(factual)
+        least = np.zeros_like(batch.own)
         least[members] = GUESS * own
-        batch.own[members] = np.maximum(least[members], ROOM * np.abs(score_margin))
+        batch.own[members] = np.maximum(least[members], ROOM * np.abs(score_margins))
         for _ in range(GUESSES):
             members = self.affordable(batch, members, budget.limits)
             if not members:
@@ -83,12 +83,12 @@ class RobustSearch:
             budget = budget.quietly()
             self._close(part, budget)
             points, found = self.packed.points(part)
-            actual, score_margin = question.error_at(points), question.score_margin(points)[0]
+            actual, score_margins = question.error_at(points), question.score_margins(points)[0]
             needed = np.where(
                 found, np.maximum(part.rounding_bound, actual), part.rounding_bound
             )  # what was proven of less holds of more
-            not_robust = found & (score_margin < needed)
-            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]) & self.curved
+            not_robust = found & (score_margins < needed[:, None]).any(axis=1)
+            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]).any(axis=1) & self.curved
             part.best[not_robust] = math.inf  # whatever comes next, it is no answer
             for k, i in enumerate(members):
                 batch.add_spent(i, part, k)
@@ -97,8 +97,8 @@ class RobustSearch:
             again = [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]
             more = np.maximum(part.rounding_bound, np.minimum(GUESS * actual, self.most))
             with np.errstate(over="ignore"):  # of rows that are far below the margin, and not searched for again
-                own = part.own + GUESS * np.maximum(part.rounding_bound - score_margin, 0.0)
-            own = np.where(missed, least[members], own)
+                own = part.own + GUESS * np.maximum(part.rounding_bound[:, None] - score_margins, 0.0)
+            own = np.where(missed[:, None], least[members], own)
             members = [members[k] for k in again]
             batch.rounding_bound[members] = np.where(missed, part.rounding_bound, more)[again]
             batch.own[members] = own[again]
