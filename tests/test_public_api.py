@@ -16,6 +16,8 @@ import ifonly
 from ifonly import certifying, model, problem, results
 
 PUBLIC = [
+    "Accepted",
+    "AcceptedBySome",
     "Allowed",
     "Answer",
     "Answers",

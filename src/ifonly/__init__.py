@@ -23,6 +23,8 @@ if TYPE_CHECKING:
     from ifonly.model.importers import import_model, load_model
     from ifonly.population.auditing import audit
     from ifonly.problem import (
+        Accepted,
+        AcceptedBySome,
         Allowed,
         ClassTarget,
         Derived,
@@ -69,6 +71,8 @@ if TYPE_CHECKING:
 __version__ = "0.1.0"
 
 _HOME = {
+    "Accepted": "ifonly.problem",
+    "AcceptedBySome": "ifonly.problem",
     "Allowed": "ifonly.problem",
     "Answer": "ifonly.results",
     "Answers": "ifonly.results",
@@ -135,6 +139,8 @@ _HOME = {
 _MODULES = ("datasets", "diagnostics", "engines", "errors", "methods", "mining", "plausibility", "population")
 
 __all__ = [
+    "Accepted",
+    "AcceptedBySome",
     "Allowed",
     "Answer",
     "Answers",

@@ -40,7 +40,8 @@ from ifonly.population.output import CsvOutput
 from ifonly.population.run import Plan, RunResult, run
 from ifonly.population.sources import source_of
 from ifonly.printing import shown
-from ifonly.problem import Distance, Question
+from ifonly.problem import Accepted, Distance, Question
+from ifonly.problem.chains import named_models
 from ifonly.problem.diversity import Diversity
 from ifonly.problem.learned.correlated import Mahalanobis
 from ifonly.problem.missing import without_imputable
@@ -90,6 +91,7 @@ class Explainer:
         self.tolerances = tolerances
         self.threads = _checked_threads(threads)
         self.constraints = read_constraints(constraints, self.schema)
+        self.known = {one.name: one for one in self.constraints if isinstance(one, Accepted)}
         self.observed: ObservedRows | None = None
         self.method: Method = Search()
         self.limits = Limits()
@@ -140,6 +142,19 @@ class Explainer:
             other.reasons = bool(reasons)
         if data is not None:
             other.observed = ObservedRows(data, self.schema)
+        return other
+
+    def knowing(self, *models: Accepted) -> Explainer:
+        """The same explainer, whose queries can name these models: "fraud check accepts", "at least 2 of a, b, c
+        accept", or by fingerprint in JSON. Nothing is asked of them until a query does."""
+        other, known = copy.copy(self), dict(self.known)
+        for one in models:
+            if not isinstance(one, Accepted) or isinstance(one.by, str):
+                raise QuestionError(f"Name a model with Accepted(by=model, target=..., name='...'); got {shown(one)}.")
+            one = one.bound(self.schema)
+            one.check(self.schema)
+            known[one.name] = one
+        other.known, other._queries = known, SizedCache(QUERY_BYTES, bytes_of)
         return other
 
     # ------------------------------------------------------------------ explanations
@@ -334,7 +349,7 @@ class Explainer:
         solver = self._answerer.runner.solver if own else CheckedSolver(question.model, self.tolerances)
         query = Query(target=question.target, distance=question.distance, constraints=tuple(question.constraints))
         settings = SearchSettings(method=method, limits=self.limits, threads=self.threads)
-        resolved = ResolvedTarget("", question.target.words(), (question.target,))
+        resolved = ResolvedTarget("", question.target.words(), (question.single_target,))
         return solver.nearest(resolved, point[None, :], query, settings)[0].claim
 
     def check(self, query: Query) -> None:
@@ -350,7 +365,9 @@ class Explainer:
 
     def constraints_for(self, constraints: Any) -> tuple[AnyConstraint, ...]:
         """The schema's own rules, those for everybody, and a person's; `Unconstrained` lifts those on a feature."""
-        own = checked_constraints(constraints, self.schema)
+        given = items(constraints)
+        named = constraints if given is None else named_models(given, self.known)
+        own = checked_constraints(named, self.schema)
         return merged(self.schema, own, self.constraints) if own else self._everybody
 
     # ------------------------------------------------------------------ queries and settings

@@ -23,6 +23,8 @@ import pytest
 
 import ifonly
 from ifonly import (
+    Accepted,
+    AcceptedBySome,
     Allowed,
     Binary,
     Categorical,
@@ -402,6 +404,13 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
     "OnlyUp": (lambda **k: with_constraint(OnlyUp(**k)), {"feature": "Age"}),
     "OnlyDown": (lambda **k: with_constraint(OnlyDown(**k)), {"feature": "Age"}),
     "OnlyWith": (lambda **k: with_constraint(OnlyWith(**k)), {"feature": "Age", "partner": "Job"}),
+    "Accepted": (
+        lambda **k: with_constraint(Accepted(**k)), {"by": MODEL, "target": "approved", "name": "fraud check"},
+    ),
+    "AcceptedBySome": (
+        lambda **k: with_constraint(AcceptedBySome(**k)),
+        {"least": 1, "of": [Accepted(by=MODEL, target="approved", name="fraud check")]},
+    ),
     "Range": (lambda **k: with_constraint(Range(**k)), {"feature": "Age", "lower": 17, "upper": 20}),
     "Allowed": (lambda **k: with_constraint(Allowed(**k)), {"feature": "Job", "values": ("clerk",)}),
     "allowed value": (lambda value: with_constraint(Allowed("Job", [value])), {"value": "clerk"}),

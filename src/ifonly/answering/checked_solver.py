@@ -22,7 +22,7 @@ from ifonly.answering.values import CheckedResult, Floats, ResolvedTarget, Searc
 from ifonly.caching import SizedCache, bytes_of
 from ifonly.errors import Contradiction, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.problem import Distance, MaxChanges, ProbabilityTarget, Query, Question, Target
+from ifonly.problem import Accepted, Distance, MaxChanges, ProbabilityTarget, Query, Question, Target
 from ifonly.problem.already_satisfied import already_decided, broken_by
 from ifonly.problem.elimination import Elimination, eliminated
 from ifonly.problem.rules.derived import derived_features
@@ -111,11 +111,13 @@ class CheckedSolver:
 
     def _prepared(self, question: Question, method: Method, reduced: bool) -> PreparedMethod:
         """The method, prepared for the question; where it does not support it, an error that names one that does."""
+        question = question.joint
         if why := refusal(method, question):
             able = [other.name for other in METHODS if not refusal(other, question)]
             others = f"; use {' or '.join(able)}" if able else "; no method can take it"
             raise UnsupportedQuestion(f"{why}{others}.")
-        searched, elimination = (eliminated(question) if reduced else None) or (question, None)
+        several = isinstance(method, Search) and len(question.members) > 1  # which reduces the parts that it searches
+        searched, elimination = (eliminated(question) if reduced and not several else None) or (question, None)
         solver = method.prepare(searched, self.tolerances)
         shared = (self.model, self.model.function, self.model.schema, *getattr(solver, "shared", ()))
         nbytes = bytes_of(solver, shared)
@@ -133,6 +135,8 @@ class CheckedSolver:
         if resolved.other:
             return result
         met = already_decided(resolved.target or resolved.alternatives[0], self.model, points, scores, resolved.now)
+        for other in (one for one in query.constraints if isinstance(one, Accepted)):
+            met = met & other.accepts_unchanged(self.model.schema, points)
         for i in np.flatnonzero(met).tolist():
             result[i] = CheckedResult(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),
@@ -247,8 +251,8 @@ class CheckedSolver:
         """Claims whose rows the user's own model accepts. Where it refuses one, search again with more caution."""
         method = settings.method
         load = getattr(method, "load", None)
-        if load is not None and not refusal(method, question):
-            load(question)
+        if load is not None and not refusal(method, question.joint):
+            load(question.joint)
         begun = time.perf_counter()
         result: list[CheckedResult] = []
         waiting: Sequence[int] = range(len(points))
@@ -305,7 +309,7 @@ class CheckedSolver:
     def _witnessed(self, question: Question, points: Floats, claims: Claims) -> tuple[CheckedResults, list[int]]:
         """The claims with shorter numbers where the model agrees, the check of each row, and what stopped the search;
         and the numbers of the rows that the model refuses."""
-        tidy = shortened(question, points, claims, self.tolerances)
+        tidy = shortened(question.joint, points, claims, self.tolerances)
         witnesses = _witnesses(question, points, tidy)
         if rejected := list(witnesses.rejected):  # perhaps the shorter row only, and not the one that was claimed
             rows = tidy.points.copy()

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from ifonly.caching import PREPARING
 from ifonly.errors import ModelError
-from ifonly.model import Model, Network, network_model
+from ifonly.model import Model
+from ifonly.model.given import as_model
 from ifonly.model.model import class_list
 from ifonly.printing import shown
-from ifonly.schema import Schema
-from ifonly.schema.editing import unlabelled
 from ifonly.schema.values import plain
 from ifonly.solvers.search.search import begin_to_compile
 
@@ -22,7 +20,7 @@ def given_model(model: Any, schema: Any, classes: Sequence[Any] | Mapping[Any, A
     """The model, imported if need be, with its classes named. Kernels that its search needs begin to be compiled."""
     names, outcomes = _named_classes(classes)
     with PREPARING:
-        made = _as_model(model, schema, names)
+        made = as_model(model, schema, names)
     made = replace(made, outcomes=outcomes) if outcomes else made
     begin_to_compile(made.function)
     return made
@@ -42,22 +40,3 @@ def _named_classes(classes: Any) -> tuple[tuple[Any, ...], dict[Any, dict[str, s
             )
         outcomes[plain(name)] = dict(by_language)
     return class_list(list(classes)), outcomes
-
-
-def _as_model(model: Any, schema: Any, classes: tuple[Any, ...]) -> Model:
-    if schema is not None and not isinstance(schema, Schema):
-        frame = hasattr(schema, "columns") and hasattr(schema, "dtypes")
-        hint = "; a table becomes one with Schema.infer(frame)" if frame else ""
-        raise ModelError(f"Say what a row is with a Schema{hint}; got {shown(schema)}.")
-    if isinstance(model, Model):
-        if schema is not None and unlabelled(schema) != unlabelled(model.schema):
-            raise ModelError("This model already has a schema of its own; leave out schema=..., or import it anew.")
-        model = model if schema is None else replace(model, schema=schema)  # with its labels and units
-        return replace(model, classes=classes) if classes else model
-    if schema is None:
-        raise ModelError("Say what a row is with schema=...; Schema.infer(frame) proposes one.")
-    if isinstance(model, Network):
-        return network_model(model, schema, classes=classes)
-    from ifonly.model.importers import import_model
-
-    return import_model(Path(model) if isinstance(model, str) else model, schema, classes=classes)

@@ -210,7 +210,7 @@ class Certifier:
         says of a witness is recorded beside the proof.
         """
         question = self.question
-        target = replace(question.target, margin=question.target.margin + rounding_bound)
+        target = replace(question.single_target, margin=question.target.margin + rounding_bound)
         network = network_model(question.model.network, question.schema, classes=question.model.classes,
                                 regression=not question.model.classes)  # fmt: skip
         model = replace(network, probabilities=question.model.probabilities)
@@ -221,7 +221,7 @@ class Certifier:
         """Is this person decided as asked already? Where a certificate cannot say so, it would mislead: refused."""
         question = self.question
         scores = question.model.scores(point[None, :])
-        if not already_decided(question.target, question.model, point[None, :], scores)[0]:
+        if not already_decided(question.single_target, question.model, point[None, :], scores)[0]:
             return False
         start = "This person is decided as asked already, so nothing needs to change; but"
         broken = broken_by(question.schema, point, question.constraints)

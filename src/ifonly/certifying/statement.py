@@ -46,6 +46,11 @@ RELATIVE_BITS = 64
 def question_data(question: Question) -> dict[str, Any]:
     """The question as a certificate states it, but for the person."""
     schema, distance = question.schema, question.distance
+    if question.others:
+        raise UnsupportedQuestion(
+            f"A certificate cannot state that another model decides, such as '{question.others[0].describe()}', yet; "
+            f"`explain` answers it."
+        )
     if question.rules:
         raise UnsupportedQuestion(
             f"A certificate cannot state rules yet, such as '{question.rules[0].describe()}'; `explain` answers them. "

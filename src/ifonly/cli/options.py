@@ -70,6 +70,10 @@ QUESTION = (
                  help="Feature F must end at one of these values."),
     click.option("--rule", "rules", multiple=True, metavar="TEXT",
                  help="A constraint in words, such as 'Age >= 18 + YearsEmployed' or 'at most 2 changes'."),
+    click.option("--also", multiple=True, metavar="NAME=FILE", help="Another model that must accept the row, too."),
+    click.option("--also-target", multiple=True, metavar="NAME=CLASS",
+                 help="What the model of that name must decide; a score: NAME>=S or NAME<=S."),
+    click.option("--also-least", type=WholeNumber(min=1), metavar="M", help="Of those models, at least M must accept."),
 )  # fmt: skip
 
 PAGE = (

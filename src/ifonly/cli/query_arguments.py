@@ -8,6 +8,7 @@ from dataclasses import replace
 from difflib import get_close_matches
 from typing import Any
 
+from ifonly.cli.also import read_also
 from ifonly.errors import IfonlyError, QuestionError
 from ifonly.problem import (
     Allowed,
@@ -96,7 +97,7 @@ def read_query(options: Mapping[str, Any], schema: Schema, data: Any) -> Query:
     return Query(
         target=read_target(options, base.target),
         distance=read_distance(options, schema, data) if measured else base.distance,
-        constraints=(*given, *read_constraints(options, schema)),
+        constraints=(*given, *read_constraints(options, schema), *read_also(options, schema)),
         **{name: getattr(base, name) or bool(options.get(name)) for name in FLAGS},
     )
 

@@ -52,6 +52,8 @@ class Model:
     probabilities: Scores | None = None
     for_schema: Callable[[Schema], Model] | None = None
     scores_are: Literal["log-odds", "probabilities"] = "log-odds"
+    accepted: Any = None
+    """The class that means acceptance, where that is no matter of choice: of an anomaly model, that a row is none."""
     warnings: tuple[str, ...] = ()
     """Warnings of the import, such as options that an encoder does not know."""
 

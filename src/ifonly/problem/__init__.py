@@ -1,5 +1,7 @@
 """The optimisation problem: targets, distances, constraints and rules, and their numeric form (`lowering`)."""
 
+from ifonly.problem.accepted import Accepted
+from ifonly.problem.chains import AcceptedBySome
 from ifonly.problem.constraints import (
     Allowed,
     Constraint,
@@ -23,6 +25,8 @@ from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.problem.target import ClassTarget, ProbabilityTarget, ScoreTarget, Target
 
 __all__ = [
+    "Accepted",
+    "AcceptedBySome",
     "Allowed",
     "AnyConstraint",
     "ClassTarget",

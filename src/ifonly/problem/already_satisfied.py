@@ -41,6 +41,8 @@ def broken_by(schema: Schema, point: NDArray[np.float64], constraints: Iterable[
     """The constraints that an unchanged row breaks, in words."""
     broken = []
     for constraint in constraints:
+        if not is_row_rule(constraint) and not hasattr(constraint, "feature"):  # a decision, which is met already
+            continue
         if is_row_rule(constraint):
             holds = constraint.allows_row(schema, point, point)
         else:

@@ -19,9 +19,11 @@ from ifonly.caching import cached_property
 from ifonly.errors import SchemaError
 from ifonly.model import Model
 from ifonly.model.folded import Folded
+from ifonly.model.joint import joint_model
 from ifonly.problem.constraints import Domains
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.holding import Held
+from ifonly.problem.joint_target import JointTarget
 from ifonly.problem.lowering import unrolling
 from ifonly.problem.parts import Literal, Part, UnrolledColumns, clause_part
 from ifonly.problem.question import Question
@@ -78,9 +80,7 @@ class Elimination:
 
     def takes(self, points: Floats) -> bool:
         """Is every person's value of each host one of its values?"""
-        return all(
-            bool((points[:, host.place, None] == host.values).any(axis=1).all()) for host in self.hosts
-        )
+        return all(bool((points[:, host.place, None] == host.values).any(axis=1).all()) for host in self.hosts)
 
     def reduced(self, points: Floats) -> Floats:
         """The rows of the reduced question."""
@@ -163,23 +163,33 @@ def eliminated(question: Question) -> tuple[Question, Elimination] | None:
         schema = elimination.reduced_schema
     except SchemaError:  # two columns of one name
         return None
-    model = Model(
-        function=Folded(function, elimination.encoded, question.schema),
-        schema=schema,
-        original=Expanded(question.model.original, elimination),
-        classes=question.model.classes,
-        precision=question.model.precision,
-        probabilities=Expanded(question.model.probabilities, elimination) if question.model.probabilities else None,
-        scores_are=question.model.scores_are,
-    )
+    target = question.target
+    if isinstance(target, JointTarget):
+        target = target.of([_reduced(one, elimination, schema) for one in target.models])
+        model = joint_model(target.models)
+    else:
+        model = _reduced(question.model, elimination, schema)
     reduced = Question(
         model=model,
-        target=question.target,
+        target=target,
         distance=_distance(question, elimination),
         constraints=tuple(_constraints(question, elimination)),
         caution=question.caution,
     )
     return reduced, elimination
+
+
+def _reduced(model: Model, elimination: Elimination, schema: Schema) -> Model:
+    """The model of rows of the reduced question."""
+    return Model(
+        function=Folded(model.function, elimination.encoded, elimination.schema),
+        schema=schema,
+        original=Expanded(model.original, elimination),
+        classes=model.classes,
+        precision=model.precision,
+        probabilities=Expanded(model.probabilities, elimination) if model.probabilities else None,
+        scores_are=model.scores_are,
+    )
 
 
 @dataclass(frozen=True)

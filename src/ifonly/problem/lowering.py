@@ -219,7 +219,7 @@ class Lowered(Costs):
     @cached_property
     def need(self) -> Floats:
         """What each condition must reach: the margin."""
-        return np.full(len(self.layers[-1][1]), self.question.target.margin)
+        return self.question.margins
 
     @cached_property
     def required_neurons(self) -> NDArray[np.int64]:
@@ -345,9 +345,9 @@ def _bends(smooth: SmoothNetwork, stack: Stack) -> Activations:
     sizes[1:1], activations[1:1] = [sizes[0]] * passing, [Activation("relu")] * passing
     code, alpha = [], []
     for (_, bias), size, activation in zip(stack, sizes, activations, strict=False):
-        mine = np.arange(len(bias)) < size
-        code.append(np.where(mine, activation.code, 0))
-        alpha.append(np.where(mine, activation.alpha, 1.0))
+        code.append(np.zeros(len(bias)))
+        alpha.append(np.ones(len(bias)))
+        code[-1][:size], alpha[-1][:size] = activation.code, activation.alpha
     return Activations(np.concatenate(code).astype(np.int64), np.concatenate(alpha))
 
 

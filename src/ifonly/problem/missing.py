@@ -17,6 +17,8 @@ from typing import Any
 
 from ifonly.errors import QuestionError, RowError
 from ifonly.printing import shown
+from ifonly.problem.accepted import Accepted
+from ifonly.problem.chains import AcceptedBySome
 from ifonly.problem.constraints import Fixed, Imputable, Range
 from ifonly.problem.disjunctions import Either, is_condition
 from ifonly.problem.distance import Distance, Norm
@@ -56,8 +58,14 @@ def constraints_restricted_to(
     schema: Schema, constraints: Iterable[Any], missing_names: Collection[str], filled: Collection[str] = ()
 ) -> tuple[Any, ...]:
     """The constraints that apply to people with some numbers missing, in whose answer others are filled in."""
-    kept = []
+    kept: list[Any] = []
     for one in constraints:
+        if isinstance(one, Accepted):
+            kept.append(one.without(missing_names))
+            continue
+        if isinstance(one, AcceptedBySome):
+            kept.append(AcceptedBySome(one.least, [each.without(missing_names) for each in one.of]))
+            continue
         if not (hasattr(one, "restrict") or is_row_rule(one) or is_condition(one)):
             raise QuestionError(f"{shown(one)} is not a constraint; use Fixed, OnlyUp, OnlyDown, Range or a rule.")
         one.check(schema)

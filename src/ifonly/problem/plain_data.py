@@ -16,6 +16,8 @@ from typing import Any
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
+from ifonly.problem.accepted import Accepted
+from ifonly.problem.chains import AcceptedBySome
 from ifonly.problem.constraints import (
     Allowed,
     Fixed,
@@ -48,6 +50,8 @@ CONSTRAINTS: dict[str, type[Any]] = {
     "only_with": OnlyWith,
     "rule": Rule,
     "derived": Derived,
+    "accepted": Accepted,
+    "accepted_by_some": AcceptedBySome,
 }
 _NOT_GIVEN = {MaxChanges: ("uncounted",), Derived: ("text",)}
 _ENDS = {"lower": -math.inf, "upper": math.inf}
@@ -161,6 +165,11 @@ def constraint_to_dict(constraint: Any) -> str | dict[str, Any]:
     kind = next((name for name, cls in CONSTRAINTS.items() if cls is type(constraint)), None)
     if kind is None:
         raise QuestionError(f"'{constraint.describe()}' has no form as plain data; it can be asked in Python only.")
+    if isinstance(constraint, Accepted):
+        target = {} if constraint.target is None else {"target": constraint.target.to_dict()}
+        return {"kind": kind, "by": constraint.fingerprint, "name": constraint.name, **target}
+    if isinstance(constraint, AcceptedBySome):
+        return {"kind": kind, "least": constraint.least, "of": [constraint_to_dict(one) for one in constraint.of]}
     named = {name: getattr(constraint, name) for name in _entries_of(type(constraint))}
     optional = _optional(type(constraint))
     kept = {
@@ -191,6 +200,13 @@ def constraint_from_dict(data: Any) -> Any:
     cls = CONSTRAINTS.get(kind) if isinstance(kind, str) else None
     if cls is None:
         raise QuestionError(f"There is no kind of constraint {shown(kind)}; the kinds are {', '.join(CONSTRAINTS)}.")
+    if cls is Accepted:
+        return _accepted(data)
+    if cls is AcceptedBySome:
+        some = entries(data, "The constraint 'accepted_by_some'", ("kind", "least", "of"))
+        if not isinstance(some["of"], list | tuple):
+            raise QuestionError(f"The entry 'of' of 'accepted_by_some' must be a list; got {shown(some['of'])}.")
+        return AcceptedBySome(some["least"], [_accepted(one) for one in some["of"]])
     optional = _optional(cls)
     names = _entries_of(cls)
     found = entries(data, f"The constraint '{kind}'", ["kind", *(n for n in names if n not in optional)], optional)
@@ -201,3 +217,17 @@ def constraint_from_dict(data: Any) -> Any:
                 f"The entry '{name}' of the constraint '{kind}' must be text; got {shown(found[name])}."
             )
     return cls(**found)
+
+
+def _accepted(data: Any) -> Accepted:
+    """A model by its fingerprint or its name, which the explainer knows."""
+    found = entries(data, "The constraint 'accepted'", ("kind", "by"), ("name", "target"))
+    for name in ("by", "name"):
+        if not isinstance(found.get(name, ""), str):
+            raise QuestionError(
+                f"The entry '{name}' of the constraint 'accepted' must be text; got {shown(found[name])}."
+            )
+    target = found.get("target")
+    return Accepted(
+        by=found["by"], target=None if target is None else target_from_dict(target), name=found.get("name", "")
+    )

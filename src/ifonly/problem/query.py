@@ -16,6 +16,8 @@ from typing import Any
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, located
 from ifonly.printing import shown
+from ifonly.problem.accepted import Accepted
+from ifonly.problem.chains import AcceptedBySome
 from ifonly.problem.distance import Distance, Norm
 from ifonly.problem.open_target import OpenTarget
 from ifonly.problem.plain_data import (
@@ -148,12 +150,13 @@ def read_constraints(
     constraints: Any, schema: Schema, mark: DecimalMark = DecimalMark.POINT
 ) -> tuple[AnyConstraint, ...]:
     """Constraints as objects, also those given in words, by the decimal mark of whoever wrote them."""
-    read = []
+    read: list[Any] = []
     for i, one in enumerate(_constraints(constraints)):
         with located("constraints", i):
             if isinstance(one, Rule) and mark is not DecimalMark.POINT:
                 read_constraint(one.text, schema, mark)
-            read.append(read_constraint(one, schema, mark) if isinstance(one, str) else one)
+            one = read_constraint(one, schema, mark) if isinstance(one, str) else one
+            read.append(one.bound(schema) if isinstance(one, Accepted | AcceptedBySome) else one)
     return tuple(read)
 
 

@@ -12,10 +12,13 @@ from numpy.typing import NDArray
 from ifonly.caching import cached_property
 from ifonly.errors import QuestionError, UnsupportedQuestion, located
 from ifonly.model import Model
+from ifonly.model.joint import joint_model
 from ifonly.model.rounding import LARGEST
 from ifonly.printing import shown
+from ifonly.problem.accepted import Accepted
 from ifonly.problem.constraints import Constraint
 from ifonly.problem.distance import Distance, Measure
+from ifonly.problem.joint_target import JointTarget
 from ifonly.problem.rule import RowRule, is_row_rule, rows_allowed
 from ifonly.problem.rules.derived import derived_features
 from ifonly.problem.support import MaxChanges
@@ -49,13 +52,13 @@ class Question:
     """
 
     model: Model
-    target: Target
+    target: Target | JointTarget
     distance: Distance = field(default_factory=Distance)
-    constraints: Sequence[Constraint | RowRule] = ()
+    constraints: Sequence[Constraint | RowRule | Accepted] = ()
     caution: float = 1.0
 
     def __post_init__(self) -> None:
-        if not isinstance(self.target, Target):
+        if not isinstance(self.target, Target | JointTarget):
             raise QuestionError(f"The target must be a ClassTarget or a ScoreTarget; got {shown(self.target)}.")
         if not isinstance(self.distance, Distance):
             raise QuestionError(f"The distance must be a Distance; got {shown(self.distance)}.")
@@ -68,7 +71,7 @@ class Question:
         with located("distance"):
             self.distance.check(self.schema)
         for constraint in self.constraints:
-            if not hasattr(constraint, "restrict") and not is_row_rule(constraint):
+            if not (hasattr(constraint, "restrict") or is_row_rule(constraint) or isinstance(constraint, Accepted)):
                 raise _unusable(constraint)
             constraint.check(self.schema)
         if not np.isfinite(self.model.error).all():
@@ -78,6 +81,20 @@ class Question:
                 f"{LARGEST[precision]:.2g}), so nothing can be proven of it; narrow the schema's bounds, or rescale "
                 f"the model's weights."
             )
+
+    @cached_property
+    def members(self) -> tuple[Question, ...]:
+        """The question to each of several models alone."""
+        target = self.target
+        if not isinstance(target, JointTarget):
+            return (self,)
+        return tuple(self.to(target.part([k])) for k in range(len(target.models)))
+
+    @property
+    def single_target(self) -> Target:
+        """The target of the one model that it is about."""
+        assert not isinstance(self.target, JointTarget)
+        return self.target
 
     @cached_property
     def schema(self) -> Schema:
@@ -91,12 +108,34 @@ class Question:
     @cached_property
     def by_feature(self) -> tuple[Constraint, ...]:
         """The constraints on one feature each."""
-        return tuple(c for c in self.constraints if not is_row_rule(c))  # type: ignore[misc]
+        return tuple(c for c in self.constraints if not is_row_rule(c) and not isinstance(c, Accepted))  # type: ignore[misc]
 
     @cached_property
     def rules(self) -> tuple[RowRule, ...]:
         """The constraints on the row as a whole."""
         return tuple(c for c in self.constraints if is_row_rule(c))
+
+    @cached_property
+    def others(self) -> tuple[Accepted, ...]:
+        """The other models that must accept the row."""
+        return tuple(c for c in self.constraints if isinstance(c, Accepted))
+
+    @cached_property
+    def joint(self) -> Question:
+        """The same question to one model, which is this one and all others side by side."""
+        if not self.others:
+            return self
+        models = (self.model, *(one.model(self.schema) for one in self.others))
+        targets = (self.target, *(one.target_of(self.schema) for one in self.others))
+        return self.to(JointTarget(models, targets))  # type: ignore[arg-type]
+
+    def to(self, target: JointTarget) -> Question:
+        """A question to these models instead, under the same constraints but those that other models accept."""
+        own, *more = target.models
+        kept = tuple(c for c in self.constraints if not isinstance(c, Accepted))
+        if not more:
+            return replace(self, model=own, target=target.targets[0], constraints=kept)
+        return replace(self, model=joint_model(target.models), target=target, constraints=kept)
 
     @cached_property
     def measure(self) -> Measure:
@@ -107,6 +146,13 @@ class Question:
     def conditions(self) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """C and d of the target: C s - d >= margin."""
         return self.target.conditions(self.model)
+
+    @cached_property
+    def margins(self) -> NDArray[np.float64]:
+        """What C s - d must reach, one number per condition."""
+        if isinstance(self.target, JointTarget):
+            return self.target.margins
+        return np.full(len(self.conditions[1]), self.target.margin)
 
     @cached_property
     def error(self) -> NDArray[np.float64]:
@@ -147,11 +193,17 @@ class Question:
     ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """By how much each point meets the condition that it meets worst, at least, in real arithmetic; and what
         float64 may have taken from that here (`quick`: on any row of the schema)."""
+        score_margins, own = self.score_margins(points, quick=quick)
+        return np.asarray(score_margins.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))
+
+    def score_margins(
+        self, points: NDArray[np.float64], *, quick: bool = False
+    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """The same for each condition, shape (points, conditions)."""
         c, d = self.conditions
         scores, error = self.model.quick_scores(points) if quick else self.model.sharp_scores(points)
         own = error @ np.abs(c).T
-        score_margin = scores @ c.T - d - self.target.margin - own
-        return np.asarray(score_margin.min(axis=1, initial=np.inf)), np.asarray(own.max(axis=1, initial=0.0))
+        return np.asarray(scores @ c.T - d - self.margins - own), own
 
     @cached_property
     def largest_error(self) -> np.float64:

@@ -43,7 +43,7 @@ def shorter(
     """
     least, most = within
     slack = most - question.measure.between(before, row)
-    enough = np.minimum(conditions(row[None, :])[0], question.target.margin + question.computed_error)
+    enough = np.minimum(conditions(row[None, :])[0], question.margins + question.computed_error)
     for rows in _trials(question, row, cells, slack):
         far = question.measure.between(before, rows)
         near = np.flatnonzero((far >= least) & (far <= most))

@@ -1,7 +1,7 @@
 """Independent verification of a returned row: is it really a counterfactual?
 
 It shares nothing with the methods. It reads the schema (types, bounds, exactly), the constraints' own `allows`, the
-distance's own definition and the user's own model; never the lowered form that the methods search.
+distance's own definition and the user's own models; never the lowered form that the methods search.
 """
 
 from __future__ import annotations
@@ -44,8 +44,9 @@ def check_witnesses(question: Question, factuals: Floats, points: Floats) -> Wit
         valid = [i for i in range(len(points)) if i not in invalid]
         if valid:
             scores[valid], met[valid] = _evaluated(question, points[valid])
+    whose = "one of the models does" if question.others else "the model does"
     refused = {
-        i: f"the model does not decide as asked (scores {scores[i].tolist()})"
+        i: f"{whose} not decide as asked (scores {scores[i].tolist()})"
         for i in ([] if met.all() else np.flatnonzero(~met).tolist())
     }
     distances = question.measure.between(factuals, points)
@@ -58,6 +59,8 @@ def _evaluated(question: Question, points: Floats) -> tuple[Floats, NDArray[np.b
     met = question.target.met(question.model, scores)
     if isinstance(question.target, ProbabilityTarget):
         met = met & question.target.reported(question.model, points)
+    for other in question.others:
+        met = met & other.accepts(question.schema, points)
     return scores, met
 
 

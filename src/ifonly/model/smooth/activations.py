@@ -152,6 +152,35 @@ class Activation:
 
 
 RELU = Activation("relu")
+
+
+@dataclass(frozen=True, slots=True)
+class SideBySide:
+    """Activations of the neurons of one layer that differ: each with how many neurons in a row have it."""
+
+    parts: tuple[tuple[Activation, int], ...]
+
+    @property
+    def name(self) -> str:
+        """Of all but ReLUs."""
+        return " and ".join(dict.fromkeys(one.name for one, _ in self.parts if one.name != "relu")) or "relu"
+
+    @property
+    def code(self) -> NDArray[np.int64]:
+        """Of each neuron."""
+        return np.repeat([one.code for one, _ in self.parts], [count for _, count in self.parts])
+
+    @property
+    def alpha(self) -> Floats:
+        """Of each neuron."""
+        return np.repeat([one.alpha for one, _ in self.parts], [count for _, count in self.parts])
+
+    def __call__(self, z: Floats) -> Floats:
+        ends = np.cumsum([count for _, count in self.parts])
+        groups = np.split(z, ends[:-1], axis=-1)
+        return np.concatenate([one(group) for (one, _), group in zip(self.parts, groups, strict=True)], axis=-1)
+
+
 _ERFC = np.frompyfunc(math.erfc, 1, 1)
 
 

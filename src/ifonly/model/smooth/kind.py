@@ -23,7 +23,7 @@ from ifonly.model.network import Network
 from ifonly.model.operations import OperationGraph, operations_of_layers
 from ifonly.model.products import rows_times
 from ifonly.model.rounding import rounding_error_bound
-from ifonly.model.smooth.activations import RELU, Activation
+from ifonly.model.smooth.activations import RELU, Activation, SideBySide
 from ifonly.printing import shown
 from ifonly.schema.arguments import items
 
@@ -37,14 +37,14 @@ class SmoothNetwork(Kind):
     search: ClassVar[str] = "smooth network"
 
     linear: Network
-    activations: Sequence[Activation]
+    activations: Sequence[Activation | SideBySide]
 
     def __post_init__(self) -> None:
         activations = items(self.activations)
         if (
             not isinstance(self.linear, Network)
             or activations is None
-            or not all(isinstance(a, Activation) for a in activations)
+            or not all(isinstance(a, Activation | SideBySide) for a in activations)
         ):
             raise ModelError(f"A smooth network is made of a Network and activations; got {shown(self.activations)}.")
         if len(activations) != len(self.linear.layers) - 1:
@@ -97,9 +97,9 @@ class SmoothNetwork(Kind):
     @cached_property
     def _operations(self) -> OperationGraph:
         layers = [(layer.weight, layer.bias) for layer in self.linear.layers]
-        return self.linear.operations or operations_of_layers(
-            layers, [None if a == RELU else a for a in self.activations]
-        )
+        curves = [a if isinstance(a, Activation) and a != RELU else None for a in self.activations]
+        assert all(isinstance(a, Activation) for a in self.activations), "of several networks, each has its own bound"
+        return self.linear.operations or operations_of_layers(layers, curves)
 
     def deployed_as(self, operations: OperationGraph) -> SmoothNetwork:
         """See `Network.deployed_as`."""

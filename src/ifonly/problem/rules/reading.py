@@ -19,6 +19,7 @@ from typing import TypeAlias
 
 from ifonly.errors import QuestionError
 from ifonly.printing import shown
+from ifonly.problem.accepted import Accepted
 from ifonly.problem.constraints import (
     Allowed,
     Constraint,
@@ -44,7 +45,7 @@ from ifonly.problem.words import show_name, suggestion, tokens, wrong
 from ifonly.schema import Choice, Integer, Schema
 from ifonly.schema.number_text import DecimalMark, other_reading
 
-AnyConstraint: TypeAlias = Constraint | RowRule
+AnyConstraint: TypeAlias = Constraint | RowRule | Accepted
 _ANYWHERE = ["in", "[", "-", "inf", ",", "inf", "]", ""]
 
 

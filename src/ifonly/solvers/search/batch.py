@@ -45,7 +45,7 @@ class SearchBatch:
     rounding_bound: Floats
     """How much above the margin a score must be for a row of each person to count."""
     own: Floats
-    """What the search itself may lose of a score at the row that it finds."""
+    """(person, condition): what the search itself may lose of a score at the row that it finds."""
     lower_any_rounding: Floats
     """Nothing nearer (in the question's distance) is accepted, however the model rounds; NaN where that is not
     known."""
@@ -111,7 +111,7 @@ class PackedQuestion:
 
     def batch(self, allowed: Allowed, errors: Errors) -> SearchBatch:
         count = len(allowed)
-        lower, seconds, spent_seconds, rounding_bound, own, lower_any_rounding = np.zeros((6, count))
+        lower, seconds, spent_seconds, rounding_bound, lower_any_rounding = np.zeros((5, count))
         nodes, spent_nodes = np.zeros((2, count), dtype=np.int64)
         best = np.empty((count, self.lowered.features + 1))
         best[:], lower_any_rounding[:] = math.inf, math.nan
@@ -131,7 +131,7 @@ class PackedQuestion:
             spent_nodes=spent_nodes,
             spent_seconds=spent_seconds,
             rounding_bound=rounding_bound,
-            own=own,
+            own=np.zeros((count, self.lowered.need.size)),
             lower_any_rounding=lower_any_rounding,
         )
 

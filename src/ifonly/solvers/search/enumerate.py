@@ -161,7 +161,7 @@ class Enumeration:
                 close = close[[question.broken_rule(factual, row) is None for row in rows[close]]]
             if not len(close):
                 continue
-            possible, robust, most = _accepted(question, rows[close])
+            possible, robust, most = _accepted_by_all(question, rows[close])
             nearest = min(nearest, float(distance[close][possible].min(initial=math.inf)))
             open_ones = np.flatnonzero(possible & ~robust)
             schema_conflicts += zip(distance[close[open_ones]].tolist(), most[open_ones].tolist(), strict=True)
@@ -198,6 +198,27 @@ class Enumeration:
         return rounding_bound, min(far for far, _ in nearer)
 
 
+def robustly_accepted(question: Question, rows: NDArray[np.float64]) -> NDArray[np.bool_]:
+    """Which rows the deployed model accepts under any rounding; of several models, all of them."""
+    return _accepted_by_all(question, rows)[1]
+
+
+def _accepted_by_all(
+    question: Question, rows: NDArray[np.float64]
+) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
+    """`_accepted` by each of several models; `most` on the common scale of their conditions."""
+    if len(question.members) == 1:
+        return _accepted(question, rows)
+    possible, robust, most = np.ones(len(rows), bool), np.ones(len(rows), bool), np.zeros(len(rows))
+    for member in question.members:
+        could, surely, _ = _accepted(member, rows)
+        possible, robust = possible & could, robust & surely
+    if len(doubtful := np.flatnonzero(possible & ~robust)):
+        least, own_error = question.score_margin(rows[doubtful])
+        most[doubtful] = least + 2.0 * own_error
+    return possible, robust, most
+
+
 def _accepted(
     question: Question, rows: NDArray[np.float64]
 ) -> tuple[NDArray[np.bool_], NDArray[np.bool_], NDArray[np.float64]]:
@@ -205,7 +226,7 @@ def _accepted(
     the margin at most, of those where that is in doubt. Only those near the margin need a close look."""
     c, d = question.conditions
     scores = question.model.exact_scores(rows)
-    score_margin = scores @ c.T - d - question.target.margin
+    score_margin = scores @ c.T - d - question.margins
     possible = np.asarray((score_margin >= -question.computed_error).all(axis=1))
     robust = np.asarray((score_margin >= question.computed_error + (question.rounding_bound or 0.0)).all(axis=1))
     doubtful, most = np.flatnonzero(possible & ~robust), np.zeros(len(rows))

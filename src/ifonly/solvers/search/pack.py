@@ -188,12 +188,12 @@ def errors_within(lowered: Lowered, boxes: Boxes, model_error: Floats | None = N
 def robust_errors(lowered: Lowered, errors: Errors, rounding_bound: Floats, own: Floats) -> Errors:
     """The same for rows that are accepted under any rounding: whose score is `rounding_bound` above the margin.
 
-    `own` is what the kernels may lose of a score themselves, at the row that they find.
+    `own` (box, condition) is what the kernels may lose of a score themselves, at the row that they find.
     """
     count = lowered.need.size
     need = np.array(np.broadcast_to(errors.need, (len(rounding_bound), *errors.need.shape[1:])))
     least = (lowered.need + rounding_bound[:, None])[:, None, :]
-    need[:, :, :count] = least + own[:, None, None] * np.array([0.0, 1.0, 2.0])[:, None]
+    need[:, :, :count] = least + own[:, None, :] * np.array([0.0, 1.0, 2.0])[:, None]
     return errors._replace(need=need)
 
 

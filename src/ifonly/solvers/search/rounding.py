@@ -70,7 +70,7 @@ class RobustSearch:
         batch.best[members], batch.lower[members] = math.inf, 0.0
         factual = batch.allowed.factual[members]
         batch.rounding_bound[members] = question.first_rounding_bound(factual)
-        least = np.zeros(len(batch))
+        least = np.zeros_like(batch.own)
         least[members], batch.own[members] = self._first_losses(factual)
         for _ in range(GUESSES):
             members = self.affordable(batch, members, budget.limits)
@@ -85,11 +85,11 @@ class RobustSearch:
             needed = np.where(
                 found, np.maximum(part.rounding_bound, actual), part.rounding_bound
             )  # what was proven of less holds of more
-            score_margin = question.score_margin(points, quick=True)[0]
-            if (found & ~(score_margin >= needed)).any():
-                score_margin = question.score_margin(points)[0]
-            not_robust = found & (score_margin < needed)
-            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]) & self.curved
+            score_margins = question.score_margins(points, quick=True)[0]
+            if (found & ~(score_margins >= needed[:, None]).all(axis=1)).any():
+                score_margins = question.score_margins(points)[0]
+            not_robust = found & (score_margins < needed[:, None]).any(axis=1)
+            missed = ~found & np.isfinite(part.lower) & (part.own > least[members]).any(axis=1) & self.curved
             part.best[not_robust] = math.inf  # whatever comes next, it is no answer
             for k, i in enumerate(members):
                 batch.add_spent(i, part, k)
@@ -98,22 +98,22 @@ class RobustSearch:
             again = [k for k in np.flatnonzero(not_robust | missed).tolist() if k not in part.stops]
             more = np.maximum(part.rounding_bound, np.minimum(GUESS * actual, self.most))
             with np.errstate(over="ignore"):  # of rows that are far below the margin, and not searched for again
-                own = part.own + GUESS * np.maximum(part.rounding_bound - score_margin, 0.0)
-            own = np.where(missed, least[members], own)
+                own = part.own + GUESS * np.maximum(part.rounding_bound[:, None] - score_margins, 0.0)
+            own = np.where(missed[:, None], least[members], own)
             members = [members[k] for k in again]
             batch.rounding_bound[members] = np.where(missed, part.rounding_bound, more)[again]
             batch.own[members] = own[again]
 
     def _first_losses(self, factual: Floats) -> tuple[Floats, Floats]:
-        """What the search itself may lose of a score: at least, and as it is guessed at each person's own row.
+        """What the search itself may lose of each condition: at least, and as it is guessed at each person's own row.
 
         The guess is a share of the score, as long as float64 loses less than that on any row; only otherwise is it
         worked out what it loses on this one.
         """
-        score_margin, own = self.lowered.question.score_margin(factual, quick=not self.curved)
-        if not self.curved and not (GUESS * own <= ROOM * np.abs(score_margin)).all():
-            score_margin, own = self.lowered.question.score_margin(factual)
-        return GUESS * own, np.maximum(GUESS * own, ROOM * np.abs(score_margin))
+        score_margins, own = self.lowered.question.score_margins(factual, quick=not self.curved)
+        if not self.curved and not (GUESS * own <= ROOM * np.abs(score_margins)).all():
+            score_margins, own = self.lowered.question.score_margins(factual)
+        return GUESS * own, np.maximum(GUESS * own, ROOM * np.abs(score_margins))
 
     def _errors_at(self, batch: SearchBatch, members: list[int], part: SearchBatch, points: Floats) -> Floats:
         """What the deployed model can lose at the rows found, and, for a bound on rows that some rounding accepts, in

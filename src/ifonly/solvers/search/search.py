@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -11,9 +12,10 @@ from ifonly.caching import PREPARING
 from ifonly.compiling import Kernels
 from ifonly.model import Kind
 from ifonly.problem import Question, Steps, lower
+from ifonly.problem.joint_target import JointTarget
 from ifonly.problem.lowering import without_network
 from ifonly.results import Solver
-from ifonly.solvers.search.table import favourable_rows
+from ifonly.solvers.search.table import favourable_rows, row_counts
 from ifonly.tolerances import DEFAULT, Tolerances
 
 JUDGED_ROWS = 2_000
@@ -44,12 +46,26 @@ class Search:
         A fork waits for it: it would copy the locks of modules that are half imported.
         """
         with PREPARING:
-            search = SEARCHES[question.model.function.search]
-            import_module(search.module)
-            if search.prepared_with_kernels:
-                search.kernels().prepare()
+            for kind in {one.model.function.search for one in question.members}:
+                search = SEARCHES[kind]
+                import_module(search.module)
+                if search.prepared_with_kernels:
+                    search.kernels().prepare()
 
     def prepare(self, question: Question, tolerances: Tolerances = DEFAULT) -> Solver:
+        if len(question.members) > 1 and not self._few_rows(question):
+            from ifonly.solvers.search.several import SeveralModels
+
+            return SeveralModels(self.prepare_at_once, question, tolerances)
+        return self.prepare_at_once(question, tolerances)
+
+    def _few_rows(self, question: Question) -> bool:
+        """Can all rows be tabulated, for all models at once?"""
+        counts = row_counts(question.schema)
+        return question.model.function.search != "trees" and counts is not None and math.prod(counts) <= self.table_rows
+
+    def prepare_at_once(self, question: Question, tolerances: Tolerances) -> Solver:
+        """For a question to one model, or to several that are searched together from the start."""
         return SEARCHES[question.model.function.search].prepare(self, question, tolerances)
 
     def _network_solver(self, question: Question, tolerances: Tolerances) -> Solver:
@@ -71,7 +87,16 @@ class Search:
     def _forest_solver(self, question: Question, tolerances: Tolerances) -> Solver:
         from ifonly.solvers.search.trees.solver import ForestSolver
 
-        return ForestSolver(question, tolerances)
+        target = question.target
+        if not isinstance(target, JointTarget):
+            return ForestSolver(question, tolerances)
+        trees = [k for k, one in enumerate(target.models) if one.function.as_trees() is not None]
+        networks = [k for k in range(len(target.models)) if k not in trees]
+        return ForestSolver(
+            question.to(target.part(trees)),
+            tolerances,
+            networks=question.to(target.part(networks)) if networks else None,
+        )
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

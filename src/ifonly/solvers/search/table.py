@@ -58,7 +58,7 @@ def favourable_rows(question: Question, *, most: int, judged: bool = False) -> F
     kept, score_margins, rounding_bound = [], [], question.rounding_bound or 0.0
     for points in rows_in_chunks(question.schema, counts):
         check_limits()
-        score_margin = question.model.exact_scores(points) @ c.T - d - question.target.margin
+        score_margin = question.model.exact_scores(points) @ c.T - d - question.margins
         could = (score_margin >= -question.computed_error).all(axis=1)
         kept.append(points[could])
         score_margins.append(score_margin[could])

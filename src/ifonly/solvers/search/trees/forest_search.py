@@ -51,7 +51,7 @@ from ifonly.solvers.search.trees.kernels.prices import Priced
 from ifonly.solvers.search.trees.kernels.shares import Shares
 from ifonly.solvers.search.trees.open_boxes import OpenBox, OpenedBox, everything, halves, no_shares
 from ifonly.solvers.search.trees.pack import enlarged, new_stack, new_state
-from ifonly.solvers.search.trees.rules import RuledBoxes
+from ifonly.solvers.search.trees.rules import RuledBoxes, elsewhere
 
 Floats = NDArray[np.float64]
 
@@ -109,6 +109,8 @@ class ForestSearch:
     spent_seconds: float = 0.0
     found: Floats | None = None
     """Under rules: the best row so far, which they have judged."""
+    other_nodes: int = 0
+    """Of the searches for networks."""
     residual: float = math.inf
     """The least bound of a box that was closed without meeting it."""
     stopped: Stop | None = None
@@ -140,8 +142,12 @@ class ForestSearch:
         if cost < 0.0:
             return self._claim(math.inf, None)
         self.state.number[BEST] = cost
-        if self.forest.ruled and math.isfinite(cost):
-            self._registered(self._point(), math.inf)
+        if self.packed.rules is not None and math.isfinite(cost):
+            point = self._point()
+            if self.packed.rules.admits(self.people.factual[self.i], point):
+                self._registered(point, math.inf)
+            else:
+                self.state.number[BEST] = math.inf
         return self._search()
 
     def _search(self) -> Claim:
@@ -292,28 +298,29 @@ class ForestSearch:
         """
         state, s, features = self.state, int(self.state.count[HEIGHT]) - 1, len(self.forest.choice)
         near = self.person.value[stack.must[s], self.forest.start[:-1] + stack.near[s]]
-        question, factual = self.packed.question, self.people.factual[self.i]
-        if question.allows(factual, near) is None:
+        assert self.packed.rules is not None
+        if self.packed.rules.admits(self.people.factual[self.i], near):
             self._registered(near, float(stack.bound[s]))
             state.count[HEIGHT] -= 1
             return True
-        assert self.packed.rules is not None
         box = stack.least[s], stack.most[s], stack.left[s].reshape(features, -1)
         claim = self.packed.rules.nearest(self.people.part([self.i]), box, self._rest())
+        self.other_nodes += claim.nodes
         if claim.stop is not None:
             self.stopped = claim.stop
             return False
         stack.bound[s] = max(stack.bound[s], self.packed.cost(claim.lower))
-        if claim.point is None or self._registered(claim.point, float(stack.bound[s])):
-            if claim.point is None and claim.lower < math.inf:
-                self.residual = min(self.residual, float(stack.bound[s]))
+        found = claim.point is not None and self._registered(claim.point, float(stack.bound[s]))
+        if found or claim.lower == math.inf:
             state.count[HEIGHT] -= 1
-        else:
-            self.other = self.packed.cells.of_point(claim.point)
-            if (self.other == stack.near[s]).all():  # on the edge of a rule: there is nothing to split the box at
-                self.residual = min(self.residual, float(stack.bound[s]))
-                self.other = NOWHERE
-                state.count[HEIGHT] -= 1
+            return True
+        self.other = (
+            elsewhere(self.forest, stack, s) if claim.point is None else self.packed.cells.of_point(claim.point)
+        )
+        if not len(self.other) or (self.other == stack.near[s]).all():  # on an edge: nothing to split the box at
+            self.residual = min(self.residual, float(stack.bound[s]))
+            self.other = NOWHERE
+            state.count[HEIGHT] -= 1
         return True
 
     def _must_stop(self) -> bool:
@@ -363,11 +370,17 @@ class ForestSearch:
             lower=self.packed.distance(lower) * BELOW,
             method="search",
             stop=stop,
-            nodes=int(self.state.count[NODES]),
+            nodes=int(self.state.count[NODES]) + self.other_nodes,
             seconds=time.perf_counter() - self.begun,
             rounding_bound=float(self.packed.question.largest_error),
-            lower_any_rounding=self.packed.distance(lower) * BELOW if self.packed.any_rounding_forest is None else None,
+            lower_any_rounding=self.packed.distance(lower) * BELOW if self._one_rounding else None,
         )
+
+    @property
+    def _one_rounding(self) -> bool:
+        """Does every model add up in one order only?"""
+        rules = self.packed.rules
+        return self.packed.any_rounding_forest is None and (rules is None or rules.networks is None)
 
     def _point(self) -> Floats:
         if self.found is not None:

@@ -2,27 +2,80 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
 from numpy.typing import NDArray
 
+from ifonly.caching import cached_property
+from ifonly.model.joint import Joint
+from ifonly.model.kind import Kind
 from ifonly.model.trees import Ensemble, Trees
 from ifonly.problem import Question
 from ifonly.problem.distance import Norm
 from ifonly.problem.lowering import Costs
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
-from ifonly.solvers.search.trees.kernels.layout import ADDITIVE, MAXIMUM, REQUIRED, Forest, LeafTable, Stack, State
+from ifonly.solvers.search.trees.kernels.layout import (
+    ADDITIVE,
+    BEGIN,
+    DIVISOR,
+    MAXIMUM,
+    REQUIRED,
+    SCALE,
+    SHIFT,
+    Forest,
+    LeafTable,
+    Stack,
+    State,
+)
 from ifonly.solvers.search.trees.shared import SharedTrees
 
 Floats = NDArray[np.float64]
 
 
-def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
+@dataclass(frozen=True)
+class SummedTrees:
+    """Trees of one ensemble or of several, and how the leaves of each become scores."""
+
+    trees: Trees
+    ensembles: tuple[Ensemble, ...]
+
+    @classmethod
+    def of(cls, function: Kind) -> SummedTrees:
+        """Those of a model that is trees, or several."""
+        parts = function.functions if isinstance(function, Joint) else (function,)
+        trees = function.trees if isinstance(function, Joint) else function.as_trees()
+        assert trees is not None
+        return cls(trees, tuple(own.ensemble for one in parts if (own := one.as_trees()) is not None))
+
+    @cached_property
+    def summing(self) -> Floats:
+        """See `Forest.summing`."""
+        columns = []
+        for ensemble in self.ensembles:
+            how, each = ensemble.summation, np.ones(ensemble.outputs)
+            single = float(how.precision == "float32")
+            columns.append(np.stack([how.start, how.shift, how.divisor * each, how.scale * each, single * each]))
+        return np.concatenate(columns, axis=1)
+
+    @cached_property
+    def rounding(self) -> Floats:
+        """How far each score can be from its sum in real numbers."""
+        return np.concatenate([ensemble.rounding() for ensemble in self.ensembles])
+
+    @property
+    def factor(self) -> Floats:
+        """What each score is times the sum of its leaves."""
+        return np.asarray(self.summing[SCALE] / self.summing[DIVISOR])
+
+
+def pack_forest(summed: SummedTrees, costs: Costs, shared: SharedTrees) -> Forest:
     """The ensemble in cells, its leaves by conditions, and what the conditions must reach."""
-    how, question = trees.ensemble.summation, costs.question
+    question, ensemble = costs.question, summed.trees.ensemble
     c, _ = question.conditions
-    check_limits(16 * len(c) * len(trees.ensemble.values))
-    values = _values(trees.ensemble, c)
+    check_limits(16 * len(c) * len(ensemble.values))
+    values = _values(ensemble, c * summed.factor)
     order = _order(shared, values)
     forest = Forest(
         norm=MAXIMUM if costs.norm is Norm.LINF else ADDITIVE,
@@ -41,12 +94,9 @@ def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
         limit_set=shared.limit_set,
         raw=shared.raw,
         adds_to=shared.adds_to,
-        summing=np.stack([how.start, how.shift]),
-        divisor=float(how.divisor),
-        scale=float(how.scale),
-        single=how.precision == "float32",
+        summing=summed.summing,
         coefficients=np.ascontiguousarray(c),
-        demand=_demand(trees, costs, values, order, shared.first_leaf),
+        demand=_demand(summed, costs, values, order, shared.first_leaf),
         pairs=costs.partners,
         ruled=any(not isinstance(rule, MaxChanges | OnlyWith) for rule in question.rules),
     )
@@ -58,27 +108,28 @@ def pack_forest(trees: Trees, costs: Costs, shared: SharedTrees) -> Forest:
 
 def _values(ensemble: Ensemble, c: Floats) -> Floats:
     """(condition, leaf): what each leaf adds to C s. What does not depend on leaves is in the demand."""
-    factor = ensemble.summation.scale / ensemble.summation.divisor
     if ensemble.values.shape[1] > 1 or ensemble.outputs == 1:
-        return np.ascontiguousarray(factor * (c @ ensemble.values.T))
+        return np.ascontiguousarray(c @ ensemble.values.T)
     leaf = ensemble.nodes.leaf >= 0
     output = np.zeros(len(ensemble.values), dtype=np.intp)
     output[ensemble.nodes.leaf[leaf]] = ensemble.adds_to[ensemble.tree_of[leaf]]
-    return np.ascontiguousarray(factor * c[:, output] * ensemble.values[:, 0])
+    return np.ascontiguousarray(c[:, output] * ensemble.values[:, 0])
 
 
-def _demand(trees: Trees, costs: Costs, values: Floats, order: NDArray[np.int32], first: NDArray[np.int64]) -> Floats:
+def _demand(
+    summed: SummedTrees, costs: Costs, values: Floats, order: NDArray[np.int32], first: NDArray[np.int64]
+) -> Floats:
     """What sums of leaves must reach, how far they can be from the library's scores; d, and what C s - d must reach.
 
     The library's sum is within `rounding` of the sum in real numbers; so is ours, in float64.
     """
-    ensemble, how, question = trees.ensemble, trees.ensemble.summation, costs.question
+    question, begin, shift = costs.question, summed.summing[BEGIN] * summed.factor, summed.summing[SHIFT]
     c, d = question.conditions
-    constant = c @ (how.start * how.scale / how.divisor + how.shift) - d
+    constant = c @ (begin + shift) - d
     largest = np.maximum.reduceat(np.abs(np.take_along_axis(values, order.astype(np.intp), axis=1)), first[:-1], axis=1)
-    rest = np.abs(c) @ (np.abs(how.start * how.scale / how.divisor) + np.abs(how.shift)) + np.abs(d)
-    own = (len(ensemble.roots) + 16.0) * 2.0**-52 * (largest.sum(axis=1) + rest + question.target.margin)
-    slack = np.abs(c) @ ensemble.rounding() + own
+    rest = np.abs(c) @ (np.abs(begin) + np.abs(shift)) + np.abs(d)
+    own = (len(summed.trees.ensemble.roots) + 16.0) * 2.0**-52 * (largest.sum(axis=1) + rest + question.margins)
+    slack = np.abs(c) @ summed.rounding + own
     packed = least_score_margins(question)
     return np.ascontiguousarray(np.stack([packed - constant, slack, d, packed]))
 
@@ -95,7 +146,7 @@ def any_rounding_forest(forest: Forest, question: Question) -> Forest | None:
 def least_score_margins(question: Question) -> Floats:
     """What C s - d must be at least for a row to be accepted under any rounding: margin + E, and no lost tie."""
     c, d = question.conditions
-    least = question.target.margin + question.error
+    least = question.margins + question.error
     for j in np.flatnonzero((least == 0.0) & (d == 0.0)).tolist():
         tie = np.zeros(c.shape[1])
         if np.count_nonzero(c[j]) > 1:

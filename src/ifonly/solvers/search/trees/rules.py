@@ -1,7 +1,8 @@
-"""Rules between features, for questions to trees: the nearest row of a box of cells that the rules admit.
+"""Rules and networks beside trees: the nearest row of a box of cells that the rules admit and the networks accept.
 
-Inside a box the rules are all that is left to ask, and the search for networks knows them: it is asked with a network
-that is constant, under the same rules, in the same distance, with the box as the domain. No rule is written twice.
+Inside a box these are all that is left to ask, and the search for networks knows them: it is asked with the networks
+(where there are none, with one that is constant), under the same rules, in the same distance, with the box as the
+domain. No rule is written twice.
 """
 
 from __future__ import annotations
@@ -17,10 +18,12 @@ from ifonly.problem import ClassTarget, Question, lower
 from ifonly.problem.lowering import People, on_grid
 from ifonly.results import Claim, Limits
 from ifonly.schema.decimals import stepped, steps_between
-from ifonly.solvers.search.compiled import KERNELS
+from ifonly.solvers.search.enumerate import robustly_accepted
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.solver import SearchSolver
 from ifonly.solvers.search.trees.cells import Cells
+from ifonly.solvers.search.trees.kernels.layout import Forest, Stack
+from ifonly.solvers.search.trees.vectorised import leaves_of
 from ifonly.solvers.search.worker import Budget
 from ifonly.tolerances import Tolerances
 
@@ -28,18 +31,26 @@ Floats = NDArray[np.float64]
 
 
 class RuledBoxes:
-    """The rules of a question, ready to give the nearest row of any box that they admit."""
+    """The rules of a question to trees, and the same question to `networks`, ready to give the nearest row of any box
+    that is admitted by the rules and accepted by the networks."""
 
-    def __init__(self, question: Question, cells: Cells, tolerances: Tolerances) -> None:
-        self.question, self.cells = question, cells
-        columns = len(question.schema.columns)
-        always = network_model(Network.of([(np.zeros((1, columns)), np.ones(1))]), question.schema)
-        lowered = lower(replace(question, model=always, target=ClassTarget(1)), simplify=True)
-        KERNELS.prepare()
-        self.solver = SearchSolver(lowered=lowered, tolerances=tolerances, table=None, records=False)
+    def __init__(self, question: Question, networks: Question | None, cells: Cells, tolerances: Tolerances) -> None:
+        self.question, self.networks, self.cells = question, networks, cells
+        if networks is None:
+            columns = len(question.schema.columns)
+            always = network_model(Network.of([(np.zeros((1, columns)), np.ones(1))]), question.schema)
+            networks = replace(question, model=always, target=ClassTarget(1))
+        self.solver = SearchSolver(lowered=lower(networks, simplify=True), tolerances=tolerances, table=None)
+        self.solver.packed.kernels.prepare()
+
+    def admits(self, factual: Floats, point: Floats) -> bool:
+        """Is a row admitted by all constraints, and accepted by the networks under any rounding?"""
+        if self.question.allows(factual, point) is not None:
+            return False
+        return self.networks is None or bool(robustly_accepted(self.networks, point[None, :])[0])
 
     def nearest(self, people: People, box: tuple[Floats, Floats, Floats], limits: Limits) -> Claim:
-        """The nearest row that the rules admit, of one person, with cells between least and most (choices: left)."""
+        """The nearest such row of one person, with cells between least and most (choices: left)."""
         inside = self._inside(people, *box)
         claim = self.solver.among(inside, Budget(limits, 1, ProgressReporter(0, None)))[0]
         if claim.point is None:
@@ -72,3 +83,23 @@ class RuledBoxes:
                 lower[0, g], upper[0, g] = stepped(own, first, step), stepped(own, last, step)
             allowed[0, columns] = lower[0, g] <= upper[0, g]
         return replace(people, lower=lower, upper=upper, allowed=allowed)
+
+
+def elsewhere(forest: Forest, stack: Stack, s: int) -> NDArray[np.int32]:
+    """The cells of a point of a box that the trees tell from its nearest one, in all features or in one; none if there
+    is none. Where only some rounding of the networks accepts a row of the box, the trees may refuse it there."""
+    near, left = stack.near[s], stack.left[s].reshape(len(forest.choice), -1)
+    cells: list[list[int]] = []
+    for g, own in enumerate(near.tolist()):
+        inside = range(int(stack.least[s, g]), int(stack.most[s, g]) + 1)
+        if forest.choice[g]:
+            inside = range(int(forest.start[g + 1] - forest.start[g]))
+        cells.append([k for k in inside if k != own and (not forest.choice[g] or int(left[g, k >> 6]) >> (k & 63) & 1)])
+    tried = [np.array([some[-1] if some else own for some, own in zip(cells, near.tolist(), strict=True)])]
+    for g, some in enumerate(cells):
+        tried += [np.where(np.arange(len(near)) == g, cell, near) for cell in some]
+    here = leaves_of(forest, forest.roots, near)
+    for point in tried:
+        if (leaves_of(forest, forest.roots, point.astype(np.int32)) != here).any():
+            return point.astype(np.int32)
+    return np.zeros(0, dtype=np.int32)

@@ -23,7 +23,7 @@ from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.trees.cells import Cells
 from ifonly.solvers.search.trees.compiled import TREE_KERNELS
 from ifonly.solvers.search.trees.forest_search import ForestSearch, PackedForest
-from ifonly.solvers.search.trees.pack import any_rounding_forest, pack_forest
+from ifonly.solvers.search.trees.pack import SummedTrees, any_rounding_forest, pack_forest
 from ifonly.solvers.search.trees.rules import RuledBoxes
 from ifonly.solvers.search.trees.shared import shared_trees
 from ifonly.tolerances import Tolerances
@@ -36,18 +36,30 @@ compiled kernels are waited for."""
 
 
 class ForestSolver:
-    """The search for trees, ready for one question; `shared`: what it has in common with those of other questions."""
+    """The search for trees, ready for one question; `shared`: what it has in common with those of other questions.
 
-    def __init__(self, question: Question, tolerances: Tolerances, *, kernels: Kernels = TREE_KERNELS) -> None:
-        trees = question.model.function.as_trees()
-        assert trees is not None
+    `networks`: the same question to networks, which must accept the row as well.
+    """
+
+    def __init__(
+        self,
+        question: Question,
+        tolerances: Tolerances,
+        *,
+        networks: Question | None = None,
+        kernels: Kernels = TREE_KERNELS,
+    ) -> None:
+        summed = SummedTrees.of(question.model.function)
+        trees = summed.trees
         self.costs, depth = costs_of(question), trees.ensemble.depth
         kernels.prepare()
         if not kernels.compiled and len(trees.ensemble.values) * depth > PLAIN_STEPS:
             kernels.wait_within_limits()
         shared = shared_trees(trees, kernels.now)
-        cells, forest = Cells(self.costs, shared.cells), pack_forest(trees, self.costs, shared)
-        rules = RuledBoxes(question, cells, tolerances) if forest.ruled else None
+        cells, forest = Cells(self.costs, shared.cells), pack_forest(summed, self.costs, shared)
+        if networks is not None:
+            forest = forest._replace(ruled=True)
+        rules = RuledBoxes(question, networks, cells, tolerances) if forest.ruled else None
         self.packed = PackedForest(
             question, cells, forest, depth, any_rounding_forest(forest, question), rules, kernels
         )

@@ -49,7 +49,7 @@ def _in_set(words: NDArray[np.uint64], cells: NDArray[Any]) -> NDArray[np.bool_]
     return (word >> (cells & 63).astype(np.uint64)) & np.uint64(1) != 0
 
 
-def _leaves(forest: Forest, roots: Places, cells: Places) -> Places:
+def leaves_of(forest: Forest, roots: Places, cells: Places) -> Places:
     """The leaves below these roots that a point falls into: all walk down together."""
     at = roots.copy()
     while (inside := np.flatnonzero(forest.node[COLUMN, at] >= 0)).size:
@@ -64,13 +64,13 @@ def _leaves(forest: Forest, roots: Places, cells: Places) -> Places:
 
 def sums_of(forest: Forest, cells: Places, sums: Floats) -> None:
     """The sums of the leaves that a point falls into, one per condition."""
-    sums[:] = forest.value[:, _leaves(forest, forest.roots, cells)].sum(axis=1)
+    sums[:] = forest.value[:, leaves_of(forest, forest.roots, cells)].sum(axis=1)
 
 
 def move_point(forest: Forest, table: LeafTable, stack: Stack, s: int, g: int) -> None:
     """The nearest point has another cell of feature g: its leaves in the trees that use it."""
     v = table.user[table.user_at[g] : table.user_at[g + 1]]
-    leaves = _leaves(forest, forest.roots[table.tree[TREE_OF, v]], stack.near[s])
+    leaves = leaves_of(forest, forest.roots[table.tree[TREE_OF, v]], stack.near[s])
     stack.at[s, v] = table.bit_of[table.tree[CONDITION, v], leaves]
 
 
@@ -88,7 +88,7 @@ def single_moves(
     alone = (np.bincount(leaf_of[broken], minlength=len(forest.dead)) == 1) & (forest.dead == 0)
     moves = np.flatnonzero(broken & alone[leaf_of])
     g, leaf = feature[moves], leaf_of[moves]
-    gain = forest.value[:, leaf] - forest.value[:, _leaves(forest, forest.roots, cells)][:, _tree_of(forest)[leaf]]
+    gain = forest.value[:, leaf] - forest.value[:, leaves_of(forest, forest.roots, cells)][:, _tree_of(forest)[leaf]]
     first, number = forest.start[g], forest.choice[g] == 0
     up, down = first + forest.limit[LEAST, moves], first + forest.limit[MOST, moves] + 1
     inside, options = number & (down < forest.start[g + 1]), np.flatnonzero(~number)

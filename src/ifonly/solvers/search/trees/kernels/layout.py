@@ -50,7 +50,8 @@ COLUMN, CUT, LEFT, RIGHT, LEAF = 0, 1, 2, 3, 4
 # ---- Forest.limit (int32 rows): what a leaf asks of one feature
 FEATURE, LEAST, MOST = 0, 1, 2
 # ---- Forest.summing (float64 rows, one entry per output)
-BEGIN, SHIFT = 0, 1
+BEGIN, SHIFT, DIVISOR, SCALE, SINGLE = 0, 1, 2, 3, 4
+"""How sums become scores; SINGLE: does the library add up in float32?"""
 # ---- Forest.demand (float64 rows, one entry per condition)
 NEED, SLACK, OFFSET, REQUIRED = 0, 1, 2, 3
 """What sums of leaves must reach; how far they can be from the library's scores; d, and what C s - d must reach."""
@@ -104,10 +105,6 @@ class Forest(NamedTuple):
     """(leaf, output), or (leaf, 1): the library's own values."""
     adds_to: Places
     summing: Floats
-    divisor: float
-    scale: float
-    single: bool
-    """Does the library add up in float32?"""
     coefficients: Floats
     demand: Floats
     pairs: Ints

@@ -9,6 +9,7 @@ from ifonly.solvers.search.trees.kernels.layout import (
     BEGIN,
     COLUMN,
     CUT,
+    DIVISOR,
     FEATURE,
     FREE,
     INNER,
@@ -21,7 +22,9 @@ from ifonly.solvers.search.trees.kernels.layout import (
     ONCE,
     REQUIRED,
     RIGHT,
+    SCALE,
     SHIFT,
+    SINGLE,
 )
 
 EVERY = -1
@@ -51,19 +54,20 @@ def score_of(forest, leaves, output):
     """The library's own sum, tree by tree, in its own precision."""
     wide = forest.raw.shape[1] > 1
     begin, shift = forest.summing[BEGIN, output], forest.summing[SHIFT, output]
-    if forest.single:
+    divisor, scale = forest.summing[DIVISOR, output], forest.summing[SCALE, output]
+    if forest.summing[SINGLE, output] != 0.0:
         small = np.float32(begin)
         for t in range(len(leaves)):
             if forest.adds_to[t] == EVERY or forest.adds_to[t] == output:
                 small = np.float32(small + np.float32(forest.raw[leaves[t], output if wide else 0]))
-        small = np.float32(small / np.float32(forest.divisor))
-        small = np.float32(small * np.float32(forest.scale))
+        small = np.float32(small / np.float32(divisor))
+        small = np.float32(small * np.float32(scale))
         return np.float64(np.float32(small + np.float32(shift)))
     total = begin
     for t in range(len(leaves)):
         if forest.adds_to[t] == EVERY or forest.adds_to[t] == output:
             total = total + forest.raw[leaves[t], output if wide else 0]
-    return total / forest.divisor * forest.scale + shift
+    return total / divisor * scale + shift
 
 
 @njit(**INNER)
