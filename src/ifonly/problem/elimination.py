@@ -77,9 +77,7 @@ class Elimination:
 
     def takes(self, points: Floats) -> bool:
         """Is every person's value of each host one of its values?"""
-        return all(
-            bool((points[:, host.place, None] == host.values).any(axis=1).all()) for host in self.hosts
-        )
+        return all(bool((points[:, host.place, None] == host.values).any(axis=1).all()) for host in self.hosts)
 
     def reduced(self, points: Floats) -> Floats:
         """The rows of the reduced question."""
