@@ -57,6 +57,8 @@ def test_a_failure_in_one_chunk_ends_the_others():
     def task(chunk, heard):
         started.append(chunk)
         if chunk == 0:
+            return  # on the calling thread, before the others
+        if chunk == 1:
             raise ValueError("no")
         for i in range(1000):
             heard(Progress(finished=i, people=1000))

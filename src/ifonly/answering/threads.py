@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import replace
+from functools import partial
 from typing import TypeVar
 
 from ifonly.results import Listener, Progress
@@ -56,8 +57,13 @@ def run_chunks(
     others = range(len(chunks))[1:]
     if threads == 1 or not others or not worthwhile(first[0], time.perf_counter() - begun):
         return first + here(others)
+    return first + _on_threads([partial(task, chunks[k], reporting_to(k)) for k in others], threads, cancelled)
+
+
+def _on_threads(calls: Sequence[Callable[[], Result]], threads: int, cancelled: threading.Event) -> list[Result]:
+    """The results, in order; the event is set once all are done or one has failed."""
     with ThreadPoolExecutor(max_workers=threads) as pool:
-        futures = [pool.submit(task, chunks[k], reporting_to(k)) for k in others]
+        futures = [pool.submit(call) for call in calls]
         try:
             wait(futures, return_when=FIRST_EXCEPTION)
         finally:
@@ -67,4 +73,4 @@ def run_chunks(
         failures = [error for future in futures if not future.cancelled() and (error := future.exception())]
         for error in sorted(failures, key=lambda error: isinstance(error, KeyboardInterrupt)):
             raise error
-        return first + [future.result() for future in futures]
+        return [future.result() for future in futures]
