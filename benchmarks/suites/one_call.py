@@ -101,9 +101,7 @@ def _torch(name: str) -> Model:
         deviation = torch.where(spread > 0.0, spread, torch.ones_like(spread))  # a column may be constant
         scale.weight.copy_(torch.diag(1.0 / deviation))
         scale.bias.copy_(-inputs.mean(0) / deviation)
-    layers = nn.Sequential(
-        nn.Linear(inputs.shape[1], 10), nn.ReLU(), nn.Linear(10, 10), nn.ReLU(), nn.Linear(10, 1)
-    )
+    layers = nn.Sequential(nn.Linear(inputs.shape[1], 10), nn.ReLU(), nn.Linear(10, 10), nn.ReLU(), nn.Linear(10, 1))
     scaled, optimiser = scale(inputs).detach(), torch.optim.Adam(layers.parameters(), lr=1e-2)
     for _ in range(60):
         optimiser.zero_grad()

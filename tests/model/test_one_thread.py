@@ -100,15 +100,11 @@ def test_a_copy_has_one_thread_and_the_own_object_as_many_as_before(name: str) -
 
 
 @pytest.mark.parametrize(("name", "option"), [("lightgbm", "num_threads"), ("catboost", "thread_count")])
-def test_options_say_one_thread_for_few_rows_only(
-    name: str, option: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_options_say_one_thread_for_few_rows_only(name: str, option: str, monkeypatch: pytest.MonkeyPatch) -> None:
     model = MODELS[name].fit(POINTS, LABELS)
     imported, seen = import_model(model, SCHEMA), []
     own = type(model).predict
-    monkeypatch.setattr(
-        type(model), "predict", lambda self, *a, **k: seen.append(k.get(option)) or own(self, *a, **k)
-    )
+    monkeypatch.setattr(type(model), "predict", lambda self, *a, **k: seen.append(k.get(option)) or own(self, *a, **k))
     imported.scores(POINTS[:FEW_ROWS])
     assert set(seen) == {1}
     seen.clear()

@@ -13,7 +13,13 @@ from ifonly.problem.rules.judge import judge_of
 from ifonly.problem.rules.meaning import holds, holds_each
 
 SCHEMA = Schema(
-    [Real("x", 0, 1), Real("y", 0, 1), Integer("n", 0, 9), Categorical("c", ["a", "b", "d"]), Real("far", -1e300, 1e300)]
+    [
+        Real("x", 0, 1),
+        Real("y", 0, 1),
+        Integer("n", 0, 9),
+        Categorical("c", ["a", "b", "d"]),
+        Real("far", -1e300, 1e300),
+    ]
 )
 RULES = [
     "x + y <= 0.3",

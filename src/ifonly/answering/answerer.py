@@ -50,6 +50,10 @@ RESTRICTED_BYTES = 2**28
 PEOPLE_PER_CHUNK = 256
 """Distinct people that one thread takes at a time: their arrays stay in its cache, and no product of them is large
 enough for a library of linear algebra to spread it over all cores."""
+PEOPLE_AT_FIRST = 32
+"""Distinct people whose answers say whether several threads are worthwhile."""
+SEARCH_SHARE = 0.7
+"""Of the time of these: what searching must take of it."""
 
 ANY_ROW = Tolerances(gap=1.0 - 2.0**-20, relative_gap=1.0 - 2.0**-20)
 """The gap of a search that may end with the first row that it finds."""
@@ -192,7 +196,8 @@ class Answerer:
         if len(points) < 2 * PEOPLE_PER_CHUNK:
             return self._robustly(points, rows, query, settings)
         unique, inverse = distinct(points)
-        chunk_of = np.array(inverse) // PEOPLE_PER_CHUNK
+        before = PEOPLE_PER_CHUNK - PEOPLE_AT_FIRST if settings.threads > 1 else 0
+        chunk_of = (np.array(inverse) + before) // PEOPLE_PER_CHUNK
         ends = np.bincount(chunk_of).cumsum()[:-1]
         chunks = [members.tolist() for members in np.split(np.argsort(chunk_of, kind="stable"), ends)]
 
@@ -200,8 +205,9 @@ class Answerer:
             alone = replace(settings, threads=1, listen=listen)
             return self._robustly(points[members], [rows[i] for i in members], query, alone)
 
-        sizes = [min(PEOPLE_PER_CHUNK, len(unique) - k * PEOPLE_PER_CHUNK) for k in range(len(chunks))]
-        parts = run_chunks(task, chunks, sizes, settings.threads, settings.listen)
+        ends = np.minimum(np.arange(1, len(chunks) + 1) * PEOPLE_PER_CHUNK - before, len(unique))
+        sizes = np.diff(ends, prepend=0).tolist()
+        parts = run_chunks(task, chunks, sizes, settings.threads, settings.listen, mostly_searching)
         answers = {i: answer for members, part in zip(chunks, parts, strict=True)
                    for i, answer in zip(members, part, strict=True)}  # fmt: skip
         return [answers[i] for i in range(len(points))]
@@ -294,6 +300,11 @@ class Answerer:
             tolerances=self.tolerances,
             facts=self._facts,
         )
+
+
+def mostly_searching(answers: list[Answer], seconds: float) -> bool:
+    """Does searching, during which other threads can work, take most of the time of these answers?"""
+    return sum(answer.seconds for answer in answers) >= SEARCH_SHARE * seconds
 
 
 def complete(points: Floats) -> Floats:

@@ -9,6 +9,7 @@ but for averages that several threads add up in no order.
 from __future__ import annotations
 
 import copy
+import importlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from functools import lru_cache
@@ -69,6 +70,4 @@ def openmp_on_one_thread(model: Any) -> Iterator[None]:
 @lru_cache(maxsize=1)
 def _pools() -> Any:
     """The OpenMP libraries that are loaded; finding them takes long. The one of a fitted model is among them."""
-    from threadpoolctl import ThreadpoolController
-
-    return ThreadpoolController()
+    return importlib.import_module("threadpoolctl").ThreadpoolController()  # scikit-learn needs it

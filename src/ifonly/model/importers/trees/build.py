@@ -169,18 +169,18 @@ class TreesOriginal:
 
     def __call__(self, points: Floats) -> Floats:
         imported_trees = self.imported_trees
-        scores = self.asked(imported_trees.scores, points)
+        scores = self.evaluated_by(imported_trees.scores, points)
         if imported_trees.tie > 0.0:
             near = np.flatnonzero(score_margin_of(scores) < NEAR)
             if len(near):
-                reported = self.asked(imported_trees.reported, points[near])
+                reported = self.evaluated_by(imported_trees.reported, points[near])
                 one = scores.shape[1] == 1
                 scores[near] = settled(scores[near], reported[:, -1:] if one else reported)
         if imported_trees.zero_is_second:
             scores[scores == 0.0] = np.nextafter(0.0, 1.0)
         return scores
 
-    def asked(self, call: Callable[[Any, Any, Floats], Floats], points: Floats) -> Floats:
+    def evaluated_by(self, call: Callable[[Any, Any, Floats], Floats], points: Floats) -> Floats:
         """The model's own answer; about a few rows, on one thread."""
         if len(points) > FEW_ROWS:
             return call(self.model, self.source, points)
@@ -202,7 +202,7 @@ class Reports:
     original: TreesOriginal
 
     def __call__(self, points: Floats) -> Floats:
-        own = self.original.asked(self.original.imported_trees.reported, points)
+        own = self.original.evaluated_by(self.original.imported_trees.reported, points)
         return np.column_stack([1.0 - own, own]) if own.shape[1] == 1 else own
 
 
