@@ -82,6 +82,7 @@ PUBLIC = [
     "load_model",
     "methods",
     "mining",
+    "notices",
     "plausibility",
     "population",
 ]

@@ -132,7 +132,17 @@ _HOME = {
 }
 """Where each public name is at home."""
 
-_MODULES = ("datasets", "diagnostics", "engines", "errors", "methods", "mining", "plausibility", "population")
+_MODULES = (
+    "datasets",
+    "diagnostics",
+    "engines",
+    "errors",
+    "methods",
+    "mining",
+    "notices",
+    "plausibility",
+    "population",
+)
 
 __all__ = [
     "Allowed",
@@ -201,6 +211,7 @@ __all__ = [
     "load_model",
     "methods",
     "mining",
+    "notices",
     "plausibility",
     "population",
 ]

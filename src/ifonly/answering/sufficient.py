@@ -123,7 +123,8 @@ class _HeldRows:
         self.stop: Stop | None = None
         self.rows: dict[int, Floats] = {}
         conditions, plain = self.runner.split(self.query)
-        trying = not conditions and self.radius is None and len(self.resolved.alternatives) > 0
+        slow = answerer.model.function.as_trees() is not None  # other searches find a row as quickly
+        trying = slow and not conditions and self.radius is None
         self.sampler = RowSampler(self.runner.solver, self.resolved, plain, point) if trying else None
 
     def check(self) -> None:
