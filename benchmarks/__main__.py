@@ -28,11 +28,13 @@ from benchmarks.suites import (
     smooth,
     tree_race,
     trees,
+    why,
 )
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
     first, one_call, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
+    why,
 )  # fmt: skip
 
 

@@ -84,6 +84,7 @@ PUBLIC = [
     "load_model",
     "methods",
     "mining",
+    "notices",
     "plausibility",
     "population",
 ]

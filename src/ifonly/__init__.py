@@ -136,7 +136,17 @@ _HOME = {
 }
 """Where each public name is at home."""
 
-_MODULES = ("datasets", "diagnostics", "engines", "errors", "methods", "mining", "plausibility", "population")
+_MODULES = (
+    "datasets",
+    "diagnostics",
+    "engines",
+    "errors",
+    "methods",
+    "mining",
+    "notices",
+    "plausibility",
+    "population",
+)
 
 __all__ = [
     "Accepted",
@@ -207,6 +217,7 @@ __all__ = [
     "load_model",
     "methods",
     "mining",
+    "notices",
     "plausibility",
     "population",
 ]

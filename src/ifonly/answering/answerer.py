@@ -36,9 +36,10 @@ from ifonly.answering.values import (
 from ifonly.caching import SizedCache, bytes_of, cached_property, without_gc
 from ifonly.errors import Contradiction, ModelError, QuestionError, RowError, UnsupportedQuestion
 from ifonly.model import Model
-from ifonly.problem import Query, Rule, merged
+from ifonly.problem import Query
 from ifonly.problem.missing import fillable, without_imputable
 from ifonly.problem.rule import rows_allowed
+from ifonly.problem.rules import facts_of
 from ifonly.problem.rules.derived import derived_features
 from ifonly.results import Answer, Failed, Listener, NoneExists, Progress, Reasons
 from ifonly.results.records import Records, records_of
@@ -247,14 +248,12 @@ class Answerer:
 
     @cached_property
     def _facts(self) -> frozenset[Any]:
-        """The schema's rules between features: how the world is, not what somebody asks for."""
-        rules = (rule for rule in merged(self.schema) if isinstance(rule, Rule))
-        return frozenset(rule for rule in rules if len(rule.features(self.schema)) > 1)
+        return frozenset(self.facts)
 
-    @property
+    @cached_property
     def facts(self) -> tuple[Any, ...]:
-        """The schema's rules between features, in its order."""
-        return tuple(rule for rule in merged(self.schema) if rule in self._facts)
+        """The schema's rules between features."""
+        return facts_of(self.schema)
 
     @cached_property
     def any_row(self) -> QueryRunner:

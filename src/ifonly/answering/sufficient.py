@@ -21,17 +21,21 @@ from typing import Any
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.hitting_sets import bits
 from ifonly.answering.minimal_reasons import FoundSet, OutOfTime, ReasonSearch, SufficiencyVerdict
+from ifonly.answering.sampled_rows import RowSampler
 from ifonly.answering.values import CheckedResult, Floats, SearchSettings
 from ifonly.errors import Contradiction, QuestionError
 from ifonly.problem import Derived, OtherTarget, Query
 from ifonly.problem.holding import Held, holding
 from ifonly.problem.sufficiency import Sufficiency
-from ifonly.results import Stop, StoppedBy
+from ifonly.results import Limits, Stop, StoppedBy
+from ifonly.results.claim import NO_TIME
 from ifonly.results.sufficient import NeededFeature, SufficientReason, SufficientReasons
 from ifonly.solvers.search import Search
 
 MOST_SEARCHES = 20_000
 """For the reasons of one person."""
+SHARE = 4.0
+"""One search has this part of the seconds that are left."""
 
 
 def sufficient_reasons(
@@ -118,6 +122,10 @@ class _HeldRows:
         self.searches = self.nodes = 0
         self.stop: Stop | None = None
         self.rows: dict[int, Floats] = {}
+        conditions, plain = self.runner.split(self.query)
+        slow = answerer.model.function.as_trees() is not None  # other searches find a row as quickly
+        trying = slow and not conditions and self.radius is None
+        self.sampler = RowSampler(self.runner.solver, self.resolved, plain, point) if trying else None
 
     def check(self) -> None:
         """Raises where a limit on all of it is reached."""
@@ -131,9 +139,10 @@ class _HeldRows:
 
     def verdict(self, held: int) -> SufficiencyVerdict:
         """Whether these features suffice."""
-        limits = self.settings.limits.after(time.perf_counter() - self.begun)
         with holding(self.named(held)):
-            settings = replace(self.settings, limits=limits)
+            if (row := self._tried(held)) is not None:
+                return self._row(held, row)
+            settings = replace(self.settings, limits=self._share())
             found = self.runner.nearest(self.resolved, self.point[None, :], self.query, settings)[0]
         self.searches += 1
         self.nodes += found.claim.nodes
@@ -142,13 +151,32 @@ class _HeldRows:
         if found.point is None or (self.radius is not None and found.upper > self.radius):
             self.stop = self.stop or self._stopped(found)
             return SufficiencyVerdict(None)
-        changed = sum(1 << i for i, g in enumerate(self.places) if found.point[g] != self.point[g])
+        return self._row(held, found.point)
+
+    def _tried(self, held: int) -> Floats | None:
+        """A row that is decided otherwise, found without a search."""
+        if self.sampler is None:
+            return None
+        kept = set(bits(held))
+        free = [g for i, g in enumerate(self.places) if i not in kept]
+        return self.sampler.otherwise([self.places[i] for i in kept], free)
+
+    def _share(self) -> Limits:
+        """What one search may take of what is left: a set that is hard to decide must not take the time of all."""
+        left = self.settings.limits.after(time.perf_counter() - self.begun)
+        return left if left.seconds is None else replace(left, seconds=max(left.seconds / SHARE, NO_TIME))
+
+    def _row(self, held: int, row: Floats) -> SufficiencyVerdict:
+        """The verdict of a row that is decided otherwise."""
+        changed = sum(1 << i for i, g in enumerate(self.places) if row[g] != self.point[g])
         if changed & held:
             raise Contradiction(f"A row changes features that are held: {', '.join(self.named(changed & held))}.")
         if not changed:
             self.stop = self.stop or Stop(StoppedBy.UNDECIDED, detail="a derived feature may have more than one value")
             return SufficiencyVerdict(None)
-        self.rows.setdefault(changed, found.point)
+        self.rows.setdefault(changed, row)
+        if self.sampler is not None:
+            self.sampler.kept.append(row)
         return SufficiencyVerdict(False, changed)
 
     def _stopped(self, found: CheckedResult) -> Stop:

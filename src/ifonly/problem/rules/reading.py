@@ -93,6 +93,12 @@ def merged(
     return whole
 
 
+def facts_of(schema: Schema) -> tuple[Rule, ...]:
+    """The schema's rules between features: how the world is, not what somebody asks for."""
+    rules = (rule for rule in merged(schema) if isinstance(rule, Rule))
+    return tuple(rule for rule in rules if len(rule.features(schema)) > 1)
+
+
 def _default(text: str, schema: Schema) -> AnyConstraint:
     try:
         return read_constraint(text, schema)

@@ -1,0 +1,158 @@
+"""Principal reasons: which groups of features stood in the way most, by a rule that anyone can repeat.
+
+The rule. For each group: the least change of this group alone, all other features kept, that would have been enough
+(`nearest`), or the proof that no change of it alone is (`never`). First come the groups that alone are enough, the least
+change first; then, where these are fewer than asked for, the groups that a smallest sufficient reason contains, in the
+order of the list. Rows are those of the schema that obey its rules between features.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ifonly.errors import QuestionError
+from ifonly.explainer import Explainer
+from ifonly.notices.reason_codes import ReasonCodes, ReasonGroup
+from ifonly.printing import shown
+from ifonly.problem import Fixed
+from ifonly.problem.rules import facts_of
+from ifonly.problem.sufficiency import Sufficiency
+from ifonly.results import Answer, Change, Limits, Nearest, NoneExists
+from ifonly.results.sufficient import SufficientReasons
+from ifonly.schema.values import plain
+from ifonly.tolerances import DEFAULT
+
+MOST = 4
+"""Reasons of a notice, unless told otherwise."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrincipalReason:
+    """One group and what is proven of it.
+
+    `verdict`: "alone" (the changes of this group alone are enough; nothing less than `lower` is), "never" (proven: no
+    change of it alone is enough) or "open". `part`: it is part of a smallest sufficient reason.
+    """
+
+    group: ReasonGroup
+    verdict: str
+    lower: float
+    distance: float
+    changes: tuple[Change, ...]
+    part: bool
+    note: str = ""
+
+    def to_dict(self) -> dict[str, Any]:
+        return {
+            **self.group.to_dict(),
+            "verdict": self.verdict,
+            "lower_bound": self.lower if math.isfinite(self.lower) else None,
+            "distance": self.distance if math.isfinite(self.distance) else None,
+            "changes": [change.to_dict() for change in self.changes],
+            "in_sufficient_reason": self.part,
+            "note": self.note,
+        }
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PrincipalReasons:
+    """The reasons of one row, first to last; `others` are the groups that are not among them. `ranked`: proven that
+    none of the others is enough alone with less change than one of the reasons."""
+
+    reasons: tuple[PrincipalReason, ...]
+    others: tuple[PrincipalReason, ...]
+    ranked: bool
+    why: SufficientReasons
+    distance_name: str
+    model: str
+    """The fingerprint of the model."""
+
+    def to_dict(self) -> dict[str, Any]:
+        """The annex: every statement with the figures that it rests on."""
+        return {
+            "rule": "least change of the group alone that is enough; then groups of a smallest sufficient reason",
+            "distance": self.distance_name,
+            "ranked": self.ranked,
+            "reasons": [one.to_dict() for one in self.reasons],
+            "others": [one.to_dict() for one in self.others],
+            "sufficient": self.why.to_dict(),
+            "model": self.model,
+        }
+
+
+def principal_reasons(
+    explainer: Explainer,
+    row: Any,
+    codes: ReasonCodes | None = None,
+    *,
+    target: Any = None,
+    most: int = MOST,
+    limits: Limits | None = None,
+) -> PrincipalReasons:
+    """The principal reasons why the row is not decided as the target (by default: otherwise). Limits are per search."""
+    number = plain(most)
+    if isinstance(number, bool) or not isinstance(number, int) or number < 1:
+        raise QuestionError(f"The number of principal reasons must be a whole number >= 1; it is {shown(most)}.")
+    if codes is not None and not isinstance(codes, ReasonCodes):
+        raise QuestionError(f"Give reason codes as ReasonCodes.load('codes.json'); got {shown(codes)}.")
+    alone = _with_facts_only(explainer, limits)
+    why = alone.why(row, target=target)
+    groups = (codes or ReasonCodes()).complete(alone.schema, why.follows)
+    asked = [_reason(group, _alone(alone, row, group, why, target), why) for group in groups]
+    order = sorted(range(len(asked)), key=lambda k: _rank(asked[k], k))
+    first = [asked[k] for k in order if asked[k].verdict == "alone" or asked[k].part][:number]
+    others = [asked[k] for k in order if asked[k] not in first]
+    return PrincipalReasons(
+        reasons=tuple(first),
+        others=tuple(others),
+        ranked=_proven(first, others),
+        why=why,
+        distance_name="l1",
+        model=alone.model.function.fingerprint,
+    )
+
+
+def _with_facts_only(explainer: Explainer, limits: Limits | None) -> Explainer:
+    """The explainer without what holds for changes of people: a reason is about the decision."""
+    schema = explainer.schema
+    facts = replace(schema, rules=tuple(rule.text for rule in facts_of(schema)))
+    other = Explainer(replace(explainer.model, schema=facts), tolerances=explainer.tolerances)
+    return other.using(explainer.method, limits=limits or explainer.limits, reasons=False)
+
+
+def _alone(explainer: Explainer, row: Any, group: ReasonGroup, why: SufficientReasons, target: Any) -> Answer:
+    """The least change of one group that is enough."""
+    kept = [name for name in explainer.schema.names if name not in group.features and name not in why.follows]
+    return explainer.explain(row, target=Sufficiency(target=target).target, constraints=list(map(Fixed, kept)))
+
+
+def _reason(group: ReasonGroup, answer: Answer, why: SufficientReasons) -> PrincipalReason:
+    verdict = "never" if isinstance(answer, NoneExists) else "alone" if answer.counterfactual is not None else "open"
+    return PrincipalReason(
+        group=group,
+        verdict=verdict,
+        lower=answer.lower,
+        distance=answer.upper,
+        changes=answer.changes,
+        part=bool(set(group.features) & set(why.features)),
+        note="" if isinstance(answer, Nearest | NoneExists) else answer.note,
+    )
+
+
+def _rank(reason: PrincipalReason, place: int) -> tuple[Any, ...]:
+    if reason.verdict == "alone":
+        return (0, reason.distance, place)
+    return (1 if reason.part else 2, 0.0, place)
+
+
+def _proven(reasons: Sequence[PrincipalReason], others: Sequence[PrincipalReason]) -> bool:
+    """Does no other group need less than one that is listed, and are those listed in order?"""
+    in_order = [one for one in reasons if one.verdict == "alone"]
+    if any(one.verdict == "open" for one in (*reasons, *others)):
+        return False
+    listed = [*in_order, *(one for one in others if one.verdict == "alone")]
+    slack = 1.0 + DEFAULT.relative_gap
+    return all(a.distance <= b.lower * slack + DEFAULT.gap for a, b in zip(listed, listed[1:], strict=False))
