@@ -96,7 +96,7 @@ def readings(text: str) -> set[Fraction]:
     found = set()
     for decimal, grouping in ((".", ","), (",", ".")):
         if re.fullmatch(
-            rf"[+-]?(\d+|\d{{1,3}}({re.escape(grouping)}\d{{3}})+)({re.escape(decimal)}\d+)?([eE][+-]?\d+)?", bare
+            rf"[+-]?(\d+|[1-9]\d{{0,2}}({re.escape(grouping)}\d{{3}})+)({re.escape(decimal)}\d+)?([eE][+-]?\d+)?", bare
         ):
             found.add(Fraction(Decimal(bare.replace(grouping, "").replace(decimal, "."))))
     return {max(found)} if len(found) > 1 and "," in bare else found  # 3,000 is three thousand, as documented
