@@ -22,6 +22,7 @@ from benchmarks.suites import (
     peers,
     population,
     possible,
+    reals,
     rules,
     scale,
     search,
@@ -33,8 +34,8 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, one_call, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
-    why,
+    first, one_call, limits, invariants, possible, trees, tree_race, smooth, reals, audit, audit_stream, population,
+    desk, why,
 )  # fmt: skip
 
 

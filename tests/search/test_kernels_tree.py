@@ -13,6 +13,7 @@ from ifonly.solvers.search.kernels import candidates, evaluate, layout, search, 
 from ifonly.solvers.search.kernels.layout import (
     ACT,
     ACTIVE,
+    ALWAYS,
     BEST,
     BOUND,
     CHOICE,
@@ -27,6 +28,7 @@ from ifonly.solvers.search.kernels.layout import (
     LOW,
     LOWER,
     MOST,
+    NEVER,
     NODES,
     RADIUS,
     RESIDUAL,
@@ -42,7 +44,7 @@ from ifonly.solvers.search.kernels.layout import (
     Y,
 )
 from ifonly.solvers.search.kernels.splits import UNSPLIT
-from ifonly.solvers.search.pack import hidden_neurons, new_tree
+from ifonly.solvers.search.pack import hidden_neurons, new_relaxation, new_tree
 
 every_distance = pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
 
@@ -302,8 +304,9 @@ def people_of(box: Node) -> PackedPeople:
 
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])
+@pytest.mark.parametrize("probing", [NEVER, ALWAYS], ids=["", "probing"])
 @every_distance
-def test_a_search_can_be_looked_at_between_any_two_nodes(norm, outputs: int) -> None:
+def test_a_search_can_be_looked_at_between_any_two_nodes(norm, outputs: int, probing: int) -> None:
     """Two nodes at a time. At every moment, for every sampled favourable point nearer than the best: an open node holds it.
 
     That node's bound is at most the point's cost, and its bounds of the hidden neurons hold at the point.
@@ -316,13 +319,14 @@ def test_a_search_can_be_looked_at_between_any_two_nodes(norm, outputs: int) -> 
         cost = box.cost(x)
         good = (out >= box.person.need[HIGH]).all(axis=1)
         x, hidden, cost = x[good], hidden[good], cost[good]
-        people, tree = people_of(box), new_tree(box.pack, 4096)
+        people, tree, relaxation = people_of(box), new_tree(box.pack, 4096), new_relaxation(box.pack, probing)
         lower, best, nodes = np.zeros(1), np.full((1, len(box.lo) + 1), math.inf), np.zeros(1, dtype=np.int64)
         code, steps, proven = SLICE, 0, 0.0
         while code != DONE and steps < 60:
             _, code = search.search_people(
-                box.pack, people, np.array([math.inf]), 0, 1, 1, steps > 0, box.scratch, tree, lower, best, nodes
-            )
+                box.pack, people, np.array([math.inf]), 0, 1, 1, steps > 0, box.scratch, relaxation, tree, lower, best,
+                nodes,
+            )  # fmt: skip
             steps += 1
             heap = tree.idx[HEAP, : tree.count[HEAP_SIZE]]
             assert len(set(heap.tolist())) == len(heap)
@@ -349,22 +353,24 @@ def test_a_search_can_be_looked_at_between_any_two_nodes(norm, outputs: int) -> 
         if math.isfinite(tree.number[BEST]):
             assert (box.pre_activations(tree.best[None, :])[1] >= box.person.need[HIGH] - 1e-9).all()
             assert box.cost(tree.best[None, :])[0] == pytest.approx(tree.number[BEST], rel=1e-12)
-    assert split > 20
+    assert split > (20 if probing == NEVER else 0)
 
 
+@pytest.mark.parametrize("probing", [NEVER, ALWAYS], ids=["", "probing"])
 @every_distance
-def test_slices_do_not_change_the_search(norm) -> None:
+def test_slices_do_not_change_the_search(norm, probing: int) -> None:
     for seed in range(8):
         results = []
         for step in (1, 7, 10**6):
             box = demanding(seed, norm)
-            people, tree = people_of(box), new_tree(box.pack, 4096)
+            people, tree, relaxation = people_of(box), new_tree(box.pack, 4096), new_relaxation(box.pack, probing)
             lower, best, nodes = np.zeros(1), np.full((1, len(box.lo) + 1), math.inf), np.zeros(1, dtype=np.int64)
             code, resume = SLICE, False
             while code == SLICE:
                 _, code = search.search_people(
-                    box.pack, people, np.array([math.inf]), 0, 1, step, resume, box.scratch, tree, lower, best, nodes
-                )
+                    box.pack, people, np.array([math.inf]), 0, 1, step, resume, box.scratch, relaxation, tree, lower, best,
+                    nodes,
+                )  # fmt: skip
                 resume = True
             assert code == DONE
             results.append((lower.tolist(), best.tolist(), nodes.tolist()))
@@ -378,11 +384,12 @@ def test_a_growing_radius_finds_the_same_answer() -> None:
         box = demanding(seed, "l1")
         results = []
         for radius in (math.inf, 0.3, 1e-3):
-            people, tree = people_of(box), new_tree(box.pack, 8192)
+            people, tree, relaxation = people_of(box), new_tree(box.pack, 8192), new_relaxation(box.pack, NEVER)
             lower, best, nodes = np.zeros(1), np.full((1, len(box.lo) + 1), math.inf), np.zeros(1, dtype=np.int64)
             _, code = search.search_people(
-                box.pack, people, np.array([radius]), 0, 1, 10**6, False, box.scratch, tree, lower, best, nodes
-            )
+                box.pack, people, np.array([radius]), 0, 1, 10**6, False, box.scratch, relaxation, tree, lower, best,
+                nodes,
+            )  # fmt: skip
             assert code == DONE
             results.append((lower[0], best[0, -1]))
             phases.add(int(tree.count[layout.PHASES]))

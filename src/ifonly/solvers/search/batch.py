@@ -18,8 +18,27 @@ from ifonly.problem import Lowered
 from ifonly.problem import People as Allowed
 from ifonly.results import Claims, Stop
 from ifonly.solvers.search.compiled import KERNELS
-from ifonly.solvers.search.kernels.layout import FLOAT_ROWS, SIZES, SQUARED, Pack, PackedPeople, Scratch, Tree
-from ifonly.solvers.search.pack import Errors, node_bytes, pack_people, pack_question, products_of, units
+from ifonly.solvers.search.kernels.layout import (
+    FLOAT_ROWS,
+    NEVER,
+    SIZES,
+    SQUARED,
+    Pack,
+    PackedPeople,
+    Relaxation,
+    Scratch,
+    Tree,
+)
+from ifonly.solvers.search.pack import (
+    Errors,
+    Probing,
+    node_bytes,
+    pack_people,
+    pack_question,
+    products_of,
+    units,
+    when_probing,
+)
 from ifonly.solvers.search.record import Record
 from ifonly.solvers.search.smooth.compiled import SMOOTH_KERNELS
 from ifonly.solvers.search.smooth.kernels.layout import SMOOTH_ROWS, SmoothPack
@@ -84,16 +103,21 @@ class PackedQuestion:
     searched: Pack | SmoothPack
     rows: int
     """Of a scratch's F."""
-    spare: list[tuple[Scratch, Tree]] = field(default_factory=list, compare=False)
+    probing: int
+    """When ReLUs are probed: NEVER, BY_RULE or ALWAYS."""
+    spare: list[tuple[Scratch, Relaxation, Tree]] = field(default_factory=list, compare=False)
     """Buffers that no thread is using."""
 
     @classmethod
-    def of(cls, lowered: Lowered, tolerances: Tolerances, *, records: bool) -> PackedQuestion:
+    def of(
+        cls, lowered: Lowered, tolerances: Tolerances, *, records: bool, probing: Probing = "by rule"
+    ) -> PackedQuestion:
         pack = pack_question(lowered, tolerances)
         if lowered.bends is None:
-            return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS)
+            when = NEVER if records else when_probing(pack, probing)  # no certificate can state a bound from probing
+            return cls(lowered, pack, units(lowered), records, KERNELS, pack, FLOAT_ROWS, when)
         smooth = SmoothPack(*pack, lowered.bends.code, lowered.bends.alpha)
-        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS)
+        return cls(lowered, pack, units(lowered), records, SMOOTH_KERNELS, smooth, SMOOTH_ROWS, NEVER)
 
     @cached_property
     def squared(self) -> bool:

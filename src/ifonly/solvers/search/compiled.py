@@ -55,12 +55,14 @@ def no_people() -> tuple[Pack, PackedPeople, Floats, Floats, Ints]:
 
 def _try_out(kernel: Any) -> None:
     """Nobody is searched for: the arguments have the types of all calls, and no people."""
-    from ifonly.solvers.search.pack import new_scratch, new_tree
+    from ifonly.solvers.search.kernels.layout import NEVER
+    from ifonly.solvers.search.pack import new_relaxation, new_scratch, new_tree
 
     pack, people, flat, nobody, nodes = no_people()
     kernel.search_people(
-        pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_tree(pack, 1), nobody, flat, nodes
-    )
+        pack, people, nobody, 0, 0, 1, False, new_scratch(pack), new_relaxation(pack, NEVER), new_tree(pack, 1),
+        nobody, flat, nodes,
+    )  # fmt: skip
     try_in_and_out(kernel)
     robust = np.zeros(1, dtype=np.bool_)
     kernel.scan_table(pack, people, np.zeros((1, 1)), np.zeros(1), robust, flat, nobody, flat, nodes)

@@ -22,7 +22,7 @@ relative 1e-12 is given away for it); for a proof in exact arithmetic, see certi
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -44,9 +44,11 @@ from ifonly.solvers.search.kernels.layout import (
     SQUARED,
     Pack,
     PackedPeople,
+    Relaxation,
     Scratch,
     Tree,
 )
+from ifonly.solvers.search.kernels.splits import MANY_NUMBERS
 from ifonly.tolerances import Tolerances
 
 NORMS = {Norm.L0: ADDITIVE, Norm.L1: ADDITIVE, Norm.L2: SQUARED, Norm.LINF: MAXIMUM}
@@ -55,12 +57,15 @@ LEAST_NORMAL = 2.0**-1022
 LARGEST = 1e150
 """Of the numbers inside a search: their products and squares must not overflow."""
 MOST_ROWS = 96
+MOST_PROBED = 160
+"""ReLUs of a node that are unstable or split: with more, none is probed."""
 STEEPEST = 1.2
 """No activation has a slope beyond."""
 LINE_UNITS = 2.0
 """Of a line's shift: what is lost of it, in units of all operations, which are more than 32."""
 
 Floats = NDArray[np.float64]
+Probing = Literal["by rule", "always", "never"]
 
 
 def units(lowered: Lowered) -> Floats:
@@ -361,6 +366,35 @@ def new_scratch(pack: Pack, *, records: bool = False, rows: int = layout.FLOAT_R
         T=np.zeros((MOST_ROWS, max(variables, MOST_ROWS))),
         A=np.zeros((MOST_ROWS, columns)),
         B=np.zeros((MOST_ROWS if records else 0, hidden), dtype=np.uint8),
+    )
+
+
+def when_probing(pack: Pack, probing: Probing) -> int:
+    """When ReLUs are probed. By the rule it takes more numbers than `MANY_NUMBERS`, so that some questions never do."""
+    numbers = np.count_nonzero(pack.index[layout.KIND, : pack.price.shape[1]] != CHOICE)
+    if pack.layers == 1 or probing == "never" or (probing == "by rule" and numbers <= MANY_NUMBERS):
+        return layout.NEVER
+    return layout.ALWAYS if probing == "always" else layout.BY_RULE
+
+
+def new_relaxation(pack: Pack, probing: int) -> Relaxation:
+    """Buffers of one thread for the relaxations of nodes; next to none where ReLUs are never probed."""
+    hidden = hidden_neurons(pack) if probing != layout.NEVER else 0
+    neurons = min(hidden, MOST_PROBED) if hidden else 0
+    features, columns = (pack.price.shape[1], int(pack.index[layout.SIZES, 0])) if hidden else (0, 0)
+    distances = 2 * columns if pack.norm == MAXIMUM else 0
+    extra = int(pack.index[layout.SIZES, pack.layers]) + pack.rules + features
+    rows = 2 * neurons + extra + distances
+    width = columns + neurons + 2
+    variables = max(columns + 1 + 4 * neurons + extra + distances, rows, width, hidden)
+    widest = int(pack.index[layout.SIZES, 1 : pack.layers + 1].max()) if hidden else 0
+    numbers = np.zeros((layout.LEVELS, layout.RELAXATION_INTS, max(variables, 4)), dtype=np.int64)
+    numbers[0, layout.SIZE, layout.PROBING] = probing
+    return Relaxation(
+        T=np.zeros((layout.LEVELS, rows, width)),
+        F=np.zeros((layout.LEVELS, layout.RELAXATION_FLOATS, variables)),
+        G=numbers,
+        E=np.zeros((2 * widest, width)),
     )
 
 

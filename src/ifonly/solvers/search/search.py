@@ -7,6 +7,7 @@ import pkgutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib import import_module
+from typing import Literal
 
 from ifonly.caching import PREPARING
 from ifonly.compiling import Kernels
@@ -29,11 +30,13 @@ class Search:
     row by row, those with at most `JUDGED_ROWS` favourable rows). `records`: keep what every node did, for proofs (the
     answer's `record`); spaces are then searched, too. `any_rounding`: always bound the distance of rows that the model
     accepts under some order of rounding only (the answer's `lower_any_rounding`), which may take as long again.
+    `probing`: whether the ReLUs of a node are probed by linear programs; "by rule" where many numbers are free.
     """
 
     table_rows: int = 20_000
     records: bool = False
     any_rounding: bool = False
+    probing: Literal["by rule", "always", "never"] = "by rule"
     name: str = "search"
 
     def refuses(self, question: Question) -> str:
@@ -81,8 +84,9 @@ class Search:
         lowered = lower(question, simplify=not self.records)  # a proof speaks of the model's own neurons
         records = self.records and lowered.bends is None  # no certificate can state a smooth activation
         return SearchSolver(
-            lowered=lowered, tolerances=tolerances, table=table, records=records, any_rounding=self.any_rounding
-        )
+            lowered=lowered, tolerances=tolerances, table=table, records=records, any_rounding=self.any_rounding,
+            probing=self.probing,
+        )  # fmt: skip
 
     def _forest_solver(self, question: Question, tolerances: Tolerances) -> Solver:
         from ifonly.solvers.search.trees.solver import ForestSolver

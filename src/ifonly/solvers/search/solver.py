@@ -22,7 +22,7 @@ from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.compiled import KERNELS
 from ifonly.solvers.search.kernels.candidates import SPECK
 from ifonly.solvers.search.kernels.layout import HIGH, LOW, PackedPeople
-from ifonly.solvers.search.pack import errors_everywhere
+from ifonly.solvers.search.pack import Probing, errors_everywhere
 from ifonly.solvers.search.progress import ProgressReporter
 from ifonly.solvers.search.rounding import RobustSearch
 from ifonly.solvers.search.table import FavourableTable
@@ -46,11 +46,12 @@ class SearchSolver:
         table: FavourableTable | None,
         records: bool = False,
         any_rounding: bool = False,
+        probing: Probing = "by rule",
     ) -> None:
         self.lowered = lowered
         self.tolerances = tolerances
         self.table = table
-        self.packed = PackedQuestion.of(lowered, tolerances, records=records)
+        self.packed = PackedQuestion.of(lowered, tolerances, records=records, probing=probing)
         self.errors = errors_everywhere(lowered)
         self.robust_search = RobustSearch(self.packed, self.errors, tolerances, any_rounding=any_rounding)
         self.has_edges = not lowered.required_whole.all()

@@ -16,9 +16,22 @@ from numpy.typing import NDArray
 from ifonly.results import Limits, Stop, StoppedBy
 from ifonly.solvers.search.batch import Floats, PackedQuestion, SearchBatch
 from ifonly.solvers.search.deadline import Deadline
-from ifonly.solvers.search.incumbent import some_row
-from ifonly.solvers.search.kernels.layout import AIM, BEST, DONE, HALT, MEMORY, NODES, USED, Scratch, Tree
-from ifonly.solvers.search.pack import enlarged, new_scratch, new_tree
+from ifonly.solvers.search.kernels.layout import (
+    BEST,
+    DONE,
+    HALT,
+    MEMORY,
+    NEVER,
+    NODES,
+    PROBING,
+    SIZE,
+    USED,
+    Relaxation,
+    Scratch,
+    Tree,
+)
+from ifonly.solvers.search.kernels.walk import LARGE_NETWORK
+from ifonly.solvers.search.pack import enlarged, new_relaxation, new_scratch, new_tree
 from ifonly.solvers.search.progress import ProgressReporter, proven
 from ifonly.solvers.search.record import read_log
 
@@ -31,8 +44,6 @@ FIRST_POOL = 512
 FIRST_LOG = 1 << 16
 MOST_SPARE, SPARE_BYTES = 8, 2**24
 """Buffers that are kept for the next call: of so many threads, and, but for the first one's, of so many bytes."""
-LARGE_NETWORK = 20_000
-"""Weights from which on one node takes so long that some row is looked for before the first."""
 SLOW_NODE = 100_000
 """Products for one node from which on the clock must run inside it (about 0.2 ms)."""
 PLAIN_SLICE = 2
@@ -43,7 +54,8 @@ PLAIN_NODE = 1_000_000
 def buffer_bytes(packed: PackedQuestion) -> int:
     """What the buffers that are kept may take together."""
     scratch = new_scratch(packed.pack, records=packed.records, rows=packed.rows)
-    one = FIRST_POOL * packed.node_bytes + _bytes(scratch) + (8 * FIRST_LOG if packed.records else 0)
+    relaxation = new_relaxation(packed.pack, packed.probing)
+    one = FIRST_POOL * packed.node_bytes + _bytes((*scratch, *relaxation)) + (8 * FIRST_LOG if packed.records else 0)
     return one * most_spare(one)
 
 
@@ -79,25 +91,26 @@ class Worker:
         most = (limits.memory_bytes or 2**62) * 2 // (6 if packed.records else 3)
         self.most_nodes = max(16, most // packed.node_bytes)
         self.most_log = max(FIRST_LOG, most // 8) if packed.records else 0
-        self.large = packed.pack.weights.size >= LARGE_NETWORK
+        self.large = packed.lowered.bends is None and packed.pack.weights.size >= LARGE_NETWORK
         self.products = packed.products
         self.begun = time.perf_counter()
         self.first_pool = min(FIRST_POOL, self.most_nodes)
-        self.scratch, self.tree = self._buffers()
+        self.scratch, self.relaxation, self.tree = self._buffers()
 
-    def _buffers(self) -> tuple[Scratch, Tree]:
+    def _buffers(self) -> tuple[Scratch, Relaxation, Tree]:
         """Those that an earlier call has left, or new ones. Each thread has its own."""
         packed = self.packed
         try:
-            scratch, tree = packed.spare.pop()
+            scratch, relaxation, tree = packed.spare.pop()
         except IndexError:
-            scratch, tree = (
+            scratch, relaxation, tree = (
                 new_scratch(packed.pack, records=packed.records, rows=packed.rows),
+                new_relaxation(packed.pack, packed.probing),
                 None,
             )
         if tree is None or tree.num.shape[1] != self.first_pool:
             tree = new_tree(packed.pack, self.first_pool, log=FIRST_LOG if packed.records else 0)
-        return scratch, tree
+        return scratch, relaxation, tree
 
     def work(self, waiting: deque[tuple[int, int]]) -> None:
         """Answer stretches of people, which several threads draw from one queue."""
@@ -110,8 +123,8 @@ class Worker:
                 i = self._stretch(i, last)
         small = self.tree.num.shape[1] == self.first_pool and len(self.tree.log) <= FIRST_LOG
         spare = self.packed.spare
-        if small and (not spare or len(spare) < most_spare(_bytes((*self.scratch, *self.tree)))):
-            spare.append((self.scratch, self.tree))
+        if small and (not spare or len(spare) < most_spare(_bytes((*self.scratch, *self.relaxation, *self.tree)))):
+            spare.append((self.scratch, self.relaxation, self.tree))
 
     @property
     def first_slice(self) -> int:
@@ -121,9 +134,14 @@ class Worker:
 
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
         batch, search_people = self.batch, self.kernels.now.search_people
+        more: tuple[Relaxation, ...] = ()
+        if self.packed.lowered.bends is None:
+            more = (self.relaxation,)
+            # a relaxation takes plain Python a second and more
+            self.relaxation.G[0, SIZE, PROBING] = self.packed.probing if self.kernels.compiled else NEVER
         reached, code = search_people(
             self.packed.searched, batch.people, self.radius, first, last, nodes, resume, self.scratch,
-            self.tree,
+            *more, self.tree,
             batch.lower,
             batch.best, batch.nodes,
         )  # fmt: skip
@@ -144,9 +162,9 @@ class Worker:
         alone = self.packed.records or self.large or inside or plain or batch.spent_nodes[first] > 0
         last = first + 1 if alone else min(last, first + PEOPLE_A_CALL)
         with Deadline(self.scratch.I[HALT], left if inside else None) as deadline:
-            if self.large:
-                self._begin(first, begun)
             if self.kernels.compiled or self.products < PLAIN_NODE or self._wait(begun + left):
+                if self.large:
+                    self._look(first, begun)
                 last = self._search(first, last, begun, deadline)
             else:
                 batch.seconds[first] = time.perf_counter() - begun
@@ -162,7 +180,7 @@ class Worker:
         batch, slice_nodes = self.batch, self.first_slice
         if self.limits.nodes is not None:
             slice_nodes = min(slice_nodes, self.limits.nodes - int(batch.spent_nodes[first]))
-        reached, code = self._call(first, last, slice_nodes, False)
+        reached, code = self._call(first, last, slice_nodes, self.large)
         spent = time.perf_counter() - begun
         share = batch.nodes[first:reached] + 1.0  # seconds are shared out by nodes
         unfinished = float(self.tree.count[NODES]) + 1.0 if reached < last else 0.0
@@ -177,16 +195,10 @@ class Worker:
             batch.records[first] = read_log(self.tree, self.packed.pack)
         return reached
 
-    def _begin(self, i: int, begun: float) -> None:
+    def _look(self, i: int, begun: float) -> None:
         """Look for some row before the first node of a large network, which takes long, and say what was found."""
-        packed, batch = self.packed, self.batch
-        if not math.isfinite(self.radius[i]) and not packed.lowered.question.rules and packed.lowered.bends is None:
-            until = math.inf if self.limits.seconds is None else begun + 0.5 * self.limits.seconds
-            allowed, aim = batch.allowed.part([i]), batch.people.need[i, AIM]
-            point = some_row(packed.lowered, allowed, aim, until)
-            if point is not None:
-                packed.put(batch, i, allowed.factual[0], point)
-        best = float(packed.distance(batch.best[i : i + 1, -1])[0])
+        self._call(i, i + 1, 0, False)
+        best = float(self.packed.distance(self.tree.number[BEST : BEST + 1])[0])
         self.reporter.report(0.0, best, 0, time.perf_counter() - begun, float(self.radius[i]))
 
     def _finish(self, i: int, code: int, spent: float, deadline: Deadline) -> None:

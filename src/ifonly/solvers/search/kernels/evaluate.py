@@ -14,6 +14,7 @@ from ifonly.solvers.search.kernels.fine_grids import round_together
 from ifonly.solvers.search.kernels.layout import (
     ALPHA,
     BASE,
+    BEST,
     BIAS_AT,
     FIRST,
     HALT,
@@ -46,10 +47,13 @@ from ifonly.solvers.search.kernels.layout import (
 )
 from ifonly.solvers.search.kernels.network import begin_losses, bound_layer, layer_losses, neuron_plane, plane_loss
 from ifonly.solvers.search.kernels.node import clip_to_ball, compact, farthest_cost
+from ifonly.solvers.search.kernels.probing import probe_relus, probes
 from ifonly.solvers.search.kernels.splits import SPLIT_ORDER, UNSPLIT, blame, choose_split, prefers_relu, split_options
 from ifonly.solvers.search.kernels.support import allowed_changes, clip_to_support, split_changes
 from ifonly.solvers.search.kernels.tighten import CLEAR, tighten
+from ifonly.solvers.search.kernels.walk import find_point
 
+FIRST_TRIES = 6
 NOTHING = 1e-300
 """Below 0 by so little, a lower bound makes a ReLU unstable and changes no plane."""
 
@@ -71,7 +75,7 @@ def cut_node(pack, person, s, node, limit):
 
 
 @njit(**ONCE)
-def evaluate(pack, person, s, node, tree, tries):
+def evaluate(pack, person, s, r, node, tree, tries):
     """Bound a box. Returns (lower bound on the cost, split, where); may improve the best point.
 
     The split is a feature, -2 - h for the ReLU of neuron h, features + g for whether feature g changes, or UNSPLIT:
@@ -103,13 +107,10 @@ def evaluate(pack, person, s, node, tree, tries):
     if closed:
         return bound, UNSPLIT, 0.0
     bound = max(bound, ruled)
-    splits = pack.index[SIZES, pack.layers] > 1  # several conditions bind together
-    splits |= rules_hold(pack, person, F) != ROBUSTLY_HOLDS
+    splits = _needs_rows(pack, person, node, F)
     changing, changing_at = UNSPLIT, 0.0
     if not allowed_changes(pack, person, F[X]):
         changing, changing_at = split_changes(pack, person, F[X], node.lo, node.hi, node.mask, node.counted)
-    for h in range(len(node.side)):
-        splits |= node.side[h] != UNSPLIT_SIDE and node.side[h] != RULE
     if unstable > 0:
         blame(pack, node.zl, node.zu, items, F, I, s.Wc)
         splits |= prefers_relu(items, unstable, node.lo, node.hi, F, I)
@@ -126,22 +127,43 @@ def evaluate(pack, person, s, node, tree, tries):
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
+    if probes(tree, cut, unstable, s, r):
+        bound, split, settled = probe_relus(pack, person, s, r, tree, node, cut, bound, hopeless)
+        if settled:
+            return bound, split, 0.0
+        splits = True
     if splits:
         return tighten(pack, person, s, tree, node, cut, bound, hopeless)
     split, value = _split_of_one_plane(pack, person, node, items, unstable, s)
     return bound, split, value
 
 
+@njit(**ONCE)
+def _needs_rows(pack, person, node, F):
+    """Is one plane not enough? Not where several conditions bind together, rules do not hold, or ReLUs were split."""
+    needs = pack.index[SIZES, pack.layers] > 1 or rules_hold(pack, person, F) != ROBUSTLY_HOLDS
+    for h in range(len(node.side)):
+        needs |= node.side[h] != UNSPLIT_SIDE and node.side[h] != RULE
+    return needs
+
+
 @njit(**INNER)
-def probe(pack, person, s, node, tree, tries):
-    """Look for some point before the first box is bounded: in the ball of one, there is less to bound."""
+def look_for_points(pack, person, s, r, node, tree, first, last):
+    """Look for points before boxes are bounded: in the ball of one, there is less to bound. At first from the base, by
+    the network's own linear pieces; then by walks from starts `first` to `last`, where that found nothing or ReLUs
+    are probed.
+    """
     F, cut = s.F, cut_node(pack, person, s, node, cutoff(pack, tree.number))
     if cut.base_cost == math.inf:
         return
-    for g in range(pack.price.shape[1]):
-        F[X, g] = F[BASE, g]
-    try_point(pack, person, tree, F)
-    newton(pack, person, tree, node, cut, tries, s)
+    if first == 0 and tree.number[BEST] == math.inf:
+        for g in range(pack.price.shape[1]):
+            F[X, g] = F[BASE, g]
+        try_point(pack, person, tree, F)
+        newton(pack, person, tree, node, cut, FIRST_TRIES, s)
+    pieces = probes(tree, cut, 1, s, r)
+    if last > first and (pieces or tree.number[BEST] == math.inf):
+        find_point(pack, person, s, r, node, cut, tree, pieces, first, last)
 
 
 @njit(**INNER)

@@ -44,6 +44,8 @@ offset + k for whole k, where 0 < offset < 1 (its grid offset).
 """
 RULE = 3
 """What a rule's neuron has as its side."""
+NEVER, BY_RULE, ALWAYS = 0, 1, 2
+"""When the ReLUs of a node are probed."""
 DONE, SLICE, MEMORY = 0, 1, 2
 """Why the search returned: finished, the slice of nodes is used up, the pool of nodes is full."""
 
@@ -98,6 +100,24 @@ CONSTANT, MULTIPLIER, RHS, STEP, GRADIENT, ROBUST_SHIFT = 6, 7, 8, 9, 10, 11
 PROGRAM_FLOATS = 12
 LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 4, 5, 6
 PROGRAM_INTS = 7
+
+# ---- Relaxation.F (level, float64 row) and Relaxation.G (level, int64 row)
+BETA, PRICE, RAY, SLANT, RATIOS, PIVOT_ROW, SCALE, BREAK = 0, 1, 2, 3, 4, 5, 6, 7
+BREAKS = 10
+"""Most breakpoints of a cost: rows from BREAK on; the slopes between them from SLOPE on."""
+SLOPE = BREAK + BREAKS
+GAPS = SLOPE + BREAKS
+RELAXATION_FLOATS = GAPS + 1
+PIECE, POSITION, WHERE, LAST, SIZE, NEURON, SLOT, ORDER = 0, 1, 3, 5, 6, 7, 8, 9
+"""BASIC and NONBASIC have the places that they have in LI. NEURON and SLOT, at level 0 only: the neuron of each ReLU of
+the program, and back (-1: none)."""
+ROW_COUNT, COLUMNS, PROBING = 0, 1, 3
+"""Of SIZE; at RAY: the variable of the row that shows that there is no solution, or -1. PROBING, at level 0: when ReLUs
+are probed, NEVER, BY_RULE or ALWAYS."""
+RELAXATION_INTS = 10
+NODE_LEVEL, SIDE_LEVEL, RAISED_LEVEL = 0, 1, 2
+LEVELS = 3
+"""Programs: of the node, of one side of a ReLU, and of the node with more asked for."""
 
 # ---- Tree.number, Tree.count, Tree.num (rows), Tree.idx (rows)
 LOWER, RADIUS, BEST, RESIDUAL, INHERITED = 0, 1, 2, 3, 4
@@ -177,6 +197,32 @@ class Scratch(NamedTuple):
     A: Floats
     B: Bytes
     """(row, neuron): the slopes that made each row; empty when no records are kept."""
+
+
+class Relaxation(NamedTuple):
+    """Buffers of one thread for the programs of `relaxation`; empty where none is used. Not fields of `Scratch`: more
+    arrays in every call make the search of small networks slower."""
+
+    T: Floats
+    """(level, row, column): tableaus."""
+    F: Floats
+    G: Ints
+    E: Floats
+    """Two layers of neurons over the program's columns, with the constant behind."""
+
+
+class Program(NamedTuple):
+    """A relaxation: variables are columns, the distance of linf, a and n of each neuron, two chords of each, conditions
+    and rules, groups of options, and for linf two rows of each column."""
+
+    width: int
+    neurons: int
+    rows_at: int
+    extra: int
+    """How many conditions and rules there are."""
+    variables: int
+    unit: float
+    """What costs are measured in; 0 where there is no program."""
 
 
 class OpenNode(NamedTuple):

@@ -17,7 +17,7 @@ from numba import njit
 
 from ifonly.compiling import with_cache
 from ifonly.solvers.search.kernels.cutoff import cutoff
-from ifonly.solvers.search.kernels.evaluate import evaluate, probe
+from ifonly.solvers.search.kernels.evaluate import evaluate, look_for_points
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
     ALPHA,
@@ -44,11 +44,13 @@ from ifonly.solvers.search.kernels.layout import (
     MOST,
     MULTIPLIER,
     NAME,
+    NEVER,
     NODES,
     ONCE,
     OUTER,
     PARENT,
     PHASES,
+    PROBING,
     RADIUS,
     RESIDUAL,
     ROW_KIND,
@@ -56,6 +58,7 @@ from ifonly.solvers.search.kernels.layout import (
     RULE,
     RULE_LAYER,
     RULE_PLACE,
+    SIZE,
     SLICE,
     SOURCES,
     SPLIT,
@@ -68,11 +71,16 @@ from ifonly.solvers.search.kernels.layout import (
     PackedPerson,
 )
 from ifonly.solvers.search.kernels.node import next_value, number_cost
+from ifonly.solvers.search.kernels.probing import MIXED_NODES
 from ifonly.solvers.search.kernels.splits import UNSPLIT
 from ifonly.solvers.search.kernels.support import keep
+from ifonly.solvers.search.kernels.walk import FIRST_STARTS, LARGE_NETWORK
 
 SQUARED_GROWTH, GROWTH = 16.0, 4.0
-PROBE_TRIES, ROOT_TRIES, NODE_TRIES = 6, 8, 2
+ROOT_TRIES, NODE_TRIES = 8, 2
+MORE_STARTS, MORE_STARTS_AT = 24, 32
+"""From how many starts walks look for points, all but the first after so many nodes; where no ReLUs are probed, only
+until there is one."""
 GO, AGAIN = 3, 4
 """What a run does next, where it does not return (DONE, SLICE, MEMORY)."""
 
@@ -187,6 +195,25 @@ def _log(s, tree, node, bound, split, value, limit):
 
 
 @njit(**INNER)
+def _set_root(pack, person, tree, i):
+    """Make node i the whole space of the person."""
+    for f in range(tree.box.shape[2]):
+        tree.box[i, LEAST, f] = person.box[LEAST, f]
+        tree.box[i, MOST, f] = person.box[MOST, f]
+        tree.counted[i, f] = 0
+    for c in range(tree.mask.shape[1]):
+        tree.mask[i, c] = person.mask[c]
+    for h in range(tree.side.shape[1]):
+        tree.z[i, LEAST, h] = person.start[LEAST, h]
+        tree.z[i, MOST, h] = person.start[MOST, h]
+        tree.side[i, h] = UNSPLIT_SIDE
+    for j in range(pack.rules):
+        h = pack.index[BIAS_AT, pack.index[RULE_LAYER, j]] + pack.index[RULE_PLACE, j]
+        tree.side[i, h] = RULE
+        tree.z[i, LEAST, h] = max(tree.z[i, LEAST, h], 0.0)
+
+
+@njit(**INNER)
 def begin_phase(pack, person, tree):
     """A new phase: one open node, the first, which is the whole space of the person."""
     for i in range(tree.num.shape[1]):
@@ -195,20 +222,7 @@ def begin_phase(pack, person, tree):
     tree.count[USED] = 1
     tree.count[PHASES] += 1
     tree.number[RESIDUAL] = math.inf
-    for f in range(tree.box.shape[2]):
-        tree.box[0, LEAST, f] = person.box[LEAST, f]
-        tree.box[0, MOST, f] = person.box[MOST, f]
-        tree.counted[0, f] = 0
-    for c in range(tree.mask.shape[1]):
-        tree.mask[0, c] = person.mask[c]
-    for h in range(tree.side.shape[1]):
-        tree.z[0, LEAST, h] = person.start[LEAST, h]
-        tree.z[0, MOST, h] = person.start[MOST, h]
-        tree.side[0, h] = UNSPLIT_SIDE
-    for j in range(pack.rules):
-        h = pack.index[BIAS_AT, pack.index[RULE_LAYER, j]] + pack.index[RULE_PLACE, j]
-        tree.side[0, h] = RULE
-        tree.z[0, LEAST, h] = max(tree.z[0, LEAST, h], 0.0)
+    _set_root(pack, person, tree, 0)
     tree.num[BOUND, 0] = tree.number[LOWER]
     tree.idx[PARENT, 0] = -1
 
@@ -304,22 +318,48 @@ def begin_node(tree, node):
 
 
 @njit(**ONCE)
-def _run(pack, person, s, tree, nodes, fresh):
-    """Search until done, or for about `nodes` more nodes. Returns DONE, SLICE or MEMORY."""
+def _is_time(nodes):
+    """Is this one of the two moments at which more points are looked for?"""
+    return MORE_STARTS_AT <= nodes < MORE_STARTS_AT + 2 or MIXED_NODES < nodes <= MIXED_NODES + 2
+
+
+@njit(**ONCE)
+def _look(pack, person, s, r, tree, root):
+    """Look for points before the first node; and once more, by walks, in a search that is not over soon. A free node
+    holds the whole space then.
+    """
+    probing, none = r.G[0, SIZE, PROBING] != NEVER, tree.number[BEST] == math.inf
+    nodes, capacity = tree.count[NODES], tree.num.shape[1]
+    if root:
+        looked = nodes == 0 and tree.count[PHASES] > 1
+        if not looked and (none or (probing and nodes == 0)):
+            starts = FIRST_STARTS if probing or len(pack.weights) >= LARGE_NETWORK else 0
+            look_for_points(pack, person, s, r, open_node(tree, 0), tree, 0, starts)
+    elif (probing or none) and tree.count[USED] + 3 < capacity and _is_time(nodes):
+        i = tree.idx[FREE, capacity - 2]
+        _set_root(pack, person, tree, i)
+        look_for_points(pack, person, s, r, open_node(tree, i), tree, 1, MORE_STARTS)
+
+
+@njit(**ONCE)
+def _run(pack, person, s, r, tree, nodes, fresh):
+    """Search until done, or for about `nodes` more nodes (0: only look for points). Returns DONE, SLICE or MEMORY."""
     stop = tree.count[NODES] + nodes
+    fresh |= tree.count[NODES] == 0
     while True:
         code, first, second = next_nodes(pack, person, s, tree, stop, fresh)
         if code != GO:
             return code
         fresh = False
-        if second < 0 and tree.number[BEST] == math.inf:
-            probe(pack, person, s, open_node(tree, 0), tree, PROBE_TRIES)
+        _look(pack, person, s, r, tree, second < 0)
+        if nodes == 0:
+            return SLICE
         tries = ROOT_TRIES if second < 0 else NODE_TRIES
         for turn in range(2):
             node = first if turn == 0 else second
             if node >= 0:
                 begin_node(tree, node)
-                bound, split, value = evaluate(pack, person, s, open_node(tree, node), tree, tries)
+                bound, split, value = evaluate(pack, person, s, r, open_node(tree, node), tree, tries)
                 settle(pack, s, tree, node, bound, split, value)
 
 
@@ -375,7 +415,7 @@ def end_person(tree, i, lower, best, nodes):
 def _build_search_people(sources):
     @with_cache(**OUTER)
     # size: called from Python with arrays only, so that the cache holds one signature
-    def search_people(pack, people, radius, first, last, slice_nodes, resume, s, tree, lower, best, nodes):
+    def search_people(pack, people, radius, first, last, slice_nodes, resume, s, r, tree, lower, best, nodes):
         """Search for people first..last-1; results into lower (cost), best (points, then cost) and nodes.
 
         What is in `best` before is a point to begin with that is favourable under any rounding; its cost is infinity
@@ -391,7 +431,7 @@ def _build_search_people(sources):
             fresh = not (resume and i == first)
             if fresh:
                 begin_person(tree, radius[i], best[i])
-            code = _run(pack, person, s, tree, slice_nodes, fresh)
+            code = _run(pack, person, s, r, tree, slice_nodes, fresh)
             if code != DONE:
                 return i, code
             end_person(tree, i, lower, best, nodes)

@@ -1,0 +1,196 @@
+"""Relaxations and probing: the simplex against another solver, planes of any multipliers, when ReLUs are probed."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+from harness import DISTANCES, IDS, Node, compiled, random_node
+from scipy.optimize import linprog
+
+from ifonly import ClassTarget, Limits, Network, Real, Schema
+from ifonly.model import network_model
+from ifonly.problem import Distance, Question, lower
+from ifonly.schema import Categorical, Integer
+from ifonly.solvers.search import Search
+from ifonly.solvers.search.batch import PackedQuestion
+from ifonly.solvers.search.kernels import layout, long_step, multipliers, network, relaxation
+from ifonly.solvers.search.kernels.layout import (
+    ACTIVE,
+    ALWAYS,
+    BREAK,
+    BY_RULE,
+    INACTIVE,
+    LOSS,
+    NEVER,
+    PLANE,
+    PRICE,
+    SLOPE,
+    UNIT_LOSS,
+    Cut,
+    OpenNode,
+)
+from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL
+from ifonly.solvers.search.pack import new_relaxation
+from ifonly.tolerances import DEFAULT
+
+# ---------------------------------------------------------------------------------------------- the simplex
+
+
+def pieces(rng: np.random.Generator) -> tuple[list[float], list[float]]:
+    """Breakpoints with 0 among them, and convex slopes that change their sign there."""
+    left = sorted(-rng.random(int(rng.integers(0, 4)))) if rng.random() < 0.7 else []
+    right = sorted(rng.random(int(rng.integers(1, 4))).tolist())
+    down = sorted((-rng.random(len(left))).tolist())
+    return [*left, 0.0, *right], [*down, *sorted(rng.random(len(right)).tolist())]
+
+
+def by_linprog(costs: list[tuple[list[float], list[float]]], rows: np.ndarray, b: np.ndarray) -> float:
+    """min of the costs subject to rows x >= b, with one column per piece."""
+    c, ends, matrix, constant = [], [], [], np.zeros(len(b))
+    for j, (breaks, slopes) in enumerate(costs):
+        zero = breaks.index(0.0)
+        for k, slope in enumerate(slopes):
+            sign = 1.0 if k >= zero else -1.0
+            c.append(sign * slope)
+            ends.append((0.0, breaks[k + 1] - breaks[k]))
+            matrix.append(sign * rows[:, j])
+    found = linprog(c, A_ub=-np.array(matrix).T, b_ub=constant - b, bounds=ends, method="highs")
+    return float(found.fun) if found.status == 0 else math.inf
+
+
+@pytest.mark.parametrize("seed", range(60))
+def test_the_simplex_with_pieces_of_costs(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    n, m = int(rng.integers(1, 8)), int(rng.integers(1, 6))
+    costs = [pieces(rng) for _ in range(n)]
+    rows = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.8)
+    b = rows @ np.array([rng.uniform(breaks[0], breaks[-1]) for breaks, _ in costs]) + rng.choice([0.0, 0.0, 0.3], m)
+    T, F = np.zeros((m, n)), np.zeros((layout.RELAXATION_FLOATS, n + m))
+    G = np.zeros((layout.RELAXATION_INTS, n + m), dtype=np.int64)
+    for j, (breaks, slopes) in enumerate(costs):
+        F[BREAK : BREAK + len(breaks), j] = breaks
+        F[SLOPE : SLOPE + len(slopes), j] = slopes
+        G[layout.LAST, j], G[layout.NONBASIC, j], G[layout.WHERE, j] = len(slopes), j, -1 - j
+        G[layout.POSITION, j] = breaks.index(0.0)
+    for i in range(m):
+        T[i], F[layout.BETA, i], F[BREAK + 1, n + i] = -rows[i], -b[i], math.inf
+        G[layout.LAST, n + i], G[layout.BASIC, i], G[layout.WHERE, n + i] = 1, n + i, i
+    G[layout.SIZE, layout.ROW_COUNT], G[layout.SIZE, layout.COLUMNS] = m, n
+    most = 1e3
+    status, value = compiled(long_step.solve_long_step)(T, F, G, most, 0.0, np.zeros(1, dtype=np.int64))
+    expected = by_linprog(costs, rows, b)
+    if math.isinf(expected):
+        assert status == INFEASIBLE and value >= most
+    else:
+        assert status == OPTIMAL and value == pytest.approx(expected, abs=1e-7)
+
+
+# ---------------------------------------------------------------------------------------------- planes
+
+
+def bounded(seed: int, norm: object, outputs: int) -> tuple[Node, OpenNode, Cut]:
+    """A random node with its bounds, two ReLUs split where two are unstable."""
+    box = random_node(seed, norm, outputs=outputs).make_compact()
+    compiled(network.begin_losses)(box.pack, box.person, box.F)
+    box.bound_hidden()
+    for layer in range(1, box.pack.layers - 1):
+        compiled(network.layer_losses)(box.pack, layer, box.zu, box.F)
+    side = np.zeros(len(box.zl), dtype=np.uint8)
+    for h, which in zip(np.flatnonzero((box.zl < 0) & (box.zu > 0))[:2], (ACTIVE, INACTIVE), strict=False):
+        side[h] = which
+        box.zl[h], box.zu[h] = (0.0, box.zu[h]) if which == ACTIVE else (box.zl[h], 0.0)
+    counted = np.zeros(len(box.lo), dtype=np.uint8)
+    node = OpenNode(box.lo, box.hi, box.mask, box.zl, box.zu, side, counted)
+    return box, node, Cut(box.items, box.width, box.base_cost, box.budget)
+
+
+@pytest.mark.parametrize("norm", DISTANCES, ids=IDS)
+@pytest.mark.parametrize("outputs", [1, 3], ids=["one condition", "two conditions"])
+def test_any_multipliers_give_a_plane_that_holds(norm: object, outputs: int) -> None:
+    checked = 0
+    for seed in range(12):
+        box, node, cut = bounded(seed, norm, outputs)
+        if not box.items or not math.isfinite(box.budget):
+            continue
+        rng = np.random.default_rng(seed)
+        r = new_relaxation(box.pack, ALWAYS)
+        spread = math.sqrt(max(box.budget - box.base_cost, 0.0))
+        program = compiled(relaxation.begin_relaxation)(
+            box.pack, box.person, box.scratch, r, node, cut, box.budget, spread
+        )
+        assert program.unit > 0.0 and box.F[LOSS, UNIT_LOSS] > 0.0
+        x = box.sample(2000, rng)
+        hidden, out = box.pre_activations(x)
+        here = ((hidden >= node.zl) & (hidden <= node.zu)).all(axis=1)
+        box.person.need[0] = box.person.need[2] = np.quantile(out, 0.3, axis=0)  # so that some points are favourable
+        good = here & (out >= box.person.need[0]).all(axis=1)
+        y = box.compact_columns(x[good])
+        for _ in range(4):
+            columns = r.G[0, layout.SIZE, layout.COLUMNS]
+            r.F[0, PRICE, :columns] = rng.normal(size=columns)
+            constant, _, _ = compiled(multipliers.multiplier_plane)(
+                box.pack, box.person, box.scratch, r, 0, node, program, -1, False
+            )
+            plane = box.F[PLANE, : box.width]
+            assert (constant + y @ plane >= -1e-9 * (1.0 + abs(constant))).all()
+            checked += len(y)
+    assert checked > 1000
+
+
+# ---------------------------------------------------------------------------------------------- the rule
+
+
+def question_over(features: list[object], seed: int = 0, norm: str = "l1") -> tuple[Question, np.ndarray]:
+    rng = np.random.default_rng(seed)
+    schema = Schema(features)
+    width = len(schema.columns)
+    layers = [
+        (rng.normal(size=(8, width)), rng.normal(size=8)),
+        (rng.normal(size=(8, 8)), rng.normal(size=8)),
+        (rng.normal(size=(1, 8)), rng.normal(size=1) - 1.0),
+    ]
+    model = network_model(Network.of(layers), schema)
+    question = Question(model=model, target=ClassTarget(1), distance=Distance(norm))
+    points = schema.sample(200, rng)
+    return question, points[model.decide(model.scores(points)) == 0][:4]
+
+
+REALS = [Real(f"x{j}", -1.0, 1.0) for j in range(12)]
+FEW = [*REALS[:6], Categorical("c", ["p", "q"])]
+
+
+@pytest.mark.parametrize(
+    ("features", "probing", "records", "when"),
+    [(REALS, "by rule", False, BY_RULE), (FEW, "by rule", False, NEVER), (FEW, "always", False, ALWAYS),
+     (REALS, "never", False, NEVER), (REALS, "always", True, NEVER)],
+    ids=["many numbers", "few numbers", "always", "never", "records"],
+)  # fmt: skip
+def test_when_relus_are_probed(features, probing, records, when) -> None:
+    question, _ = question_over(features)
+    assert PackedQuestion.of(lower(question), DEFAULT, records=records, probing=probing).probing == when
+
+
+@pytest.mark.parametrize("norm", ["l1", "l2", "linf"])
+def test_probing_opens_fewer_nodes_and_finds_the_same(norm: str) -> None:
+    nodes = np.zeros(2)
+    for seed in range(6):
+        question, points = question_over(REALS, seed, norm)
+        claims = [Search(probing=how).prepare(question).solve(points, Limits()) for how in ("by rule", "never")]
+        for ours, theirs in zip(*claims, strict=True):
+            assert ours.lower == pytest.approx(theirs.lower, rel=1e-5)
+            assert (ours.point is None) == (theirs.point is None)
+            nodes += ours.nodes, theirs.nodes
+    assert nodes[0] < 0.5 * nodes[1]
+
+
+def test_a_row_is_known_after_one_node() -> None:
+    """Where many numbers are free, whatever the other features."""
+    mixed = [*REALS, Integer("i", 0, 30), Categorical("c", ["p", "q", "r"])]
+    for features in (REALS, mixed):
+        for seed in range(6):
+            question, points = question_over(features, seed)
+            rows = Search(probing="by rule").prepare(question).solve(points, Limits(nodes=1))
+            whole = Search().prepare(question).solve(points, Limits())
+            assert [one.point is None for one in rows] == [one.point is None for one in whole]
