@@ -58,13 +58,20 @@ def test_agrees_with_the_enumerator_under_rules(block: int) -> None:
 @pytest.mark.long(keep=1)
 @pytest.mark.parametrize("block", range(3))
 def test_prices_change_no_answer(block: int, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With prices from the second node on, and boxes that are handed over after a few, nearest rows are the same."""
-    for name, value in {"PLAIN_NODES": 1, "PRICED_NODES": 4, "FIRST_ROUNDS": 20, "ROUNDS": 8}.items():
+    """With prices from the second node on, and boxes that are split or handed over after a few, nearest rows are the
+    same.
+    """
+    few = {"PLAIN_NODES": 1, "PRICED_NODES": 1 + block, "HANDED_NODES": 4, "FIRST_ROUNDS": 20, "ROUNDS": 8}
+    for name, value in few.items():
         monkeypatch.setattr(forest_search, name, value)
+    split = []
+    halves = forest_search.halves
+    monkeypatch.setattr(forest_search, "halves", lambda *asked: split.append(1) or halves(*asked))
     for seed in range(200 + 40 * block, 200 + 40 * (block + 1)):
         question, points = random_tree_problem(seed)
         for factual, claim in zip(points, SEARCH.prepare(question).solve(points, LIMITS), strict=True):
             assert not wrong(question, factual, claim), f"seed {seed}"
+    assert len(split) > 5
     for seed in range(10 * block, 10 * (block + 1)):
         question, points = random_tree_problem(seed, finite=True, ruled=True)
         ours, theirs = answers(question, points, SEARCH), answers(question, points, Enumerate())

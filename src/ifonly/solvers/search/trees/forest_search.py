@@ -42,7 +42,6 @@ from ifonly.solvers.search.trees.kernels.layout import (
     REQUIRED,
     SLICE,
     Forest,
-    LeafTable,
     PricedPerson,
     Stack,
     State,
@@ -63,8 +62,8 @@ NOWHERE = np.zeros(0, dtype=np.int32)
 NOT_PRICED = Priced(np.zeros(0), np.zeros(0, dtype=np.uint8), np.zeros((2, 0)), np.zeros(3))
 PLAIN_NODES = 2000
 """After so many, prices are worth their while."""
-FIRST_PRICED_NODES, PRICED_NODES = 4000, 1000
-"""After so many, a priced box is split: everything, and a part."""
+PRICED_NODES = 1000
+"""After so many, a priced box is split."""
 HANDED_NODES = 300
 """After so many, the open boxes of a priced box are handed over, where they know more than prices do."""
 FIRST_ROUNDS, ROUNDS = 300, 60
@@ -171,18 +170,18 @@ class ForestSearch:
                 return claim
             if part.rounds == 0 and state.count[HEIGHT]:
                 self._add(bound, OpenBox(everything(forest), no_shares(forest), FIRST_ROUNDS))
-                nodes = HANDED_NODES if self._keeps_boxes else FIRST_PRICED_NODES
+                nodes = HANDED_NODES if self._keeps_boxes else PRICED_NODES
             elif state.count[HEIGHT]:
-                nodes = PRICED_NODES
                 for half in halves(forest, part.box, opened.split):
                     self._add(opened.bound, OpenBox(half, opened.shares, ROUNDS))
         return self._claim(float(state.number[BEST]), None)
 
     @property
     def _keeps_boxes(self) -> bool:
-        """Do open boxes know more than prices do? So they do of rules, and of which features must change."""
+        """Do open boxes know more than prices do? So they do of rules, of which features must change, and of maxima."""
         forest = self.forest
-        return forest.ruled or len(forest.pairs) > 0 or self.person.most < len(forest.choice)
+        changes = len(forest.pairs) > 0 or self.person.most < len(forest.choice)
+        return forest.ruled or changes or forest.norm != ADDITIVE
 
     def _add(self, bound: float, part: OpenBox) -> None:
         self.added += 1

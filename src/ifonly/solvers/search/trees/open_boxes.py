@@ -1,4 +1,4 @@
-"""Boxes of cells that are still open, beside those on the stack of the kernels: what is known of them, and their halves."""
+"""Boxes of cells that are still open, beside those on the stack of the kernels; what is known of them; their halves."""
 
 from __future__ import annotations
 

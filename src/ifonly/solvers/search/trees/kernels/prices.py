@@ -42,10 +42,10 @@ from ifonly.solvers.search.trees.kernels.layout import (
     Floats,
     Places,
 )
+from ifonly.solvers.search.trees.kernels.narrowing import least_outward, narrow
 from ifonly.solvers.search.trees.kernels.points import has, leaf_of
 from ifonly.solvers.search.trees.kernels.shares import Shares, count_shares, inherit, note_shares
 
-ONE = np.uint64(1)
 STEADY = 20
 """Rounds without a better bound after which steps are halved."""
 KEEP = 0.9
@@ -53,8 +53,8 @@ KEEP = 0.9
 FIRST_PACE, PACE = 0.3, 0.1
 """How fast worths move, beside shares: without shares to begin with, and with those of a larger box."""
 FIRST_WORTH, LEAST_WORTH = 0.125, 0.25
-"""Worths begin with this part of what the cutoff allows for what the nearest point misses: low, since worths that are too
-high for the first shares fall to 0. Below this part of where they began, they move no slower."""
+"""Worths begin with this part of what the cutoff allows for what the nearest point misses: low, since worths that are
+too high for the first shares fall to 0. Below this part of where they began, they move no slower."""
 FIRST_STEP, NEXT_STEP = 1.0, 0.25
 """Of the first step, as a part of Polyak's: without shares, and with those of a larger box, which are good already."""
 ROUNDING = 2.0**-40
@@ -67,6 +67,8 @@ class Dual(NamedTuple):
     """(2 * slot + side): the shares."""
     worth: Floats
     """(condition)."""
+    best: Floats
+    """The shares, then the worths, of the best bound so far."""
     grad: Floats
     heading: Floats
     taken: Floats
@@ -214,7 +216,7 @@ def _spread(forest, cost, ball, near):
 
 
 @njit(**INNER)
-def _step(program, dual, rate, length):
+def _step(dual, rate, length):
     """Go so far in the direction; `rate`: how much farther worths go."""
     size = len(dual.price)
     for i in range(size):
@@ -225,9 +227,9 @@ def _step(program, dual, rate, length):
 
 
 @njit(**INNER)
-def _swap(dual, best, back):
+def _swap(dual, back):
     """Keep the shares and worths in `best`; `back`: take them from there."""
-    size = len(dual.price)
+    size, best = len(dual.price), dual.best
     for i in range(size):
         if back:
             dual.price[i] = best[i]
@@ -249,9 +251,9 @@ def _heaviest(worth):
 
 
 @njit(**INNER)
-def _climb(forest, person, cost, ball, near, program, dual, best, rounds, allowance, first):
+def _climb(forest, person, cost, ball, near, program, dual, rounds, allowance, first):
     """Subgradient ascent, as long as the bound is below `allowance` and there is time; the best shares and worths are
-    left in `best` and in `dual`. `first`: there are no shares to begin with.
+    left in `dual`. `first`: there are no shares to begin with.
     """
     step, pace = (FIRST_STEP, FIRST_PACE) if first else (NEXT_STEP, PACE)
     found, steady, least = -math.inf, 0, LEAST_WORTH * _heaviest(dual.worth)
@@ -264,7 +266,7 @@ def _climb(forest, person, cost, ball, near, program, dual, best, rounds, allowa
             if bound > found + 1e-3 * abs(allowance):
                 steady = 0
             found = bound
-            _swap(dual, best, False)
+            _swap(dual, False)
         if bound >= allowance or person.halt[0] != 0:
             break
         if steady >= STEADY:
@@ -273,51 +275,9 @@ def _climb(forest, person, cost, ball, near, program, dual, best, rounds, allowa
         norm = _turn(program, dual, rate)
         if norm <= 0.0:
             break
-        _step(program, dual, rate, step * ((allowance if allowance > 0.0 else 0.1 * abs(bound)) - bound) / norm)
-    _swap(dual, best, True)
+        _step(dual, rate, step * ((allowance if allowance > 0.0 else 0.1 * abs(bound)) - bound) / norm)
+    _swap(dual, True)
     return _evaluate(forest, cost, ball, near, program, dual)
-
-
-@njit(**INNER)
-def _narrow(forest, ball, near, reduced, allowance):
-    """Drop the cells of which the shares leave `allowance` or more, beyond the least that they leave of the feature."""
-    least, most, left = ball
-    for g in range(len(near)):
-        first, lowest = forest.start[g], 0.0
-        if forest.choice[g]:
-            for k in range(forest.start[g + 1] - first):
-                if has(left[g], k):
-                    lowest = min(lowest, reduced[first + k])
-            for k in range(forest.start[g + 1] - first):
-                if k != near[g] and has(left[g], k) and reduced[first + k] - lowest >= allowance:
-                    left[g, k >> 6] &= ~(ONE << np.uint64(k & 63))
-            continue
-        for k in range(least[g], most[g] + 1):
-            lowest = min(lowest, reduced[first + k])
-        while most[g] > near[g] and reduced[first + most[g]] - lowest >= allowance:
-            most[g] -= 1
-        while least[g] < near[g] and reduced[first + least[g]] - lowest >= allowance:
-            least[g] += 1
-
-
-@njit(**INNER)
-def _outward(forest, ball, near, reduced):
-    """Row 1 of `reduced`: the least of row 0 in the cells from there on outward; of choices, row 0."""
-    least, most = ball[0], ball[1]
-    for g in range(len(near)):
-        first = forest.start[g]
-        if forest.choice[g]:
-            for k in range(first, forest.start[g + 1]):
-                reduced[1, k] = reduced[0, k]
-            continue
-        up = down = math.inf
-        for k in range(most[g], near[g], -1):
-            up = min(up, reduced[0, first + k])
-            reduced[1, first + k] = up
-        for k in range(least[g], near[g]):
-            down = min(down, reduced[0, first + k])
-            reduced[1, first + k] = down
-        reduced[1, first + near[g]] = min(0.0, min(up, down))
 
 
 @njit(**INNER)
@@ -358,10 +318,10 @@ def _conclude(forest, ball, near, program, dual, priced, limit):
         for p in range(program.tree_at[t], program.tree_at[t + 1]):
             priced.paid[program.leaf_of[p]] = dual.paid[p]
             priced.dropped[program.leaf_of[p]] = dual.paid[p] - dual.paid[dual.chosen[t]] >= allowance
-    _narrow(forest, ball, near, dual.reduced, allowance)
+    narrow(forest, ball, near, dual.reduced, allowance)
     for k in range(len(dual.reduced)):
         priced.reduced[0, k] = dual.reduced[k]
-    _outward(forest, ball, near, priced.reduced)
+    least_outward(forest, ball, near, priced.reduced)
 
 
 @njit(**OUTER)
@@ -385,7 +345,8 @@ def share(forest, person, table, ball, near, total, limit, shares, rounds):
         count, entries = slots, used
     list_needs(forest, table, program)
     dual = Dual(
-        np.zeros(2 * slots), shares.worth.copy(), np.zeros(2 * slots + conditions), np.zeros(2 * slots + conditions),
+        np.zeros(2 * slots), shares.worth.copy(), np.zeros(2 * slots + conditions),
+        np.zeros(2 * slots + conditions), np.zeros(2 * slots + conditions),
         np.zeros(cells), np.full(cells, np.inf), np.zeros(cells, dtype=np.uint8), np.zeros(cells), np.zeros(leaves),
         np.zeros(trees, dtype=np.int32),
     )  # fmt: skip
@@ -394,8 +355,7 @@ def share(forest, person, table, ball, near, total, limit, shares, rounds):
     inherit(forest, ball, near, program, shares, dual.price)
     if first:
         _begin(forest, program, dual, near, allowance)
-    best = np.zeros(len(dual.grad))
-    bound = total + _climb(forest, person, cost, ball, near, program, dual, best, rounds, allowance, first)
+    bound = total + _climb(forest, person, cost, ball, near, program, dual, rounds, allowance, first)
     count = count_shares(dual.price)
     own = Shares(near.copy(), np.empty(count, dtype=np.int64), np.empty(count), dual.worth.copy())
     note_shares(forest, program, dual.price, own)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-import numpy as np
 from numba import njit
 
 from ifonly.solvers.search.trees.kernels.crossings import CELL, NEEDS
