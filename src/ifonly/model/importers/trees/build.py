@@ -103,6 +103,8 @@ class ImportedTrees:
     """The binning that the library applies to its table before the trees read it."""
     over_features: bool = False
     """The trees read the features of the schema, not the columns of the library."""
+    accepted: Any = None
+    """See `Model.accepted`."""
     raw: bool = False
     """The library reads the user's own values, whatever the names of its columns."""
 
@@ -150,6 +152,7 @@ def model_of(
         precision=ensemble.summation.precision,
         for_schema=partial(model_of, imported_trees, model, front=front, classes=classes, regression=regression),
         scores_are="probabilities" if imported_trees.probabilities == "fractions" else "log-odds",
+        accepted=_renamed(imported_trees, classes),
         warnings=tuple(arithmetic.warnings),
     )
     decided = None
@@ -157,6 +160,16 @@ def model_of(
         decided = Predicted(model, original.source, imported_trees.classes)
     imported = replace(imported, probabilities=_probabilities(imported, original))
     return check_agreement(imported, at=edge_points(splits, schema, library=whole), decided=decided)
+
+
+def _renamed(imported_trees: ImportedTrees, classes: tuple[Any, ...]) -> Any:
+    """The class that means acceptance, by the name that the user has for it."""
+    own = imported_trees.classes
+    return (
+        classes[own.index(imported_trees.accepted)]
+        if classes and imported_trees.accepted in own
+        else (imported_trees.accepted)
+    )
 
 
 @dataclass(frozen=True)

@@ -4,6 +4,7 @@
     GradientBoosting   the same split; start + sum of learning rate * leaf, in order
     HistGradient...    x <= threshold in float64, categories, missing values; start + sum of leaves, in order
     AdaBoost           each tree votes with its weight for the class of its leaf (SAMME)
+    IsolationForest    the sum of path lengths against a threshold (`isolation`)
 
 A forest's average depends in its last bits on how the work is shared among threads, so its sum has no order.
 """
@@ -21,6 +22,7 @@ from ifonly.errors import UnsupportedModel
 from ifonly.model.importers.sklearn_original import call_model
 from ifonly.model.importers.transformers import sklearn_name
 from ifonly.model.importers.trees.build import Call, ImportedTrees, classes_of
+from ifonly.model.importers.trees.isolation import INLIER, OUTLIER, PathLengths, isolation_trees
 from ifonly.model.trees import EVERY, Ensemble, LibraryTree, Summation
 from ifonly.schema.values import plain
 
@@ -366,7 +368,20 @@ def _named(estimator: Any, ensemble: Ensemble, scores: Any, **more: Any) -> Impo
     )
 
 
+def _isolation(estimator: Any) -> ImportedTrees:
+    """Outliers (-1) and inliers (1), as `predict` says."""
+    scores = PathLengths.of(estimator)
+    ensemble = Ensemble.of(
+        isolation_trees(estimator, _tree),
+        columns=_count(estimator),
+        summation=Summation(start=np.zeros(1), shift=np.array([-scores.last_outlier])),
+        compared_in="float32",
+    )
+    return _named(estimator, ensemble, scores, classes=(OUTLIER, INLIER), accepted=INLIER)
+
+
 READERS: dict[str, Callable[[Any], ImportedTrees]] = {
+    "IsolationForest": _isolation,
     "DecisionTreeClassifier": _fractions,
     "ForestClassifier": _fractions,
     "BaggingClassifier": _fractions,

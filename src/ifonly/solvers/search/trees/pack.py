@@ -13,6 +13,7 @@ from ifonly.model.kind import Kind
 from ifonly.model.trees import Ensemble, Trees
 from ifonly.problem import Question
 from ifonly.problem.distance import Norm
+from ifonly.problem.joint_target import JointTarget
 from ifonly.problem.lowering import Costs
 from ifonly.problem.support import MaxChanges, OnlyWith
 from ifonly.resources import check_limits
@@ -145,6 +146,9 @@ def any_rounding_forest(forest: Forest, question: Question) -> Forest | None:
 
 def least_score_margins(question: Question) -> Floats:
     """What C s - d must be at least for a row to be accepted under any rounding: margin + E, and no lost tie."""
+    if isinstance(question.target, JointTarget):  # a tie of one model is no matter of the others
+        each = zip(question.target.scales.tolist(), question.members, strict=True)
+        return np.concatenate([scale * least_score_margins(member) for scale, member in each])
     c, d = question.conditions
     least = question.margins + question.error
     for j in np.flatnonzero((least == 0.0) & (d == 0.0)).tolist():
