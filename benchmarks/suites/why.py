@@ -92,7 +92,8 @@ def _row(subject: Subject, rows: int, limits: Limits) -> list[str]:
         subject.name, str(len(points)), f"{1e3 * np.median(taken):.0f}", f"{1e3 * max(taken):.0f}",
         f"{np.mean(searches):.0f}", f"{np.median(sizes):.0f}", str(max(sizes)),
         ", ".join(f"{count} {kind}" for kind, count in kinds.items()),
-        f"{four} of {len(points)} ({sum(size <= FOUR for size in sizes)} could)", f"{many} of {len(points)}", named,
+        f"{four} of {len(points)} (ours has at most four: {sum(size <= FOUR for size in sizes)})",
+        f"{many} of {len(points)}", named,
     ]  # fmt: skip
 
 

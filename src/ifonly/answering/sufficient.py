@@ -21,7 +21,7 @@ from typing import Any
 from ifonly.answering.answerer import Answerer
 from ifonly.answering.hitting_sets import bits
 from ifonly.answering.minimal_reasons import FoundSet, OutOfTime, ReasonSearch, SufficiencyVerdict
-from ifonly.answering.sampled_rows import RowSampler
+from ifonly.answering.sampled_rows import RowSampler, by_influence
 from ifonly.answering.values import CheckedResult, Floats, SearchSettings
 from ifonly.errors import Contradiction, QuestionError
 from ifonly.problem import Derived, OtherTarget, Query
@@ -101,7 +101,8 @@ class _HeldRows:
         schema = answerer.schema
         definitions = [one for one in query.constraints if isinstance(one, Derived)]
         followed = {one.feature for one in definitions if not one.bases(schema) & set(missing)}
-        self.names = tuple(name for name in schema.names if name not in followed and name not in missing)
+        own = [schema.index(name) for name in schema.names if name not in followed and name not in missing]
+        self.names = tuple(schema.names[g] for g in by_influence(answerer.model, point, own))
         self.follows = tuple(name for name in schema.names if name in followed)
         self.places = [schema.index(name) for name in self.names]
         self.answerer, self.point, self.radius = answerer, point, sufficiency.within.radius
@@ -192,14 +193,15 @@ class _HeldRows:
         return self.radius is not None and lower is not None and lower > self.radius
 
     def named(self, members: int) -> tuple[str, ...]:
-        """The names of the features of a set."""
-        return tuple(self.names[i] for i in bits(members))
+        """The names of the features of a set, in the order of the schema."""
+        return tuple(self.names[i] for i in sorted(bits(members), key=self.places.__getitem__))
 
     def reason(self, search: ReasonSearch, found: FoundSet) -> SufficientReason:
         """A set that was found, in the user's own values."""
         needed = []
         if found.minimal:
-            for i, contrast in search.needed(found.members).items():
+            contrasts = search.needed(found.members)
+            for i, contrast in sorted(contrasts.items(), key=lambda pair: self.places[pair[0]]):
                 changes = self.answerer.builder.changes(self.point, self.rows[contrast], frozenset(self.follows))
                 needed.append(NeededFeature(feature=self.names[i], changes=changes))
         first = not search.found or found is search.found[0]

@@ -1,7 +1,7 @@
 """Principal reasons: which groups of features stood in the way most, by a rule that anyone can repeat.
 
 The rule. For each group: the least change of this group alone, all other features kept, that would have been enough
-(`nearest`), or the proof that no change of it alone is (`never`). First come the groups that alone are enough, the least
+(`alone`), or the proof that no change of it alone is (`never`). First come the groups that alone are enough, the least
 change first; then, where these are fewer than asked for, the groups that a smallest sufficient reason contains, in the
 order of the list. Rows are those of the schema that obey its rules between features.
 """
@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 from ifonly.errors import QuestionError
@@ -155,4 +156,4 @@ def _proven(reasons: Sequence[PrincipalReason], others: Sequence[PrincipalReason
         return False
     listed = [*in_order, *(one for one in others if one.verdict == "alone")]
     slack = 1.0 + DEFAULT.relative_gap
-    return all(a.distance <= b.lower * slack + DEFAULT.gap for a, b in zip(listed, listed[1:], strict=False))
+    return all(a.distance <= b.lower * slack + DEFAULT.gap for a, b in pairwise(listed))
