@@ -22,6 +22,7 @@ import numpy as np
 import pytest
 
 import ifonly
+import ifonly.certifying
 from ifonly import (
     Accepted,
     AcceptedBySome,
@@ -70,6 +71,7 @@ from ifonly.errors import Contradiction, IfonlyError
 from ifonly.methods import Enumerate, Tolerances
 from ifonly.model import load_network, network_model, save_network
 from ifonly.model.importers import load_pickle
+from ifonly.notices import ReasonCodes, ReasonGroup, principal_reasons
 from ifonly.plausibility import Mahalanobis, Near
 from ifonly.population import CsvOutput, Grouping, flip_sets
 from ifonly.population.reading import read_answers
@@ -352,6 +354,17 @@ CALLS: dict[str, tuple[Call, Mapping[str, Any]]] = {
         lambda **k: reasoned(ANN, Sufficiency(within=Neighbourhood(**k))),
         {"constraints": ("Age is fixed",), "radius": 0.5, "distance": "l1"},
     ),
+    "principal_reasons": (
+        lambda **k: json.dumps(principal_reasons(EXPLAINER.using(Enumerate()), **k).to_dict(), allow_nan=False),
+        {"row": ANN, "codes": ReasonCodes(), "target": "approved", "most": 4, "limits": Limits(seconds=600.0)},
+    ),
+    "ReasonGroup": (
+        lambda **k: principal_reasons(EXPLAINER.using(Enumerate()), ANN, ReasonCodes((ReasonGroup(**k),))).to_dict(),
+        {"features": ("Age",), "code": "1", "text": "too young"},
+    ),
+    "ReasonCodes": (lambda groups: ReasonCodes(groups), {"groups": ()}),
+    "ReasonCodes.from_dict": (ReasonCodes.from_dict, {"data": {}}),
+    "ReasonCodes.load": (ReasonCodes.load, {"path": "codes.json"}),
     "bounds_over_time": (
         lambda **k: page_of(bounds_over_time(EXPLAINER.using(Enumerate()), **k)),
         {"row": ANN, "query": Query(), "target": "approved", "distance": "l1", "constraints": ()},
@@ -524,7 +537,7 @@ def test_honest_values_are_taken(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     monkeypatch.chdir(tmp_path)
     missing = {"Scorecard.load", "Schema.load", "schema_from_json", "schema json", "load_model", "load_network", "load_pickle", "check",
                "Certificate.load", "read_answers", "Certificate.from_bytes", "prove", "certified_query", "certified_query of data",
-               "certified_query of a question"}  # fmt: skip
+               "certified_query of a question", "ReasonCodes.from_dict", "ReasonCodes.load"}  # fmt: skip
     for name, (call, given) in CALLS.items():
         if name not in missing:
             call(**given)

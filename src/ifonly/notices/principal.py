@@ -121,7 +121,7 @@ def _with_facts_only(explainer: Explainer, limits: Limits | None) -> Explainer:
     schema = explainer.schema
     facts = replace(schema, rules=tuple(rule.text for rule in facts_of(schema)))
     other = Explainer(replace(explainer.model, schema=facts), tolerances=explainer.tolerances)
-    return other.using(explainer.method, limits=limits or explainer.limits, reasons=False)
+    return other.using(explainer.method, limits=explainer.limits if limits is None else limits, reasons=False)
 
 
 def _alone(explainer: Explainer, row: Any, group: ReasonGroup, why: SufficientReasons, target: Any) -> Answer:
