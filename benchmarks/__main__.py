@@ -21,6 +21,7 @@ from benchmarks.suites import (
     peers,
     population,
     possible,
+    reals_trees,
     rules,
     scale,
     search,
@@ -31,7 +32,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
+    first, limits, invariants, possible, trees, reals_trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 
