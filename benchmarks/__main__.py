@@ -23,6 +23,7 @@ from benchmarks.suites import (
     population,
     possible,
     reals,
+    reals_trees,
     rules,
     scale,
     search,
@@ -34,8 +35,8 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, one_call, limits, invariants, possible, trees, tree_race, smooth, reals, audit, audit_stream, population,
-    desk, why,
+    first, one_call, limits, invariants, possible, trees, tree_race, reals_trees, smooth, reals, audit, audit_stream,
+    population, desk, why,
 )  # fmt: skip
 
 
