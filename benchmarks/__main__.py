@@ -10,6 +10,7 @@ from benchmarks.suites import (
     audit,
     audit_stream,
     certificates,
+    chains,
     deployed,
     desk,
     diversity,
@@ -31,7 +32,7 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, limits, invariants, possible, trees, tree_race, smooth, audit, audit_stream, population, desk,
+    first, limits, invariants, possible, chains, trees, tree_race, smooth, audit, audit_stream, population, desk,
 )  # fmt: skip
 
 
