@@ -10,6 +10,7 @@ from benchmarks.suites import (
     audit,
     audit_stream,
     certificates,
+    chains,
     deployed,
     desk,
     diversity,
@@ -35,8 +36,8 @@ from benchmarks.suites import (
 
 PARTS = (
     search, scale, deployed, paper, peers, report, publish, certificates, method_table, agreement, diversity, rules,
-    first, one_call, limits, invariants, possible, trees, tree_race, reals_trees, smooth, reals, audit, audit_stream,
-    population, desk, why,
+    first, one_call, limits, invariants, possible, chains, trees, tree_race, reals_trees, smooth, reals, audit,
+    audit_stream, population, desk, why,
 )  # fmt: skip
 
 
