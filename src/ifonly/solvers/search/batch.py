@@ -25,9 +25,9 @@ from ifonly.solvers.search.kernels.layout import (
     SQUARED,
     Pack,
     PackedPeople,
-    Relaxation,
     Scratch,
     Tree,
+    TriangleBuffers,
 )
 from ifonly.solvers.search.pack import (
     Errors,
@@ -105,7 +105,7 @@ class PackedQuestion:
     """Of a scratch's F."""
     probing: int
     """When ReLUs are probed: NEVER, BY_RULE or ALWAYS."""
-    spare: list[tuple[Scratch, Relaxation, Tree]] = field(default_factory=list, compare=False)
+    spare: list[tuple[Scratch, TriangleBuffers, Tree]] = field(default_factory=list, compare=False)
     """Buffers that no thread is using."""
 
     @classmethod

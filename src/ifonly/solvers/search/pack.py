@@ -44,9 +44,9 @@ from ifonly.solvers.search.kernels.layout import (
     SQUARED,
     Pack,
     PackedPeople,
-    Relaxation,
     Scratch,
     Tree,
+    TriangleBuffers,
 )
 from ifonly.solvers.search.kernels.splits import MANY_NUMBERS
 from ifonly.tolerances import Tolerances
@@ -377,7 +377,7 @@ def when_probing(pack: Pack, probing: Probing) -> int:
     return layout.ALWAYS if probing == "always" else layout.BY_RULE
 
 
-def new_relaxation(pack: Pack, probing: int) -> Relaxation:
+def new_relaxation(pack: Pack, probing: int) -> TriangleBuffers:
     """Buffers of one thread for the relaxations of nodes; next to none where ReLUs are never probed."""
     hidden = hidden_neurons(pack) if probing != layout.NEVER else 0
     neurons = min(hidden, MOST_PROBED) if hidden else 0
@@ -390,7 +390,7 @@ def new_relaxation(pack: Pack, probing: int) -> Relaxation:
     widest = int(pack.index[layout.SIZES, 1 : pack.layers + 1].max()) if hidden else 0
     numbers = np.zeros((layout.LEVELS, layout.RELAXATION_INTS, max(variables, 4)), dtype=np.int64)
     numbers[0, layout.SIZE, layout.PROBING] = probing
-    return Relaxation(
+    return TriangleBuffers(
         T=np.zeros((layout.LEVELS, rows, width)),
         F=np.zeros((layout.LEVELS, layout.RELAXATION_FLOATS, variables)),
         G=numbers,

@@ -26,9 +26,9 @@ from ifonly.solvers.search.kernels.layout import (
     PROBING,
     SIZE,
     USED,
-    Relaxation,
     Scratch,
     Tree,
+    TriangleBuffers,
 )
 from ifonly.solvers.search.kernels.walk import LARGE_NETWORK
 from ifonly.solvers.search.pack import enlarged, new_relaxation, new_scratch, new_tree
@@ -97,7 +97,7 @@ class Worker:
         self.first_pool = min(FIRST_POOL, self.most_nodes)
         self.scratch, self.relaxation, self.tree = self._buffers()
 
-    def _buffers(self) -> tuple[Scratch, Relaxation, Tree]:
+    def _buffers(self) -> tuple[Scratch, TriangleBuffers, Tree]:
         """Those that an earlier call has left, or new ones. Each thread has its own."""
         packed = self.packed
         try:
@@ -134,7 +134,7 @@ class Worker:
 
     def _call(self, first: int, last: int, nodes: int, resume: bool) -> tuple[int, int]:
         batch, search_people = self.batch, self.kernels.now.search_people
-        more: tuple[Relaxation, ...] = ()
+        more: tuple[TriangleBuffers, ...] = ()
         if self.packed.lowered.bends is None:
             more = (self.relaxation,)
             # a relaxation takes plain Python a second and more

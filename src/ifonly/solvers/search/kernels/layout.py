@@ -101,7 +101,7 @@ PROGRAM_FLOATS = 12
 LP_COLUMN, LP_ITEM, NONBASIC, AT_UPPER, BASIC, IS_PLANE, ROW_KIND = 0, 1, 2, 3, 4, 5, 6
 PROGRAM_INTS = 7
 
-# ---- Relaxation.F (level, float64 row) and Relaxation.G (level, int64 row)
+# ---- TriangleBuffers.F (level, float64 row) and TriangleBuffers.G (level, int64 row)
 BETA, PRICE, RAY, SLANT, RATIOS, PIVOT_ROW, SCALE, BREAK = 0, 1, 2, 3, 4, 5, 6, 7
 BREAKS = 10
 """Most breakpoints of a cost: rows from BREAK on; the slopes between them from SLOPE on."""
@@ -199,7 +199,7 @@ class Scratch(NamedTuple):
     """(row, neuron): the slopes that made each row; empty when no records are kept."""
 
 
-class Relaxation(NamedTuple):
+class TriangleBuffers(NamedTuple):
     """Buffers of one thread for the programs of `relaxation`; empty where none is used. Not fields of `Scratch`: more
     arrays in every call make the search of small networks slower."""
 
@@ -211,7 +211,7 @@ class Relaxation(NamedTuple):
     """Two layers of neurons over the program's columns, with the constant behind."""
 
 
-class Program(NamedTuple):
+class TriangleProgram(NamedTuple):
     """A relaxation: variables are columns, the distance of linf, a and n of each neuron, two chords of each, conditions
     and rules, groups of options, and for linf two rows of each column."""
 

@@ -169,9 +169,9 @@ def _first_relaxation(pack, person, s, r, node, cut, limit):
 
 @njit(**INNER)
 def _most(pack, cut, p, limit):
-    """Up to which value programs are solved: squares are only approximated."""
+    """Up to which value programs are solved: squares are only approximated. Without a cutoff, nothing costs 2 units."""
     if limit == math.inf:
-        return math.inf
+        return 2.0
     most = (limit - cut.base_cost) / p.unit
     return 1.1 * most if pack.norm == SQUARED else most * (1.0 + 1e-9)
 

@@ -58,7 +58,7 @@ from ifonly.solvers.search.kernels.layout import (
     WEIGHT_AT,
     WHERE,
     ZC,
-    Program,
+    TriangleProgram,
     Y,
 )
 from ifonly.solvers.search.kernels.long_step import (
@@ -81,14 +81,16 @@ def begin_relaxation(pack, person, s, r, node, cut, limit, spread):
     F, G, width = r.F[0], r.G[0], cut.width
     neurons = _list_neurons(node, G, r.T.shape[2] - pack.index[SIZES, 0] - 2)
     if neurons < 0:
-        return Program(0, 0, 0, 0, 0, 0.0)
+        return TriangleProgram(0, 0, 0, 0, 0, 0.0)
     extra = pack.index[SIZES, pack.layers] + pack.rules
     rows_at = width + 1 + 4 * neurons
     groups = 0
     for k in range(cut.items):
         groups += has_group_row(pack.norm, k, s.I)
     pairs = 2 * width if pack.norm == MAXIMUM else 0
-    p = Program(width, neurons, rows_at, extra, rows_at + extra + groups + pairs, _unit(pack.norm, cut, limit, s))
+    p = TriangleProgram(
+        width, neurons, rows_at, extra, rows_at + extra + groups + pairs, _unit(pack.norm, cut, limit, s)
+    )
     for v in range(p.variables):
         G[WHERE, v] = ABSENT
         F[SLANT, v] = 0.0

@@ -98,13 +98,13 @@ def find_point(pack, person, s, r, node, cut, tree, pieces, first, last):
 @njit(**ONCE)
 def _start(s, cut, k):
     """The base, or for k > 0 a row that changes about half of the numbers, into Y."""
-    F, seed = s.F, np.uint64(k * 2654435761 + 12345)
+    F, seed = s.F, np.int64(k)
     for j in range(cut.items):
         for c in range(s.I[FIRST, j], s.I[FIRST, j + 1]):
             F[Y, c] = 0.0
             if k > 0 and s.I[ITEM_KIND, j] != CHOICE:
-                seed = (seed * np.uint64(6364136223846793005) + np.uint64(1442695040888963407)) & np.uint64(2**63 - 1)
-                draw = float(seed >> np.uint64(33)) / 2.0**30 - 1.0 if k > 0 else 0.0
+                seed = (seed * 1103515245 + 12345) % 2147483648  # products are below 2 ** 62
+                draw = seed / 1073741824.0 - 1.0
                 if abs(draw) > 0.5:
                     share = 2.0 * (abs(draw) - 0.5)
                     F[Y, c] = 0.5 * share * share * (F[UP, j] if draw > 0.0 else -F[DOWN, j])
