@@ -18,11 +18,13 @@ from ifonly.solvers.search.batch import PackedQuestion
 from ifonly.solvers.search.kernels import layout, long_step, multipliers, network, relaxation
 from ifonly.solvers.search.kernels.layout import (
     ACTIVE,
+    AIM,
     ALWAYS,
     BREAK,
     BY_RULE,
     INACTIVE,
     LOSS,
+    LOW,
     NEVER,
     PLANE,
     PRICE,
@@ -34,6 +36,9 @@ from ifonly.solvers.search.kernels.layout import (
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL
 from ifonly.solvers.search.pack import new_relaxation
 from ifonly.tolerances import DEFAULT
+
+FIRST = 0
+"""The first of the programs that a relaxation holds."""
 
 # ---------------------------------------------------------------------------------------------- the simplex
 
@@ -122,12 +127,14 @@ def test_any_multipliers_give_a_plane_that_holds(norm: object, outputs: int) -> 
         x = box.sample(2000, rng)
         hidden, out = box.pre_activations(x)
         here = ((hidden >= node.zl) & (hidden <= node.zu)).all(axis=1)
-        box.person.need[0] = box.person.need[2] = np.quantile(out, 0.3, axis=0)  # so that some points are favourable
-        good = here & (out >= box.person.need[0]).all(axis=1)
+        box.person.need[LOW] = box.person.need[AIM] = np.quantile(
+            out, 0.3, axis=0
+        )  # so that some points are favourable
+        good = here & (out >= box.person.need[LOW]).all(axis=1)
         y = box.compact_columns(x[good])
         for _ in range(4):
-            columns = r.G[0, layout.SIZE, layout.COLUMNS]
-            r.F[0, PRICE, :columns] = rng.normal(size=columns)
+            columns = r.G[FIRST, layout.SIZE, layout.COLUMNS]
+            r.F[FIRST, PRICE, :columns] = rng.normal(size=columns)
             constant, _, _ = compiled(multipliers.multiplier_plane)(
                 box.pack, box.person, box.scratch, r, 0, node, program, -1, False
             )

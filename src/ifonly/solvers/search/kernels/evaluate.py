@@ -118,12 +118,8 @@ def evaluate(pack, person, s, r, node, tree, tries):
     limit = cutoff(pack, number)
     if bound >= limit:
         return bound, UNSPLIT, 0.0
-    hopeless = number[RESIDUAL] < math.inf and _hopeless(
-        pack, person, node, cut, limit, binding, binding_constant, s
-    )  # nothing in it may be returned: only its bound counts
-    if hopeless and pack.norm == SQUARED:
-        _round_bound(pack, person, tree, cut, bound, s)
-    if hopeless and max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]):
+    hopeless = _hopeless(pack, person, node, cut, limit, binding, binding_constant, bound, s, tree)
+    if hopeless and max(bound, number[INHERITED]) >= less_gap(pack, number[RESIDUAL]):  # only its bound counts
         return bound, UNSPLIT, 0.0
     if changing != UNSPLIT:
         return bound, changing, changing_at
@@ -238,6 +234,23 @@ def _bound_conditions(pack, person, s, node, cut, tree, unstable):
 
 
 @njit(**INNER)
+def _hopeless(pack, person, node, cut, limit, binding, binding_constant, bound, s, tree):
+    """Can nothing in the box be returned? By the binding plane, or by another condition's; asked where a point is known
+    that can be neither returned nor ruled out.
+    """
+    if tree.number[RESIDUAL] == math.inf:
+        return False
+    shift = person.need[HIGH, binding] - person.need[LOW, binding]
+    plane, constant = s.F[PLANE_BEST], binding_constant - shift
+    c = solve_plane(pack.norm, plane, constant, cut.base_cost, cut.ceiling, cut.items, s.F, s.I)
+    if c < limit and not _stays_below(pack, person, node, cut, limit, s):
+        return False
+    if pack.norm == SQUARED:
+        _round_bound(pack, person, tree, cut, bound, s)
+    return True
+
+
+@njit(**INNER)
 def _round_bound(pack, person, tree, cut, bound, s):
     """Try the row beside the binding plane's solution: where no row may be returned, `newton` finds none to round, and
     a residual that is a step too dear would leave the box to be split step by step.
@@ -246,15 +259,6 @@ def _round_bound(pack, person, tree, cut, bound, s):
     realise(pack, cut.items, F[PLANE_BEST], F[TAKE_BEST], F, I)
     if round_together(cut.items, F[PLANE_BEST], F[TAKE_BEST], 0.5 * pack.relative_gap * bound, F, I):
         try_point(pack, person, tree, F)
-
-
-@njit(**INNER)
-def _hopeless(pack, person, node, cut, limit, binding, binding_constant, s):
-    """Can nothing in the box be returned? By the binding plane, or by another condition's."""
-    shift = person.need[HIGH, binding] - person.need[LOW, binding]
-    plane, constant = s.F[PLANE_BEST], binding_constant - shift
-    c = solve_plane(pack.norm, plane, constant, cut.base_cost, cut.ceiling, cut.items, s.F, s.I)
-    return c >= limit or _stays_below(pack, person, node, cut, limit, s)
 
 
 @njit(**INNER)
