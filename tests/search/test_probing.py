@@ -44,9 +44,12 @@ FIRST = 0
 
 
 def pieces(rng: np.random.Generator) -> tuple[list[float], list[float]]:
-    """Breakpoints, 0 at one end, and the slope of the cost between them."""
-    end, slope = float(rng.uniform(0.1, 1.0)), float(rng.choice([0.0, 1.0]) * rng.random())
-    return ([0.0, end], [slope]) if rng.random() < 0.6 else ([-end, 0.0], [-slope])
+    """Breakpoints, 0 among them, and the slopes of the cost between them, which rise and are least at 0."""
+    below, above = int(rng.integers(0, 4)), int(rng.integers(0, 4))
+    above += below + above == 0
+    down, up = np.cumsum(rng.uniform(0.1, 1.0, below)), np.cumsum(rng.uniform(0.1, 1.0, above))
+    steps = [np.cumsum(rng.random(count) * rng.choice([0.0, 1.0], count)) for count in (below, above)]
+    return [*(-down[::-1]).tolist(), 0.0, *up.tolist()], [*(-steps[0][::-1]).tolist(), *steps[1].tolist()]
 
 
 def by_linprog(costs: list[tuple[list[float], list[float]]], rows: np.ndarray, b: np.ndarray) -> float:
@@ -63,15 +66,16 @@ def by_linprog(costs: list[tuple[list[float], list[float]]], rows: np.ndarray, b
     return float(found.fun) if found.status == 0 else math.inf
 
 
-@pytest.mark.parametrize("seed", range(60))
+@pytest.mark.parametrize("seed", range(100))
 def test_the_simplex_against_another_solver(seed: int) -> None:
     rng = np.random.default_rng(seed)
     n, m = int(rng.integers(1, 8)), int(rng.integers(1, 6))
     costs = [pieces(rng) for _ in range(n)]
     rows = rng.normal(size=(m, n)) * (rng.random((m, n)) < 0.8)
     b = rows @ np.array([rng.uniform(breaks[0], breaks[-1]) for breaks, _ in costs]) + rng.choice([0.0, 0.0, 0.3], m)
-    T, F = np.zeros((m, n)), np.zeros((layout.RELAXATION_FLOATS, n + m))
-    G = np.zeros((layout.RELAXATION_INTS, n + m), dtype=np.int64)
+    width = max(n + m, 3)  # there are as many sizes
+    T, F = np.zeros((m, n)), np.zeros((layout.RELAXATION_FLOATS, width))
+    G = np.zeros((layout.RELAXATION_INTS, width), dtype=np.int64)
     for j, (breaks, slopes) in enumerate(costs):
         F[BREAK : BREAK + len(breaks), j] = breaks
         F[SLOPE : SLOPE + len(slopes), j] = slopes

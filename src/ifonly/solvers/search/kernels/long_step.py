@@ -41,6 +41,8 @@ from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL, PIVOT, ST
 
 ABSENT = 1 << 40
 """WHERE of a variable that is not in the program; otherwise its row, or -1 - its column."""
+NEXT_PIECE = -2
+"""Instead of an entering column: the basic variable stays, on the next piece of its cost."""
 MOST_PIVOTS = 1500
 FEASIBLE = 1e-9
 """By how much a variable, in units of its range, may miss its bounds."""
@@ -171,7 +173,15 @@ def solve_long_step(T, F, G, cut, z, halt):
         if halt[0] != 0:
             break
         sign = 1.0 if up else -1.0
-        entering, z, length, theta, slope = _entering_column(T, F, G, leaving, sign, missing, z)
+        gap = _slope_gap(F, G, leaving, up)
+        entering, z, length, theta, slope = _entering_column(T, F, G, leaving, sign, missing, gap, z)
+        if entering == NEXT_PIECE:
+            for j in range(G[SIZE, COLUMNS]):
+                F[PRICE, j] -= sign * gap * T[leaving, j]
+            G[PIECE, leaving] += 1 if up else -1
+            if z >= cut:
+                return np.int64(INFEASIBLE), z
+            continue
         own = F[SLOPE + G[PIECE, leaving], G[BASIC, leaving]]
         if entering < 0:
             step = sign * (theta + max(1.01 * (cut - z), 0.0) / slope)
@@ -203,6 +213,16 @@ def _leaving_row(T, F, G):
     return leaving, up, missing
 
 
+@njit(**ONCE)
+def _slope_gap(F, G, row, up):
+    """How far the dual can go before the basic variable of a row is better off on its next piece: by how much the slope
+    of its cost changes there; infinity at its last breakpoint."""
+    v, piece = G[BASIC, row], G[PIECE, row]
+    if up:
+        return F[SLOPE + piece + 1, v] - F[SLOPE + piece, v] if piece + 1 < G[LAST, v] else math.inf
+    return F[SLOPE + piece, v] - F[SLOPE + piece - 1, v] if piece > 0 else math.inf
+
+
 @njit(**INNER)
 def _ratio(T, F, G, row, sign, j):
     """How far the dual can go before the reduced cost of column j changes its sign; infinity where it never does."""
@@ -215,9 +235,9 @@ def _ratio(T, F, G, row, sign, j):
 
 
 @njit(**ONCE)
-def _entering_column(T, F, G, row, sign, slope, z):
-    """Long steps: pass breakpoints while the dual rises. Returns (column or -1, value, where the pivot is, where it
-    stands, the slope there)."""
+def _entering_column(T, F, G, row, sign, slope, gap, z):
+    """Long steps: pass breakpoints while the dual rises, up to `gap`. Returns (column, -1 for none or NEXT_PIECE where
+    the gap comes first; value; where the pivot is; where it stands; the slope there)."""
     ratios, columns, theta = F[RATIOS], G[SIZE, COLUMNS], 0.0
     for j in range(columns):
         ratios[j] = _ratio(T, F, G, row, sign, j)
@@ -228,6 +248,8 @@ def _entering_column(T, F, G, row, sign, slope, z):
         for j in range(columns):  # the largest pivot among almost equal ratios
             if ratios[j] <= least and ratios[j] < math.inf and abs(T[row, j]) > size:
                 q, size = j, abs(T[row, j])
+        if gap < math.inf and (q < 0 or ratios[q] >= gap):
+            return np.int64(NEXT_PIECE), z + max(gap - theta, 0.0) * slope, gap, gap, slope
         if q < 0:
             return q, z, theta, theta, slope
         length, v, p, t = max(ratios[q], theta), G[NONBASIC, q], G[POSITION, q], sign * T[row, q]
