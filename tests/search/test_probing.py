@@ -33,6 +33,7 @@ from ifonly.solvers.search.kernels.layout import (
     Cut,
     OpenNode,
 )
+from ifonly.solvers.search.kernels.search import MORE_STARTS_AT
 from ifonly.solvers.search.kernels.simplex import INFEASIBLE, OPTIMAL
 from ifonly.solvers.search.pack import new_relaxation
 from ifonly.tolerances import DEFAULT
@@ -194,12 +195,12 @@ def test_probing_opens_fewer_nodes_and_finds_the_same(norm: str) -> None:
     assert nodes[0] < 0.5 * nodes[1]
 
 
-def test_a_row_is_known_after_one_node() -> None:
-    """Where many numbers are free, whatever the other features."""
+def test_a_row_is_known_once_all_walks_were_made() -> None:
+    """Where many numbers are free, whatever the other features: walks need not find a row, but here they do."""
     mixed = [*REALS, Integer("i", 0, 30), Categorical("c", ["p", "q", "r"])]
     for features in (REALS, mixed):
         for seed in range(6):
             question, points = question_over(features, seed)
-            rows = Search(probing="by rule").prepare(question).solve(points, Limits(nodes=1))
+            rows = Search(probing="by rule").prepare(question).solve(points, Limits(nodes=MORE_STARTS_AT + 4))
             whole = Search().prepare(question).solve(points, Limits())
             assert [one.point is None for one in rows] == [one.point is None for one in whole]
