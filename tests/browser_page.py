@@ -70,7 +70,8 @@ def main() -> None:
 @contextlib.contextmanager
 def served() -> Iterator[str]:
     """The address of a desk."""
-    environment = {**os.environ, "PYTHONPATH": os.pathsep.join([str(ROOT / "src"), str(ROOT / "tests")])}
+    paths = filter(None, [os.environ.get("PYTHONPATH"), str(ROOT / "tests")])
+    environment = {**os.environ, "PYTHONPATH": os.pathsep.join(paths)}
     process = subprocess.Popen([sys.executable, __file__], env=environment, stdout=subprocess.PIPE, text=True)
     try:
         assert process.stdout is not None

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import httpx
@@ -26,8 +25,6 @@ from ifonly.service.app import Service
 from ifonly.service.handler import Handler, error_reply
 from ifonly.service.pool import Job, too_many
 from ifonly.service.requests import HTTPError
-
-ROOT = Path(__file__).resolve().parents[1]
 
 
 class Inline:
@@ -78,10 +75,9 @@ class Served:
     """A real server, its address and its process."""
 
     def __init__(self, *words: str, **environment: str) -> None:
-        paths = os.pathsep.join([str(ROOT / "src"), os.environ.get("PYTHONPATH", "")])
         self.process = subprocess.Popen(
             [sys.executable, "-m", "ifonly", "serve", "--port", "0", "--workers", "1", "--slow-workers", "1", *words],
-            stderr=subprocess.PIPE, text=True, env={**os.environ, "PYTHONPATH": paths, **environment},
+            stderr=subprocess.PIPE, text=True, env={**os.environ, **environment},
         )  # fmt: skip
         assert self.process.stderr is not None
         line = self.process.stderr.readline()
