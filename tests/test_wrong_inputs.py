@@ -36,7 +36,7 @@ from ifonly import (
     load_model,
 )
 from ifonly.errors import IfonlyError
-from ifonly.methods import Tolerances
+from ifonly.methods import Search, Tolerances
 from ifonly.model import load_network, network_model, save_network
 from ifonly.population import CsvOutput
 from ifonly.schema import schema_from_json
@@ -178,6 +178,7 @@ WRONG: dict[str, tuple[Wrong, str]] = {
     "a constraint that is none": (lambda f: EXPLAINER.explain(ANN, constraints=[7]), "got 7"),  # type: ignore[list-item]
     "a limit of zero": (lambda f: Limits(seconds=0), "seconds"),
     "a tolerance of zero": (lambda f: Tolerances(relative_gap=0.0), "relative_gap"),
+    "a way of probing that there is not": (lambda f: Search(probing="sometimes"), "sometimes"),
     "no threads": (lambda f: Explainer(NETWORK, schema=SCHEMA, threads=0), "0"),
 }
 SCHEMA_JSON = json.dumps({"format": "ifonly-schema", "version": 1, "features": [f.to_dict() for f in SCHEMA]})

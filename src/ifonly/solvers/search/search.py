@@ -11,7 +11,9 @@ from typing import Literal
 
 from ifonly.caching import PREPARING
 from ifonly.compiling import Kernels
+from ifonly.errors import QuestionError
 from ifonly.model import Kind
+from ifonly.printing import shown
 from ifonly.problem import Question, Steps, lower
 from ifonly.problem.joint_target import JointTarget
 from ifonly.problem.lowering import without_network
@@ -38,6 +40,10 @@ class Search:
     any_rounding: bool = False
     probing: Literal["by rule", "always", "never"] = "by rule"
     name: str = "search"
+
+    def __post_init__(self) -> None:
+        if self.probing not in ("by rule", "always", "never"):
+            raise QuestionError(f"'probing' is 'by rule', 'always' or 'never'; got {shown(self.probing)}.")
 
     def refuses(self, question: Question) -> str:
         """Why it cannot take the question; empty when it can."""
