@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ifonly.caching import PREPARING
-from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedQuestion
+from ifonly.errors import ModelError, QuestionError, RowError, UnsupportedModel, UnsupportedQuestion
 from ifonly.model import Model
 from ifonly.model.given import as_model
 from ifonly.printing import shown
@@ -39,7 +39,8 @@ class Accepted:
     _made: dict[Any, Model] = field(default_factory=dict, init=False, repr=False)
 
     def __post_init__(self) -> None:
-        name = self.name or (self.by if isinstance(self.by, str) else UNNAMED)
+        unnamed = isinstance(self.name, str) and not self.name
+        name = (self.by if isinstance(self.by, str) else UNNAMED) if unnamed else self.name
         if not isinstance(name, str) or not name.strip() or len(name) > MOST_LETTERS:
             raise QuestionError(
                 f"A model is named by a text of at most {MOST_LETTERS} letters; got {shown(self.name)}."
@@ -85,8 +86,10 @@ class Accepted:
             try:
                 with PREPARING:
                     self._made[schema] = as_model(self.by, schema)
+            except UnsupportedModel as error:
+                raise UnsupportedModel(f"'{self.name}': {error}", operation=error.operation) from None
             except ModelError as error:
-                raise type(error)(f"'{self.name}': {error}") from None
+                raise ModelError(f"'{self.name}': {error}") from None
         return self._made[schema]
 
     def bound(self, schema: Schema) -> Accepted:

@@ -124,7 +124,7 @@ class Range:
 
     def __post_init__(self) -> None:
         for name in ("lower", "upper"):
-            words = f"The range of '{self.feature}' must be given by numbers; got"
+            words = f"The range of {shown(self.feature)} must be given by numbers; got"
             object.__setattr__(self, name, real_number(getattr(self, name), words, lambda end: not math.isnan(end)))
         if self.lower > self.upper:
             raise QuestionError(f"The range {self._ends()} of '{self.feature}' is empty; swap its ends.")
@@ -210,7 +210,7 @@ class MaxDelta:
         if (self.by is None) == (self.share is None):
             raise QuestionError(f"By how much may '{self.feature}' change? Give either 'by' or 'share'.")
         name = "by" if self.share is None else "share"
-        words = f"'{name}' of the change of '{self.feature}' must be a number >= 0; it is"
+        words = f"'{name}' of the change of {shown(self.feature)} must be a number >= 0; it is"
         object.__setattr__(self, name, real_number(getattr(self, name), words, lambda most: 0 <= most < math.inf))
 
     def check(self, schema: Schema) -> None:
@@ -256,7 +256,7 @@ class Steps:
     step: float
 
     def __post_init__(self) -> None:
-        words = f"The step of '{self.feature}' must be a number > 0; it is"
+        words = f"The step of {shown(self.feature)} must be a number > 0; it is"
         object.__setattr__(self, "step", real_number(self.step, words, lambda step: 0 < step < math.inf))
 
     def check(self, schema: Schema) -> None:
@@ -333,7 +333,7 @@ class Imputable:
 
     def __post_init__(self) -> None:
         ends = f"between {LEAST_FILLING:g} and {MOST_FILLING:g}"
-        words = f"Filling in '{self.feature}' must count as a change {ends}; it is"
+        words = f"Filling in {shown(self.feature)} must count as a change {ends}; it is"
         change = real_number(self.change, words, lambda change: LEAST_FILLING <= change <= MOST_FILLING)
         object.__setattr__(self, "change", change)
 
