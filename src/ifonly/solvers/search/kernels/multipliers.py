@@ -105,7 +105,7 @@ def multiplier_plane(pack, person, s, r, level, node, p, which, active):
         else:
             constant, lost = pass_down(pack, layer, constant, lost, F)
     lost = F[LOSS, PLANE_LOSS] + abs(constant) * F[LOSS, UNIT_LOSS]
-    return constant + lost, robust + 3.0 * lost, own
+    return constant + lost, robust + 3.0 * min(lost, robust), own  # a plane without conditions says nothing of them
 
 
 @njit(**ONCE)
