@@ -156,8 +156,8 @@ def look_for_points(pack, person, s, r, node, tree, first, last):
         for g in range(pack.price.shape[1]):
             F[X, g] = F[BASE, g]
         try_point(pack, person, tree, F)
-        newton(pack, person, tree, node, cut, FIRST_TRIES, s)
-    pieces = probes(tree, cut, 1, s, r)
+        newton(pack, person, tree, node, cut, np.int64(FIRST_TRIES), s)
+    pieces = probes(tree, cut, np.int64(1), s, r)
     if last > first and (pieces or tree.number[BEST] == math.inf):
         find_point(pack, person, s, r, node, cut, tree, pieces, first, last)
 

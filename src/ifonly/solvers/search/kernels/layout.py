@@ -31,6 +31,8 @@ below it again, and every call would count references to its arrays.
 OUTER = _FAST
 """For kernels that Python calls (`with_cache`). They must close over `SOURCES`: numba looks only at the file of what it
 caches.
+
+A plain int or bool that is written where an INNER kernel is called is compiled for, value by value: `np.int64(2)` is not.
 """
 
 SOURCES = fingerprint(__file__)
@@ -115,7 +117,7 @@ ROW_COUNT, COLUMNS, PROBING = 0, 1, 3
 """Of SIZE; at RAY: the variable of the row that shows that there is no solution, or -1. PROBING, at level 0: when ReLUs
 are probed, NEVER, BY_RULE or ALWAYS."""
 RELAXATION_INTS = 10
-NODE_LEVEL, SIDE_LEVEL, RAISED_LEVEL = 0, 1, 2
+NODE_LEVEL, SIDE_LEVEL, RAISED_LEVEL = np.int64(0), np.int64(1), np.int64(2)
 LEVELS = 3
 """Programs: of the node, of one side of a ReLU, and of the node with more asked for."""
 

@@ -147,7 +147,7 @@ def _largest_part(g, w, low, high, side):
 @njit(**INNER)
 def bound_relaxation(pack, person, s, r, level, node, cut, p):
     """The bound that the multipliers prove, and that of points that may be returned."""
-    constant, robust, _ = multiplier_plane(pack, person, s, r, level, node, p, np.int64(-1), False)
+    constant, robust, _ = multiplier_plane(pack, person, s, r, level, node, p, np.int64(-1), np.bool_(False))
     F, I = s.F, s.I
     strict = solve_plane(pack.norm, F[PLANE], constant - robust, cut.base_cost, cut.ceiling, cut.items, F, I)
     return solve_plane(pack.norm, F[PLANE], constant, cut.base_cost, cut.ceiling, cut.items, F, I), strict

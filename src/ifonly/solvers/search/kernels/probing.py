@@ -183,7 +183,7 @@ def _try_solution(pack, person, s, r, tree, node, cut, p, attempt):
     round_solution(pack, cut.items, s.F, s.I)
     try_point(pack, person, tree, s.F)
     if attempt == 0 and allowed_changes(pack, person, s.F[X]):
-        newton(pack, person, tree, node, cut, 2, s)
+        newton(pack, person, tree, node, cut, np.int64(2), s)
 
 
 @njit(**ONCE)
@@ -207,8 +207,8 @@ def _probe_all(pack, person, s, r, node, cut, p, limit, z):
         count += 1
         pick = max(pick, np.int64(-1))
         h, a, n = G[NEURON, i], p.width + 1 + i, p.width + 1 + p.neurons + i
-        up, rise_up, high = _probe_side(pack, person, s, r, node, cut, p, i, True, z, limit)
-        down, rise_down, low = _probe_side(pack, person, s, r, node, cut, p, i, False, z, limit)
+        up, rise_up, high = _probe_side(pack, person, s, r, node, cut, p, i, np.bool_(True), z, limit)
+        down, rise_down, low = _probe_side(pack, person, s, r, node, cut, p, i, np.bool_(False), z, limit)
         if up >= limit and down >= limit:
             return pick, score, 0.0, True, status, z
         gained += 1.0 - (high + low) / (node.zu[h] - node.zl[h])

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 from numba import njit
 
 from ifonly.compiling import with_cache
@@ -222,7 +223,7 @@ def begin_phase(pack, person, tree):
     tree.count[USED] = 1
     tree.count[PHASES] += 1
     tree.number[RESIDUAL] = math.inf
-    _set_root(pack, person, tree, 0)
+    _set_root(pack, person, tree, np.int64(0))
     tree.num[BOUND, 0] = tree.number[LOWER]
     tree.idx[PARENT, 0] = -1
 
@@ -334,11 +335,11 @@ def _look(pack, person, s, r, tree, root):
         looked = nodes == 0 and tree.count[PHASES] > 1
         if not looked and (none or (probing and nodes == 0)):
             starts = FIRST_STARTS if probing or len(pack.weights) >= LARGE_NETWORK else 0
-            look_for_points(pack, person, s, r, open_node(tree, 0), tree, 0, starts)
+            look_for_points(pack, person, s, r, open_node(tree, 0), tree, np.int64(0), starts)
     elif (probing or none) and tree.count[USED] + 3 < capacity and _is_time(nodes):
         i = tree.idx[FREE, capacity - 2]
         _set_root(pack, person, tree, i)
-        look_for_points(pack, person, s, r, open_node(tree, i), tree, 1, MORE_STARTS)
+        look_for_points(pack, person, s, r, open_node(tree, i), tree, np.int64(1), np.int64(MORE_STARTS))
 
 
 @njit(**ONCE)

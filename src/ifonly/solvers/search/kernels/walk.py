@@ -90,7 +90,7 @@ def find_point(pack, person, s, r, node, cut, tree, pieces, first, last):
         before = tree.number[BEST]
         if _climb(pack, person, s, node, cut, tree, k):
             _pull_back(pack, person, s, cut, tree)
-            newton(pack, person, tree, node, cut, WALK_TRIES, s)
+            newton(pack, person, tree, node, cut, np.int64(WALK_TRIES), s)
             if pieces and tree.number[BEST] < before:
                 _through_pieces(pack, person, s, r, node, cut, tree)
 
